@@ -183,5 +183,5 @@ def test_a_baseline_that_ran_twice_is_adjusted_in_both_of_its_pairs() -> None:
 
 
 def test_more_than_eight_covariates_are_refused() -> None:
-    with pytest.raises(ValueError, match="9 covariates: at most 8 are adjusted for"):
+    with pytest.raises(ValueError, match="9 covariates: at most 8 can be adjusted for"):
         PairedBlocks([1.0], [1.0], [1], covariates=np.zeros((1, 2, 9)))

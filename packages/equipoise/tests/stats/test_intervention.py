@@ -256,7 +256,7 @@ def test_a_candidate_that_always_times_out_leaves_no_share_that_fits() -> None:
 
 @pytest.mark.parametrize("level", [0.0, 1.0, math.nan])
 def test_an_invalid_level_is_refused(level: float) -> None:
-    with pytest.raises(ValueError, match="a level lies between 0 and 1"):
+    with pytest.raises(ValueError, match="a level must be between 0 and 1"):
         FractionSequence(level)
 
 

@@ -1,5 +1,6 @@
-//! Stacks of the allocations that the recorder (crates/interpose/recorder) has sampled.
+//! Names the stacks of the allocations that the recorder (crates/interpose/recorder) has sampled.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -10,10 +11,10 @@ use equipoise_reporting::problem::Problem;
 
 use crate::maps::Map;
 use crate::stacks::Resolver;
-use crate::stacks::folded::{Folded, Frame, Kind, Stacks};
+use crate::stacks::folded::{FoldedStacks, Frame, Kind, Stacks};
 use crate::stacks::space::{Captured, Space};
 
-/// The document; weights are estimated bytes, and the innermost frame of each stack is the size.
+/// The JSON document. Weights are estimated bytes; the innermost frame is the size of the block.
 #[derive(Debug, Serialize)]
 pub struct Report {
     source: &'static str,
@@ -24,12 +25,12 @@ pub struct Report {
     unseen: Vec<String>,
 }
 
-/// "EQALLOC" and the version of the layout (crates/interpose/recorder/src/file.rs).
+/// First word of a recording, with the format's version (crates/interpose/recorder/src/file.rs).
 const MAGIC: u64 = u64::from_le_bytes(*b"EQALLOC1");
-/// Length of the file of a process whose recording found no room on the disk. The reader of the
-/// numbers reports it (src/equipoise/why/evidence/allocations.py).
-const NO_ROOM_BYTES: u64 = 1;
-/// Places of numbers in the header, in words.
+/// Length of the recording of a process for which the disk was full.
+/// `src/equipoise/why/evidence/allocations.py` reports such files.
+const FULL_DISK_FILE_BYTES: u64 = 1;
+/// Indices of the numbers in the header, which consists of words of 8 bytes.
 mod header {
     pub const WORDS: usize = 26;
     pub const MAPS_OFFSET: usize = 8;
@@ -41,52 +42,52 @@ mod header {
     pub const PROCESS: usize = 14;
     pub const MACHINE: usize = 25;
 }
-/// Places of numbers in a sample, in words.
+/// Indices of the numbers in a sample, which consists of words of 8 bytes.
 mod sample {
     pub const SIZE: usize = 0;
     pub const INTERVAL: usize = 1;
-    pub const KEPT: usize = 4;
+    pub const STACK_BYTES: usize = 4;
     pub const REGISTERS: usize = 6;
     pub const STACK: usize = 16;
 }
 const THIS_MACHINE: u64 = if cfg!(target_arch = "x86_64") { 1 } else { 2 };
-/// Module of the recorder, whose own frames are left out.
-const RECORDER: &str = "libequipoise_recorder.so";
+/// Module of the recorder, whose frames are left out.
+const RECORDER_MODULE: &str = "libequipoise_recorder.so";
 
-/// Reads every recording of a folder.
+/// Returns the report on all recordings in a folder.
 pub fn stacks(folder: &Path) -> Result<Report, Problem> {
     let folder_name = folder.display().to_string();
     let refused = Problem::system(&folder_name);
     let mut files: Vec<_> = fs::read_dir(folder)
         .map_err(refused)?
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|word| word == "allocations"))
+        .filter(|path| path.extension() == Some(OsStr::new("allocations")))
         .collect();
     files.sort();
     let mut reading = Reading::default();
     for file in files {
         let opened = File::open(&file).map_err(refused)?;
-        if opened.metadata().map_err(refused)?.len() != NO_ROOM_BYTES {
+        if opened.metadata().map_err(refused)?.len() != FULL_DISK_FILE_BYTES {
             reading.add(&Recording(opened));
         }
     }
     Ok(reading.finish())
 }
 
-/// The file of one process; most of the file was never written.
+/// The sparse file of one process.
 struct Recording(File);
 
-/// Words of a file.
+/// Bytes of a recording, read as words of 8 bytes.
 struct Words(Vec<u8>);
 
 impl Words {
-    fn at(&self, place: usize) -> Option<u64> {
-        let bytes = self.0.get(8 * place..)?.get(..8)?;
+    fn word(&self, index: usize) -> Option<u64> {
+        let bytes = self.0.get(8 * index..)?.get(..8)?;
         Some(u64::from_ne_bytes(bytes.try_into().ok()?))
     }
 
-    fn number_at(&self, place: usize) -> Option<usize> {
-        usize::try_from(self.at(place)?).ok()
+    fn size_at(&self, index: usize) -> Option<usize> {
+        usize::try_from(self.word(index)?).ok()
     }
 }
 
@@ -102,10 +103,10 @@ impl Recording {
     }
 
     fn maps(&self, header: &Words) -> Option<String> {
-        let offset = header.number_at(header::MAPS_OFFSET)?;
-        let mut bytes = self.bytes(offset, header.number_at(header::MAPS_BYTES)?)?;
-        let whole = bytes.iter().rposition(|byte| *byte == b'\n')?;
-        bytes.truncate(whole);
+        let offset = header.size_at(header::MAPS_OFFSET)?;
+        let mut bytes = self.bytes(offset, header.size_at(header::MAPS_BYTES)?)?;
+        let line_end = bytes.iter().rposition(|byte| *byte == b'\n')?;
+        bytes.truncate(line_end);
         String::from_utf8(bytes).ok()
     }
 }
@@ -113,9 +114,9 @@ impl Recording {
 #[derive(Default)]
 struct Reading {
     resolver: Resolver,
-    folded: Folded,
+    folded: FoldedStacks,
     samples: u64,
-    without_room: u64,
+    dropped: u64,
     unreadable: u64,
 }
 
@@ -124,20 +125,20 @@ impl Reading {
         self.unreadable += u64::from(self.add_samples(recording).is_none());
     }
 
-    /// Adds the samples of a recording; `None` at the first part that cannot be read.
+    /// Adds the samples of a recording; `None` if a part of the recording cannot be read.
     fn add_samples(&mut self, recording: &Recording) -> Option<()> {
         let header = recording.header()?;
-        if header.at(0)? != MAGIC || header.at(header::MACHINE)? != THIS_MACHINE {
+        if header.word(0)? != MAGIC || header.word(header::MACHINE)? != THIS_MACHINE {
             return None;
         }
-        let process = u32::try_from(header.at(header::PROCESS)?).ok()?;
+        let process = u32::try_from(header.word(header::PROCESS)?).ok()?;
         let space = self.space(&recording.maps(&header)?);
-        let taken = header.number_at(header::SAMPLES_TAKEN)?;
-        let room = header.number_at(header::SAMPLES)?;
-        let first = header.number_at(header::SAMPLES_OFFSET)?;
-        let length = header.number_at(header::SAMPLE_BYTES)?;
-        self.without_room += taken.saturating_sub(room) as u64;
-        for index in 0..taken.min(room) {
+        let sampled = header.size_at(header::SAMPLES_TAKEN)?;
+        let stored = header.size_at(header::SAMPLES)?;
+        let first = header.size_at(header::SAMPLES_OFFSET)?;
+        let length = header.size_at(header::SAMPLE_BYTES)?;
+        self.dropped += sampled.saturating_sub(stored) as u64;
+        for index in 0..sampled.min(stored) {
             let sample = Words(recording.bytes(first + index * length, length)?);
             self.sample(&sample, process, &space)?;
         }
@@ -147,21 +148,21 @@ impl Reading {
     fn space(&mut self, maps: &str) -> Space {
         let mut space = Space::default();
         for map in Map::all(maps).filter(|map| map.is_executable) {
-            let length = map.high - map.low;
+            let length = map.end - map.start;
             let images = &mut self.resolver.images;
-            space.map(images, map.path, map.low, length, map.file_offset);
+            space.map(images, map.path, map.start, length, map.file_offset);
         }
         space
     }
 
     fn sample(&mut self, sample: &Words, process: u32, space: &Space) -> Option<()> {
-        let (size, interval) = (sample.at(sample::SIZE)?, sample.at(sample::INTERVAL)?);
+        let (size, interval) = (sample.word(sample::SIZE)?, sample.word(sample::INTERVAL)?);
         if interval == 0 {
-            return Some(()); // the process ended while it was taken
+            return Some(()); // the process ended while it took this sample
         }
-        let register = |number| sample.at(sample::REGISTERS + number);
-        let kept = sample.number_at(sample::KEPT)?;
-        let stack = sample.0.get(8 * sample::STACK..)?.get(..kept)?;
+        let register = |index| sample.word(sample::REGISTERS + index);
+        let stack_bytes = sample.size_at(sample::STACK_BYTES)?;
+        let stack = sample.0.get(8 * sample::STACK..)?.get(..stack_bytes)?;
         let captured = Captured {
             instruction: register(0)?,
             stack_pointer: register(1)?,
@@ -171,7 +172,7 @@ impl Reading {
         };
         self.samples += 1;
         let mut frames = self.resolver.frames(process, space, &captured);
-        frames.retain(|frame| frame.module != RECORDER);
+        frames.retain(|frame| frame.module != RECORDER_MODULE);
         frames.push(Frame::new(&format!("{size} bytes"), "", Kind::Size));
         self.folded.add(frames, estimated_bytes(size, interval));
         Some(())
@@ -181,12 +182,13 @@ impl Reading {
         let mut unseen = Vec::new();
         if self.unreadable > 0 {
             unseen.push(format!(
-                "{} recordings are of another machine or version, or were cut off",
+                "{} recordings: they are of another machine or version, or incomplete",
                 self.unreadable
             ));
         }
-        if self.without_room > 0 {
-            unseen.push(format!("{} sampled stacks had no room", self.without_room));
+        let dropped = self.dropped;
+        if dropped > 0 {
+            unseen.push(format!("{dropped} sampled stacks: their file was full"));
         }
         unseen.extend(self.resolver.cut_stacks(self.samples));
         Report {
@@ -210,16 +212,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_large_block_stands_for_itself_and_a_small_one_for_the_interval() {
+    fn a_large_block_counts_its_size_and_a_small_block_the_sampling_interval() {
         assert!((estimated_bytes(1 << 30, 1 << 14) - f64::from(1 << 30)).abs() < 1.0);
         assert!((estimated_bytes(16, 1 << 20) / f64::from(1 << 20) - 1.0).abs() < 1e-4);
     }
 
     #[test]
-    fn a_file_of_something_else_counts_as_unreadable() {
+    fn a_file_that_is_not_a_recording_counts_as_unreadable() {
         let mut reading = Reading::default();
-        let other = File::open("/proc/self/exe").expect("opened");
-        reading.add(&Recording(other));
+        let file = File::open("/proc/self/exe").expect("opened");
+        reading.add(&Recording(file));
         assert_eq!(reading.finish().unseen.len(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! The observed command: paused before its exec until the observer is ready.
+//! Starts the observed command, which waits before its exec until the observer is ready.
 
 use std::ffi::{CString, OsString};
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -17,53 +17,51 @@ use crate::signals;
 
 /// A child that waits to become the command.
 pub struct PausedCommand {
-    /// Process number.
     pub pid: libc::pid_t,
-    gate: PipeWriter,
-    refusal: PipeReader,
+    /// A byte in this pipe resumes the child.
+    start_pipe: PipeWriter,
+    /// The child writes its errno here if the exec fails. The exec closes the pipe.
+    error_pipe: PipeReader,
 }
 
 /// A child that has become the command.
 pub struct RunningCommand {
-    /// Process number.
     pub pid: libc::pid_t,
 }
 
-/// How the command ended: one of the two is present.
+/// How the command ended: with an exit status or by a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct End {
-    /// Exit status.
     pub exit: Option<i32>,
-    /// Signal that ended it.
     pub signal: Option<i32>,
 }
 
 impl End {
-    /// Reads what `wait` reported; `None` if the child has only stopped.
+    /// Returns the end from a status of `wait`; `None` if the child has only stopped.
     pub fn of(status: ExitStatus) -> Option<Self> {
         let (exit, signal) = (status.code(), status.signal());
         (exit.is_some() || signal.is_some()).then_some(Self { exit, signal })
     }
 }
 
-/// Starts a child that waits; it is killed if this process is.
+/// Starts a child that waits to become the command. The child is killed if this process is.
 pub fn start_paused(command: Vec<OsString>) -> Result<PausedCommand, Problem> {
-    let words: Vec<CString> = command
+    let arguments: Vec<CString> = command
         .into_iter()
-        .map(|word| CString::new(word.into_vec()))
+        .map(|argument| CString::new(argument.into_vec()))
         .collect::<Result<_, _>>()
-        .map_err(|_| Problem::usage("a word of the command has a NUL in it"))?;
-    if words.is_empty() {
+        .map_err(|_| Problem::usage("an argument of the command contains a NUL byte"))?;
+    if arguments.is_empty() {
         return Err(Problem::usage("no command was given after --"));
     }
-    let mut pointers: Vec<_> = words.iter().map(|word| word.as_ptr()).collect();
+    let mut pointers: Vec<_> = arguments.iter().map(|argument| argument.as_ptr()).collect();
     pointers.push(ptr::null());
-    let (gate_out, gate_in) = pipe()?;
-    let (refusal_out, refusal_in) = pipe()?;
-    // A signal of the terminal is for the command, whose end is ours too. Others are handed on.
-    // A file of ours that grows beyond `ulimit -f` is an error of that file alone.
+    let (start_out, start_in) = pipe()?;
+    let (error_out, error_in) = pipe()?;
+    // The terminal sends its signals to the command, too, and this process ends when the command
+    // does. A file of this process beyond `ulimit -f` must be an error, not a signal.
     // SAFETY: passes numbers only.
-    let file_too_long = unsafe {
+    let file_size_handler = unsafe {
         libc::signal(libc::SIGINT, libc::SIG_IGN);
         libc::signal(libc::SIGQUIT, libc::SIG_IGN);
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN)
@@ -72,61 +70,60 @@ pub fn start_paused(command: Vec<OsString>) -> Result<PausedCommand, Problem> {
     let pid = check(unsafe { libc::fork() });
     match pid.map_err(Problem::system("a new process"))? {
         0 => {
-            drop(gate_in);
-            // SAFETY: the last call has returned it.
-            unsafe { libc::signal(libc::SIGXFSZ, file_too_long) };
-            become_command(&pointers, &gate_out, &refusal_in)
+            drop(start_in);
+            // SAFETY: the handler is the one that the last call has replaced.
+            unsafe { libc::signal(libc::SIGXFSZ, file_size_handler) };
+            become_command(&pointers, &start_out, &error_in)
         }
         pid => {
             signals::forward_to(pid);
             Ok(PausedCommand {
                 pid,
-                gate: gate_in,
-                refusal: refusal_out,
+                start_pipe: start_in,
+                error_pipe: error_out,
             })
         }
     }
 }
 
-fn become_command(words: &[*const libc::c_char], gate: &PipeReader, refusal: &PipeWriter) -> ! {
+fn become_command(argv: &[*const libc::c_char], start: &PipeReader, error: &PipeWriter) -> ! {
     let mut byte = 0_u8;
-    // SAFETY: `byte` is valid for writing, `words` ends with null and its strings with NUL.
+    // SAFETY: `byte` is valid for writing, `argv` ends with null and its strings with NUL.
     unsafe {
         let _ = child::die_with_parent();
-        if libc::read(gate.as_raw_fd(), (&raw mut byte).cast(), 1) == 1 {
+        if libc::read(start.as_raw_fd(), (&raw mut byte).cast(), 1) == 1 {
             libc::signal(libc::SIGINT, libc::SIG_DFL);
             libc::signal(libc::SIGQUIT, libc::SIG_DFL);
-            // Rust ignores it in its own programs.
+            // Programs in Rust ignore SIGPIPE.
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
-            libc::execvp(words[0], words.as_ptr());
+            libc::execvp(argv[0], argv.as_ptr());
         }
         let errno = *libc::__errno_location();
         let bytes = size_of_val(&errno);
-        libc::write(refusal.as_raw_fd(), (&raw const errno).cast(), bytes);
+        libc::write(error.as_raw_fd(), (&raw const errno).cast(), bytes);
         libc::_exit(127)
     }
 }
 
 impl PausedCommand {
-    /// Resumes the child; returns once it has become the command, or why that is refused.
+    /// Resumes the child and waits until it has become the command; an error if its exec fails.
     pub fn start(mut self) -> Result<RunningCommand, Problem> {
         self.release()?;
-        self.check_refusal()?;
+        self.wait_for_exec()?;
         Ok(RunningCommand { pid: self.pid })
     }
 
-    /// Resumes the child, and does not wait for its exec.
+    /// Resumes the child without waiting for its exec.
     pub fn release(&mut self) -> Result<(), Problem> {
-        self.gate
+        self.start_pipe
             .write_all(b".")
             .map_err(Problem::system("the observed command"))
     }
 
-    /// Waits for the exec of the child; an error if the system refuses it.
-    pub fn check_refusal(&mut self) -> Result<(), Problem> {
+    /// Waits for the exec of the child; an error if the exec fails.
+    pub fn wait_for_exec(&mut self) -> Result<(), Problem> {
         let mut errno = Vec::new();
-        // Its end of the pipe closes at the exec.
-        self.refusal
+        self.error_pipe
             .read_to_end(&mut errno)
             .map_err(Problem::system("the observed command"))?;
         let Ok(bytes) = <[u8; 4]>::try_from(errno.as_slice()) else {

@@ -1,5 +1,5 @@
-//! `equipoise-evidence SOURCE [options] -- COMMAND…`: observes one run of a command, and draws what
-//! was observed.
+//! The program `equipoise-evidence SOURCE [options] -- COMMAND…`: observes one run of a command,
+//! and draws pictures of the observations.
 
 mod allocations;
 mod calls;

@@ -1,30 +1,30 @@
-//! Lines of `/proc/PID/maps`.
+//! Reads the lines of `/proc/PID/maps`.
 
-/// A mapping of a process.
+/// A range of addresses that is mapped in a process.
 pub struct Map<'a> {
-    pub low: u64,
-    pub high: u64,
+    pub start: u64,
+    pub end: u64,
     pub is_executable: bool,
     pub file_offset: u64,
     pub path: &'a str,
 }
 
 impl<'a> Map<'a> {
-    /// Returns the mappings that a text lists; lines of another form are left out.
+    /// Returns the mappings in the text of a maps file, without lines of another format.
     pub fn all(text: &'a str) -> impl Iterator<Item = Self> {
         text.lines().filter_map(Self::read)
     }
 
     fn read(line: &'a str) -> Option<Self> {
         let number = |digits| u64::from_str_radix(digits, 16).ok();
-        let mut words = line.splitn(6, ' ');
-        let (low, high) = words.next()?.split_once('-')?;
+        let mut fields = line.splitn(6, ' ');
+        let (start, end) = fields.next()?.split_once('-')?;
         Some(Self {
-            low: number(low)?,
-            high: number(high)?,
-            is_executable: words.next()?.contains('x'),
-            file_offset: number(words.next()?)?,
-            path: words.nth(2).unwrap_or("").trim_start(),
+            start: number(start)?,
+            end: number(end)?,
+            is_executable: fields.next()?.contains('x'),
+            file_offset: number(fields.next()?)?,
+            path: fields.nth(2).unwrap_or("").trim_start(),
         })
     }
 }
@@ -38,7 +38,7 @@ mod tests {
         let line = "7f00-7f10 rw-p 00002000 08:01 123                        /lib/a b.so";
         let map = Map::read(line).expect("a line");
         assert_eq!(
-            (map.low, map.high, map.file_offset),
+            (map.start, map.end, map.file_offset),
             (0x7f00, 0x7f10, 0x2000)
         );
         assert_eq!(map.path, "/lib/a b.so");

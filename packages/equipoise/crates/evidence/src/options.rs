@@ -1,4 +1,4 @@
-//! The command line.
+//! Reads the command line.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,12 +17,11 @@ pub const USAGE: &str =
        equipoise-evidence flame-graph|firefox --output FILE -- CONDITIONS
 
 Runs the command and writes what it observed to FILE, as JSON; allocations reads what
-libequipoise_recorder.so has recorded in FOLDER. The last draws the stacks of two conditions, which
-the file CONDITIONS holds, as SVG or as a profile for profiler.firefox.com. Exits with 0 if it could observe, however the
-command ended; with 1 if it could not, with 2 if it cannot be used like that.
+libequipoise_recorder.so has recorded in FOLDER. flame-graph and firefox draw the stacks of the two
+conditions in the file CONDITIONS, as SVG or as a profile for profiler.firefox.com. The exit status
+is 0 if the command was observed, however it ended; 1 if it was not; 2 for a wrong command line.
 ";
 
-/// The request of the command line.
 pub enum Request {
     Help,
     Evidence {
@@ -36,14 +35,12 @@ pub enum Request {
     },
 }
 
-/// A kind of picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Picture {
     FlameGraph,
     Firefox,
 }
 
-/// A source of evidence.
 pub enum Source {
     Calls {
         method: Method,
@@ -57,10 +54,10 @@ pub enum Source {
     Recordings(PathBuf),
 }
 
-/// Samples per second: not a multiple of other regular rates.
-const FREQUENCY: u64 = 999;
+/// Samples per second by default: not a multiple of other regular rates.
+const DEFAULT_FREQUENCY_HZ: u64 = 999;
 
-/// Reads the command line.
+/// Returns the request of the command line.
 pub fn read(mut parser: Parser) -> Result<Request, Problem> {
     let name = match parser.next()? {
         Some(Arg::Value(name)) => name.string()?,
@@ -70,8 +67,8 @@ pub fn read(mut parser: Parser) -> Result<Request, Problem> {
     let mut method = None;
     let mut frequency = None;
     let mut output = None;
-    let mut words = Vec::new();
-    let sampling = sampled(&name);
+    let mut arguments = Vec::new();
+    let sampling = sampling_of(&name);
     while let Some(argument) = parser.next()? {
         match argument {
             Arg::Long("method") if name == "calls" => method = Some(read_method(&mut parser)?),
@@ -79,16 +76,16 @@ pub fn read(mut parser: Parser) -> Result<Request, Problem> {
                 frequency = Some(parser.value()?.parse()?);
             }
             Arg::Long("output") => output = Some(PathBuf::from(parser.value()?)),
-            Arg::Value(word) => {
-                words.push(word);
-                words.extend(parser.raw_args()?);
+            Arg::Value(argument) => {
+                arguments.push(argument);
+                arguments.extend(parser.raw_args()?);
             }
             other => return Err(other.unexpected().into()),
         }
     }
-    let output = output.ok_or_else(|| Problem::usage("no --output FILE"));
-    if let Some(picture) = drawn(&name) {
-        let conditions = only_one(&name, words)?;
+    let output = output.ok_or_else(|| Problem::usage("--output FILE is missing"));
+    if let Some(picture) = picture_of(&name) {
+        let conditions = only_one(&name, arguments)?;
         let output = output?;
         return Ok(Request::Picture {
             picture,
@@ -99,27 +96,27 @@ pub fn read(mut parser: Parser) -> Result<Request, Problem> {
     let source = match (name.as_str(), sampling) {
         ("calls", _) => Source::Calls {
             method: method.unwrap_or(Method::Best),
-            command: words,
+            command: arguments,
         },
         (_, Some(sampling)) => Source::Stacks {
             sampling,
-            frequency: frequency.unwrap_or(FREQUENCY),
-            command: words,
+            frequency: frequency.unwrap_or(DEFAULT_FREQUENCY_HZ),
+            command: arguments,
         },
-        ("allocations", _) => Source::Recordings(only_one(&name, words)?),
-        _ => return Err(Problem::usage(format!("no source {name:?}"))),
+        ("allocations", _) => Source::Recordings(only_one(&name, arguments)?),
+        _ => return Err(Problem::usage(format!("unknown source {name:?}"))),
     };
     let output = output?;
     Ok(Request::Evidence { source, output })
 }
 
-fn only_one(name: &str, words: Vec<OsString>) -> Result<PathBuf, Problem> {
-    <[OsString; 1]>::try_from(words)
-        .map(|[word]| PathBuf::from(word))
-        .map_err(|_| Problem::usage(format!("{name} wants one file or folder to read")))
+fn only_one(name: &str, arguments: Vec<OsString>) -> Result<PathBuf, Problem> {
+    <[OsString; 1]>::try_from(arguments)
+        .map(|[argument]| PathBuf::from(argument))
+        .map_err(|_| Problem::usage(format!("{name} needs exactly one file or folder to read")))
 }
 
-fn drawn(name: &str) -> Option<Picture> {
+fn picture_of(name: &str) -> Option<Picture> {
     match name {
         "flame-graph" => Some(Picture::FlameGraph),
         "firefox" => Some(Picture::Firefox),
@@ -127,7 +124,7 @@ fn drawn(name: &str) -> Option<Picture> {
     }
 }
 
-fn sampled(name: &str) -> Option<Sampling> {
+fn sampling_of(name: &str) -> Option<Sampling> {
     match name {
         "profile" => Some(Sampling::Time),
         "faults" => Some(Sampling::Faults),
@@ -141,7 +138,7 @@ fn read_method(parser: &mut Parser) -> Result<Method, Problem> {
         "best" => Ok(Method::Best),
         "tracepoints" => Ok(Method::Tracepoints),
         "ptrace" => Ok(Method::Ptrace),
-        other => Err(Problem::usage(format!("no method {other:?}"))),
+        other => Err(Problem::usage(format!("unknown method {other:?}"))),
     }
 }
 
@@ -149,30 +146,30 @@ fn read_method(parser: &mut Parser) -> Result<Method, Problem> {
 mod tests {
     use super::*;
 
-    fn read_words(words: &[&str]) -> Result<Request, Problem> {
+    fn read_arguments(arguments: &[&str]) -> Result<Request, Problem> {
         read(Parser::from_iter(
-            ["equipoise-evidence"].iter().chain(words),
+            ["equipoise-evidence"].iter().chain(arguments),
         ))
     }
 
     #[test]
-    fn what_belongs_to_the_command_is_left_to_it() {
-        let words = ["calls", "--output", "o", "--", "ls", "--method", "-x"];
-        let Ok(Request::Evidence { source, .. }) = read_words(&words) else {
-            panic!("it can be used");
+    fn options_after_the_command_belong_to_the_command() {
+        let arguments = ["calls", "--output", "o", "--", "ls", "--method", "-x"];
+        let Ok(Request::Evidence { source, .. }) = read_arguments(&arguments) else {
+            panic!("the command line is valid");
         };
         let Source::Calls { method, command } = source else {
-            panic!("calls were asked for");
+            panic!("the source must be calls");
         };
         assert_eq!(method, Method::Best);
         assert_eq!(command, ["ls", "--method", "-x"]);
     }
 
     #[test]
-    fn an_option_of_another_source_is_refused() {
-        let words = ["profile", "--method", "best", "--output", "o", "--", "ls"];
-        assert!(read_words(&words).is_err());
-        assert!(read_words(&["nothing", "--output", "o"]).is_err());
-        assert!(read_words(&["calls", "--", "ls"]).is_err());
+    fn invalid_command_lines_are_refused() {
+        let arguments = ["profile", "--method", "best", "--output", "o", "--", "ls"];
+        assert!(read_arguments(&arguments).is_err());
+        assert!(read_arguments(&["nothing", "--output", "o"]).is_err());
+        assert!(read_arguments(&["calls", "--", "ls"]).is_err());
     }
 }

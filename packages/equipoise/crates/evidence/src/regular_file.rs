@@ -1,4 +1,4 @@
-//! Files of others: opened without waiting for anybody, and read only if they are regular.
+//! Opens files that another user may have made: without waiting, and only if they are regular.
 //!
 //! A FIFO would make the reader wait for a writer, and a device may have no end.
 
@@ -14,7 +14,6 @@ pub enum Links {
     Refuse,
 }
 
-/// Opens a regular file for reading.
 pub fn open(path: &Path, links: Links) -> io::Result<File> {
     let follow = match links {
         Links::Follow => 0,
@@ -26,12 +25,11 @@ pub fn open(path: &Path, links: Links) -> io::Result<File> {
         .open(path)?;
     if !opened.metadata()?.is_file() {
         let kind = io::ErrorKind::InvalidInput;
-        return Err(io::Error::new(kind, "it is no regular file"));
+        return Err(io::Error::new(kind, "it is not a regular file"));
     }
     Ok(opened)
 }
 
-/// Returns the bytes of a regular file.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path, Links::Follow)?.read_to_end(&mut bytes)?;
@@ -44,8 +42,8 @@ mod tests {
 
     #[test]
     fn a_device_without_an_end_is_not_read() {
-        let error = read(Path::new("/dev/zero")).expect_err("no regular file");
-        assert_eq!(error.to_string(), "it is no regular file");
+        let error = read(Path::new("/dev/zero")).expect_err("a device is not a regular file");
+        assert_eq!(error.to_string(), "it is not a regular file");
     }
 
     #[test]

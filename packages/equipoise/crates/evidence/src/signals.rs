@@ -1,5 +1,5 @@
-//! Signals that a process sends to the observer are passed on to the command: so an observed server
-//! can be stopped.
+//! Forwards signals that the observer receives from a process to the command, so that an observed
+//! server can be stopped.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -13,12 +13,12 @@ const FORWARDED: [libc::c_int; 6] = [
     libc::SIGUSR1,
     libc::SIGUSR2,
 ];
-const NOBODY: libc::pid_t = 0;
+const NO_PROCESS: libc::pid_t = 0;
 
-/// A handler can only use static data.
-static COMMAND: AtomicI32 = AtomicI32::new(NOBODY);
+/// Process id of the command. It is static because a signal handler can only use static data.
+static COMMAND: AtomicI32 = AtomicI32::new(NO_PROCESS);
 
-/// Passes signals on from now on.
+/// Forwards signals to the command from now on.
 pub fn forward_to(command: libc::pid_t) {
     COMMAND.store(command, Ordering::Relaxed);
     let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut c_void) = forward;
@@ -35,18 +35,17 @@ pub fn forward_to(command: libc::pid_t) {
     }
 }
 
-/// Ignores signals from now on: the command was reaped, and its number may soon belong to another
-/// process.
+/// Ignores signals from now on. The command was reaped, so its id may be used again.
 pub fn stop_forwarding() {
-    COMMAND.store(NOBODY, Ordering::Relaxed);
+    COMMAND.store(NO_PROCESS, Ordering::Relaxed);
 }
 
 extern "C" fn forward(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
     let command = COMMAND.load(Ordering::Relaxed);
     // SAFETY: the kernel gives a valid `info`; the others pass numbers, and errno is our thread's.
     unsafe {
-        // A signal of the terminal (a code of the kernel, above 0) has reached the command, too.
-        if command != NOBODY && (*info).si_code <= 0 {
+        // The terminal has sent its signal (with a code above 0) to the command, too.
+        if command != NO_PROCESS && (*info).si_code <= 0 {
             let errno = *libc::__errno_location();
             libc::kill(command, signal);
             *libc::__errno_location() = errno;

@@ -1,7 +1,7 @@
-//! The face of the bets.
+//! The classes and functions for Python that decide between two conditions by bets.
 
 use equipoise_verdict as verdict;
-use equipoise_verdict::fraction::Piece;
+use equipoise_verdict::fraction::FractionInterval;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -28,7 +28,7 @@ impl BettingSequence {
         let tolerances = PyBuffer::<f64>::get(tolerances)?.to_vec(py)?;
         if orders.len() != differences.len() || tolerances.len() != differences.len() {
             return Err(PyValueError::new_err(format!(
-                "{} differences, {} orders and {} tolerances: there must be as many of each",
+                "{} differences, {} orders and {} tolerances: the three numbers must be equal",
                 differences.len(),
                 orders.len(),
                 tolerances.len()
@@ -41,8 +41,8 @@ impl BettingSequence {
         let inner = py.detach(|| {
             let mut sequence = verdict::BettingSequence::default();
             let blocks = differences.iter().zip(&orders).zip(&tolerances);
-            for (place, ((&difference, &order), &tolerance)) in blocks.enumerate() {
-                let known = readings.get(place).copied();
+            for (index, ((&difference, &order), &tolerance)) in blocks.enumerate() {
+                let known = readings.get(index).copied();
                 let known = known.unwrap_or(verdict::NO_READINGS);
                 push(&mut sequence, block(difference, order, tolerance, known)?)?;
             }
@@ -75,11 +75,11 @@ impl BettingSequence {
         readings: (Option<BlockReadings>, Option<BlockReadings>),
     ) -> PyResult<()> {
         let known = readings_of_block(readings.0)?;
-        let first = block(differences.0, orders.0, tolerances.0, known)?;
+        let baseline = block(differences.0, orders.0, tolerances.0, known)?;
         let known = readings_of_block(readings.1)?;
-        let twin = block(differences.1, orders.1, tolerances.1, known)?;
+        let control = block(differences.1, orders.1, tolerances.1, known)?;
         self.inner
-            .push_pooled(first, twin)
+            .push_pooled(baseline, control)
             .map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
@@ -171,7 +171,7 @@ impl BettingSequence {
             level: checked_level(level)?,
             margin: checked_margin(margin)?,
             memory,
-            cap,
+            max_blocks: cap,
             continuations,
             seed,
         };
@@ -185,8 +185,8 @@ fn push(sequence: &mut verdict::BettingSequence, block: verdict::Block) -> PyRes
         .map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Covariates at the candidate's trial minus those at the baseline's, their sums, and the sum of
-/// the two log costs.
+/// Readings of a block: differences (candidate minus baseline) and sums of the covariates before
+/// its two trials, and the sum of the two log costs.
 type BlockReadings = (Vec<f64>, Vec<f64>, f64);
 
 fn readings_of_block(readings: Option<BlockReadings>) -> PyResult<verdict::Readings> {
@@ -200,7 +200,7 @@ fn readings_of_block(readings: Option<BlockReadings>) -> PyResult<verdict::Readi
     }
 }
 
-/// As `readings_of_block`, for all blocks: two arrays of shape (n, c), and one of shape (n,).
+/// Converts the readings of n blocks: two arrays of shape (n, covariates), and one of shape (n,).
 fn readings_of_blocks(
     py: Python<'_>,
     blocks: usize,
@@ -216,7 +216,7 @@ fn readings_of_blocks(
         || differences.len() != blocks * covariates
     {
         return Err(PyValueError::new_err(format!(
-            "{} and {} readings for {blocks} blocks: there must be as many of each",
+            "{} differences and {} sums for {blocks} blocks: every block needs all covariates",
             differences.len(),
             sums.len(),
         )));
@@ -233,17 +233,18 @@ fn readings_of_blocks(
         .collect()
 }
 
+/// Pads the values of the known covariates with NaN.
 fn per_covariate(values: &[f64]) -> PyResult<verdict::PerCovariate> {
-    let mut known = verdict::NO_READINGS.differences;
-    if values.len() > known.len() {
+    let mut padded = verdict::NO_READINGS.differences;
+    if values.len() > padded.len() {
         return Err(PyValueError::new_err(format!(
-            "{} covariates: at most {} are adjusted for",
+            "{} covariates: at most {} can be adjusted for",
             values.len(),
-            known.len()
+            padded.len()
         )));
     }
-    known[..values.len()].copy_from_slice(values);
-    Ok(known)
+    padded[..values.len()].copy_from_slice(values);
+    Ok(padded)
 }
 
 fn block(
@@ -257,7 +258,7 @@ fn block(
         -1 => verdict::Order::CandidateFirst,
         other => {
             return Err(PyValueError::new_err(format!(
-                "an order is 1 (baseline first) or -1 (candidate first), not {other}"
+                "an order must be 1 (baseline first) or -1 (candidate first), not {other}"
             )));
         }
     };
@@ -269,7 +270,7 @@ fn block(
     })
 }
 
-/// The ratios that several campaigns do not exclude together.
+/// Returns the log ratios that several campaigns together do not exclude, as (low, high).
 #[pyfunction]
 #[expect(
     clippy::needless_pass_by_value,
@@ -282,11 +283,11 @@ pub fn common_interval(
 ) -> PyResult<(f64, f64)> {
     let level = checked_level(level)?;
     let campaigns: Vec<&verdict::BettingSequence> =
-        campaigns.iter().map(|one| &one.inner).collect();
+        campaigns.iter().map(|campaign| &campaign.inner).collect();
     Ok(py.detach(|| verdict::common_interval(&campaigns, level)))
 }
 
-/// The smallest effect that each of several simulated campaigns detects, increasing.
+/// Returns the smallest effect that each simulated campaign detects, in increasing order.
 #[pyfunction]
 #[pyo3(signature = (differences, largest, *, blocks, level, campaigns, seed))]
 pub fn smallest_effects(
@@ -300,15 +301,15 @@ pub fn smallest_effects(
 ) -> PyResult<Vec<f64>> {
     let differences = PyBuffer::<f64>::get(differences)?.to_vec(py)?;
     if differences.is_empty() {
-        return Err(PyValueError::new_err("there is no difference to draw from"));
+        return Err(PyValueError::new_err("the array of differences is empty"));
     }
-    let simulated = verdict::Sensitivity {
+    let sensitivity = verdict::Sensitivity {
         blocks,
         level: checked_level(level)?,
         campaigns,
         seed,
     };
-    Ok(py.detach(|| simulated.smallest_effects(&differences, largest)))
+    Ok(py.detach(|| sensitivity.smallest_effects(&differences, largest)))
 }
 
 fn checked_level(level: f64) -> PyResult<f64> {
@@ -316,7 +317,7 @@ fn checked_level(level: f64) -> PyResult<f64> {
         return Ok(level);
     }
     Err(PyValueError::new_err(format!(
-        "a level lies between 0 and 1, which {level} does not"
+        "a level must be between 0 and 1, not {level}"
     )))
 }
 
@@ -325,7 +326,7 @@ fn checked_margin(margin: f64) -> PyResult<f64> {
         return Ok(margin);
     }
     Err(PyValueError::new_err(format!(
-        "the smallest difference that matters is 0 or more, not {margin}"
+        "the smallest difference that matters must be a finite number of at least 0, not {margin}"
     )))
 }
 
@@ -351,11 +352,11 @@ impl FractionSequence {
         self.inner.estimate()
     }
 
-    fn rounded_set(&self, py: Python<'_>) -> Vec<Piece> {
+    fn rounded_set(&self, py: Python<'_>) -> Vec<FractionInterval> {
         py.detach(|| self.inner.rounded_set())
     }
 
-    fn exact_set(&self, py: Python<'_>) -> Vec<Piece> {
+    fn exact_set(&self, py: Python<'_>) -> Vec<FractionInterval> {
         py.detach(|| self.inner.exact_set())
     }
 

@@ -1,10 +1,10 @@
-//! The face of the search for a commit.
+//! The class for Python that searches for the commit that changed the cost.
 
-use equipoise_verdict::bisection::{Outcome, PairBlock, Search, Segment};
+use equipoise_verdict::bisection::{Outcome, PairBlock, Search, SearchSettings};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// The bets against each commit between two that differ.
+/// The bets against each commit between two commits whose costs differ.
 #[pyclass(module = "equipoise._native")]
 pub struct BisectionSearch {
     inner: Search,
@@ -27,16 +27,16 @@ impl BisectionSearch {
     ) -> PyResult<Self> {
         if commits == 0 || !(prior.is_empty() || prior.len() == commits) {
             return Err(PyValueError::new_err(format!(
-                "{} chances for {commits} commits: there must be as many of each, or no chances",
+                "{} chances for {commits} commits: each commit needs a chance, or none has one",
                 prior.len()
             )));
         }
         if !(alpha > 0.0 && alpha < 1.0) {
             return Err(PyValueError::new_err(format!(
-                "alpha lies between 0 and 1, which {alpha} does not"
+                "alpha must be between 0 and 1, not {alpha}"
             )));
         }
-        let inner = Search::new(&Segment {
+        let inner = Search::new(&SearchSettings {
             commits,
             alpha,
             direction: direction.signum(),
@@ -58,7 +58,7 @@ impl BisectionSearch {
         let (before, after) = pair;
         if !(self.inner.runs(before) && self.inner.runs(after) && before < after) {
             return Err(PyValueError::new_err(format!(
-                "({before}, {after}) is no pair of two commits that run"
+                "({before}, {after}) is not a pair of an earlier and a later commit that both run"
             )));
         }
         let block = PairBlock {
@@ -74,7 +74,7 @@ impl BisectionSearch {
     fn withdraw(&mut self, commit: usize) -> PyResult<()> {
         if commit == 0 || commit >= self.commits || !self.inner.runs(commit) {
             return Err(PyValueError::new_err(format!(
-                "commit {commit} is none between the first and the last one that runs"
+                "commit {commit} is not a commit that runs between the first and the last"
             )));
         }
         self.inner.withdraw(commit);

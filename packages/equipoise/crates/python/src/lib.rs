@@ -1,4 +1,4 @@
-//! `equipoise._native`: the Python face of the crates. It converts options, arrays and errors.
+//! The Python module `equipoise._native`: converts options, arrays and errors for the crates.
 
 mod betting;
 mod bisection;
@@ -20,11 +20,11 @@ mod _native {
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-    /// Multiple of the level that the interval has which decides on "equivalent".
+    /// Factor by which the level is multiplied for the interval that decides on "equivalent".
     #[pymodule_export]
     const EQUIVALENCE_LEVELS: f64 = equipoise_verdict::EQUIVALENCE_LEVELS;
 
-    /// Blocks before "equivalent" can be said.
+    /// Smallest number of blocks for the verdict "equivalent".
     #[pymodule_export]
     const EQUIVALENCE_BLOCKS: usize = equipoise_verdict::EQUIVALENCE_BLOCKS;
 }

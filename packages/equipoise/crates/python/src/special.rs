@@ -1,15 +1,15 @@
-//! Student's t for Python.
+//! Student's t distribution for Python.
 
 use equipoise_special::Student;
 use pyo3::prelude::*;
 
-/// P(|T| >= |t|) of Student's distribution.
+/// Returns the two-sided p-value P(|T| >= |t|) of Student's t distribution.
 #[pyfunction]
 pub fn student_p_value(t: f64, freedom: f64) -> f64 {
     Student::new(freedom).two_sided(t)
 }
 
-/// The quantile of Student's distribution.
+/// Returns the quantile of Student's t distribution.
 #[pyfunction]
 pub fn student_quantile(probability: f64, freedom: f64) -> f64 {
     Student::new(freedom).quantile(probability)

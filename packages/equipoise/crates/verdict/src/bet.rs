@@ -1,21 +1,21 @@
 //! One bet on the coin of one block.
 
 use crate::block::Block;
-use crate::past::Learnt;
-use crate::rules::CLIP;
+use crate::past::Estimates;
+use crate::rules::CLIP_SCALES;
 use crate::wealth::Wealth;
 
-/// One bet; its payoff is a function of θ that never rises.
+/// A bet on one block against the log ratio θ. Its payoff never rises with θ.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bet {
     centre: f64,
-    /// Infinite for a bet on the sign alone.
+    /// Infinite for a bet on the sign of the difference alone.
     inverse_width: f64,
     tolerance: f64,
 }
 
 impl Bet {
-    pub(crate) fn new(block: &Block, learnt: Learnt) -> Self {
+    pub(crate) fn new(block: &Block, estimates: Estimates) -> Self {
         if block.difference.is_nan() {
             return Self {
                 centre: 0.0,
@@ -24,16 +24,16 @@ impl Bet {
             };
         }
         Self {
-            centre: learnt.rest_of(block),
-            inverse_width: (CLIP * learnt.scale).max(block.tolerance).recip(),
+            centre: estimates.residual(block),
+            inverse_width: (CLIP_SCALES * estimates.scale).max(block.tolerance).recip(),
             tolerance: block.tolerance,
         }
     }
 
-    /// ψ(θ), from −1 to 1: 0 within the tolerance, and continuous beyond it.
+    /// The payoff ψ(θ), from −1 to 1: 0 within the tolerance, and without a jump beyond it.
     ///
-    /// A jump would turn the rounding of coarse clocks into money: the steps that their readings
-    /// make are not symmetric around a θ that is not 0.
+    /// A jump would turn the rounding of a coarse clock into money, because the steps of its
+    /// readings are not symmetric around a θ that is not 0.
     pub(crate) fn payoff(&self, theta: f64) -> f64 {
         let distance = self.centre - theta;
         let beyond = distance.abs() - self.tolerance;
@@ -44,18 +44,18 @@ impl Bet {
         }
     }
 
-    /// The θ between which the payoff changes, if it ever does.
+    /// The two θ between which the payoff changes; `None` if it is the same for every θ.
     pub(crate) fn span(&self) -> Option<(f64, f64)> {
-        let reach = self.inverse_width.recip() + self.tolerance;
-        (self.centre.is_finite() && reach.is_finite())
-            .then_some((self.centre - reach, self.centre + reach))
+        let half_width = self.inverse_width.recip() + self.tolerance;
+        (self.centre.is_finite() && half_width.is_finite())
+            .then_some((self.centre - half_width, self.centre + half_width))
     }
 }
 
-/// The stake on the coins of one block: one bet, or the mean of two on the same block.
+/// The bets of one block: a single bet, or the mean of two if a control (second baseline) ran.
 ///
-/// Each bet is fair given everything that exchanging its pair leaves unchanged, so their mean is
-/// fair too, whatever they have in common (docs/methods/control.md).
+/// Each bet is fair given everything that an exchange of its pair leaves unchanged. So their mean
+/// is fair too, although both share the candidate (docs/methods/control.md).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Round {
     pub(crate) first: Bet,
@@ -63,8 +63,7 @@ pub(crate) struct Round {
 }
 
 impl Round {
-    /// Play the round at θ: `sign` is 1 for the bettors on "slower", −1 for the bettors on
-    /// "faster".
+    /// Plays the round at θ. `sign` is 1 for bettors on "slower", −1 for bettors on "faster".
     pub(crate) fn play(&self, wealth: &mut Wealth, theta: f64, sign: f64) {
         let first = sign * self.first.payoff(theta);
         match &self.second {
@@ -73,26 +72,25 @@ impl Round {
         }
     }
 
-    /// Play the round at θ on the way to a bar; returns whether the wealth reaches the bar.
+    /// Plays the round at θ and returns whether the wealth has reached the threshold.
     ///
-    /// Each of the two pairs of a round is fair alone, and their sum is not a fair coin. A clamp of
-    /// one of them must not change the other, and could then reach the bar later than without a
-    /// clamp: such a round is played in full.
+    /// A round of two bets is played without the clamp of `Wealth::bet_towards`. Each bet is fair
+    /// alone, but their sum is not a fair coin, and a clamp of one bet could delay the threshold.
     pub(crate) fn play_towards(
         &self,
         wealth: &mut Wealth,
         theta: f64,
         sign: f64,
-        bar: f64,
+        threshold: f64,
     ) -> bool {
         if self.second.is_none() {
-            return wealth.bet_towards(sign * self.first.payoff(theta), bar);
+            return wealth.bet_towards(sign * self.first.payoff(theta), threshold);
         }
         self.play(wealth, theta, sign);
-        wealth.total() >= bar
+        wealth.total() >= threshold
     }
 
-    /// Two θ outside which the payoff is constant; `None` if it is constant everywhere.
+    /// The two θ between which the payoff changes; `None` if it is the same for every θ.
     pub(crate) fn span(&self) -> Option<(f64, f64)> {
         let second = self.second.as_ref().and_then(Bet::span);
         match (self.first.span(), second) {
@@ -109,7 +107,7 @@ mod tests {
     use crate::block::Order::BaselineFirst;
 
     #[test]
-    fn beyond_the_tolerance_the_payoff_rises_without_a_jump() {
+    fn the_payoff_beyond_the_tolerance_grows_without_a_jump() {
         let block = Block {
             difference: 0.1,
             order: BaselineFirst,
@@ -117,11 +115,11 @@ mod tests {
             readings: NO_READINGS,
         };
         let bet = |scale| {
-            let learnt = Learnt {
+            let estimates = Estimates {
                 scale,
-                ..Learnt::default()
+                ..Estimates::default()
             };
-            Bet::new(&block, learnt)
+            Bet::new(&block, estimates)
         };
         let coarse = bet(0.01);
         assert!(coarse.payoff(0.061).abs() < f64::MIN_POSITIVE);

@@ -7,15 +7,15 @@ use crate::adjustment::Readings;
 /// Which of the two conditions ran first in its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// s = +1: the candidate stood in the second place.
+    /// The candidate ran second: s = 1.
     BaselineFirst,
-    /// s = −1: the baseline stood in the second place.
+    /// The baseline ran second: s = −1.
     CandidateFirst,
 }
 
 impl Order {
-    /// s of docs/methods/interval.md: s·(d − θ) is the log cost at the second position minus the first,
-    /// after e^θ has been removed from the candidate.
+    /// The sign s of docs/methods/interval.md. s·(d − θ) is the log cost of the trial that ran
+    /// second minus that of the first, after the ratio e^θ was removed from the candidate.
     #[must_use]
     pub fn sign(self) -> f64 {
         match self {
@@ -29,20 +29,20 @@ impl Order {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Block {
     /// d = ln(cost of the candidate) − ln(cost of the baseline); infinite if one of the two timed
-    /// out, NaN if both did: a tie.
+    /// out; NaN (a tie) if both did.
     pub difference: f64,
-    /// Which ran first.
+    /// Which condition ran first.
     pub order: Order,
-    /// Differences below this cannot be detected: 1.5 clock quanta, in log units.
+    /// Smaller differences are ties: 1.5 steps of the clock, in log units.
     pub tolerance: f64,
-    /// Readings before the two trials.
+    /// Covariates that were read before the two trials.
     pub readings: Readings,
 }
 
-/// A tie tolerance that is negative, infinite or no number.
+/// The error for a tie tolerance that is negative, infinite or NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InvalidBlock {
-    /// The tolerance that was given.
+    /// The rejected tolerance.
     pub tolerance: f64,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for InvalidBlock {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "a tie tolerance is a finite number from 0 up, not {}",
+            "a tie tolerance must be a finite number of at least 0, not {}",
             self.tolerance
         )
     }

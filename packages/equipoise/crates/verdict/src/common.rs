@@ -1,30 +1,29 @@
-//! The ratio that several campaigns have in common.
+//! The interval of the ratio that several campaigns have in common.
 
 use crate::sequence::{BettingSequence, Side, interval};
 use crate::wealth::Wealth;
 
-/// The ratios that several campaigns do not exclude together, {θ : max over n of E±(θ) < 2/level},
-/// as (low, high); `low > high` means that no common ratio agrees with all of them.
+/// The log ratios that several campaigns together do not exclude, as (low, high):
+/// {θ : max over n of E±(θ) < 2/level}. If `low > high`, no common ratio agrees with all campaigns.
 ///
-/// The bettors take their wealth from each campaign to the next, in the order given. The factor of
-/// each campaign is a test martingale given the campaigns before, so the product is one too,
-/// wherever it stops: the true θ is ever excluded with a chance of at most `level`, although every
-/// campaign may stop at any time, and so may the pooling.
+/// The bettors take their wealth from each campaign to the next, in the given order. The factor of
+/// each campaign is a test martingale given the campaigns before, so the product is one too. So the
+/// chance that the true θ is ever excluded is at most `level`, whenever each campaign stops.
 #[must_use]
 pub fn common_interval(campaigns: &[&BettingSequence], level: f64) -> (f64, f64) {
     let spans = || campaigns.iter().map(|campaign| campaign.span());
     let low = spans().map(|(low, _)| low).fold(-1.0, f64::min);
     let high = spans().map(|(_, high)| high).fold(1.0, f64::max);
-    let bar = 2.0 / level;
+    let threshold = 2.0 / level;
     interval((low, high), |side, theta| {
-        ever_reached(campaigns, side, theta, bar)
+        reaches(campaigns, side, theta, threshold)
     })
 }
 
-fn ever_reached(campaigns: &[&BettingSequence], side: Side, theta: f64, bar: f64) -> bool {
+fn reaches(campaigns: &[&BettingSequence], side: Side, theta: f64, threshold: f64) -> bool {
     let mut wealth = Wealth::new();
     let mut rounds = campaigns.iter().flat_map(|campaign| campaign.rounds());
-    rounds.any(|round| round.play_towards(&mut wealth, theta, side.sign(), bar))
+    rounds.any(|round| round.play_towards(&mut wealth, theta, side.sign(), threshold))
 }
 
 #[cfg(test)]
@@ -52,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn one_campaign_has_its_own_running_interval() {
+    fn the_common_interval_of_one_campaign_is_its_running_interval() {
         let one = campaign(60, 0.0);
         assert_eq!(common_interval(&[&one], 0.05), one.running_interval(0.05));
     }
@@ -61,10 +60,10 @@ mod tests {
     fn more_campaigns_narrow_the_interval() {
         let one = campaign(40, 0.0);
         let width = |(low, high): (f64, f64)| high - low;
-        let alone = width(one.running_interval(0.05));
-        let of_two = width(common_interval(&[&one; 2], 0.05));
-        assert!(of_two < alone);
-        assert!(width(common_interval(&[&one; 6], 0.05)) < 0.6 * alone);
+        let single_width = width(one.running_interval(0.05));
+        let pooled_width = width(common_interval(&[&one; 2], 0.05));
+        assert!(pooled_width < single_width);
+        assert!(width(common_interval(&[&one; 6], 0.05)) < 0.6 * single_width);
     }
 
     #[test]

@@ -1,177 +1,179 @@
-//! How many more blocks an undecided campaign would probably take.
+//! The number of further blocks that an undecided campaign would probably take.
 
 use crate::adjustment::NO_READINGS;
 use crate::bet::{Bet, Round};
 use crate::block::{Block, Order};
-use crate::past::{Learnt, Past};
+use crate::past::{Estimates, Past};
 use crate::rules::{EQUIVALENCE_BLOCKS, EQUIVALENCE_LEVELS};
 use crate::sequence::BettingSequence;
 use crate::wealth::Wealth;
 use equipoise_random::SplitMix64;
 
-/// Whether an exclusion is permanent or holds only while the wealth lasts.
+/// Whether a ratio stays excluded if the wealth falls again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
-    /// As in the running interval.
+    /// The ratio stays excluded, as in the running interval.
     Running,
-    /// As in the interval at the stop.
+    /// The ratio is excluded only while the wealth is high enough, as in the interval at the stop.
     AtStop,
 }
 
-/// The question of the forecast.
+/// The settings of a forecast.
 #[derive(Clone, Copy, Debug)]
 pub struct Forecast {
     /// 1 minus the coverage of the interval.
     pub level: f64,
     /// The smallest difference that matters, in log units.
     pub margin: f64,
-    /// How exclusions are remembered.
+    /// Whether excluded ratios stay excluded.
     pub memory: Memory,
-    /// Largest number of further blocks.
-    pub cap: usize,
-    /// How many continuations are drawn.
+    /// Largest number of further blocks that a continuation may have.
+    pub max_blocks: usize,
+    /// Number of continuations to simulate.
     pub continuations: usize,
-    /// Their seed.
+    /// Seed of the random draws.
     pub seed: u64,
 }
 
 impl Forecast {
-    /// The median, over continuations, of the number of further blocks to a verdict; `None` if
-    /// half of them reach none within the cap.
+    /// The median number of further blocks until a verdict, over simulated continuations; `None` if
+    /// half of the continuations reach no verdict within the maximum.
     ///
-    /// A continuation draws blocks of the campaign itself, with a fresh coin for each: the slot
-    /// effect is taken out and put back by the new order. This takes the campaign's own estimate as
-    /// the truth, so a difference with an estimate below `margin` can only become "equivalent". The
-    /// part that a covariate explains stays removed.
+    /// A continuation draws blocks of the campaign itself, with a new coin for each; the slot
+    /// effect follows the new order. The campaign's estimate is taken as the truth, so if it is
+    /// below `margin`, the verdict can only become "equivalent". The part of the differences that a
+    /// covariate explains stays removed.
     #[must_use]
     pub fn blocks_to_go(&self, campaign: &BettingSequence) -> Option<usize> {
         let centre = campaign.centre()?;
-        let mut start = Watch::new(self, centre.typical.abs() >= self.margin);
+        let mut tests = VerdictTests::new(self, centre.typical.abs() >= self.margin);
         for round in campaign.rounds() {
-            start.see(round);
+            tests.add(round);
         }
-        let learnt = campaign.past().in_hindsight();
+        let estimates = campaign.past().final_estimates();
         let past = campaign.past().without_covariates();
         let mut random = SplitMix64::new(self.seed);
-        let needed = self.continuations / 2 + 1;
+        let majority = self.continuations / 2 + 1;
         let mut lengths = Vec::with_capacity(self.continuations);
         for continuation in 0..self.continuations {
-            let known = (&past, learnt);
-            lengths.extend(self.continue_once(campaign, known, start.clone(), &mut random));
-            let left = self.continuations - continuation - 1;
-            if lengths.len() + left < needed {
+            let known = (&past, estimates);
+            lengths.extend(self.continue_once(campaign, known, tests.clone(), &mut random));
+            let remaining = self.continuations - continuation - 1;
+            if lengths.len() + remaining < majority {
                 return None;
             }
         }
         lengths.sort_unstable();
-        lengths.get(needed - 1).copied()
+        lengths.get(majority - 1).copied()
     }
 
-    /// Further blocks until the verdict, if there is one within the cap.
+    /// Further blocks of one continuation until its verdict, if it has one within the maximum.
     fn continue_once(
         &self,
         campaign: &BettingSequence,
-        (past, learnt): (&Past, Learnt),
-        mut watch: Watch,
+        (past, estimates): (&Past, Estimates),
+        mut tests: VerdictTests,
         random: &mut SplitMix64,
     ) -> Option<usize> {
         let blocks = campaign.blocks();
         let mut past: Past = past.clone();
-        for further in 1..=self.cap {
+        for block_count in 1..=self.max_blocks {
             let drawn = blocks[random.below(blocks.len())];
             let order = if random.coin() {
                 Order::BaselineFirst
             } else {
                 Order::CandidateFirst
             };
-            let moved = learnt.slot * (order.sign() - drawn.order.sign());
+            let slot_change = estimates.slot * (order.sign() - drawn.order.sign());
             let block = Block {
-                difference: drawn.difference - learnt.explained(&drawn) + moved,
+                difference: drawn.difference - estimates.explained_part(&drawn) + slot_change,
                 order,
                 tolerance: drawn.tolerance,
                 readings: NO_READINGS,
             };
-            watch.see(&Round {
-                first: Bet::new(&block, past.learnt()),
+            tests.add(&Round {
+                first: Bet::new(&block, past.estimates()),
                 second: None,
             });
             past.add(&block);
-            if watch.decided() {
-                return Some(further);
+            if tests.is_decided() {
+                return Some(block_count);
             }
         }
         None
     }
 }
 
-/// The bettors at the three ratios that a verdict turns on.
+/// The tests of the three ratios (0 and the margin on both sides) on which a verdict depends.
 #[derive(Clone, Debug)]
-struct Watch {
-    excluded: [Excluded; 4],
-    worth_calling: bool,
-    seen: usize,
+struct VerdictTests {
+    tests: [ExclusionTest; 4],
+    /// Whether the estimate is at least the margin, so that a difference may be reported.
+    can_differ: bool,
+    block_count: usize,
 }
 
-impl Watch {
-    fn new(forecast: &Forecast, worth_calling: bool) -> Self {
+impl VerdictTests {
+    fn new(forecast: &Forecast, can_differ: bool) -> Self {
         let equivalence_level = EQUIVALENCE_LEVELS * forecast.level;
-        let bettor = |theta: f64, sign: f64, level: f64| Excluded {
+        let test = |theta: f64, sign: f64, level: f64| ExclusionTest {
             theta,
             sign,
             threshold: 2.0 / level,
             memory: forecast.memory,
             wealth: Wealth::new(),
-            now: false,
+            excluded: false,
         };
         Self {
-            excluded: [
-                bettor(-forecast.margin, 1.0, equivalence_level),
-                bettor(forecast.margin, -1.0, equivalence_level),
-                bettor(0.0, 1.0, forecast.level),
-                bettor(0.0, -1.0, forecast.level),
+            tests: [
+                test(-forecast.margin, 1.0, equivalence_level),
+                test(forecast.margin, -1.0, equivalence_level),
+                test(0.0, 1.0, forecast.level),
+                test(0.0, -1.0, forecast.level),
             ],
-            worth_calling,
-            seen: 0,
+            can_differ,
+            block_count: 0,
         }
     }
 
-    fn see(&mut self, round: &Round) {
-        self.seen += 1;
-        for excluded in &mut self.excluded {
-            excluded.see(round);
+    fn add(&mut self, round: &Round) {
+        self.block_count += 1;
+        for test in &mut self.tests {
+            test.add(round);
         }
     }
 
-    fn decided(&self) -> bool {
-        let [below, above, no_slower, no_faster] = &self.excluded;
-        let different = no_slower.now || no_faster.now;
-        let within = above.theta > 0.0 && below.now && above.now;
-        (self.worth_calling && different) || (within && self.seen >= EQUIVALENCE_BLOCKS)
+    fn is_decided(&self) -> bool {
+        let [below_margin, above_margin, not_slower, not_faster] = &self.tests;
+        let is_different = not_slower.excluded || not_faster.excluded;
+        let is_within = above_margin.theta > 0.0 && below_margin.excluded && above_margin.excluded;
+        (self.can_differ && is_different) || (is_within && self.block_count >= EQUIVALENCE_BLOCKS)
     }
 }
 
-/// Whether one side excludes one ratio.
+/// The test whether the bettors of one side exclude one ratio.
 #[derive(Clone, Debug)]
-struct Excluded {
+struct ExclusionTest {
     theta: f64,
     sign: f64,
     threshold: f64,
     memory: Memory,
     wealth: Wealth,
-    now: bool,
+    excluded: bool,
 }
 
-impl Excluded {
-    fn see(&mut self, round: &Round) {
+impl ExclusionTest {
+    fn add(&mut self, round: &Round) {
         match self.memory {
-            Memory::Running if self.now => {}
+            Memory::Running if self.excluded => {}
             Memory::Running => {
                 let (theta, sign) = (self.theta, self.sign);
-                self.now = round.play_towards(&mut self.wealth, theta, sign, self.threshold);
+                let wealth = &mut self.wealth;
+                self.excluded = round.play_towards(wealth, theta, sign, self.threshold);
             }
             Memory::AtStop => {
                 round.play(&mut self.wealth, self.theta, self.sign);
-                self.now = self.wealth.total() >= self.threshold;
+                self.excluded = self.wealth.total() >= self.threshold;
             }
         }
     }
@@ -186,25 +188,25 @@ mod tests {
         sequence(&alternating(differences), 0.0)
     }
 
-    fn forecast(cap: usize) -> Forecast {
+    fn forecast(max_blocks: usize) -> Forecast {
         Forecast {
             level: 0.05,
             margin: 0.01,
             memory: Memory::Running,
-            cap,
+            max_blocks,
             continuations: 40,
             seed: 7,
         }
     }
 
     #[test]
-    fn a_clear_difference_cut_short_needs_the_rest_of_seven_blocks() {
+    fn a_clear_difference_after_five_blocks_needs_two_more() {
         let short = campaign(&[0.10, 0.11, 0.12, 0.10, 0.11]);
         assert_eq!(forecast(100).blocks_to_go(&short), Some(2));
     }
 
     #[test]
-    fn a_difference_that_is_too_small_for_the_cap_has_no_forecast() {
+    fn there_is_no_forecast_for_a_difference_too_small_for_the_maximum_of_blocks() {
         let noise: Vec<f64> = (0..30)
             .map(|i| 0.011 + f64::from((i * 37) % 101 - 50) / 50.0)
             .collect();
@@ -222,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_forecast() {
+    fn a_campaign_without_blocks_has_no_forecast() {
         assert_eq!(forecast(50).blocks_to_go(&BettingSequence::default()), None);
     }
 }

@@ -1,8 +1,8 @@
 //! The fraction of a gap that an intervention explains (docs/methods/fraction.md).
 //!
-//! A block holds four conditions: A, B, and both with the intervention, `A_w` and `B_w`. The
-//! fraction f is the part of the gap between A and B that the intervention removes. If it is f,
-//! then exchanging A with B and `A_w` with `B_w` at once only flips the sign of
+//! A block has four conditions: A, B, and both with the intervention, `A_w` and `B_w`. The
+//! fraction f is the part of the gap between A and B that the intervention removes. If f is true,
+//! then an exchange of A with B and of `A_w` with `B_w` only flips the sign of
 //!
 //! ```text
 //! z(f) = (B_w − A_w) − (1 − f)(B − A)
@@ -13,65 +13,67 @@
 use crate::adjustment::NO_READINGS;
 use crate::bet::Bet;
 use crate::block::{Block, Order};
-use crate::past::{Learnt, learnt_scale};
+use crate::past::{Estimates, robust_scale};
 use crate::wealth::Wealth;
 
-/// Steps into which a step between two neighbours is divided to find the end of a set.
-const ZOOM: usize = 100;
-/// Divisions: the end of a set is known to a hundredth of a hundredth of a step.
-const ZOOMS: usize = 2;
+/// Parts into which the step between two tested fractions is divided, to find the end of a set.
+const DIVISIONS: usize = 100;
+/// Number of divisions. After two, the end of a set is known to 1/10,000 of a step.
+const DIVISION_ROUNDS: usize = 2;
 
-/// An interval of fractions; an end is `None` if it is beyond the last fraction tried.
-pub type Piece = (Option<f64>, Option<f64>);
+/// An interval of fractions. An end is `None` if it is beyond the last tested fraction.
+pub type FractionInterval = (Option<f64>, Option<f64>);
 
 /// The gaps of one block: candidate minus baseline, in log units or in the metric's unit.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
-    without: f64,
-    with: f64,
+    /// Gap of the original conditions, B − A.
+    original: f64,
+    /// Gap of the conditions with the intervention, `B_w − A_w`.
+    changed: f64,
 }
 
 impl Gap {
-    /// z(f).
+    /// z(f): the part of the gap that the fraction f does not explain.
     fn remainder(self, fraction: f64) -> f64 {
-        // An infinite gap leaves nothing if all of it is removed.
-        let kept = 1.0 - fraction;
-        let left = if kept == 0.0 {
+        // Nothing remains of an infinite gap if all of it is removed; 0 · ∞ would be NaN.
+        let remaining_fraction = 1.0 - fraction;
+        let remaining_gap = if remaining_fraction == 0.0 {
             0.0
         } else {
-            kept * self.without
+            remaining_fraction * self.original
         };
-        self.with - left
+        self.changed - remaining_gap
     }
 
     fn is_finite(self) -> bool {
-        self.without.is_finite() && self.with.is_finite()
+        self.original.is_finite() && self.changed.is_finite()
     }
 }
 
-/// One fraction and the bets against it; an excluded fraction never comes back.
+/// A fraction and the bets against it. An excluded fraction stays excluded.
 #[derive(Clone, Debug)]
-struct Candidate {
+struct TestedFraction {
     fraction: f64,
     remainders: Vec<f64>,
-    above: Wealth,
-    below: Wealth,
-    excluded: bool,
+    wealth_above: Wealth,
+    wealth_below: Wealth,
+    is_excluded: bool,
 }
 
-impl Candidate {
+impl TestedFraction {
     fn new(fraction: f64) -> Self {
         Self {
             fraction,
             remainders: Vec::new(),
-            above: Wealth::new(),
-            below: Wealth::new(),
-            excluded: false,
+            wealth_above: Wealth::new(),
+            wealth_below: Wealth::new(),
+            is_excluded: false,
         }
     }
 
     fn push(&mut self, gap: Gap, threshold: f64, scratch: &mut Vec<f64>) {
-        if self.excluded {
+        if self.is_excluded {
             return;
         }
         let remainder = gap.remainder(self.fraction);
@@ -81,72 +83,71 @@ impl Candidate {
             tolerance: 0.0,
             readings: NO_READINGS,
         };
-        let learnt = Learnt {
-            scale: learnt_scale(&self.remainders, scratch),
+        let estimates = Estimates {
+            scale: robust_scale(&self.remainders, scratch),
             slot: 0.0,
-            ..Learnt::default()
+            ..Estimates::default()
         };
-        let payoff = Bet::new(&block, learnt).payoff(0.0);
-        let above = self.above.bet_towards(payoff, threshold);
-        let below = self.below.bet_towards(-payoff, threshold);
+        let payoff = Bet::new(&block, estimates).payoff(0.0);
+        let reached_above = self.wealth_above.bet_towards(payoff, threshold);
+        let reached_below = self.wealth_below.bet_towards(-payoff, threshold);
         if gap.is_finite() {
             self.remainders.push(remainder);
         }
-        self.excluded = above || below;
+        self.is_excluded = reached_above || reached_below;
     }
 }
 
 /// The blocks of one intervention, and the bets against each fraction.
 ///
-/// The confidence set is `{f : max over n of E±_n(f) < 2/level}`. It need not be one interval: if
-/// the gap is small compared with its noise, z(f) rises in some blocks and falls in others.
+/// The confidence set is `{f : max over n of E±_n(f) < 2/level}`. If the gap is small compared with
+/// its noise, it may be several intervals: z(f) rises with f in some blocks and falls in others.
 #[derive(Clone, Debug)]
 pub struct FractionSequence {
     threshold: f64,
     gaps: Vec<Gap>,
-    candidates: Vec<Candidate>,
+    grid: Vec<TestedFraction>,
     scratch: Vec<f64>,
 }
 
 impl FractionSequence {
-    /// A sequence whose confidence sets all contain the true fraction, except with a chance of
-    /// `level`.
+    /// An empty sequence. Its set excludes the true fraction with a chance of at most `level`.
     #[must_use]
     pub fn new(level: f64) -> Self {
-        let candidates = grid().into_iter();
         Self {
             threshold: 2.0 / level,
             gaps: Vec::new(),
-            candidates: candidates.map(Candidate::new).collect(),
+            grid: grid_fractions().map(TestedFraction::new).collect(),
             scratch: Vec::new(),
         }
     }
 
-    /// Adds the gaps of the next block: infinite if one of a pair timed out, NaN if both did.
-    pub fn push(&mut self, without: f64, with: f64) {
-        let gap = Gap { without, with };
+    /// Adds the original and the changed gap of the next block. A gap is infinite if one of its two
+    /// trials timed out, and NaN if both did.
+    pub fn push(&mut self, original: f64, changed: f64) {
+        let gap = Gap { original, changed };
         self.gaps.push(gap);
-        for candidate in &mut self.candidates {
-            candidate.push(gap, self.threshold, &mut self.scratch);
+        for tested in &mut self.grid {
+            tested.push(gap, self.threshold, &mut self.scratch);
         }
     }
 
-    /// One minus the median gap with the intervention over the median gap without it.
+    /// One minus the median gap with the intervention, divided by the median original gap.
     #[must_use]
     pub fn estimate(&self) -> Option<f64> {
         let known = || {
             let gaps = self.gaps.iter();
-            gaps.filter(|gap| !gap.without.is_nan() && !gap.with.is_nan())
+            gaps.filter(|gap| !gap.original.is_nan() && !gap.changed.is_nan())
         };
-        let without = finite_median(known().map(|gap| gap.without).collect())?;
-        let with = finite_median(known().map(|gap| gap.with).collect())?;
-        (without != 0.0).then(|| 1.0 - with / without)
+        let original = finite_median(known().map(|gap| gap.original).collect())?;
+        let changed = finite_median(known().map(|gap| gap.changed).collect())?;
+        (original != 0.0).then(|| 1.0 - changed / original)
     }
 
-    /// The confidence set, its ends rounded outwards to fractions that are tried: quick.
+    /// The confidence set with its ends rounded outwards to tested fractions, which is quick.
     #[must_use]
-    pub fn rounded_set(&self) -> Vec<Piece> {
-        let rounded = pieces(&self.candidates);
+    pub fn rounded_set(&self) -> Vec<FractionInterval> {
+        let rounded = remaining_intervals(&self.grid);
         if rounded.is_empty() {
             self.narrow_set()
         } else {
@@ -154,116 +155,114 @@ impl FractionSequence {
         }
     }
 
-    /// The confidence set, its ends as they are.
+    /// The confidence set with its exact ends.
     #[must_use]
-    pub fn exact_set(&self) -> Vec<Piece> {
-        let rounded = pieces(&self.candidates);
+    pub fn exact_set(&self) -> Vec<FractionInterval> {
+        let rounded = remaining_intervals(&self.grid);
         if rounded.is_empty() {
             return self.narrow_set();
         }
-        let sharpened = |(low, high): Piece| {
-            let place = |end: f64| self.candidates.partition_point(|one| one.fraction < end);
+        let exact_interval = |(low, high): FractionInterval| {
+            let index = |end: f64| self.grid.partition_point(|tested| tested.fraction < end);
             (
-                low.map(|low| self.edge(low, self.candidates[place(low) + 1].fraction)),
-                high.map(|high| self.edge(high, self.candidates[place(high) - 1].fraction)),
+                low.map(|low| self.exact_end(low, self.grid[index(low) + 1].fraction)),
+                high.map(|high| self.exact_end(high, self.grid[index(high) - 1].fraction)),
             )
         };
-        rounded.into_iter().map(sharpened).collect()
+        rounded.into_iter().map(exact_interval).collect()
     }
 
     /// Whether a fraction is in the confidence set.
     #[must_use]
     pub fn fits(&self, fraction: f64) -> bool {
-        !self.replayed(&[fraction])[0].excluded
+        !self.replay(&[fraction])[0].is_excluded
     }
 
-    fn replayed(&self, fractions: &[f64]) -> Vec<Candidate> {
+    fn replay(&self, fractions: &[f64]) -> Vec<TestedFraction> {
         let mut scratch = Vec::new();
         let replay = |&fraction: &f64| {
-            let mut candidate = Candidate::new(fraction);
+            let mut tested = TestedFraction::new(fraction);
             for &gap in &self.gaps {
-                candidate.push(gap, self.threshold, &mut scratch);
+                tested.push(gap, self.threshold, &mut scratch);
             }
-            candidate
+            tested
         };
         fractions.iter().map(replay).collect()
     }
 
-    /// A set between two fractions tried, because the gap is very large compared with its
-    /// noise. It is looked for around the estimate.
-    fn narrow_set(&self) -> Vec<Piece> {
+    /// The confidence set if it is between two tested fractions, because the gap is very large
+    /// compared with its noise. It is searched for around the estimate.
+    fn narrow_set(&self) -> Vec<FractionInterval> {
         let Some(estimate) = self.estimate() else {
             return Vec::new();
         };
-        let place = self
-            .candidates
-            .partition_point(|one| one.fraction < estimate);
-        if place == 0 || place == self.candidates.len() {
+        let index = self
+            .grid
+            .partition_point(|tested| tested.fraction < estimate);
+        if index == 0 || index == self.grid.len() {
             return Vec::new();
         }
-        let mut low = self.candidates[place - 1].fraction;
-        let mut high = self.candidates[place].fraction;
-        for _ in 0..ZOOMS {
-            let fractions = divided(low, high);
-            let found = pieces(&self.replayed(&fractions));
-            if !found.is_empty() {
-                return found;
+        let mut low = self.grid[index - 1].fraction;
+        let mut high = self.grid[index].fraction;
+        for _ in 0..DIVISION_ROUNDS {
+            let fractions = divide(low, high);
+            let intervals = remaining_intervals(&self.replay(&fractions));
+            if !intervals.is_empty() {
+                return intervals;
             }
-            let nearest = fractions.partition_point(|&fraction| fraction < estimate);
-            let nearest = nearest.clamp(1, ZOOM);
-            (low, high) = (fractions[nearest - 1], fractions[nearest]);
+            let upper = fractions.partition_point(|&fraction| fraction < estimate);
+            let upper = upper.clamp(1, DIVISIONS);
+            (low, high) = (fractions[upper - 1], fractions[upper]);
         }
         Vec::new()
     }
 
     /// The last fraction outside the set, on the way from a fraction outside to a fraction inside.
-    fn edge(&self, outside: f64, inside: f64) -> f64 {
+    fn exact_end(&self, outside: f64, inside: f64) -> f64 {
         let (mut outside, mut inside) = (outside, inside);
-        for _ in 0..ZOOMS {
-            let fractions = divided(outside, inside);
-            let candidates = self.replayed(&fractions);
-            let first = candidates.iter().position(|one| !one.excluded);
-            let first = first.unwrap_or(ZOOM).max(1);
-            (outside, inside) = (fractions[first - 1], fractions[first]);
+        for _ in 0..DIVISION_ROUNDS {
+            let fractions = divide(outside, inside);
+            let replayed = self.replay(&fractions);
+            let first_inside = replayed.iter().position(|tested| !tested.is_excluded);
+            let first_inside = first_inside.unwrap_or(DIVISIONS).max(1);
+            (outside, inside) = (fractions[first_inside - 1], fractions[first_inside]);
         }
         outside
     }
 }
 
-/// The fractions that are tried: dense where a fraction can well be. The limits of a verdict on
-/// a cause are among them, so that they are judged exactly.
-fn grid() -> Vec<f64> {
+/// The tested fractions, from −3 to 4, densest from −1 to 2. They contain the limits of a verdict
+/// on a cause, so that these limits are tested exactly.
+fn grid_fractions() -> impl Iterator<Item = f64> {
     let coarse_below = (-300..-100).step_by(10);
     let fine = (-100..200).step_by(2);
     let coarse_above = (200..=400).step_by(10);
     let hundredths = coarse_below.chain(fine).chain(coarse_above);
-    hundredths
-        .map(|hundredth| f64::from(hundredth) / 100.0)
-        .collect()
+    hundredths.map(|hundredth| f64::from(hundredth) / 100.0)
 }
 
-fn divided(from: f64, to: f64) -> Vec<f64> {
-    let step = (to - from) / ZOOM as f64;
-    let inner = (0..ZOOM).map(|index| index as f64 * step + from);
+fn divide(from: f64, to: f64) -> Vec<f64> {
+    let step = (to - from) / DIVISIONS as f64;
+    let inner = (0..DIVISIONS).map(|index| index as f64 * step + from);
     inner.chain([to]).collect()
 }
 
-/// The ranges of fractions that fit, each between the nearest fractions outside.
-fn pieces(candidates: &[Candidate]) -> Vec<Piece> {
-    let mut found = Vec::new();
+/// The intervals of fractions that are not excluded, each up to the nearest excluded fractions.
+fn remaining_intervals(tested_fractions: &[TestedFraction]) -> Vec<FractionInterval> {
+    let mut intervals = Vec::new();
     let mut last_outside = None;
-    for run in candidates.chunk_by(|one, next| one.excluded == next.excluded) {
-        match (run, found.last_mut()) {
-            ([first, .., last] | [first @ last], previous) if first.excluded => {
+    for run in tested_fractions.chunk_by(|tested, next| tested.is_excluded == next.is_excluded) {
+        match (run, intervals.last_mut()) {
+            ([first, .., last] | [first @ last], previous) if first.is_excluded => {
                 if let Some((_, high)) = previous {
                     *high = Some(first.fraction);
                 }
                 last_outside = Some(last.fraction);
             }
-            _ => found.push((last_outside, None)),
+            _ => intervals.push((last_outside, None)),
         }
     }
-    found
+    intervals
 }
 
 fn finite_median(mut values: Vec<f64>) -> Option<f64> {
@@ -284,22 +283,22 @@ mod tests {
 
     fn sequence(gaps: &[(f64, f64)]) -> FractionSequence {
         let mut sequence = FractionSequence::new(0.05);
-        for &(without, with) in gaps {
-            sequence.push(without, with);
+        for &(original, changed) in gaps {
+            sequence.push(original, changed);
         }
         sequence
     }
 
     #[test]
-    fn no_block_excludes_nothing() {
-        let nothing = sequence(&[]);
-        assert_eq!(nothing.estimate(), None);
-        assert_eq!(nothing.rounded_set(), vec![(None, None)]);
-        assert_eq!(nothing.exact_set(), vec![(None, None)]);
+    fn no_fraction_is_excluded_without_blocks() {
+        let empty = sequence(&[]);
+        assert_eq!(empty.estimate(), None);
+        assert_eq!(empty.rounded_set(), vec![(None, None)]);
+        assert_eq!(empty.exact_set(), vec![(None, None)]);
     }
 
     #[test]
-    fn the_set_closes_around_the_fraction_and_its_ends_lie_outside() {
+    fn the_set_contains_the_estimate_and_not_its_own_ends() {
         let noise = |index: u32| f64::from((index * 37) % 23) / 2_000.0;
         let gaps: Vec<(f64, f64)> = (0..60)
             .map(|index| (0.1 + noise(index), 0.04 + noise(index + 7)))
@@ -319,25 +318,25 @@ mod tests {
     }
 
     #[test]
-    fn a_set_between_two_fractions_tried_is_found() {
+    fn a_set_between_two_tested_fractions_is_found() {
         let gaps: Vec<(f64, f64)> = (0..40_u32)
             .map(|index| (1.0, 0.026_6 + f64::from((index * 37) % 23) / 1e6))
             .collect();
         let [(Some(low), Some(high))] = sequence(&gaps).exact_set()[..] else {
-            panic!("there is one piece");
+            panic!("the set must be one interval");
         };
         assert!(low < 0.973_4 && 0.973_3 < high && high - low < 1e-3);
     }
 
     #[test]
-    fn a_candidate_that_always_times_out_leaves_no_fraction() {
+    fn every_fraction_is_excluded_if_the_candidate_always_times_out() {
         let timeouts = sequence(&[(f64::INFINITY, 0.001); 30]);
         assert_eq!(timeouts.estimate(), None);
         assert!(timeouts.exact_set().is_empty());
     }
 
     #[test]
-    fn a_pair_that_timed_out_is_no_evidence() {
+    fn blocks_in_which_both_trials_timed_out_exclude_no_fraction() {
         let ties = sequence(&[(f64::NAN, f64::NAN); 30]);
         assert_eq!(ties.rounded_set(), vec![(None, None)]);
     }

@@ -1,12 +1,12 @@
-//! Which of two conditions is slower, and by how much, at an error rate that holds however
-//! often one looks.
+//! Decides which of two conditions is slower, and by how much. The error rate holds however often
+//! the result is looked at.
 //!
 //! Two conditions, baseline A and candidate B, run in an order drawn by a fair coin in each
 //! block. If the ratio of their costs is constant and nothing carries over, the difference of
 //! the log costs by position has no information about the coin, so no strategy of betting on
 //! the coin makes money (Ville 1939). Ratios that can be bet against with profit are excluded.
 //!
-//! `bisection` asks the same coin which of many commits made a difference.
+//! `bisection` bets on the same coin to find which of many commits made a difference.
 //!
 //! Formulae, guarantees and sources: `docs/methods/interval.md`.
 
@@ -27,7 +27,7 @@ pub mod sensitivity;
 pub mod sequence;
 mod wealth;
 
-pub use adjustment::{AdjustmentSummary, MOST_COVARIATES, NO_READINGS, PerCovariate, Readings};
+pub use adjustment::{AdjustmentSummary, MAX_COVARIATES, NO_READINGS, PerCovariate, Readings};
 pub use block::{Block, InvalidBlock, Order};
 pub use centre::Centre;
 pub use common::common_interval;

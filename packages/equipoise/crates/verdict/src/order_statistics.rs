@@ -4,8 +4,8 @@
 /// normal distribution.
 const NORMAL_CONSISTENCY: f64 = 1.4826;
 
-/// The middle value, or the mean of the two middle ones; infinities count as extremes, and
-/// opposite infinities in the middle balance at 0. `None` for no values.
+/// The median; `None` for no values. Infinities count as extremes, and the mean of two opposite
+/// infinities in the middle is 0.
 ///
 /// Reorders `values`, none of which may be NaN.
 pub fn median(values: &mut [f64]) -> Option<f64> {
@@ -23,7 +23,7 @@ pub fn median(values: &mut [f64]) -> Option<f64> {
 }
 
 /// The median absolute deviation from `centre`, scaled to the standard deviation of a normal
-/// distribution. 0 (no scale is known) if it is not finite or there are no values.
+/// distribution. 0 means unknown: there are no values, or the deviation is not finite.
 pub fn scale(values: &[f64], centre: f64, scratch: &mut Vec<f64>) -> f64 {
     if !centre.is_finite() {
         return 0.0;

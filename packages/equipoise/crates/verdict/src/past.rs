@@ -1,94 +1,97 @@
-//! The knowledge of a bettor: the scale and the slot effect, learnt from past blocks only.
+//! The estimates that a bet depends on, from past blocks only: the scale (a robust standard
+//! deviation) and the slot effect (how much more the second trial of a block takes).
 
 use crate::adjustment::{Adjustment, Covariates};
 use crate::block::Block;
 use crate::order_statistics::{median, scale};
 
-/// Up to this number of blocks all values are learnt again at every block; afterwards only when the
-/// number of blocks has grown by 1/64, which keeps long campaigns linear. This depends only on the
-/// number of past blocks, so the bets stay functions of the past.
-const LEARN_AT_EVERY_BLOCK: usize = 256;
-const GROWTH: usize = 64;
+/// Up to this number of blocks, each block updates the estimates. Later they are updated when the
+/// number of blocks has grown by 1/64, so that the time of a campaign grows linearly. This depends
+/// only on the number of past blocks, so the bets stay functions of the past.
+const MAX_BLOCKS_ESTIMATED_EACH_TIME: usize = 256;
+const GROWTH_DIVISOR: usize = 64;
 
-/// Blocks before the spread around a median is trusted.
-pub(crate) const BLOCKS_FOR_A_SPREAD: usize = 3;
-/// Blocks before a slot effect is looked for.
-const BLOCKS_FOR_A_SLOT: usize = 6;
-/// A slot effect is corrected when it exceeds 2.5 scales over the root of n.
-const SLOT_THRESHOLD: f64 = 2.5;
+/// Smallest number of blocks from which the spread around a median is estimated.
+pub(crate) const MIN_BLOCKS_FOR_SPREAD: usize = 3;
+/// Smallest number of blocks from which a slot effect is estimated.
+const MIN_BLOCKS_FOR_SLOT: usize = 6;
+/// A slot effect is removed if it exceeds 2.5 scales over √n.
+const SLOT_THRESHOLD_SCALES: f64 = 2.5;
 /// Deviations beyond 1.5 MAD scales count as 1.5 (Huber 1964).
-const HUBERISED_AT: f64 = 1.5;
-/// E min(Z², 1.5²) of a standard normal Z: scales the Huberised variance to that of a normal.
+const HUBER_LIMIT_SCALES: f64 = 1.5;
+/// E min(Z², 1.5²) of a standard normal Z, by which the variance of limited deviations is divided.
 const HUBERISED_VARIANCE: f64 = 0.778_465_216_174_47;
 
-/// The learnt values; a `scale` of 0 means unknown.
+/// Estimates from past blocks. A `scale` of 0 means unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Learnt {
-    /// Robust standard deviation of the differences, after the slot effect.
+pub struct Estimates {
+    /// Robust standard deviation of the differences without the slot effect.
     pub scale: f64,
-    /// How much more, in log units, a trial takes in the second place of its block.
+    /// How much more, in log units, the second trial of a block takes than the first.
     pub slot: f64,
-    /// The part of the differences that a covariate explains; scale and slot are of the rest.
+    /// The covariate that explains a part of the differences, if any. `scale` and `slot` are
+    /// estimated from the differences without that part.
     pub adjustment: Option<Adjustment>,
 }
 
-impl Learnt {
-    /// The part of a block's difference that neither the covariate nor the slot explains.
-    pub(crate) fn rest_of(&self, block: &Block) -> f64 {
-        block.difference - self.explained(block) - block.order.sign() * self.slot
+impl Estimates {
+    /// The part of a block's difference that neither the covariate nor the slot effect explains.
+    pub(crate) fn residual(&self, block: &Block) -> f64 {
+        block.difference - self.explained_part(block) - block.order.sign() * self.slot
     }
 
     /// The part of a block's difference that the covariate explains; 0 without one.
-    pub(crate) fn explained(&self, block: &Block) -> f64 {
+    pub(crate) fn explained_part(&self, block: &Block) -> f64 {
         self.adjustment
-            .map_or(0.0, |adjustment| adjustment.explained(&block.readings))
+            .map_or(0.0, |adjustment| adjustment.explained_part(&block.readings))
     }
 }
 
-/// The blocks so far.
+/// The past blocks, and the estimates from them.
 #[derive(Clone, Debug, Default)]
 pub struct Past {
     differences: Vec<f64>,
     signs: Vec<f64>,
     covariates: Covariates,
+    /// The differences without the part that the covariate explains.
     adjusted: Vec<f64>,
-    learnt: Learnt,
-    learnt_at: usize,
+    estimates: Estimates,
+    estimated_at: usize,
     scratch: Vec<f64>,
     residuals: Vec<f64>,
 }
 
 impl Past {
-    /// The values known before the next block.
-    pub fn learnt(&mut self) -> Learnt {
+    /// The estimates for a bet on the next block.
+    pub fn estimates(&mut self) -> Estimates {
         let count = self.differences.len();
-        let due = if count <= LEARN_AT_EVERY_BLOCK {
-            count != self.learnt_at
+        let is_due = if count <= MAX_BLOCKS_ESTIMATED_EACH_TIME {
+            count != self.estimated_at
         } else {
-            count >= self.learnt_at + self.learnt_at / GROWTH
+            count >= self.estimated_at + self.estimated_at / GROWTH_DIVISOR
         };
-        if due {
-            self.learnt = self.learn();
-            self.learnt_at = count;
+        if is_due {
+            self.estimates = self.estimate();
+            self.estimated_at = count;
         }
-        self.learnt
+        self.estimates
     }
 
-    /// The values known from all blocks, including the last: for estimates, never for bets.
-    pub fn in_hindsight(&self) -> Learnt {
-        self.clone().learn()
+    /// The estimates from all blocks including the last: for results, never for bets.
+    pub fn final_estimates(&self) -> Estimates {
+        self.clone().estimate()
     }
 
-    /// The same past with the part of the differences that no covariate explains.
+    /// The same blocks with the part that the covariate explains removed from the differences.
     pub(crate) fn without_covariates(&self) -> Self {
         let mut past = self.clone();
-        past.learn();
+        past.estimate();
         past.differences.clone_from(&past.adjusted);
         past.covariates = Covariates::default();
         past
     }
 
-    /// Adds a block; a block in which both trials timed out changes nothing.
+    /// Adds a block, unless both of its trials timed out.
     pub fn add(&mut self, block: &Block) {
         if !block.difference.is_nan() {
             self.differences.push(block.difference);
@@ -97,37 +100,37 @@ impl Past {
         }
     }
 
-    fn learn(&mut self) -> Learnt {
-        let adjustment = self.covariates.learn(&self.differences, &self.signs);
+    fn estimate(&mut self) -> Estimates {
+        let adjustment = self.covariates.estimate(&self.differences, &self.signs);
         self.adjusted.clear();
         self.adjusted.extend_from_slice(&self.differences);
         if let Some(adjustment) = adjustment {
             for (difference, row) in self.adjusted.iter_mut().zip(self.covariates.rows()) {
-                *difference -= adjustment.explained(row);
+                *difference -= adjustment.explained_part(row);
             }
         }
-        let corrected = if self.adjusted.len() >= BLOCKS_FOR_A_SLOT {
-            self.corrected()
+        let corrected = if self.adjusted.len() >= MIN_BLOCKS_FOR_SLOT {
+            self.scale_and_slot()
         } else {
             None
         };
         let (scale, slot) = corrected.unwrap_or_else(|| {
-            let scale = learnt_scale(&self.adjusted, &mut self.scratch);
+            let scale = robust_scale(&self.adjusted, &mut self.scratch);
             (scale, 0.0)
         });
-        Learnt {
+        Estimates {
             scale,
             slot,
             adjustment,
         }
     }
 
-    /// The scale and the slot effect, if there is one beyond its noise.
+    /// The scale and the slot effect; `None` if the slot effect is within the noise.
     ///
     /// The slot effect is half the difference between the medians of the two orders. (The median
-    /// of s·(d − median d) is drawn to 0 when the slot effect exceeds the noise, since the median
-    /// of all differences then falls into the half of one order.)
-    fn corrected(&mut self) -> Option<(f64, f64)> {
+    /// of s·(d − median d) would be too small for a slot effect above the noise, because the median
+    /// of all differences is then among the differences of one order.)
+    fn scale_and_slot(&mut self) -> Option<(f64, f64)> {
         let second = self.median_of(1.0)?;
         let first = self.median_of(-1.0)?;
         let slot = Some(0.5 * (second - first)).filter(|slot| slot.is_finite())?;
@@ -137,7 +140,7 @@ impl Past {
             .extend(paired.map(|(difference, sign)| difference - sign * slot));
         let middle = 0.5 * (second + first);
         let scale = spread(&self.residuals, middle, &mut self.scratch);
-        let noise = SLOT_THRESHOLD * scale / (self.differences.len() as f64).sqrt();
+        let noise = SLOT_THRESHOLD_SCALES * scale / (self.differences.len() as f64).sqrt();
         (slot.abs() > noise).then_some((scale, slot))
     }
 
@@ -156,10 +159,10 @@ impl Past {
 
 /// The scale of differences; 0 if unknown.
 ///
-/// The root mean square after one and two blocks; then the standard deviation of differences
-/// Huberised at 1.5 MAD scales, widened by (1 + 1/n) for the uncertainty of few blocks.
-pub fn learnt_scale(differences: &[f64], scratch: &mut Vec<f64>) -> f64 {
-    if differences.len() < BLOCKS_FOR_A_SPREAD {
+/// With one or two blocks it is the root mean square. With more it is the standard deviation of the
+/// differences limited to 1.5 MAD scales, times (1 + 1/n) for the uncertainty of few blocks.
+pub fn robust_scale(differences: &[f64], scratch: &mut Vec<f64>) -> f64 {
+    if differences.len() < MIN_BLOCKS_FOR_SPREAD {
         return root_mean_square(differences);
     }
     scratch.clear();
@@ -168,22 +171,22 @@ pub fn learnt_scale(differences: &[f64], scratch: &mut Vec<f64>) -> f64 {
     middle.map_or(0.0, |middle| spread(differences, middle, scratch))
 }
 
-/// The scale of differences around their middle.
-fn spread(differences: &[f64], middle: f64, scratch: &mut Vec<f64>) -> f64 {
-    let deviation = scale(differences, middle, scratch);
+/// The standard deviation around a centre of the differences limited to 1.5 MAD scales.
+fn spread(differences: &[f64], centre: f64, scratch: &mut Vec<f64>) -> f64 {
+    let deviation = scale(differences, centre, scratch);
     if deviation == 0.0 {
         return deviation;
     }
-    let limit = HUBERISED_AT * deviation;
+    let limit = HUBER_LIMIT_SCALES * deviation;
     let squares = differences
         .iter()
-        .map(|difference| (difference - middle).abs().min(limit).powi(2));
+        .map(|difference| (difference - centre).abs().min(limit).powi(2));
     let count = differences.len() as f64;
     let variance = squares.sum::<f64>() / (count * HUBERISED_VARIANCE);
     variance.sqrt() * (1.0 + count.recip())
 }
 
-/// 0 if there are no differences, or an infinite one.
+/// The root mean square; 0 if there are no differences, or an infinite one.
 fn root_mean_square(differences: &[f64]) -> f64 {
     let squares: f64 = differences
         .iter()
@@ -213,27 +216,27 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_effect_is_found_and_taken_out_of_the_scale() {
+    fn the_scale_does_not_contain_the_slot_effect() {
         use Order::{BaselineFirst as A, CandidateFirst as B};
         let differences = [0.051, -0.049, 0.049, -0.051, 0.050, -0.050, 0.052, -0.048];
-        let learnt = past(&differences, &[A, B, A, B, A, B, A, B]).learnt();
-        assert!((learnt.slot - 0.05).abs() < 2e-3, "{learnt:?}");
-        assert!(learnt.scale < 3e-3, "{learnt:?}");
+        let estimates = past(&differences, &[A, B, A, B, A, B, A, B]).estimates();
+        assert!((estimates.slot - 0.05).abs() < 2e-3, "{estimates:?}");
+        assert!(estimates.scale < 3e-3, "{estimates:?}");
     }
 
     #[test]
-    fn noise_is_no_slot_effect() {
+    fn noise_is_not_taken_for_a_slot_effect() {
         use Order::{BaselineFirst as A, CandidateFirst as B};
         let differences = [0.03, 0.01, -0.02, 0.02, -0.03, -0.01, 0.04, -0.04];
-        let learnt = past(&differences, &[A, B, A, B, A, B, A, B]).learnt();
-        assert!(learnt.slot.abs() < f64::MIN_POSITIVE, "{learnt:?}");
+        let estimates = past(&differences, &[A, B, A, B, A, B, A, B]).estimates();
+        assert!(estimates.slot.abs() < f64::MIN_POSITIVE, "{estimates:?}");
     }
 
     #[test]
-    fn a_scale_is_known_after_one_block_and_bounds_extremes() {
+    fn the_scale_is_known_after_one_block_and_limits_extremes() {
         let scale = |differences: &[f64]| {
             let orders = vec![Order::BaselineFirst; differences.len()];
-            past(differences, &orders).learnt().scale
+            past(differences, &orders).estimates().scale
         };
         assert!(scale(&[]).abs() < f64::MIN_POSITIVE);
         assert!((scale(&[-0.1]) - 0.1).abs() < 1e-12);
@@ -245,12 +248,12 @@ mod tests {
     }
 
     #[test]
-    fn a_majority_of_timeouts_leaves_only_signs() {
+    fn the_scale_is_unknown_if_most_trials_timed_out() {
         let infinity = f64::INFINITY;
         let mut past = past(
             &[infinity, infinity, 0.1, infinity],
             &[Order::BaselineFirst; 4],
         );
-        assert_eq!(past.learnt(), Learnt::default());
+        assert_eq!(past.estimates(), Estimates::default());
     }
 }

@@ -1,4 +1,4 @@
-//! P(the candidate is slower in a block): a beta-binomial confidence sequence.
+//! A confidence sequence for the probability that the candidate is slower in a block.
 //!
 //! The wealth at p is the beta(½, ½) mixture of likelihood ratios against p, a martingale if the
 //! chance of "slower" in a block that is not a tie is p given the past (Robbins 1970; Howard et al.
@@ -7,23 +7,24 @@
 use crate::block::Block;
 use crate::search::last_that_holds;
 
-const PRIOR: f64 = 0.5;
+/// Parameter of the beta mixture: results of each kind that are assumed before the first block.
+const PRIOR_COUNT: f64 = 0.5;
 
-/// Number of blocks in which the candidate was slower, and the evidence of it.
+/// Number of blocks in which the candidate was slower, and the interval of the probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlowerCount {
-    /// Blocks in which it was slower.
+    /// Blocks in which the candidate was slower.
     pub slower: usize,
-    /// Blocks that were no tie; ties are left out.
+    /// Blocks without a tie.
     pub decided: usize,
-    /// The running interval; if it is empty, the interval at the stop.
+    /// Lower end of the running interval; of the interval at the stop if the running one is empty.
     pub low: f64,
-    /// Its upper end.
+    /// Upper end of the same interval.
     pub high: f64,
 }
 
 impl SlowerCount {
-    /// Counts the signs of the differences and keeps the confidence sequence at `level`.
+    /// Counts the signs of the differences and computes the confidence sequence at `level`.
     #[must_use]
     pub fn of(blocks: &[Block], level: f64) -> Self {
         let threshold = -level.ln();
@@ -35,13 +36,13 @@ impl SlowerCount {
                 continue;
             }
             mixture.add(difference > 0.0);
-            let share = mixture.share();
+            let slower_share = mixture.slower_share();
             let excludes = |p: f64| mixture.ln_wealth(p) >= threshold;
-            if low < share && excludes(low) {
-                low = last_that_holds(low, share, excludes);
+            if low < slower_share && excludes(low) {
+                low = last_that_holds(low, slower_share, excludes);
             }
-            if high > share && excludes(high) {
-                high = last_that_holds(high, share, excludes);
+            if high > slower_share && excludes(high) {
+                high = last_that_holds(high, slower_share, excludes);
             }
         }
         if low > high {
@@ -56,7 +57,7 @@ impl SlowerCount {
     }
 }
 
-/// The mixture's predictive likelihood of the observations.
+/// The results so far, and their likelihood by the mixture.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mixture {
     slower: usize,
@@ -65,19 +66,20 @@ struct Mixture {
 }
 
 impl Mixture {
-    fn add(&mut self, slower: bool) {
-        let seen = if slower {
+    fn add(&mut self, is_slower: bool) {
+        let same_results = if is_slower {
             self.slower
         } else {
             self.decided - self.slower
         };
-        let chance = (seen as f64 + PRIOR) / (self.decided as f64 + 2.0 * PRIOR);
+        let chance =
+            (same_results as f64 + PRIOR_COUNT) / (self.decided as f64 + 2.0 * PRIOR_COUNT);
         self.ln_likelihood += chance.ln();
         self.decided += 1;
-        self.slower += usize::from(slower);
+        self.slower += usize::from(is_slower);
     }
 
-    fn share(&self) -> f64 {
+    fn slower_share(&self) -> f64 {
         self.slower as f64 / self.decided as f64
     }
 
@@ -89,15 +91,15 @@ impl Mixture {
 
     fn interval(&self, threshold: f64) -> (f64, f64) {
         let excludes = |p: f64| self.ln_wealth(p) >= threshold;
-        let share = self.share();
-        let bound = |end: f64| {
+        let slower_share = self.slower_share();
+        let interval_end = |end: f64| {
             if excludes(end) {
-                last_that_holds(end, share, excludes)
+                last_that_holds(end, slower_share, excludes)
             } else {
                 end
             }
         };
-        (bound(0.0), bound(1.0))
+        (interval_end(0.0), interval_end(1.0))
     }
 }
 
@@ -132,13 +134,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_says_nothing() {
+    fn no_probability_is_excluded_without_blocks() {
         let counted = count(&[], 0.05);
         assert!(counted.low <= 0.0 && counted.high >= 1.0);
     }
 
     #[test]
-    fn always_slower_excludes_what_the_mixture_says_by_hand() {
+    fn the_lower_end_for_a_candidate_that_is_always_slower_is_that_computed_by_hand() {
         // Γ(n + ½)/(Γ(½)·n!) for n = 4: 35/128; excluded where that is at least 20·p⁴.
         let counted = count(&[1.0; 4], 0.05);
         let by_hand = (35.0 / 128.0 / 20.0_f64).powf(0.25);
@@ -147,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probability_that_changes_leaves_the_interval_at_the_stop() {
+    fn the_interval_at_the_stop_is_reported_if_the_probability_has_changed() {
         let differences: Vec<f64> = (0..400).map(|i| if i < 200 { 1.0 } else { -1.0 }).collect();
         let counted = count(&differences, 0.05);
         assert!(counted.low < 0.5 && 0.5 < counted.high, "{counted:?}");

@@ -1,16 +1,16 @@
 //! The constants of the bets, and of the verdict that follows from them.
 //!
-//! They were chosen by simulation (docs/decisions/statistics.md, benchmarks/validity). Why the bets are fair
-//! are in `bet`, `past` and `wealth`.
+//! They were chosen by simulation (docs/decisions/statistics.md, benchmarks/validity). The modules
+//! `bet`, `past` and `wealth` explain why the bets are fair.
 
-/// One bettor: stakes a part of its money on the side that the block's difference supports.
+/// A bettor, which stakes a part of its money on the side that the block's difference supports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bettor {
-    /// Part of the starting capital; all weights sum to 1.
+    /// Part of the starting capital. The weights of all bettors sum to 1.
     pub(crate) weight: f64,
     /// Stake per unit of payoff, before the cap.
     pub(crate) slope: f64,
-    /// Largest stake; below 1, so that no bettor is ever ruined.
+    /// Largest stake. It is below 1, so that no bettor can lose all its money.
     pub(crate) cap: f64,
 }
 
@@ -18,8 +18,8 @@ const fn bettor(weight: f64, slope: f64, cap: f64) -> Bettor {
     Bettor { weight, slope, cap }
 }
 
-/// The bettors. A bettor's stake is the piecewise linear form of the likelihood ratio tanh(δx/σ²)
-/// against one effect δ: 0.006, 0.025, 0.12, 0.34, 0.74 and 1.8 scales.
+/// The bettors. Each stake approximates, by straight lines, the best stake tanh(δx/σ²) for one
+/// effect δ: 0.006, 0.025, 0.12, 0.34, 0.74 and 1.8 scales.
 pub(crate) const BETTORS: [Bettor; 6] = [
     bettor(0.015, 0.0075, 0.0075),
     bettor(0.025, 0.031_25, 0.031_25),
@@ -29,19 +29,19 @@ pub(crate) const BETTORS: [Bettor; 6] = [
     bettor(0.25, 2.25, 0.95),
 ];
 
-/// Scales at which a payoff, and the influence of a difference on the estimate, stop growing.
-pub(crate) const CLIP: f64 = 1.25;
+/// Scales (robust standard deviations) at which payoff and influence of a difference stop growing.
+pub(crate) const CLIP_SCALES: f64 = 1.25;
 
-/// Least tolerance of a block, in log units. Where times have few values, all differences can be
-/// equal but for the rounding of floats, whose sign is not a coin. The logarithm of any float is
-/// rounded by at most 6e-14, and θ is as well.
-pub(crate) const ROUNDING: f64 = 1e-12;
+/// Smallest tolerance of a block, in log units. If times have few values, all differences can be
+/// equal except for the rounding of floats, whose sign is not a fair coin. Rounding changes the
+/// logarithm of a float, and θ, by at most 6e-14.
+pub(crate) const MIN_TOLERANCE: f64 = 1e-12;
 
-/// The interval that must be within the margin for `equivalent` has this multiple of the level:
-/// each of its sides counts alone (docs/methods/verdict.md).
+/// Factor by which the level is multiplied for the interval that decides on `equivalent`. Each side
+/// of that interval is a separate test (docs/methods/verdict.md).
 pub const EQUIVALENCE_LEVELS: f64 = 2.0;
 
-/// Blocks before `equivalent` can be said.
+/// Smallest number of blocks for the verdict `equivalent`.
 pub const EQUIVALENCE_BLOCKS: usize = 30;
 
 #[cfg(test)]
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_weights_sum_to_one_and_nobody_can_be_ruined() {
+    fn the_weights_sum_to_one_and_no_bettor_can_lose_all_its_money() {
         let weights: f64 = BETTORS.iter().map(|bettor| bettor.weight).sum();
         assert!((weights - 1.0).abs() < 1e-12);
         for bettor in BETTORS {

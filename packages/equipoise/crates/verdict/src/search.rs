@@ -1,6 +1,6 @@
-//! Bisection to the resolution of log ratios.
+//! Numerical bisection, to the resolution of log ratios.
 
-/// Finer than the rounding of a difference of two logarithms.
+/// Width at which a bisection stops: finer than the rounding of a difference of two logarithms.
 const RESOLUTION: f64 = 1e-15;
 
 /// The point nearest to `no` at which `holds` is true, given that it is true at `yes`, false at
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_step_is_found_to_full_precision_from_both_sides() {
+    fn a_change_is_found_to_full_precision_from_both_sides() {
         let step = 0.123_456_789;
         let from_below = last_that_holds(-5.0, 5.0, |x| x < step);
         let from_above = last_that_holds(5.0, -5.0, |x| x > step);

@@ -3,107 +3,110 @@
 use crate::adjustment::NO_READINGS;
 use crate::bet::{Bet, Round};
 use crate::block::{Block, Order};
-use crate::past::{BLOCKS_FOR_A_SPREAD, Past};
+use crate::past::{MIN_BLOCKS_FOR_SPREAD, Past};
 use crate::wealth::Wealth;
 use equipoise_random::SplitMix64;
 
-/// Bisections of an effect; twenty halve it to a millionth of the largest.
+/// Number of bisections, which find an effect to a millionth of the largest one.
 const BISECTIONS: usize = 20;
 
-/// The campaigns to simulate.
+/// The simulated campaigns.
 #[derive(Clone, Copy, Debug)]
 pub struct Sensitivity {
-    /// Blocks of a campaign.
+    /// Blocks of each campaign.
     pub blocks: usize,
-    /// 1 minus the coverage of its interval.
+    /// 1 minus the coverage of each campaign's interval.
     pub level: f64,
-    /// Campaigns to simulate.
+    /// Number of campaigns.
     pub campaigns: usize,
-    /// Their seed.
+    /// Seed of the random draws.
     pub seed: u64,
 }
 
 impl Sensitivity {
-    /// The smallest effect that each simulated campaign calls slower at any of its blocks, in log
-    /// units and increasing; infinite where it calls not even `largest`.
+    /// The smallest effect that each simulated campaign detects after any block, in log units and
+    /// increasing; infinite for a campaign that does not even detect `largest`.
     ///
     /// A campaign draws its blocks from `noise`, the block differences of campaigns without an
-    /// effect, with fresh coins.
+    /// effect, and a new coin for each block.
     #[must_use]
     pub fn smallest_effects(&self, noise: &[f64], largest: f64) -> Vec<f64> {
         let mut random = SplitMix64::new(self.seed);
         let mut effects: Vec<f64> = (0..self.campaigns)
-            .map(|_| Campaign::drawn(self, noise, &mut random).smallest_effect(self, largest))
+            .map(|_| Campaign::draw(self, noise, &mut random).smallest_effect(self, largest))
             .collect();
         effects.sort_unstable_by(f64::total_cmp);
         effects
     }
 }
 
-/// A campaign without an effect.
+/// A simulated campaign without an effect.
 struct Campaign {
-    /// Its first blocks: the scale learnt from them depends on the effect.
-    early: Vec<Block>,
-    /// The bets on its later blocks: values learnt from three or more blocks do not depend on the
+    /// The first blocks. The scale estimated from them depends on the effect.
+    early_blocks: Vec<Block>,
+    /// The bets on the other blocks. Estimates from three or more blocks do not depend on the
     /// effect, so a bet on shifted blocks is the same bet at a shifted ratio.
-    later: Vec<Round>,
+    later_rounds: Vec<Round>,
 }
 
 impl Campaign {
-    fn drawn(sensitivity: &Sensitivity, noise: &[f64], random: &mut SplitMix64) -> Self {
+    fn draw(sensitivity: &Sensitivity, noise: &[f64], random: &mut SplitMix64) -> Self {
         let mut past = Past::default();
-        let (mut early, mut later) = (Vec::new(), Vec::new());
-        for number in 0..sensitivity.blocks {
-            let block = drawn_block(noise, random);
-            if number < BLOCKS_FOR_A_SPREAD {
-                early.push(block);
+        let (mut early_blocks, mut later_rounds) = (Vec::new(), Vec::new());
+        for index in 0..sensitivity.blocks {
+            let block = draw_block(noise, random);
+            if index < MIN_BLOCKS_FOR_SPREAD {
+                early_blocks.push(block);
             } else {
-                later.push(round(&block, &mut past));
+                later_rounds.push(round(&block, &mut past));
             }
             past.add(&block);
         }
-        Self { early, later }
+        Self {
+            early_blocks,
+            later_rounds,
+        }
     }
 
     fn smallest_effect(&self, sensitivity: &Sensitivity, largest: f64) -> f64 {
-        if !self.calls(sensitivity, largest) {
+        if !self.detects(sensitivity, largest) {
             return f64::INFINITY;
         }
-        let (mut missed, mut called) = (0.0, largest);
+        let (mut missed, mut detected) = (0.0, largest);
         for _ in 0..BISECTIONS {
-            let middle = 0.5 * (missed + called);
-            if self.calls(sensitivity, middle) {
-                called = middle;
+            let middle = 0.5 * (missed + detected);
+            if self.detects(sensitivity, middle) {
+                detected = middle;
             } else {
                 missed = middle;
             }
         }
-        called
+        detected
     }
 
     /// Whether "no difference" is excluded on the side of the effect, at any block.
-    fn calls(&self, sensitivity: &Sensitivity, effect: f64) -> bool {
+    fn detects(&self, sensitivity: &Sensitivity, effect: f64) -> bool {
         let threshold = 2.0 / sensitivity.level;
         let mut wealth = Wealth::new();
         let mut past = Past::default();
-        for block in &self.early {
+        for block in &self.early_blocks {
             let shifted = Block {
                 difference: block.difference + effect,
                 ..*block
             };
-            let reached = round(&shifted, &mut past).play_towards(&mut wealth, 0.0, 1.0, threshold);
+            let round = round(&shifted, &mut past);
             past.add(&shifted);
-            if reached {
+            if round.play_towards(&mut wealth, 0.0, 1.0, threshold) {
                 return true;
             }
         }
-        self.later
+        self.later_rounds
             .iter()
             .any(|round| round.play_towards(&mut wealth, -effect, 1.0, threshold))
     }
 }
 
-fn drawn_block(noise: &[f64], random: &mut SplitMix64) -> Block {
+fn draw_block(noise: &[f64], random: &mut SplitMix64) -> Block {
     Block {
         difference: noise[random.below(noise.len())],
         order: if random.coin() {
@@ -118,7 +121,7 @@ fn drawn_block(noise: &[f64], random: &mut SplitMix64) -> Block {
 
 fn round(block: &Block, past: &mut Past) -> Round {
     Round {
-        first: Bet::new(block, past.learnt()),
+        first: Bet::new(block, past.estimates()),
         second: None,
     }
 }
@@ -144,32 +147,32 @@ mod tests {
     }
 
     #[test]
-    fn a_campaign_calls_what_the_bets_exclude() {
+    fn a_campaign_detects_an_effect_exactly_if_its_interval_excludes_no_difference() {
         for seed in 1..=4 {
             let simulated = sensitivity(60);
-            let campaign = Campaign::drawn(&simulated, &noise(), &mut SplitMix64::new(seed));
+            let campaign = Campaign::draw(&simulated, &noise(), &mut SplitMix64::new(seed));
             for effect in [0.2, 0.5, 1.0] {
                 let mut random = SplitMix64::new(seed);
                 let mut sequence = BettingSequence::default();
                 for _ in 0..simulated.blocks {
-                    let mut block = drawn_block(&noise(), &mut random);
+                    let mut block = draw_block(&noise(), &mut random);
                     block.difference += effect;
                     sequence.push(block).expect("the tolerance is 0");
                 }
                 let excluded = sequence.running_interval(simulated.level).0 > 0.0;
-                assert_eq!(campaign.calls(&simulated, effect), excluded);
+                assert_eq!(campaign.detects(&simulated, effect), excluded);
             }
         }
     }
 
     #[test]
-    fn an_effect_that_no_campaign_calls_is_infinite() {
+    fn the_smallest_effect_is_infinite_if_no_campaign_detects_any() {
         let short = sensitivity(3).smallest_effects(&noise(), 9.0);
         assert!(short.iter().all(|effect| effect.is_infinite()));
     }
 
     #[test]
-    fn more_blocks_tell_smaller_effects() {
+    fn more_blocks_detect_smaller_effects() {
         let median = |blocks| sensitivity(blocks).smallest_effects(&noise(), 9.0)[2];
         assert!(median(1000) < 0.5 * median(100));
     }

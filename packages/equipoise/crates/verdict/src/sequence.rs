@@ -1,20 +1,20 @@
-//! The bets on the order coin, and the ratios that they exclude.
+//! The bets on the coins that ordered the blocks, and the ratios that these bets exclude.
 
-use crate::adjustment::{AdjustmentSummary, MOST_COVARIATES, NO_READINGS};
+use crate::adjustment::{AdjustmentSummary, MAX_COVARIATES, NO_READINGS};
 use crate::bet::{Bet, Round};
 use crate::block::{Block, InvalidBlock};
 use crate::centre::Centre;
-use crate::past::{Learnt, Past, learnt_scale};
-use crate::rules::ROUNDING;
+use crate::past::{Estimates, Past, robust_scale};
+use crate::rules::MIN_TOLERANCE;
 use crate::search::last_that_holds;
 use crate::wealth::{Wealth, ln_sum_exp};
 
-/// The side that a bettor takes.
+/// The direction that a bettor bets on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Side {
-    /// E⁺: wins where the candidate is slower than θ; excludes low θ.
+    /// The wealth E⁺, which grows if the candidate is slower than θ, and excludes low θ.
     Slower,
-    /// E⁻: wins where it is faster; excludes high θ.
+    /// The wealth E⁻, which grows if the candidate is faster than θ, and excludes high θ.
     Faster,
 }
 
@@ -29,30 +29,29 @@ impl Side {
 
 /// The blocks of one pair of conditions, and the bets on them.
 ///
-/// Every bet is fixed by the blocks before it, so wealth is a test martingale under a constant
-/// ratio without carry-over, and by Ville's inequality the true θ is ever excluded at `level`
-/// with a chance of at most `level`.
+/// Every bet depends only on the blocks before it, so the wealth is a test martingale under a
+/// constant ratio without carry-over. By Ville's inequality, the chance that the true θ is ever
+/// excluded at `level` is at most `level`.
 #[derive(Clone, Debug, Default)]
 pub struct BettingSequence {
     rounds: Vec<Round>,
     blocks: Vec<Block>,
-    twins: Vec<Block>,
+    controls: Vec<Block>,
     past: Past,
-    /// The part of each block that a covariate explained when it was bet on.
-    adjusted: Adjusted,
+    adjustments: AdjustmentHistory,
 }
 
 impl BettingSequence {
     /// Adds the next block.
     ///
     /// # Errors
-    /// If its tolerance is negative, infinite or NaN.
+    /// If the tolerance is negative, infinite or NaN.
     pub fn push(&mut self, block: Block) -> Result<(), InvalidBlock> {
-        let block = checked(block)?;
-        let learnt = self.past.learnt();
-        self.adjusted.add(learnt, &block);
+        let block = with_valid_tolerance(block)?;
+        let estimates = self.past.estimates();
+        self.adjustments.add(estimates, &block);
         self.rounds.push(Round {
-            first: Bet::new(&block, learnt),
+            first: Bet::new(&block, estimates),
             second: None,
         });
         self.past.add(&block);
@@ -60,28 +59,28 @@ impl BettingSequence {
         Ok(())
     }
 
-    /// Adds the next block of a campaign whose baseline ran twice in each block: the candidate
-    /// against the baseline, and against its twin. Each gets half of the stake, and both bets
-    /// depend only on the blocks before.
+    /// Adds the next block of a campaign with a control (a second run of the baseline): `block`
+    /// compares the candidate with the baseline, `control` with the control. Each gets half of the
+    /// stake, and both bets depend only on the blocks before.
     ///
     /// # Errors
     /// If a tolerance is negative, infinite or NaN.
-    pub fn push_pooled(&mut self, block: Block, twin: Block) -> Result<(), InvalidBlock> {
-        let (block, twin) = (checked(block)?, checked(twin)?);
-        let learnt = self.past.learnt();
-        self.adjusted.add(learnt, &block);
+    pub fn push_pooled(&mut self, block: Block, control: Block) -> Result<(), InvalidBlock> {
+        let (block, control) = (with_valid_tolerance(block)?, with_valid_tolerance(control)?);
+        let estimates = self.past.estimates();
+        self.adjustments.add(estimates, &block);
         self.rounds.push(Round {
-            first: Bet::new(&block, learnt),
-            second: Some(Bet::new(&twin, learnt)),
+            first: Bet::new(&block, estimates),
+            second: Some(Bet::new(&control, estimates)),
         });
         self.past.add(&block);
-        self.past.add(&twin);
+        self.past.add(&control);
         self.blocks.push(block);
-        self.twins.push(twin);
+        self.controls.push(control);
         Ok(())
     }
 
-    /// How many blocks there are, ties included.
+    /// The number of blocks, ties included.
     #[must_use]
     pub fn len(&self) -> usize {
         self.blocks.len()
@@ -93,7 +92,7 @@ impl BettingSequence {
         self.blocks.is_empty()
     }
 
-    /// The blocks so far, each as the candidate stood to the baseline itself.
+    /// The blocks so far, with the candidate against the baseline, not against the control.
     #[must_use]
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
@@ -142,7 +141,7 @@ impl BettingSequence {
         ln_sum_exp(&both) - std::f64::consts::LN_2
     }
 
-    /// The number of blocks after which the running interval first excluded `theta`.
+    /// The number of blocks after which the running interval first excluded `theta`, if ever.
     #[must_use]
     pub fn blocks_to_exclude(&self, theta: f64, level: f64) -> Option<usize> {
         let slower = self.first_exclusion(Side::Slower, theta, level);
@@ -156,23 +155,23 @@ impl BettingSequence {
     /// The typical difference and the slot effect, from all blocks.
     #[must_use]
     pub fn centre(&self) -> Option<Centre> {
-        let differences = [self.blocks.as_slice(), &self.twins].concat();
-        Centre::of(&differences, self.past.in_hindsight())
+        let differences = [self.blocks.as_slice(), &self.controls].concat();
+        Centre::of(&differences, self.past.final_estimates())
     }
 
-    /// The same blocks, as if no covariate had been read.
+    /// The same blocks without their covariates.
     #[must_use]
     pub fn unadjusted(&self) -> Self {
-        let without = |block: &Block| Block {
+        let unread = |block: &Block| Block {
             readings: NO_READINGS,
             ..*block
         };
         let mut sequence = Self::default();
-        let mut twins = self.twins.iter();
+        let mut controls = self.controls.iter();
         for block in &self.blocks {
-            let pushed = match twins.next() {
-                Some(twin) => sequence.push_pooled(without(block), without(twin)),
-                None => sequence.push(without(block)),
+            let pushed = match controls.next() {
+                Some(control) => sequence.push_pooled(unread(block), unread(control)),
+                None => sequence.push(unread(block)),
             };
             debug_assert!(pushed.is_ok(), "the tolerances were checked before");
         }
@@ -182,15 +181,15 @@ impl BettingSequence {
     /// The effect of the adjustment for covariates; `None` if no block was adjusted.
     #[must_use]
     pub fn adjustment(&self) -> Option<AdjustmentSummary> {
-        let (covariate, blocks) = self.adjusted.most_used()?;
-        let finite = || {
-            let paired = self.blocks.iter().zip(&self.adjusted.explained);
+        let (covariate, blocks) = self.adjustments.most_used()?;
+        let finite_blocks = || {
+            let paired = self.blocks.iter().zip(&self.adjustments.explained_parts);
             paired.filter(|(block, _)| block.difference.is_finite())
         };
-        let spread = |differences: Vec<f64>| learnt_scale(&differences, &mut Vec::new());
-        let before = spread(finite().map(|(block, _)| block.difference).collect());
+        let spread = |differences: Vec<f64>| robust_scale(&differences, &mut Vec::new());
+        let before = spread(finite_blocks().map(|(block, _)| block.difference).collect());
         let after = spread(
-            finite()
+            finite_blocks()
                 .map(|(block, explained)| block.difference - explained)
                 .collect(),
         );
@@ -224,7 +223,7 @@ impl BettingSequence {
         interval(self.span(), excludes)
     }
 
-    /// Two θ beyond which no payoff changes any more.
+    /// Two θ outside which no payoff changes.
     pub(crate) fn span(&self) -> (f64, f64) {
         let spans = || self.rounds.iter().filter_map(Round::span);
         let low = spans().map(|(low, _)| low).fold(0.0, f64::min);
@@ -233,12 +232,15 @@ impl BettingSequence {
     }
 }
 
-/// Payoffs never rise in θ, so each side excludes a half-line, found by bisection.
+/// The interval of θ that neither side excludes.
+///
+/// Payoffs never rise with θ, so each side excludes a half-line, whose end is found by bisection.
+/// Outside (`below`, `above`), no payoff changes.
 pub(crate) fn interval(
-    (below_all, above_all): (f64, f64),
+    (below, above): (f64, f64),
     excludes: impl Fn(Side, f64) -> bool,
 ) -> (f64, f64) {
-    let end = |side: Side, outside: f64, beyond: f64| {
+    let interval_end = |side: Side, outside: f64, beyond: f64| {
         if !excludes(side, outside) {
             -side.sign() * f64::INFINITY
         } else if excludes(side, beyond) {
@@ -248,42 +250,42 @@ pub(crate) fn interval(
         }
     };
     (
-        end(Side::Slower, below_all, above_all),
-        end(Side::Faster, above_all, below_all),
+        interval_end(Side::Slower, below, above),
+        interval_end(Side::Faster, above, below),
     )
 }
 
-/// The part of each block that a covariate explained when it was bet on.
+/// The part of each block's difference that a covariate explained when the block was bet on.
 #[derive(Clone, Debug, Default)]
-struct Adjusted {
-    explained: Vec<f64>,
-    blocks: usize,
-    by_covariate: [usize; MOST_COVARIATES],
+struct AdjustmentHistory {
+    explained_parts: Vec<f64>,
+    block_count: usize,
+    blocks_by_covariate: [usize; MAX_COVARIATES],
 }
 
-impl Adjusted {
-    fn add(&mut self, learnt: Learnt, block: &Block) {
-        let explained = learnt.explained(block);
-        self.explained.push(explained);
-        if let Some(adjustment) = learnt.adjustment.filter(|_| explained != 0.0) {
-            self.blocks += 1;
-            self.by_covariate[adjustment.covariate] += 1;
+impl AdjustmentHistory {
+    fn add(&mut self, estimates: Estimates, block: &Block) {
+        let explained = estimates.explained_part(block);
+        self.explained_parts.push(explained);
+        if let Some(adjustment) = estimates.adjustment.filter(|_| explained != 0.0) {
+            self.block_count += 1;
+            self.blocks_by_covariate[adjustment.covariate] += 1;
         }
     }
 
-    /// The covariate that adjusted most blocks, and the number of blocks that any adjusted.
+    /// The covariate that adjusted most blocks, and the number of all adjusted blocks.
     fn most_used(&self) -> Option<(usize, usize)> {
-        let counts = self.by_covariate.iter().enumerate();
+        let counts = self.blocks_by_covariate.iter().enumerate();
         let (covariate, _) = counts.rev().max_by_key(|(_, count)| **count)?;
-        (self.blocks > 0).then_some((covariate, self.blocks))
+        (self.block_count > 0).then_some((covariate, self.block_count))
     }
 }
 
-/// The block, with the least tolerance that floats allow.
-fn checked(block: Block) -> Result<Block, InvalidBlock> {
+/// The block, with a tolerance that is at least the rounding of floats.
+fn with_valid_tolerance(block: Block) -> Result<Block, InvalidBlock> {
     if block.tolerance.is_finite() && block.tolerance >= 0.0 {
         Ok(Block {
-            tolerance: block.tolerance.max(ROUNDING),
+            tolerance: block.tolerance.max(MIN_TOLERANCE),
             ..block
         })
     } else {
@@ -333,10 +335,10 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_first_bet_is_on_the_sign_and_the_next_are_on_the_clipped_size() {
+    fn the_first_bet_is_on_the_sign_and_later_bets_are_on_the_limited_size() {
         let four = sequence(&alternating(&[0.10, 0.20, 0.30, 0.26]), 0.0);
         // After one and two blocks the scale is the root mean square. Before block 4 the median is
-        // 0.2 and no difference is beyond 1.5 · 1.4826 · 0.1 of it.
+        // 0.2, and no difference is more than 1.5 · 1.4826 · 0.1 away from it.
         let scale = (0.02_f64 / (3.0 * 0.778_465_216)).sqrt() * 4.0 / 3.0;
         let payoffs = [
             -1.0,
@@ -368,7 +370,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn differences_within_the_tolerance_win_nothing() {
+    fn differences_within_the_tolerance_change_no_wealth() {
         let ties = sequence(&alternating(&[0.1; 100]), 0.11);
         assert!(ties.ln_e_value().abs() < 1e-12);
         assert_eq!(ties.blocks_to_exclude(0.0, 0.05), None);
@@ -395,7 +397,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn exchanging_the_conditions_mirrors_the_interval() {
+    fn exchanged_conditions_have_the_mirrored_interval() {
         let differences: Vec<f64> = (0..60).map(|i| f64::from((i * 37) % 23) / 500.0).collect();
         let blocks = alternating(&differences);
         let mirrored: Vec<(f64, Order)> = blocks
@@ -415,7 +417,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_running_interval_lies_inside_the_interval_at_the_stop() {
+    fn the_running_interval_is_inside_the_interval_at_the_stop() {
         let differences: Vec<f64> = (0..200)
             .map(|i| f64::from((i * 37) % 101) / 999.0)
             .collect();
@@ -426,7 +428,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn evidence_beyond_a_margin_is_less_than_against_none_and_blind_to_the_side() {
+    fn evidence_beyond_a_margin_is_weaker_and_the_same_for_slower_and_faster() {
         let slower: Vec<f64> = (0..40)
             .map(|i| 0.05 + f64::from((i * 37) % 11) / 1e3)
             .collect();
@@ -440,7 +442,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_ratio_that_changes_half_way_empties_the_running_set_but_not_the_one_at_the_stop() {
+    fn a_ratio_that_changes_empties_the_running_interval_but_not_the_interval_at_the_stop() {
         let differences: Vec<f64> = (0..400)
             .map(|i| f64::from((i * 37) % 11) / 1e4 + if i < 200 { 0.0 } else { 1.0 })
             .collect();
@@ -452,7 +454,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_twin_of_the_baseline_halves_both_stakes() {
+    fn a_control_that_contradicts_the_baseline_cancels_its_bet() {
         let mut pooled = BettingSequence::default();
         for _ in 0..8 {
             let block = |difference| Block {
@@ -465,7 +467,7 @@ pub(crate) mod tests {
                 .push_pooled(block(0.1), block(-0.1))
                 .expect("the tolerances are from 0 up");
         }
-        // One bet wins the amount that the other loses.
+        // One bet wins the amount that the other bet loses.
         assert!(pooled.ln_e_value().abs() < 1e-12);
         assert_eq!(pooled.len(), 8);
         assert_eq!(pooled.blocks().len(), 8);
@@ -474,7 +476,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_twin_that_agrees_with_the_baseline_changes_nothing() {
+    fn a_control_that_agrees_with_the_baseline_keeps_the_centre() {
         let differences: Vec<f64> = (0..60).map(|i| f64::from((i * 37) % 23) / 500.0).collect();
         let single = sequence(&alternating(&differences), 0.0);
         let mut pooled = BettingSequence::default();
@@ -491,7 +493,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_rounding_of_floats_wins_nothing() {
+    fn the_rounding_of_floats_changes_no_wealth() {
         let rounded = sequence(&alternating(&[0.03 + 4e-17; 100]), 0.0);
         let (low, high) = rounded.running_interval(0.05);
         assert!(low < 0.03 && 0.03 < high && high - low < 1e-11);

@@ -1,79 +1,83 @@
-//! The wealth of the bettors, who share one unit of money.
+//! The wealth of the bettors, who together start with one unit of money.
 
 use crate::rules::BETTORS;
 
-/// Number of bets whose product neither overflows nor underflows.
-const BETS_PER_CHUNK: u32 = 64;
+/// Number of bets whose product cannot overflow or underflow before it becomes a logarithm.
+const BETS_PER_SETTLEMENT: u32 = 64;
 
 type PerBettor = [f64; BETTORS.len()];
 
-/// The wealth, kept as logarithms of settled bets times a short product of open ones.
+/// The wealth: the wealth at the last settlement times the product of the bets since then.
 #[derive(Clone, Debug)]
 pub struct Wealth {
+    /// ln of each bettor's wealth at the last settlement.
+    settled_ln: PerBettor,
+    /// Each bettor's wealth at the last settlement.
     settled: PerBettor,
-    /// Each bettor's share of the wealth when the last chunk was settled.
-    base: PerBettor,
-    open: PerBettor,
-    bets: u32,
+    /// Each bettor's product of bets since then.
+    products: PerBettor,
+    recent_bets: u32,
 }
 
 impl Wealth {
     pub fn new() -> Self {
         Self {
-            settled: BETTORS.map(|bettor| bettor.weight.ln()),
-            base: BETTORS.map(|bettor| bettor.weight),
-            open: [1.0; BETTORS.len()],
-            bets: 0,
+            settled_ln: BETTORS.map(|bettor| bettor.weight.ln()),
+            settled: BETTORS.map(|bettor| bettor.weight),
+            products: [1.0; BETTORS.len()],
+            recent_bets: 0,
         }
     }
 
-    /// One more bet; `payoff` from −1 to 1 is the block's result, before slopes and caps.
+    /// Adds a bet. `payoff`, from −1 to 1, is the block's result before slopes and caps.
     pub fn bet(&mut self, payoff: f64) {
-        for (open, bettor) in self.open.iter_mut().zip(BETTORS) {
-            *open *= 1.0 + (bettor.slope * payoff).clamp(-bettor.cap, bettor.cap);
+        for (product, bettor) in self.products.iter_mut().zip(BETTORS) {
+            *product *= 1.0 + (bettor.slope * payoff).clamp(-bettor.cap, bettor.cap);
         }
         self.settle_if_due();
     }
 
-    /// One more bet on the way to `bar`; returns whether the wealth reaches it.
+    /// Adds a bet and returns whether the wealth has reached the threshold.
     ///
-    /// Money above the bar buys nothing. So a payoff counts only up to the p at which a win lands
-    /// on the bar: it is clamped to [−p, p], and a loss costs at most the missing amount. p is
-    /// fixed by the wealth before the block and the clamped payoff is still odd in the coin, so the
-    /// wealth stays a test martingale (docs/methods/interval.md). Each bar has a separate wealth.
+    /// Money above the threshold is useless. So the payoff is clamped to [−p, p], where a win of p
+    /// reaches the threshold exactly: a loss costs at most the missing amount. p depends only on
+    /// the wealth before the block, and the clamped payoff is still odd in the coin, so the wealth
+    /// stays a test martingale (docs/methods/interval.md). Each threshold needs a separate wealth.
     ///
-    /// Larger payoffs in any round never reach the bar later, and a wealth with this rule is
-    /// never behind one without. Both follow by induction over the rounds, for each bettor: more
-    /// money and a lower bar only lower p, so that a loss takes a smaller part; a win either
-    /// reaches the bar or is not clamped.
-    pub fn bet_towards(&mut self, payoff: f64, bar: f64) -> bool {
-        // A win needs no clamp: beyond p it reaches the bar in any case.
+    /// Larger payoffs never reach the threshold later, and a wealth with the clamp is never below
+    /// one without. Both follow by induction over the rounds, for each bettor: more money or a
+    /// lower threshold only lowers p, so that a loss takes a smaller part; a win either reaches the
+    /// threshold or is not clamped.
+    pub fn bet_towards(&mut self, payoff: f64, threshold: f64) -> bool {
+        // A win above p reaches the threshold anyway, so only a loss is clamped.
         if payoff < 0.0 {
-            self.bet(-self.payoff_that_reaches(bar, -payoff));
+            self.bet(-self.payoff_that_reaches(threshold, -payoff));
         } else {
             self.bet(payoff);
         }
-        self.total() >= bar
+        self.total() >= threshold
     }
 
-    /// The payoff with which a win lands on the bar, if that is less than `most`; else `most`.
-    fn payoff_that_reaches(&self, bar: f64, most: f64) -> f64 {
+    /// The payoff with which a win reaches the threshold exactly, but at most `max_payoff`.
+    fn payoff_that_reaches(&self, threshold: f64, max_payoff: f64) -> f64 {
         let mut shares = [0.0; BETTORS.len()];
-        for (share, (base, open)) in shares.iter_mut().zip(self.base.iter().zip(&self.open)) {
-            *share = base * open;
+        let owned = self.settled.iter().zip(&self.products);
+        for (share, (settled, product)) in shares.iter_mut().zip(owned) {
+            *share = settled * product;
         }
-        let missing = bar - shares.iter().sum::<f64>();
-        let owners = || shares.iter().zip(BETTORS);
-        let won = owners().map(|(share, bettor)| share * (bettor.slope * most).min(bettor.cap));
-        if won.sum::<f64>() <= missing {
-            return most;
+        let missing = threshold - shares.iter().sum::<f64>();
+        let owned_shares = || shares.iter().zip(BETTORS);
+        let gains = owned_shares()
+            .map(|(share, bettor)| share * (bettor.slope * max_payoff).min(bettor.cap));
+        if gains.sum::<f64>() <= missing {
+            return max_payoff;
         }
-        // The gain is concave in the payoff: each tangent reaches the bar too early, and the
-        // bettors whose stake has reached its cap by then are known to be capped.
+        // The gain is concave in the payoff, so each tangent reaches the threshold too early, and a
+        // bettor whose stake is capped at that payoff stays capped.
         let mut payoff = 0.0;
         for _ in 0..=BETTORS.len() {
             let (mut slope, mut capped) = (0.0, 0.0);
-            for (share, bettor) in owners() {
+            for (share, bettor) in owned_shares() {
                 if bettor.slope * payoff < bettor.cap {
                     slope += share * bettor.slope;
                 } else {
@@ -86,49 +90,48 @@ impl Wealth {
             }
             payoff = next;
         }
-        payoff.min(most)
+        payoff.min(max_payoff)
     }
 
-    /// One more bet on the mean of two stakes, from the payoffs of two pairs of one block.
+    /// Adds a bet on the mean of two stakes, from the payoffs of two pairs of one block.
     pub fn bet_on_both(&mut self, first: f64, second: f64) {
-        for (open, bettor) in self.open.iter_mut().zip(BETTORS) {
+        for (product, bettor) in self.products.iter_mut().zip(BETTORS) {
             let stake = |payoff: f64| (bettor.slope * payoff).clamp(-bettor.cap, bettor.cap);
-            *open *= 1.0 + 0.5 * (stake(first) + stake(second));
+            *product *= 1.0 + 0.5 * (stake(first) + stake(second));
         }
         self.settle_if_due();
     }
 
-    /// The wealth now; a share that fell below the smallest float counts as 0, which is on the
-    /// safe side.
+    /// The wealth now. It may be too small, as a share below the smallest float counts as 0.
     pub fn total(&self) -> f64 {
-        let owned = self.base.iter().zip(&self.open);
-        owned.map(|(base, open)| base * open).sum()
+        let owned = self.settled.iter().zip(&self.products);
+        owned.map(|(settled, product)| settled * product).sum()
     }
 
-    /// The logarithm of the wealth, whatever its size.
+    /// The logarithm of the wealth, without overflow or underflow.
     pub fn ln(&self) -> f64 {
-        let mut logs = self.settled;
-        for (log, open) in logs.iter_mut().zip(self.open) {
-            *log += open.ln();
+        let mut logs = self.settled_ln;
+        for (log, product) in logs.iter_mut().zip(self.products) {
+            *log += product.ln();
         }
         ln_sum_exp(&logs)
     }
 
     fn settle_if_due(&mut self) {
-        self.bets += 1;
-        if self.bets < BETS_PER_CHUNK {
+        self.recent_bets += 1;
+        if self.recent_bets < BETS_PER_SETTLEMENT {
             return;
         }
         for index in 0..BETTORS.len() {
-            self.settled[index] += self.open[index].ln();
-            self.base[index] = self.settled[index].exp();
+            self.settled_ln[index] += self.products[index].ln();
+            self.settled[index] = self.settled_ln[index].exp();
         }
-        self.open = [1.0; BETTORS.len()];
-        self.bets = 0;
+        self.products = [1.0; BETTORS.len()];
+        self.recent_bets = 0;
     }
 }
 
-/// ln of the sum of e^x, without overflow.
+/// The logarithm of the sum of e^x over all x, without overflow.
 pub fn ln_sum_exp(logs: &[f64]) -> f64 {
     let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if !largest.is_finite() {
@@ -160,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn wealth_comes_back_from_far_below_the_smallest_float() {
+    fn wealth_recovers_from_far_below_the_smallest_float() {
         let mut wealth = Wealth::new();
         for _ in 0..100_000 {
             wealth.bet(-0.5);
@@ -177,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn immense_wealth_keeps_its_logarithm() {
+    fn the_logarithm_of_immense_wealth_is_exact() {
         let mut wealth = Wealth::new();
         for _ in 0..10_000 {
             wealth.bet(1.0);
@@ -188,21 +191,21 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_before_the_bar_costs_only_what_a_win_would_have_needed() {
-        let bar = 40.0;
+    fn a_loss_near_the_threshold_costs_only_the_amount_missing_for_a_win() {
+        let threshold = 40.0;
         let mut wealth = Wealth::new();
         for _ in 0..6 {
-            assert!(!wealth.bet_towards(1.0, bar));
+            assert!(!wealth.bet_towards(1.0, threshold));
         }
         let before = wealth.total();
         let mut winner = wealth.clone();
-        let mut in_full = wealth.clone();
-        assert!(winner.bet_towards(1.0, bar));
-        assert!(!wealth.bet_towards(-1.0, bar));
-        in_full.bet(-1.0);
-        // Fair: the win would have been as much.
-        assert!((before - wealth.total() - (bar - before)).abs() < 1e-9);
-        assert!(in_full.total() < wealth.total());
+        let mut unclamped = wealth.clone();
+        assert!(winner.bet_towards(1.0, threshold));
+        assert!(!wealth.bet_towards(-1.0, threshold));
+        unclamped.bet(-1.0);
+        // The bet is fair: a win would have gained the same amount.
+        assert!((before - wealth.total() - (threshold - before)).abs() < 1e-9);
+        assert!(unclamped.total() < wealth.total());
     }
 
     #[test]

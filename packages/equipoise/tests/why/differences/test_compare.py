@@ -212,14 +212,14 @@ def test_instructions_are_compared_by_function() -> None:
 
 def test_each_remark_about_what_sources_missed_appears_once() -> None:
     profiles = Runs(
-        (sampled({"main": 1.1}, unseen=("3 records had no room and are missing",)),),
-        (sampled({"main": 2.1}, unseen=("17 records had no room and are missing",)),),
+        (sampled({"main": 1.1}, unseen=("3 records that came too fast to be read",)),),
+        (sampled({"main": 2.1}, unseen=("17 records that came too fast to be read",)),),
     )
     failures = {"waits": ("perf_event_open: forbidden",)}
     difference = differs(profile=profiles, failures=failures).unseen
     assert difference == {
         "waits": ("perf_event_open: forbidden",),
-        "profile": ("3 records had no room and are missing",),
+        "profile": ("3 records that came too fast to be read",),
     }
 
 

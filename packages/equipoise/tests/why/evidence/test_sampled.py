@@ -249,7 +249,7 @@ def names_itself(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("kind", "reason"),
     [
         ("own", None),
-        ("FIFO", "it is no regular file"),
+        ("FIFO", "it is not a regular file"),
         ("link", "it is a symbolic link"),
         ("other", "it belongs to another user (54321)"),
         ("giant", "it is longer than 64 MiB"),
@@ -292,7 +292,7 @@ def test_existing_fifo_does_not_block_the_writer_of_a_map(
         evidence = read_sampled("profile", tmp_path)
         assert evidence.end.exit == 0
         assert (
-            f"names of code made at run time, in {map_file}: it is no regular file"
+            f"names of code made at run time, in {map_file}: it is not a regular file"
             in evidence.unseen
         )
     finally:

@@ -1,4 +1,4 @@
-//! Adds up the events of threads.
+//! Adds up the system calls, files, locks and processes of an observed command from its events.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -10,59 +10,57 @@ use crate::calls::locks::Locks;
 use crate::command::End;
 use syscalls::Sysno;
 
-/// Observations of one method.
+/// The observations of one run.
 pub struct Observation {
     pub account: Account,
     pub end: End,
     /// Sentences about what could not be observed.
     pub remarks: Vec<String>,
-    /// Records for which the kernel had no room: the counts are too low by up to so many.
+    /// Records that the kernel dropped: the counts may be too low by this number.
     pub lost_records: u64,
 }
 
-/// The calls of one number.
+/// Sums over the calls of one system call.
 #[derive(Debug, Default)]
 pub struct Calls {
     pub count: u64,
-    /// Time from entry to return, over the calls that returned.
+    /// Time from entry to return, summed over the calls that returned.
     pub ns: u64,
     pub longest_ns: u64,
     pub errors: BTreeMap<i32, u64>,
-    /// Requested sizes.
     pub sizes: Frequent,
     pub bytes_asked: u64,
     pub modes: Frequent,
     /// Sum of the returned sizes, for calls that return a size.
     pub bytes_done: u64,
-    /// Calls whose return was not seen: the last of a thread, or records were lost.
+    /// Calls whose return was not observed: the last call of a thread, or a lost record.
     pub unfinished: u64,
 }
 
 /// A call that has not returned yet.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct PendingCall {
     ns: u64,
     number: u64,
     arguments: [u64; 6],
 }
 
-/// Actions of the command and its descendants, added up.
+/// Sums over the actions of the command and its descendants.
 #[derive(Debug, Default)]
 pub struct Account {
     pub calls: BTreeMap<u64, Calls>,
     pub locks: Locks,
     pub processes: HashSet<u32>,
     pub threads: HashSet<u32>,
-    /// Programs that were executed.
     pub programs: u64,
-    /// Time that threads spent in calls that wait for others.
+    /// Time that threads spent in calls that wait (`kinds::waits`).
     pub waiting_ns: u64,
     pub descriptors: Descriptors,
-    open: HashMap<u32, Open>,
+    pending: HashMap<u32, PendingCall>,
 }
 
 impl Account {
-    pub fn take(&mut self, event: &Event) {
+    pub fn add(&mut self, event: &Event) {
         match event.action {
             Action::Entered { number, arguments } => self.entered(event, number, arguments),
             Action::Left { result } => self.left(event, result),
@@ -74,11 +72,11 @@ impl Account {
                 self.programs += 1;
                 self.processes.insert(event.process);
                 self.threads.insert(event.thread);
-                // Descriptors that close at an exec cannot be distinguished from others.
+                // Not all descriptors close at an exec, but which ones do is unknown.
                 self.descriptors.close_all(event.process, event.ns);
             }
             Action::Ended => {
-                self.abandon(event.thread);
+                self.mark_unfinished(event.thread);
                 if event.thread == event.process {
                     self.descriptors.close_all(event.process, event.ns);
                 }
@@ -86,29 +84,29 @@ impl Account {
         }
     }
 
-    /// Closes the account: no more events will come.
+    /// Closes the account after the last event.
     pub fn finish(&mut self) {
-        for (_, open) in std::mem::take(&mut self.open) {
-            self.calls.entry(open.number).or_default().unfinished += 1;
+        for (_, pending) in std::mem::take(&mut self.pending) {
+            self.calls.entry(pending.number).or_default().unfinished += 1;
         }
     }
 
     fn entered(&mut self, event: &Event, number: u64, arguments: [u64; 6]) {
-        self.abandon(event.thread);
+        self.mark_unfinished(event.thread);
         self.processes.insert(event.process);
         self.threads.insert(event.thread);
         let calls = self.calls.entry(number).or_default();
         calls.count += 1;
         if let Some(call) = kinds::known(number) {
-            if let Some(at) = kinds::size_argument(call) {
-                calls.sizes.add(arguments[at]);
-                calls.bytes_asked = calls.bytes_asked.saturating_add(arguments[at]);
+            if let Some(index) = kinds::size_argument(call) {
+                calls.sizes.add(arguments[index]);
+                calls.bytes_asked = calls.bytes_asked.saturating_add(arguments[index]);
             }
-            if let Some(at) = kinds::mode_argument(call) {
-                calls.modes.add(arguments[at]);
+            if let Some(index) = kinds::mode_argument(call) {
+                calls.modes.add(arguments[index]);
             }
             if call == Sysno::futex && Locks::is_wait(arguments[1]) {
-                self.locks.began(event.caller(), arguments[0]);
+                self.locks.wait_began(event.caller(), arguments[0]);
             }
             match kinds::on_descriptor(call) {
                 None => {}
@@ -116,7 +114,7 @@ impl Account {
                     let closed = arguments[usize::from(kind == OnDescriptor::Replaces)];
                     self.descriptors.close(event.process, closed, event.ns);
                 }
-                // Now, while the process is there to be asked.
+                // The name has to be looked up now, while the process exists.
                 Some(kind) => {
                     self.descriptors.used(event.caller(), arguments[0]);
                     if kind == OnDescriptor::Copies {
@@ -126,9 +124,9 @@ impl Account {
             }
         }
         let ns = event.ns;
-        self.open.insert(
+        self.pending.insert(
             event.thread,
-            Open {
+            PendingCall {
                 ns,
                 number,
                 arguments,
@@ -137,35 +135,36 @@ impl Account {
     }
 
     fn left(&mut self, event: &Event, result: i64) {
-        let Some(open) = self.open.remove(&event.thread) else {
-            return; // it was entered before we looked
+        let Some(pending) = self.pending.remove(&event.thread) else {
+            return; // the call wait_began before the observation
         };
-        let ns = event.ns.saturating_sub(open.ns);
-        let calls = self.calls.entry(open.number).or_default();
+        let ns = event.ns.saturating_sub(pending.ns);
+        let calls = self.calls.entry(pending.number).or_default();
         calls.ns += ns;
         calls.longest_ns = calls.longest_ns.max(ns);
         if let Some(errno) = errno_of(result) {
             *calls.errors.entry(errno).or_default() += 1;
         }
-        let Some(call) = kinds::known(open.number) else {
+        let Some(call) = kinds::known(pending.number) else {
             return;
         };
         let bytes = u64::try_from(result).unwrap_or(0);
         if kinds::waits(call) {
             self.waiting_ns += ns;
         }
-        if call == Sysno::futex && Locks::is_wait(open.arguments[1]) {
-            self.locks.ended(event.process, open.arguments[0], ns);
+        if call == Sysno::futex && Locks::is_wait(pending.arguments[1]) {
+            let address = pending.arguments[0];
+            self.locks.wait_ended(event.process, address, ns);
         }
         if let Some(kind) = kinds::on_descriptor(call) {
             if kind.returns_bytes() {
                 calls.bytes_done += bytes;
             }
-            self.on_descriptor(event.caller(), kind, open.arguments, bytes, ns);
+            self.add_descriptor_use(event.caller(), kind, pending.arguments, bytes, ns);
         }
     }
 
-    fn on_descriptor(
+    fn add_descriptor_use(
         &mut self,
         caller: Caller,
         kind: OnDescriptor,
@@ -174,9 +173,9 @@ impl Account {
         ns: u64,
     ) {
         if kind == OnDescriptor::Copies {
-            let from = self.descriptors.used(caller, arguments[1]);
-            from.reads += 1;
-            from.bytes_read += bytes;
+            let source = self.descriptors.used(caller, arguments[1]);
+            source.reads += 1;
+            source.bytes_read += bytes;
         }
         if matches!(kind, OnDescriptor::Closes | OnDescriptor::Replaces) {
             return;
@@ -196,9 +195,9 @@ impl Account {
         }
     }
 
-    fn abandon(&mut self, thread: u32) {
-        if let Some(open) = self.open.remove(&thread) {
-            self.calls.entry(open.number).or_default().unfinished += 1;
+    fn mark_unfinished(&mut self, thread: u32) {
+        if let Some(pending) = self.pending.remove(&thread) {
+            self.calls.entry(pending.number).or_default().unfinished += 1;
         }
     }
 }
@@ -209,14 +208,14 @@ fn errno_of(result: i64) -> Option<i32> {
     errno.filter(|errno| (1..=4095).contains(errno))
 }
 
-/// Number of different numbers that are counted at once.
-const COUNTED: usize = 64;
-/// Number of numbers that are reported.
-const REPORTED: usize = 8;
+/// Largest number of different numbers that are counted at the same time.
+const MAX_COUNTED_NUMBERS: usize = 64;
+/// Largest number of numbers that are reported.
+const MAX_REPORTED_NUMBERS: usize = 8;
 
-/// Counts numbers, in little memory. The counts are exact while there are few different numbers;
-/// later, numbers that make up more than `1 / COUNTED` of all are still kept (Misra and Gries
-/// 1982).
+/// Counts how often numbers occur, in little memory. The counts are exact up to
+/// `MAX_COUNTED_NUMBERS` different numbers. Beyond, only numbers that are more than
+/// `1 / MAX_COUNTED_NUMBERS` of all are certainly kept (Misra and Gries 1982).
 #[derive(Debug, Default)]
 pub struct Frequent {
     counts: HashMap<u64, u64>,
@@ -226,7 +225,7 @@ impl Frequent {
     pub fn add(&mut self, number: u64) {
         if let Some(count) = self.counts.get_mut(&number) {
             *count += 1;
-        } else if self.counts.len() < COUNTED {
+        } else if self.counts.len() < MAX_COUNTED_NUMBERS {
             self.counts.insert(number, 1);
         } else {
             self.counts.retain(|_, count| {
@@ -236,12 +235,12 @@ impl Frequent {
         }
     }
 
-    /// Returns the most frequent numbers, each with a lower bound of its count.
+    /// Returns the most frequent numbers and lower bounds of their counts.
     pub fn top(&self) -> Vec<(u64, u64)> {
         let counts = self.counts.iter();
         let mut all: Vec<_> = counts.map(|(number, count)| (*number, *count)).collect();
         all.sort_by_key(|(number, count)| (Reverse(*count), *number));
-        all.truncate(REPORTED);
+        all.truncate(MAX_REPORTED_NUMBERS);
         all
     }
 }
@@ -265,12 +264,12 @@ mod tests {
 
     fn call(account: &mut Account, at: u64, call: Sysno, arguments: [u64; 6], result: i64) {
         let number = number_of(call);
-        account.take(&event(at, Action::Entered { number, arguments }));
-        account.take(&event(at + 100, Action::Left { result }));
+        account.add(&event(at, Action::Entered { number, arguments }));
+        account.add(&event(at + 100, Action::Left { result }));
     }
 
     #[test]
-    fn a_call_has_its_count_its_time_and_its_sizes() {
+    fn the_count_time_and_sizes_of_a_call_are_added_up() {
         let mut account = Account::default();
         for at in [0, 1000, 2000] {
             let arguments = [0, 40_960, 0, 0, 0, 0];
@@ -283,11 +282,11 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_counted_by_its_number_and_moves_no_bytes() {
+    fn errors_are_counted_by_number_and_add_no_bytes() {
         let mut account = Account::default();
         let arguments = [3, 0, 512, 0, 0, 0];
-        let again = -i64::from(libc::EAGAIN);
-        call(&mut account, 0, Sysno::read, arguments, again);
+        let error = -i64::from(libc::EAGAIN);
+        call(&mut account, 0, Sysno::read, arguments, error);
         call(&mut account, 500, Sysno::read, arguments, 17);
         let calls = &account.calls[&number_of(Sysno::read)];
         assert_eq!(calls.errors, BTreeMap::from([(libc::EAGAIN, 1)]));
@@ -299,8 +298,8 @@ mod tests {
         let mut account = Account::default();
         let number = number_of(Sysno::exit_group);
         let arguments = [0; 6];
-        account.take(&event(0, Action::Entered { number, arguments }));
-        account.take(&event(5, Action::Ended));
+        account.add(&event(0, Action::Entered { number, arguments }));
+        account.add(&event(5, Action::Ended));
         assert_eq!(account.calls[&number].unfinished, 1);
         assert_eq!(account.calls[&number].count, 1);
     }

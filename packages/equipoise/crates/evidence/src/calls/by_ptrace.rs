@@ -1,4 +1,4 @@
-//! System calls by `ptrace`: every thread is stopped at the entry and at the return of each.
+//! Observes system calls by `ptrace`, which stops threads at the entry and the return of each call.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,49 +15,49 @@ use crate::calls::event::{Action, Event};
 use crate::command::{End, PausedCommand};
 use crate::signals;
 
-/// Options of every traced thread; the threads die with the tracer.
-const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
+/// Options for every traced thread. With them, the threads are killed if this process is.
+const TRACE_OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
     | libc::PTRACE_O_TRACECLONE
     | libc::PTRACE_O_TRACEFORK
     | libc::PTRACE_O_TRACEVFORK
     | libc::PTRACE_O_TRACEEXEC
     | libc::PTRACE_O_EXITKILL;
 
-/// The call `exit`, which ends one thread, by the architecture as the kernel's audit numbers it.
-const ENDS_A_THREAD: [(u32, u64); 4] = [
+/// Number of the call `exit`, which ends one thread, for each architecture (`AUDIT_ARCH_*`).
+const EXIT_CALLS: [(u32, u64); 4] = [
     (0xC000_003E, 60), // x86-64
     (0x4000_0003, 1),  // i386
     (0xC000_00B7, 93), // AArch64
     (0x4000_0028, 1),  // Arm
 ];
 
-/// Starts the command and observes it and its descendants until it has ended; descendants that
-/// outlive it go on untraced.
+/// Starts the command, and observes the command and its descendants until the command has ended.
+/// Descendants that still run then are no longer traced.
 pub fn observe(mut paused: PausedCommand) -> Result<Observation, Problem> {
     let pid = paused.pid;
-    let refused = |error: io::Error| {
+    let not_traceable = |error: io::Error| {
         Problem::failure(format!(
-            "ptrace: {error}; it is the only way without tracepoints: a container has to allow it \
-             (--cap-add SYS_PTRACE), or run as root"
+            "ptrace: {error}; without tracepoints, only ptrace observes system calls: allow it in \
+             the container (--cap-add SYS_PTRACE), or run as root"
         ))
     };
-    request(libc::PTRACE_SEIZE, pid, OPTIONS as usize).map_err(refused)?;
-    request(libc::PTRACE_INTERRUPT, pid, 0).map_err(refused)?;
+    request(libc::PTRACE_SEIZE, pid, TRACE_OPTIONS as usize).map_err(not_traceable)?;
+    request(libc::PTRACE_INTERRUPT, pid, 0).map_err(not_traceable)?;
     paused.release()?;
     let mut tracer = Tracer {
         command: pid,
-        processes: HashMap::from([(pid, number(pid))]),
+        processes: HashMap::from([(pid, thread_id(pid))]),
         account: Account::default(),
-        executing: false,
+        has_executed: false,
     };
     let end = tracer.run()?;
-    if !tracer.executing {
-        paused.check_refusal()?;
+    if !tracer.has_executed {
+        paused.wait_for_exec()?;
     }
     tracer.detach_all();
     // SAFETY: has no conditions.
     let is_root = unsafe { libc::geteuid() } == 0;
-    let remark = "programs that gain rights (set-user-ID) ran without them while they were traced";
+    let remark = "set-user-ID programs ran without the rights of that user, as they were traced";
     let remarks = (!is_root).then(|| remark.to_owned()).into_iter().collect();
     tracer.account.finish();
     Ok(Observation {
@@ -73,8 +73,8 @@ struct Tracer {
     /// The process of each traced thread.
     processes: HashMap<libc::pid_t, u32>,
     account: Account,
-    /// Whether the command has executed: before, its calls are ours.
-    executing: bool,
+    /// Whether the command has begun. The calls before are those of this program.
+    has_executed: bool,
 }
 
 impl Tracer {
@@ -83,135 +83,134 @@ impl Tracer {
             let (thread, status) = child::wait_for_any(libc::__WALL)
                 .map_err(Problem::system("waiting for the observed command"))?;
             if let Some(end) = End::of(status) {
-                self.note(thread, Action::Ended);
+                self.record(thread, Action::Ended);
                 self.processes.remove(&thread);
                 if thread == self.command {
                     signals::stop_forwarding();
                     return Ok(end);
                 }
             } else {
-                self.stopped(thread, status.into_raw());
+                self.handle_stop(thread, status.into_raw());
             }
         }
     }
 
-    /// Handles the reason why the thread has stopped, and resumes it.
-    fn stopped(&mut self, thread: libc::pid_t, status: libc::c_int) {
+    /// Handles the event for which a thread has stopped, and resumes the thread.
+    fn handle_stop(&mut self, thread: libc::pid_t, status: libc::c_int) {
         const SYSTEM_CALL: libc::c_int = libc::SIGTRAP | 0x80;
         let signal = libc::WSTOPSIG(status);
         let event = status >> 16;
-        let mut go_on = libc::PTRACE_SYSCALL;
-        let mut deliver = 0;
+        let mut resume = libc::PTRACE_SYSCALL;
+        let mut delivered = 0;
         match event {
-            0 if signal == SYSTEM_CALL => go_on = self.at_call(thread),
-            0 => deliver = signal,
+            0 if signal == SYSTEM_CALL => resume = self.handle_call(thread),
+            0 => delivered = signal,
             libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
-                self.forked(thread);
+                self.handle_fork(thread);
             }
-            libc::PTRACE_EVENT_EXEC => self.executed(thread),
-            // A group stop is obeyed; the first stop of a new thread is not a group stop.
-            libc::PTRACE_EVENT_STOP if signal != libc::SIGTRAP => go_on = libc::PTRACE_LISTEN,
+            libc::PTRACE_EVENT_EXEC => self.handle_exec(thread),
+            // In a group stop the thread stays stopped. A new thread stops with SIGTRAP.
+            libc::PTRACE_EVENT_STOP if signal != libc::SIGTRAP => resume = libc::PTRACE_LISTEN,
             _ => {}
         }
-        // The next wait reports a thread that has died meanwhile.
-        let deliver = usize::try_from(deliver).unwrap_or(0);
-        drop(request(go_on, thread, deliver));
-        if go_on == libc::PTRACE_DETACH {
-            self.note(thread, Action::Ended);
+        // An error is ignored: if the thread has died, the next wait reports its end.
+        let delivered = usize::try_from(delivered).unwrap_or(0);
+        drop(request(resume, thread, delivered));
+        if resume == libc::PTRACE_DETACH {
+            self.record(thread, Action::Ended);
             self.processes.remove(&thread);
         }
     }
 
-    /// Notes the call that the thread enters or leaves; returns the request that resumes it.
-    fn at_call(&mut self, thread: libc::pid_t) -> libc::c_uint {
+    /// Records the call that a thread enters or leaves; returns the request to resume the thread.
+    fn handle_call(&mut self, thread: libc::pid_t) -> libc::c_uint {
         // SAFETY: all-zero is a value of this plain structure.
         let mut call: libc::ptrace_syscall_info = unsafe { std::mem::zeroed() };
         let (kind, bytes) = (libc::PTRACE_GET_SYSCALL_INFO, size_of_val(&call));
         // SAFETY: `call` is valid for writing its size.
         let length = unsafe { libc::ptrace(kind, thread, bytes, &raw mut call) };
-        if length <= 0 || !self.executing {
+        if length <= 0 || !self.has_executed {
             return libc::PTRACE_SYSCALL;
         }
         match call.op {
             libc::PTRACE_SYSCALL_INFO_ENTRY => {
-                // SAFETY: the kernel said that this part is there.
+                // SAFETY: `op` states which member of the union is valid.
                 let entry = unsafe { call.u.entry };
                 let (number, arguments) = (entry.nr, entry.args);
-                self.note(thread, Action::Entered { number, arguments });
-                let ends_thread = ENDS_A_THREAD.contains(&(call.arch, number));
+                self.record(thread, Action::Entered { number, arguments });
+                let ends_thread = EXIT_CALLS.contains(&(call.arch, number));
                 if ends_thread && self.is_first_of_descendant(thread) {
                     return libc::PTRACE_DETACH;
                 }
             }
             libc::PTRACE_SYSCALL_INFO_EXIT => {
-                // SAFETY: the kernel said that this part is there.
+                // SAFETY: `op` states which member of the union is valid.
                 let result = unsafe { call.u.exit.sval };
-                self.note(thread, Action::Left { result });
+                self.record(thread, Action::Left { result });
             }
             _ => {}
         }
         libc::PTRACE_SYSCALL
     }
 
-    /// Whether the thread is the first of its process, and not of the command itself.
+    /// Whether the thread is the first thread of a descendant process.
     ///
-    /// If such a thread ends before others, the kernel reports its end only when the process ends,
-    /// and the thread cannot be detached until then. Its tracer has to wait for the process, even
-    /// if the process outlives the command.
+    /// If such a thread ends before the other threads, the kernel reports its end only when the
+    /// process ends. A tracer would have to wait, even after the end of the command.
     fn is_first_of_descendant(&mut self, thread: libc::pid_t) -> bool {
-        thread != self.command && self.process_of(thread) == number(thread)
+        thread != self.command && self.process_of(thread) == thread_id(thread)
     }
 
-    fn forked(&mut self, thread: libc::pid_t) {
+    fn handle_fork(&mut self, thread: libc::pid_t) {
         let Some(child) = message(thread) else { return };
         let parent = self.process_of(thread);
         let is_thread = Path::new(&format!("/proc/{parent}/task/{child}")).exists();
-        let process = if is_thread { parent } else { number(child) };
+        let process = if is_thread { parent } else { thread_id(child) };
         self.processes.insert(child, process);
-        let thread_number = number(child);
-        let forked = Action::Forked {
+        let child_id = thread_id(child);
+        let action = Action::Forked {
             process,
-            thread: thread_number,
+            thread: child_id,
         };
-        self.note(thread, forked);
+        self.record(thread, action);
     }
 
-    fn executed(&mut self, thread: libc::pid_t) {
+    fn handle_exec(&mut self, thread: libc::pid_t) {
         // Another thread of the process may have executed; it continues with the number of the
         // first thread.
         if let Some(former) = message(thread).filter(|former| *former != thread) {
-            self.note(former, Action::Ended);
+            self.record(former, Action::Ended);
             self.processes.remove(&former);
         }
-        self.processes.insert(thread, number(thread));
-        self.executing |= thread == self.command;
-        self.note(thread, Action::Executed);
+        self.processes.insert(thread, thread_id(thread));
+        self.has_executed |= thread == self.command;
+        self.record(thread, Action::Executed);
     }
 
-    fn note(&mut self, thread: libc::pid_t, action: Action) {
+    fn record(&mut self, thread: libc::pid_t, action: Action) {
         let process = self.process_of(thread);
-        self.account.take(&Event {
+        self.account.add(&Event {
             ns: monotonic_ns(),
             process,
-            thread: number(thread),
+            thread: thread_id(thread),
             action,
         });
     }
 
     fn process_of(&mut self, thread: libc::pid_t) -> u32 {
         *self.processes.entry(thread).or_insert_with(|| {
-            // Its first stop may come before the event of its parent.
-            thread_group(thread).unwrap_or_else(|| number(thread))
+            // The first stop of a thread may come before the fork event of its parent.
+            thread_group(thread).unwrap_or_else(|| thread_id(thread))
         })
     }
 
-    /// Stops tracing all threads, in whatever order they stop: a thread that waits for the child it
-    /// has vforked stops only when that child is untraced.
+    /// Stops tracing all threads, in any order: a thread that waits for its vforked child stops
+    /// only when the child is no longer traced.
     fn detach_all(&mut self) {
         for thread in std::mem::take(&mut self.processes).into_keys() {
             interrupt(thread);
         }
-        // The last wait fails, as no child is left.
+        // The last wait fails because no child is left.
         while let Ok((thread, status)) = child::wait_for_any(libc::__WALL) {
             if status.stopped_signal().is_some() {
                 detach(thread, status.into_raw());
@@ -220,18 +219,17 @@ impl Tracer {
     }
 }
 
-/// Stops a thread, if it is still traced.
 fn interrupt(thread: libc::pid_t) {
     drop(request(libc::PTRACE_INTERRUPT, thread, 0));
 }
 
-/// Lets a thread that has stopped go on untraced, with the signal that it has stopped for.
+/// Resumes a stopped thread untraced, with the signal for which it has stopped.
 fn detach(thread: libc::pid_t, status: libc::c_int) {
     let signal = libc::WSTOPSIG(status);
-    let deliver = match status >> 16 {
+    let delivered = match status >> 16 {
         0 if signal != libc::SIGTRAP | 0x80 => signal,
         libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
-            // It may be running, unknown so far.
+            // The child may be running, and not be among the known threads.
             if let Some(child) = message(thread) {
                 interrupt(child);
             }
@@ -239,8 +237,8 @@ fn detach(thread: libc::pid_t, status: libc::c_int) {
         }
         _ => 0,
     };
-    let deliver = usize::try_from(deliver).unwrap_or(0);
-    drop(request(libc::PTRACE_DETACH, thread, deliver));
+    let delivered = usize::try_from(delivered).unwrap_or(0);
+    drop(request(libc::PTRACE_DETACH, thread, delivered));
 }
 
 fn thread_group(thread: libc::pid_t) -> Option<u32> {
@@ -262,6 +260,6 @@ fn request(request: libc::c_uint, thread: libc::pid_t, data: usize) -> io::Resul
     check(unsafe { libc::ptrace(request, thread, 0, data) }).map(drop)
 }
 
-fn number(pid: libc::pid_t) -> u32 {
+fn thread_id(pid: libc::pid_t) -> u32 {
     pid.unsigned_abs()
 }

@@ -1,4 +1,4 @@
-//! System calls by the tracepoints of the kernel: no thread is stopped.
+//! Observes system calls by the tracepoints of the kernel, which stop no thread.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -13,24 +13,24 @@ use crate::perf::record::{Reader, Record, time_of};
 use crate::perf::rings::Rings;
 use crate::perf::tracepoint;
 
-/// On all processors together.
+/// Bytes of the rings of all processors together.
 const RING_BYTES: usize = 32 << 20;
 
-/// The numbers of `sys_enter` and `sys_exit`.
+/// Ids of the tracepoints `sys_enter` and `sys_exit`.
 pub struct Tracepoints {
     enter: u64,
     exit: u64,
 }
 
-/// Finds out whether tracepoints can be used; the error is the reason why not.
+/// Returns the tracepoints; the error is the reason why they cannot be used.
 pub fn prepare() -> Result<Tracepoints, String> {
-    let numbers = tracepoint::numbers(&["raw_syscalls/sys_enter", "raw_syscalls/sys_exit"])?;
+    let ids = tracepoint::ids(&["raw_syscalls/sys_enter", "raw_syscalls/sys_exit"])?;
     let tracepoints = Tracepoints {
-        enter: numbers[0],
-        exit: numbers[1],
+        enter: ids[0],
+        exit: ids[1],
     };
-    let own = libc::pid_t::try_from(std::process::id()).unwrap_or(0);
-    Rings::open(&tracepoints.events(), own, 1 << 16)
+    let own_process = libc::pid_t::try_from(std::process::id()).unwrap_or(0);
+    Rings::open(&tracepoints.events(), own_process, 1 << 16)
         .map_err(|error| format!("perf_event_open: {error}"))?;
     Ok(tracepoints)
 }
@@ -49,53 +49,53 @@ impl Tracepoints {
     }
 }
 
-/// Starts the command and observes it until it has ended.
+/// Starts the command and observes it until its end.
 pub fn observe(tracepoints: &Tracepoints, paused: PausedCommand) -> Result<Observation, Problem> {
     let mut rings = Rings::open(&tracepoints.events(), paused.pid, RING_BYTES)
         .map_err(Problem::system("perf_event_open"))?;
     let running = paused.start()?;
-    let refused = Problem::system("the observed command");
-    let descriptor = running.descriptor().map_err(refused)?;
-    let mut merged = Merged::new(tracepoints, rings.len());
-    let mut ended = false;
-    while !ended {
+    let failed = Problem::system("the observed command");
+    let descriptor = running.descriptor().map_err(failed)?;
+    let mut merged_records = MergedRecords::new(tracepoints, rings.len());
+    let mut has_ended = false;
+    while !has_ended {
         let before_ns = monotonic_ns();
-        ended = rings.wait(&descriptor).map_err(refused)?;
-        rings.drain(|ring, record| merged.add(ring, record));
-        merged.release_until(before_ns);
+        has_ended = rings.wait(&descriptor).map_err(failed)?;
+        rings.drain(|ring, record| merged_records.add(ring, record));
+        merged_records.account_before(before_ns);
     }
-    let end = running.wait().map_err(refused)?;
-    rings.drain(|ring, record| merged.add(ring, record));
-    merged.release_until(u64::MAX);
-    merged.account.finish();
+    let end = running.wait().map_err(failed)?;
+    rings.drain(|ring, record| merged_records.add(ring, record));
+    merged_records.account_before(u64::MAX);
+    merged_records.account.finish();
     Ok(Observation {
         end,
-        remarks: merged.remarks(),
-        lost_records: merged.lost,
-        account: merged.account,
+        remarks: merged_records.remarks(),
+        lost_records: merged_records.lost_records,
+        account: merged_records.account,
     })
 }
 
-/// The records of all processors in one order.
-struct Merged {
+/// Merges the records of all processors in the order of their times.
+struct MergedRecords {
     enter: u64,
     queues: Vec<VecDeque<Event>>,
     account: Account,
-    lost: u64,
-    /// Threads that have executed something, until they ask something of the kernel.
-    executed: HashSet<u32>,
-    /// Programs of which nothing was reported, as if they had ended at once.
+    lost_records: u64,
+    /// Threads that have executed a program which has made no system call so far.
+    without_call: HashSet<u32>,
+    /// Number of programs that ended without a reported call.
     unreported: u64,
 }
 
-impl Merged {
+impl MergedRecords {
     fn new(tracepoints: &Tracepoints, rings: usize) -> Self {
         Self {
             enter: tracepoints.enter,
             queues: (0..rings).map(|_| VecDeque::new()).collect(),
             account: Account::default(),
-            lost: 0,
-            executed: HashSet::new(),
+            lost_records: 0,
+            without_call: HashSet::new(),
             unreported: 0,
         }
     }
@@ -118,7 +118,7 @@ impl Merged {
                 at_exec: true,
             } => Some((process, thread, Action::Executed)),
             Record::Lost(count) => {
-                self.lost += count;
+                self.lost_records += count;
                 None
             }
             _ => None,
@@ -131,8 +131,8 @@ impl Merged {
         }));
     }
 
-    /// Accounts for records before `ns`: no processor can still send an earlier one.
-    fn release_until(&mut self, ns: u64) {
+    /// Adds the records before `ns` to the account, as no earlier records can come any more.
+    fn account_before(&mut self, ns: u64) {
         loop {
             let next = self
                 .queues
@@ -148,30 +148,30 @@ impl Merged {
             };
             match event.action {
                 Action::Executed => {
-                    self.executed.insert(event.thread);
+                    self.without_call.insert(event.thread);
                 }
-                Action::Entered { .. } if !self.executed.is_empty() => {
-                    self.executed.remove(&event.thread);
+                Action::Entered { .. } if !self.without_call.is_empty() => {
+                    self.without_call.remove(&event.thread);
                 }
-                Action::Ended if self.executed.remove(&event.thread) => self.unreported += 1,
+                Action::Ended if self.without_call.remove(&event.thread) => self.unreported += 1,
                 _ => {}
             }
-            self.account.take(&event);
+            self.account.add(&event);
         }
     }
 
     fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
-        if self.lost > 0 {
+        if self.lost_records > 0 {
             remarks.push(format!(
                 "{} records had no room and are missing: the calls came faster than they could be \
                  read",
-                self.lost
+                self.lost_records
             ));
         }
         if self.unreported > 0 {
             remarks.push(format!(
-                "all calls of {} programs: the kernel stops reporting at one that gains rights \
+                "all calls of {} programs: the kernel stops reporting a program that gains rights \
                  (set-user-ID)",
                 self.unreported
             ));
@@ -180,7 +180,7 @@ impl Merged {
     }
 }
 
-/// The process, the thread, and the fields of the tracepoint after its common fields.
+/// Returns the process, the thread and the action of a tracepoint's record.
 fn read_call(mut reader: Reader<'_>, enter: u64) -> Option<(u32, u32, Action)> {
     let (process, thread, _ns) = (reader.u32()?, reader.u32()?, reader.u64()?);
     let _bytes = reader.u32()?;
@@ -205,8 +205,8 @@ fn read_call(mut reader: Reader<'_>, enter: u64) -> Option<(u32, u32, Action)> {
 mod tests {
     use super::*;
 
-    fn merged() -> Merged {
-        Merged::new(&Tracepoints { enter: 1, exit: 2 }, 2)
+    fn merged_records() -> MergedRecords {
+        MergedRecords::new(&Tracepoints { enter: 1, exit: 2 }, 2)
     }
 
     fn event(ns: u64, action: Action) -> Event {
@@ -224,30 +224,30 @@ mod tests {
     };
 
     #[test]
-    fn records_of_two_processors_are_taken_in_the_order_of_their_times() {
-        let mut merged = merged();
-        merged.queues[0].push_back(event(30, Action::Left { result: 0 }));
-        merged.queues[1].push_back(event(10, ENTERED));
-        merged.release_until(20);
-        assert_eq!(merged.account.calls[&0].ns, 0);
-        merged.release_until(u64::MAX);
-        assert_eq!(merged.account.calls[&0].ns, 20);
+    fn records_of_two_processors_are_added_in_the_order_of_their_times() {
+        let mut merged_records = merged_records();
+        merged_records.queues[0].push_back(event(30, Action::Left { result: 0 }));
+        merged_records.queues[1].push_back(event(10, ENTERED));
+        merged_records.account_before(20);
+        assert_eq!(merged_records.account.calls[&0].ns, 0);
+        merged_records.account_before(u64::MAX);
+        assert_eq!(merged_records.account.calls[&0].ns, 20);
     }
 
     #[test]
-    fn a_program_of_which_nothing_is_reported_is_remarked() {
-        let mut merged = merged();
-        merged.queues[0].extend([event(1, Action::Executed), event(2, Action::Ended)]);
-        merged.release_until(u64::MAX);
-        assert_eq!(merged.remarks().len(), 1);
+    fn a_program_without_a_reported_call_gives_a_remark() {
+        let mut merged_records = merged_records();
+        merged_records.queues[0].extend([event(1, Action::Executed), event(2, Action::Ended)]);
+        merged_records.account_before(u64::MAX);
+        assert_eq!(merged_records.remarks().len(), 1);
     }
 
     #[test]
-    fn a_program_that_asks_and_ends_is_nothing_to_remark() {
-        let mut merged = merged();
-        merged.queues[0].extend([event(1, Action::Executed), event(2, ENTERED)]);
-        merged.queues[0].push_back(event(3, Action::Ended));
-        merged.release_until(u64::MAX);
-        assert!(merged.remarks().is_empty());
+    fn a_program_with_a_reported_call_gives_no_remark() {
+        let mut merged_records = merged_records();
+        merged_records.queues[0].extend([event(1, Action::Executed), event(2, ENTERED)]);
+        merged_records.queues[0].push_back(event(3, Action::Ended));
+        merged_records.account_before(u64::MAX);
+        assert!(merged_records.remarks().is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Uses of each file, socket and pipe, by the descriptors of observed processes.
+//! Adds up the uses of each file, socket and pipe by the observed processes.
 
 use std::collections::HashMap;
 use std::fs;
@@ -32,31 +32,30 @@ impl Use {
     }
 }
 
-/// Uses of descriptors, each under the name that `/proc` has for it.
+/// The uses of descriptors, under the file names in `/proc`.
 ///
-/// A descriptor may be closed before its use is accounted for. A name that was looked up after that
-/// is the name of another file, and is ignored.
+/// A descriptor may be closed before its name is looked up. Then the name is wrong, and is ignored.
 #[derive(Debug, Default)]
 pub struct Descriptors {
-    open: HashMap<(u32, u64), Open>,
+    open: HashMap<(u32, u64), OpenDescriptor>,
     closed: HashMap<String, Use>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenDescriptor {
     name: String,
     looked_up_ns: u64,
     used: Use,
 }
 
-/// Name of a descriptor that was closed before it could be looked up.
+/// Name of all descriptors that were closed before their names could be looked up.
 pub const GONE: &str = "(closed before it could be looked up)";
 
 impl Descriptors {
-    /// Returns the uses of a descriptor, under the name that it has now.
+    /// Returns the uses of an open descriptor, whose name is looked up at the first use.
     pub fn used(&mut self, caller: Caller, descriptor: u64) -> &mut Use {
         let open = self.open.entry((caller.process, descriptor));
-        let open = open.or_insert_with(|| Open {
+        let open = open.or_insert_with(|| OpenDescriptor {
             name: look_up(caller, descriptor),
             looked_up_ns: monotonic_ns(),
             used: Use::default(),
@@ -64,22 +63,21 @@ impl Descriptors {
         &mut open.used
     }
 
-    /// Closes a descriptor: from now on its number may mean another file.
+    /// Closes a descriptor. From now on its number may belong to another file.
     pub fn close(&mut self, process: u32, descriptor: u64, ns: u64) {
         if let Some(open) = self.open.remove(&(process, descriptor)) {
-            self.settle(open, ns);
+            self.add_closed(open, ns);
         }
     }
 
-    /// The process has ended or become another program.
+    /// Closes all descriptors of a process that has ended or become another program.
     pub fn close_all(&mut self, process: u32, ns: u64) {
-        let owned = self.open.extract_if(|(owner, _), _| *owner == process);
-        for (_, open) in owned.collect::<Vec<_>>() {
-            self.settle(open, ns);
+        let of_process = self.open.extract_if(|(owner, _), _| *owner == process);
+        for (_, open) in of_process.collect::<Vec<_>>() {
+            self.add_closed(open, ns);
         }
     }
 
-    /// Returns all uses, by name.
     pub fn by_name(&self) -> HashMap<String, Use> {
         let mut sums = self.closed.clone();
         for open in self.open.values() {
@@ -89,9 +87,9 @@ impl Descriptors {
         sums
     }
 
-    fn settle(&mut self, open: Open, closed_ns: u64) {
-        let is_believed = open.looked_up_ns <= closed_ns;
-        let name = if is_believed {
+    fn add_closed(&mut self, open: OpenDescriptor, closed_ns: u64) {
+        let is_name_valid = open.looked_up_ns <= closed_ns;
+        let name = if is_name_valid {
             open.name
         } else {
             GONE.to_owned()
@@ -103,11 +101,11 @@ impl Descriptors {
 fn look_up(caller: Caller, descriptor: u64) -> String {
     let read = |folder| fs::read_link(format!("{folder}/fd/{descriptor}")).ok();
     let path = caller.folders().into_iter().find_map(read);
-    path.map_or(GONE.to_owned(), |path| kind_of(&path.to_string_lossy()))
+    path.map_or(GONE.to_owned(), |path| unnumbered(&path.to_string_lossy()))
 }
 
-/// Returns a name without the number of a socket or pipe, which differs in each run.
-fn kind_of(path: &str) -> String {
+/// Removes the number from the name of a socket or pipe, because it differs in each run.
+fn unnumbered(path: &str) -> String {
     match path.split_once(":[") {
         Some((kind @ ("socket" | "pipe"), _)) => kind.to_owned(),
         _ => path.to_owned(),
@@ -119,7 +117,7 @@ mod tests {
     use super::*;
     use std::os::fd::AsRawFd;
 
-    fn opened() -> (fs::File, u64) {
+    fn open_file() -> (fs::File, u64) {
         let file = fs::File::open("/proc/version").expect("opened");
         let descriptor = u64::try_from(file.as_raw_fd()).expect("a number");
         (file, descriptor)
@@ -128,7 +126,7 @@ mod tests {
     #[test]
     fn uses_are_added_up_under_the_path_of_the_file() {
         let caller = Caller::main(std::process::id());
-        let (_file, descriptor) = opened();
+        let (_file, descriptor) = open_file();
         let mut descriptors = Descriptors::default();
         descriptors.used(caller, descriptor).bytes_read += 5;
         descriptors.close(caller.process, descriptor, u64::MAX);
@@ -137,9 +135,9 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_was_looked_up_after_the_close_is_not_believed() {
+    fn a_name_that_was_looked_up_after_the_close_is_ignored() {
         let caller = Caller::main(std::process::id());
-        let (_file, descriptor) = opened();
+        let (_file, descriptor) = open_file();
         let mut descriptors = Descriptors::default();
         descriptors.used(caller, descriptor).writes += 1;
         descriptors.close(caller.process, descriptor, 1);
@@ -147,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_closed_is_unknown() {
+    fn a_closed_descriptor_has_no_file_name() {
         let mut descriptors = Descriptors::default();
         let caller = Caller::main(std::process::id());
         descriptors.used(caller, 999_999).reads += 1;
@@ -155,9 +153,12 @@ mod tests {
     }
 
     #[test]
-    fn pipes_and_sockets_are_named_by_their_kind() {
-        assert_eq!(kind_of("pipe:[12345]"), "pipe");
-        assert_eq!(kind_of("socket:[9]"), "socket");
-        assert_eq!(kind_of("anon_inode:[eventpoll]"), "anon_inode:[eventpoll]");
+    fn names_of_pipes_and_sockets_have_no_number() {
+        assert_eq!(unnumbered("pipe:[12345]"), "pipe");
+        assert_eq!(unnumbered("socket:[9]"), "socket");
+        assert_eq!(
+            unnumbered("anon_inode:[eventpoll]"),
+            "anon_inode:[eventpoll]"
+        );
     }
 }

@@ -1,11 +1,10 @@
-//! Events that either method reports, in order for each thread.
+//! The events of observed threads, which both methods (tracepoints and `ptrace`) report.
 
 use serde::Serializer;
 
-/// One event of one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// Time by the monotonic clock.
+    /// Time on the monotonic clock.
     pub ns: u64,
     pub process: u32,
     pub thread: u32,
@@ -40,8 +39,8 @@ impl Caller {
 
     /// Returns the folders of the process in `/proc`, in the order in which to try them.
     ///
-    /// `/proc` shows the files and the memory of a process neither under the process number, if the
-    /// first thread has ended, nor under the number of another ended thread.
+    /// `/proc` has the files and the memory of a process under the number of each thread that has
+    /// not ended. The number of the process is that of its first thread.
     pub fn folders(self) -> [String; 2] {
         let process = format!("/proc/{}", self.process);
         [format!("{process}/task/{}", self.thread), process]
@@ -50,25 +49,24 @@ impl Caller {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// It entered the system call with a number.
+    /// The thread entered the system call with this number.
     Entered { number: u64, arguments: [u64; 6] },
-    /// Its call returned a result: a negative error number if it failed.
+    /// The system call returned this result, a negative error number if it failed.
     Left { result: i64 },
-    /// It made a thread, in a new process or in its own.
+    /// The thread made another thread, in a new process or in the same.
     Forked { process: u32, thread: u32 },
-    /// It has become another program.
+    /// The thread executed another program.
     Executed,
-    /// It has ended.
+    /// The thread ended.
     Ended,
 }
 
-/// Writes nanoseconds as seconds.
+/// Serializes nanoseconds as seconds.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde passes it")]
 pub fn in_seconds<S: Serializer>(ns: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(seconds(*ns))
 }
 
-/// Nanoseconds of an event as seconds.
 pub fn seconds(ns: u64) -> f64 {
     ns as f64 * 1e-9
 }

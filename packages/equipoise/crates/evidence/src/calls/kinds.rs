@@ -1,21 +1,20 @@
-//! Meaning of the arguments of system calls, as far as they are accounted for.
+//! The meaning of system calls and their arguments, as far as `account` needs it.
 
 use syscalls::Sysno;
 
-/// Use of a descriptor, which is the first argument unless stated otherwise.
+/// How a system call uses a descriptor, usually that in its first argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnDescriptor {
-    /// Returns how many bytes it read.
+    /// Reads from the descriptor and returns the number of bytes.
     Reads,
-    /// Returns how many bytes it wrote.
+    /// Writes to the descriptor and returns the number of bytes.
     Writes,
-    /// Waits until written data are stored.
+    /// Waits until the written data are on the disk.
     Syncs,
-    /// Reads from its second argument and writes to its first.
+    /// Reads from the descriptor in its second argument and writes to that in its first.
     Copies,
-    /// Frees the number.
     Closes,
-    /// Makes its second argument mean the same file.
+    /// Makes the descriptor in its second argument a copy of that in its first.
     Replaces,
 }
 
@@ -26,7 +25,7 @@ impl OnDescriptor {
     }
 }
 
-/// The call's name, or its number.
+/// Returns the name of a system call; `call_NUMBER` if it is unknown.
 pub fn name(number: u64) -> String {
     known(number).map_or_else(|| format!("call_{number}"), |call| call.name().to_owned())
 }
@@ -35,7 +34,7 @@ pub fn known(number: u64) -> Option<Sysno> {
     usize::try_from(number).ok().and_then(Sysno::new)
 }
 
-/// Returns the argument with the number of bytes.
+/// Returns the index of the argument that is a number of bytes.
 pub fn size_argument(call: Sysno) -> Option<usize> {
     Some(match call {
         Sysno::mmap
@@ -59,7 +58,7 @@ pub fn size_argument(call: Sysno) -> Option<usize> {
     })
 }
 
-/// Returns the argument that selects the operation of the call.
+/// Returns the index of the argument that selects the operation of the call.
 pub fn mode_argument(call: Sysno) -> Option<usize> {
     Some(match call {
         Sysno::madvise => 2,
@@ -68,6 +67,7 @@ pub fn mode_argument(call: Sysno) -> Option<usize> {
     })
 }
 
+/// Returns how a system call uses a descriptor; `None` if it uses none that is accounted for.
 pub fn on_descriptor(call: Sysno) -> Option<OnDescriptor> {
     Some(match call {
         Sysno::read
@@ -99,7 +99,7 @@ pub fn on_descriptor(call: Sysno) -> Option<OnDescriptor> {
 
 /// Whether a call mostly waits for another thread, process or device.
 pub fn waits(call: Sysno) -> bool {
-    let anywhere = matches!(
+    let on_all_machines = matches!(
         call,
         Sysno::futex
             | Sysno::nanosleep
@@ -124,5 +124,5 @@ pub fn waits(call: Sysno) -> bool {
     );
     #[cfg(not(target_arch = "x86_64"))]
     let on_x86_64 = false;
-    anywhere || on_x86_64
+    on_all_machines || on_x86_64
 }

@@ -1,4 +1,4 @@
-//! Futexes on which threads waited, with the place of each.
+//! Adds up the waits on futexes (the locks of programs), with a name for the memory of each futex.
 
 use std::collections::HashMap;
 use std::fs;
@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use crate::calls::event::{Caller, in_seconds};
 use crate::maps::Map;
-use crate::stacks::tables::Tables;
+use crate::stacks::tables::SymbolTables;
 
-/// Number and time of the waits on the word at one address of one process.
+/// Number and time of the waits on a futex.
 #[derive(Debug, Default, Clone, Copy, Serialize)]
 pub struct Waits {
     #[serde(rename = "waits")]
@@ -19,25 +19,25 @@ pub struct Waits {
     pub ns: u64,
 }
 
-/// Every futex that was waited on.
+/// All futexes that threads waited on, by process and address.
 #[derive(Debug)]
 pub struct Locks {
     waits: HashMap<(u32, u64), Waits>,
-    places: HashMap<(u32, u64), String>,
-    variables: Tables,
+    names: HashMap<(u32, u64), String>,
+    variables: SymbolTables,
 }
 
 impl Default for Locks {
     fn default() -> Self {
         Self {
             waits: HashMap::new(),
-            places: HashMap::new(),
-            variables: Tables::new(SymbolKind::Data),
+            names: HashMap::new(),
+            variables: SymbolTables::new(SymbolKind::Data),
         }
     }
 }
 
-/// `FUTEX_WAIT`, `FUTEX_WAIT_BITSET`, `FUTEX_LOCK_PI`, …, without the private and clock flags.
+/// Operations that wait, without the flags: `FUTEX_WAIT`, `FUTEX_LOCK_PI`, `FUTEX_WAIT_BITSET`, ….
 const OPERATIONS_THAT_WAIT: [u64; 5] = [0, 6, 9, 11, 13];
 const OPERATION_MASK: u64 = 0x7F;
 
@@ -47,25 +47,25 @@ impl Locks {
         OPERATIONS_THAT_WAIT.contains(&(operation & OPERATION_MASK))
     }
 
-    /// Looks up the place of the word, while the process exists.
-    pub fn began(&mut self, caller: Caller, address: u64) {
-        let place = self.places.entry((caller.process, address));
-        place.or_insert_with(|| place_of(&mut self.variables, caller, address));
+    /// Looks up the name of a futex, while the process exists.
+    pub fn wait_began(&mut self, caller: Caller, address: u64) {
+        let name = self.names.entry((caller.process, address));
+        name.or_insert_with(|| name_of(&mut self.variables, caller, address));
     }
 
     /// Adds one wait.
-    pub fn ended(&mut self, process: u32, address: u64, ns: u64) {
+    pub fn wait_ended(&mut self, process: u32, address: u64, ns: u64) {
         let waits = self.waits.entry((process, address)).or_default();
         waits.count += 1;
         waits.ns += ns;
     }
 
-    /// Waits by place: the same place of several processes is added up.
-    pub fn by_place(&self) -> HashMap<String, Waits> {
+    /// Returns the sum of the waits for each name, over all processes.
+    pub fn by_name(&self) -> HashMap<String, Waits> {
         let mut sums: HashMap<String, Waits> = HashMap::new();
         for (key, waits) in &self.waits {
-            let place = self.places.get(key).map_or("(unknown)", String::as_str);
-            let sum = sums.entry(place.to_owned()).or_default();
+            let name = self.names.get(key).map_or("(unknown)", String::as_str);
+            let sum = sums.entry(name.to_owned()).or_default();
             sum.count += waits.count;
             sum.ns += waits.ns;
         }
@@ -73,8 +73,8 @@ impl Locks {
     }
 }
 
-/// "variable in file" or "address in mapping".
-fn place_of(variables: &mut Tables, caller: Caller, address: u64) -> String {
+/// Returns the name of the memory at an address: "VARIABLE in FILE", or the name of the mapping.
+fn name_of(variables: &mut SymbolTables, caller: Caller, address: u64) -> String {
     let maps = caller.folders().into_iter().find_map(|folder| {
         let maps = fs::read_to_string(format!("{folder}/maps")).ok()?;
         // The maps of an ended thread of a living process are empty.
@@ -86,16 +86,16 @@ fn place_of(variables: &mut Tables, caller: Caller, address: u64) -> String {
     let mut file = String::new();
     for map in Map::all(&maps) {
         if map.path.starts_with('/') && map.file_offset == 0 {
-            // The memory behind a file's last part has no name, but is next to it.
+            // Memory directly behind the mappings of a file has no name, but belongs to the file.
             map.path.clone_into(&mut file);
         }
-        if (map.low..map.high).contains(&address) {
+        if (map.start..map.end).contains(&address) {
             if map.path.starts_with('[') {
                 return map.path.to_owned();
             }
             let base = Map::all(&maps).find(|map| map.path == file);
-            let distance = base.map(|base| address.wrapping_sub(base.low));
-            let name = distance.and_then(|distance| variables.find_behind_first(&file, distance));
+            let distance = base.map(|base| address.wrapping_sub(base.start));
+            let name = distance.and_then(|distance| variables.find_from_base(&file, distance));
             return match (name, map.path) {
                 (Some(name), _) => format!("{name} in {file}"),
                 (None, "") => "anonymous memory".to_owned(),
@@ -103,7 +103,7 @@ fn place_of(variables: &mut Tables, caller: Caller, address: u64) -> String {
             };
         }
     }
-    "(the process had gone on)".to_owned()
+    "(no longer mapped)".to_owned()
 }
 
 #[cfg(test)]
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiting_operations_are_told_from_waking_ones() {
+    fn only_waiting_operations_are_waits() {
         const PRIVATE: u64 = 128;
         assert!(Locks::is_wait(PRIVATE));
         assert!(Locks::is_wait(9 | PRIVATE | 256));
@@ -119,11 +119,11 @@ mod tests {
     }
 
     #[test]
-    fn waits_of_one_place_are_added_up() {
+    fn waits_of_several_processes_with_one_name_are_added_up() {
         let mut locks = Locks::default();
-        locks.ended(1, 16, 5);
-        locks.ended(2, 16, 7);
-        let sum = locks.by_place()["(unknown)"];
+        locks.wait_ended(1, 16, 5);
+        locks.wait_ended(2, 16, 7);
+        let sum = locks.by_name()["(unknown)"];
         assert_eq!((sum.count, sum.ns), (2, 12));
     }
 }

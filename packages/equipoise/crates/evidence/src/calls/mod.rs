@@ -1,5 +1,5 @@
-//! System calls of a command and its descendants: by name, count, time and typical arguments;
-//! files and sockets with their bytes; waits on locks.
+//! Observes the system calls of a command and its descendants: their names, counts, times and
+//! typical arguments; the bytes of each file and socket; the waits on locks.
 
 mod account;
 mod by_ptrace;
@@ -17,10 +17,10 @@ use equipoise_reporting::problem::Problem;
 
 pub use report::Report;
 
-/// How system calls are observed.
+/// The way in which system calls are observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// By tracepoints, and by `ptrace` where they are forbidden.
+    /// By tracepoints; by `ptrace` if tracepoints are forbidden.
     Best,
     Tracepoints,
     Ptrace,
@@ -28,7 +28,7 @@ pub enum Method {
 
 /// Runs the command and observes its system calls.
 pub fn observe(method: Method, command: Vec<OsString>) -> Result<Report, Problem> {
-    let forbidden = match method {
+    let tracepoint_error = match method {
         Method::Ptrace => None,
         Method::Best | Method::Tracepoints => match by_tracepoint::prepare() {
             Ok(tracepoints) => {
@@ -37,19 +37,19 @@ pub fn observe(method: Method, command: Vec<OsString>) -> Result<Report, Problem
                 let observation = by_tracepoint::observe(&tracepoints, paused)?;
                 return Ok(Report::new("tracepoints", started_ns, observation));
             }
-            Err(why) => Some(why),
+            Err(reason) => Some(reason),
         },
     };
-    if let (Method::Tracepoints, Some(why)) = (method, &forbidden) {
-        return Err(Problem::failure(format!("tracepoints: {why}")));
+    if let (Method::Tracepoints, Some(reason)) = (method, &tracepoint_error) {
+        return Err(Problem::failure(format!("tracepoints: {reason}")));
     }
     let paused = crate::command::start_paused(command)?;
     let started_ns = monotonic_ns();
     let mut observation = by_ptrace::observe(paused)?;
-    if let Some(why) = forbidden {
+    if let Some(reason) = tracepoint_error {
         observation
             .remarks
-            .push(format!("every call was stopped twice by ptrace: {why}"));
+            .push(format!("every call was stopped twice by ptrace: {reason}"));
     }
     Ok(Report::new("ptrace", started_ns, observation))
 }

@@ -1,4 +1,4 @@
-//! The document of the observation.
+//! Writes the observations of system calls as a JSON document.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -14,10 +14,10 @@ use crate::calls::kinds;
 use crate::calls::locks::Waits;
 use crate::command::End;
 
-/// Number of files and of locks in the document, those with the most time first.
-const REPORTED: usize = 256;
+/// Largest number of files, and of locks, in the document: those with the most time.
+const MAX_ENTRIES: usize = 256;
 
-/// The document; times in seconds.
+/// The JSON document. Times are in seconds.
 #[derive(Debug, Serialize)]
 pub struct Report {
     source: &'static str,
@@ -45,7 +45,7 @@ struct CallsReport {
     waits: bool,
     errors: BTreeMap<String, u64>,
     unfinished: u64,
-    /// `None` for calls that have no size.
+    /// `None` if no argument of the call is a number of bytes.
     bytes_asked: Option<u64>,
     bytes_done: Option<u64>,
     sizes: Vec<Frequency>,
@@ -86,7 +86,7 @@ impl Report {
             .map(|(name, used)| FileReport { name, used });
         let mut files: Vec<_> = files.collect();
         files.sort_by_key(|file| Reverse(file.used.ns));
-        let locks = account.locks.by_place().into_iter();
+        let locks = account.locks.by_name().into_iter();
         let locks = locks.map(|(place, waits)| LockReport { place, waits });
         let mut locks: Vec<_> = locks.collect();
         locks.sort_by_key(|lock| Reverse(lock.waits.ns));
@@ -98,13 +98,13 @@ impl Report {
                 gone.reads + gone.writes
             ));
         }
-        for (what, count) in [("files", files.len()), ("locks", locks.len())] {
-            if count > REPORTED {
-                unseen.push(format!("only {REPORTED} of {count} {what} are reported"));
+        for (noun, count) in [("files", files.len()), ("locks", locks.len())] {
+            if count > MAX_ENTRIES {
+                unseen.push(format!("only {MAX_ENTRIES} of {count} {noun} are reported"));
             }
         }
-        files.truncate(REPORTED);
-        locks.truncate(REPORTED);
+        files.truncate(MAX_ENTRIES);
+        locks.truncate(MAX_ENTRIES);
         Self {
             source: "system_calls",
             version: 1,
@@ -126,17 +126,17 @@ impl Report {
 
 impl CallsReport {
     fn new(number: u64, calls: &Calls) -> Self {
-        let known = kinds::known(number);
-        let has_size = known.and_then(kinds::size_argument).is_some();
-        let on_descriptor = known.and_then(kinds::on_descriptor);
-        let returns_size = on_descriptor.is_some_and(kinds::OnDescriptor::returns_bytes);
+        let call = kinds::known(number);
+        let has_size = call.and_then(kinds::size_argument).is_some();
+        let descriptor_use = call.and_then(kinds::on_descriptor);
+        let returns_size = descriptor_use.is_some_and(kinds::OnDescriptor::returns_bytes);
         let errors = calls.errors.iter();
         Self {
             name: kinds::name(number),
             count: calls.count,
             seconds: seconds(calls.ns),
             longest_s: seconds(calls.longest_ns),
-            waits: known.is_some_and(kinds::waits),
+            waits: call.is_some_and(kinds::waits),
             errors: errors
                 .map(|(errno, count)| (errno_name(*errno), *count))
                 .collect(),

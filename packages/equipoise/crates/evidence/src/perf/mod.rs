@@ -1,8 +1,8 @@
-//! Records that the kernel reports through `perf_event_open`.
+//! Reads the records that the kernel reports through `perf_event_open`.
 //!
-//! - `rings`: events on every processor, and their rings.
-//! - `record`: the records in a ring.
-//! - `tracepoint`: the numbers of tracepoints.
+//! - `rings`: opens events on every processor, with ring buffers for their records.
+//! - `record`: parses the records in a ring.
+//! - `tracepoint`: finds the ids of tracepoints.
 
 pub mod record;
 pub mod rings;

@@ -1,6 +1,6 @@
-//! Records of `perf_event_open(2)`, as far as they are used here.
+//! Reads the records of `perf_event_open(2)`, as far as this program uses them.
 
-/// Bytes of a record, read from the front.
+/// The bytes of a record that were not read yet.
 #[derive(Clone, Copy)]
 pub struct Reader<'a>(&'a [u8]);
 
@@ -10,13 +10,13 @@ impl<'a> Reader<'a> {
     }
 
     pub fn bytes(&mut self, length: usize) -> Option<&'a [u8]> {
-        let (front, rest) = self.0.split_at_checked(length)?;
+        let (first, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
-        Some(front)
+        Some(first)
     }
 
-    /// All except the last `length` bytes.
-    pub fn rest_but(&mut self, length: usize) -> Option<&'a [u8]> {
+    /// Reads all except the last `length` bytes.
+    pub fn but_last(&mut self, length: usize) -> Option<&'a [u8]> {
         self.bytes(self.0.len().checked_sub(length)?)
     }
 
@@ -28,20 +28,20 @@ impl<'a> Reader<'a> {
         Some(u64::from_ne_bytes(self.bytes(8)?.try_into().ok()?))
     }
 
-    /// Reads up to the first NUL, which must exist.
+    /// Reads up to the first NUL; `None` if there is no NUL.
     pub fn text(&mut self) -> Option<&'a [u8]> {
         let length = self.0.iter().position(|byte| *byte == 0)?;
         self.bytes(length)
     }
 }
 
-/// Content of a record; the bytes are those after its header.
+/// The content of a record after its header.
 #[derive(Clone, Copy)]
 pub enum Record<'a> {
-    /// In the order of `perf_event_open(2)`, by the sample type.
+    /// A sample. Its fields depend on the sample type and have the order of `perf_event_open(2)`.
     Sample(Reader<'a>),
-    /// Executable memory was mapped.
     Mapping(Mapping<'a>),
+    /// A thread got a new name, at an exec or at another time.
     Command {
         process: u32,
         thread: u32,
@@ -49,9 +49,9 @@ pub enum Record<'a> {
     },
     Fork(Task),
     Exit(Task),
-    /// Number of records that had no room.
+    /// Number of records that the kernel dropped.
     Lost(u64),
-    /// A thread's turn on a processor begins or ends.
+    /// A thread begins or ends to run on a processor.
     Switch {
         thread: u32,
         turn: Turn,
@@ -79,10 +79,9 @@ pub struct Task {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
     Begins,
-    /// The thread waits for something.
     Ends,
     /// The thread is ready to run, but another one runs.
-    IsTaken,
+    Preempted,
 }
 
 const LOST: u32 = 2;
@@ -93,18 +92,18 @@ const SAMPLE: u32 = 9;
 const MMAP2: u32 = 10;
 const SWITCH: u32 = 14;
 
-const AT_EXEC: u16 = 1 << 13;
-const OUT: u16 = 1 << 13;
+const COMM_AT_EXEC: u16 = 1 << 13;
+const SWITCH_OUT: u16 = 1 << 13;
 const PREEMPTED: u16 = 1 << 14;
 
 impl<'a> Record<'a> {
-    /// Reads one whole record; `None` if it is shorter than its kind must be.
+    /// Reads a record; `None` if it is too short for its type.
     pub fn read(bytes: &'a [u8]) -> Option<Self> {
         let mut reader = Reader::new(bytes);
-        let kind = reader.u32()?;
+        let record_type = reader.u32()?;
         let misc = u16::from_ne_bytes(reader.bytes(2)?.try_into().ok()?);
         reader.bytes(2)?;
-        Some(match kind {
+        Some(match record_type {
             SAMPLE => Self::Sample(reader),
             LOST => {
                 reader.u64()?;
@@ -113,7 +112,7 @@ impl<'a> Record<'a> {
             COMM => Self::Command {
                 process: reader.u32()?,
                 thread: reader.u32()?,
-                at_exec: misc & AT_EXEC != 0,
+                at_exec: misc & COMM_AT_EXEC != 0,
             },
             FORK | EXIT => {
                 let task = Task {
@@ -122,7 +121,7 @@ impl<'a> Record<'a> {
                     thread: reader.u32()?,
                     parent_thread: reader.u32()?,
                 };
-                if kind == FORK {
+                if record_type == FORK {
                     Self::Fork(task)
                 } else {
                     Self::Exit(task)
@@ -145,10 +144,10 @@ impl<'a> Record<'a> {
             }
             SWITCH => {
                 let (_, thread) = (reader.u32()?, reader.u32()?);
-                let turn = match (misc & OUT, misc & PREEMPTED) {
+                let turn = match (misc & SWITCH_OUT, misc & PREEMPTED) {
                     (0, _) => Turn::Begins,
                     (_, 0) => Turn::Ends,
-                    _ => Turn::IsTaken,
+                    _ => Turn::Preempted,
                 };
                 Self::Switch { thread, turn }
             }
@@ -157,11 +156,11 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Time of a record: the last word, except in a sample.
+/// Returns the time of a record: its last word, except in a sample.
 pub fn time_of(bytes: &[u8]) -> Option<u64> {
-    let kind = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?);
-    if kind == SAMPLE {
-        // The thread, then the time: the first that this crate asks for.
+    let record_type = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?);
+    if record_type == SAMPLE {
+        // In the samples that this program requests, the time is behind the thread.
         return Some(u64::from_ne_bytes(bytes.get(16..24)?.try_into().ok()?));
     }
     let end = bytes.len().checked_sub(8)?;

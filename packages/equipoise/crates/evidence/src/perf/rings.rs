@@ -1,4 +1,4 @@
-//! Events on every processor, each with the ring through which the kernel hands over its records.
+//! Opens kernel events on every processor, and reads their records from a ring buffer on each.
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -12,10 +12,10 @@ use equipoise_kernel::clock::monotonic_ns;
 use equipoise_kernel::cpus::parse_list;
 use equipoise_kernel::perf::{self, EventOptions, flag, sample};
 
-/// A ring for each processor; all events of a processor write to its ring.
+/// A ring buffer for each processor. All events of a processor write to its ring.
 pub struct Rings {
-    of_processors: Vec<Ring>,
-    others: Vec<OwnedFd>,
+    by_processor: Vec<Ring>,
+    further_events: Vec<OwnedFd>,
     scratch: Vec<u8>,
 }
 
@@ -23,11 +23,11 @@ impl Rings {
     /// Opens every event on every processor, with rings of `all_bytes` bytes in total.
     pub fn open(events: &[EventOptions], pid: libc::pid_t, all_bytes: usize) -> io::Result<Self> {
         let processors = processors()?;
-        let ring_bytes = share(all_bytes, processors.len());
+        let ring_bytes = bytes_per_ring(all_bytes, processors.len());
         let wakeup = u32::try_from(ring_bytes / 8).unwrap_or(u32::MAX);
         let mut opened = Self {
-            of_processors: Vec::new(),
-            others: Vec::new(),
+            by_processor: Vec::new(),
+            further_events: Vec::new(),
             scratch: Vec::new(),
         };
         for cpu in processors {
@@ -35,53 +35,52 @@ impl Rings {
                 break;
             };
             let ring = match open(*first, pid, cpu, wakeup) {
-                // A processor that is off.
+                // The processor was switched off.
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
                 event => Ring::map(event?, ring_bytes)?,
             };
             for event in rest {
-                let other = open(*event, pid, cpu, wakeup)?;
-                share_ring(&other, &ring.event)?;
-                opened.others.push(other);
+                let further_event = open(*event, pid, cpu, wakeup)?;
+                share_ring(&further_event, &ring.event)?;
+                opened.further_events.push(further_event);
             }
-            opened.of_processors.push(ring);
+            opened.by_processor.push(ring);
         }
         Ok(opened)
     }
 
-    /// Passes the new records on, ring by ring.
-    pub fn drain(&mut self, mut take: impl FnMut(usize, &[u8])) {
-        for (index, ring) in self.of_processors.iter_mut().enumerate() {
-            ring.drain(&mut self.scratch, |record| take(index, record));
+    /// Passes the new records to `handle`, ring by ring.
+    pub fn drain(&mut self, mut handle: impl FnMut(usize, &[u8])) {
+        for (index, ring) in self.by_processor.iter_mut().enumerate() {
+            ring.drain(&mut self.scratch, |record| handle(index, record));
         }
     }
 
-    /// Returns the count of the first event, on all processors and in all descendants.
+    /// Returns the count of the first event, over all processors and all descendants.
     pub fn count(&self) -> io::Result<u64> {
-        self.of_processors
+        self.by_processor
             .iter()
             .map(|ring| count(&ring.event))
             .sum()
     }
 
-    /// Returns the number of rings.
     pub fn len(&self) -> usize {
-        self.of_processors.len()
+        self.by_processor.len()
     }
 
-    /// Waits until a ring has filled or `process` has ended; returns whether it has ended.
+    /// Waits until a ring has records or `process` has ended; returns whether the process has.
     pub fn wait(&self, process: &OwnedFd) -> io::Result<bool> {
-        /// Longest wait: names of descriptors and locks are looked up soon after their use.
+        /// Longest wait, so that names of descriptors and locks are looked up soon after their use.
         const TIMEOUT_MS: libc::c_int = 10;
-        let polled = |descriptor: &OwnedFd| libc::pollfd {
+        let to_poll = |descriptor: &OwnedFd| libc::pollfd {
             fd: descriptor.as_raw_fd(),
             events: libc::POLLIN,
             revents: 0,
         };
-        let events = self.of_processors.iter().map(|ring| &ring.event);
-        let mut polled: Vec<_> = [process].into_iter().chain(events).map(polled).collect();
+        let events = self.by_processor.iter().map(|ring| &ring.event);
+        let mut polled: Vec<_> = [process].into_iter().chain(events).map(to_poll).collect();
         let count = polled.len() as libc::nfds_t;
-        let before = monotonic_ns();
+        let polled_ns = monotonic_ns();
         // SAFETY: the array is valid for its length.
         if unsafe { libc::poll(polled.as_mut_ptr(), count, TIMEOUT_MS) } < 0 {
             let error = io::Error::last_os_error();
@@ -92,8 +91,8 @@ impl Rings {
         let hung_up = polled[1..]
             .iter()
             .any(|ring| ring.revents & libc::POLLHUP != 0);
-        // Rings without a writer are always ready.
-        if hung_up && polled[0].revents == 0 && monotonic_ns() - before < 1_000_000 {
+        // `poll` returns at once if a ring has no writer any more.
+        if hung_up && polled[0].revents == 0 && monotonic_ns() - polled_ns < 1_000_000 {
             // SAFETY: passes numbers only.
             unsafe { libc::poll(polled.as_mut_ptr(), 1, 10) };
         }
@@ -101,21 +100,20 @@ impl Rings {
     }
 }
 
-/// The largest power of two that each of `rings` rings can have.
-fn share(all_bytes: usize, rings: usize) -> usize {
-    const MINIMUM: usize = 1 << 17;
-    let limit = (all_bytes / rings.max(1)).max(MINIMUM);
+/// Returns the bytes of each of `rings` rings: the largest power of two within `all_bytes`.
+fn bytes_per_ring(all_bytes: usize, rings: usize) -> usize {
+    const MIN_BYTES: usize = 1 << 17;
+    let limit = (all_bytes / rings.max(1)).max(MIN_BYTES);
     1 << limit.ilog2()
 }
 
-/// Returns the numbers of the processors that are on.
+/// Returns the numbers of the processors that are switched on.
 fn processors() -> io::Result<Vec<libc::c_int>> {
     let list = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
     Ok(parse_list(&list))
 }
 
-/// Opens an event for a process on one processor, to start at the exec of the process and to go on in
-/// its descendants.
+/// Opens an event for a process and its descendants on one processor. It starts at the next exec.
 fn open(
     event: EventOptions,
     pid: libc::pid_t,
@@ -139,43 +137,42 @@ fn open(
     perf::open(event, pid, cpu)
 }
 
-/// Sends the records of an event into the ring of another one on the same processor.
-fn share_ring(event: &OwnedFd, with: &OwnedFd) -> io::Result<()> {
+/// Sends the records of an event into the ring of another event on the same processor.
+fn share_ring(event: &OwnedFd, owner: &OwnedFd) -> io::Result<()> {
     const SET_OUTPUT: libc::c_ulong = 0x2405;
     // SAFETY: passes descriptors only.
-    check(unsafe { libc::ioctl(event.as_raw_fd(), SET_OUTPUT, with.as_raw_fd()) }).map(drop)
+    check(unsafe { libc::ioctl(event.as_raw_fd(), SET_OUTPUT, owner.as_raw_fd()) }).map(drop)
 }
 
 /// Returns the count of an event, including descendants that have ended.
 fn count(event: &OwnedFd) -> io::Result<u64> {
-    let mut word = [0; 8];
-    File::from(event.try_clone()?).read_exact(&mut word)?;
-    Ok(u64::from_ne_bytes(word))
+    let mut bytes = [0; 8];
+    File::from(event.try_clone()?).read_exact(&mut bytes)?;
+    Ok(u64::from_ne_bytes(bytes))
 }
 
-/// Offsets of the positions of the writer and the reader in `struct perf_event_mmap_page`.
-const HEAD: usize = 1024;
-const TAIL: usize = 1032;
-const PAGE: usize = 4096;
+/// Offsets in `struct perf_event_mmap_page`: the positions of the writer and of the reader.
+const HEAD_OFFSET: usize = 1024;
+const TAIL_OFFSET: usize = 1032;
+const PAGE_BYTES: usize = 4096;
 
 /// An event's descriptor and the ring that it writes to.
 struct Ring {
-    /// Readable when the ring has filled up to the watermark.
+    /// Descriptor, which is readable when the ring is full up to the watermark.
     event: OwnedFd,
     memory: *mut c_void,
     data_bytes: usize,
 }
 
 impl Ring {
-    /// Maps a ring of `data_bytes` bytes (a power of two), or a smaller one if the kernel allows no
-    /// more.
+    /// Maps a ring of `data_bytes` bytes (a power of two), or of fewer if the kernel wants it.
     fn map(event: OwnedFd, data_bytes: usize) -> io::Result<Self> {
         let mut data_bytes = data_bytes;
         loop {
-            // SAFETY: the kernel chooses an unused place.
+            // SAFETY: the kernel chooses an unused address.
             let memory = unsafe {
                 let access = libc::PROT_READ | libc::PROT_WRITE;
-                let (length, file) = (PAGE + data_bytes, event.as_raw_fd());
+                let (length, file) = (PAGE_BYTES + data_bytes, event.as_raw_fd());
                 libc::mmap(ptr::null_mut(), length, access, libc::MAP_SHARED, file, 0)
             };
             if memory != libc::MAP_FAILED {
@@ -187,31 +184,31 @@ impl Ring {
             }
             let error = io::Error::last_os_error();
             data_bytes /= 2;
-            if data_bytes < PAGE {
+            if data_bytes < PAGE_BYTES {
                 return Err(error);
             }
         }
     }
 
-    /// Passes every whole record on, and frees their room.
-    fn drain(&mut self, scratch: &mut Vec<u8>, mut take: impl FnMut(&[u8])) {
-        let head = self.position(HEAD).load(Ordering::Acquire);
-        let mut tail = self.position(TAIL).load(Ordering::Relaxed);
+    /// Passes every complete record to `handle`, and frees the space of the records.
+    fn drain(&mut self, scratch: &mut Vec<u8>, mut handle: impl FnMut(&[u8])) {
+        let head = self.position(HEAD_OFFSET).load(Ordering::Acquire);
+        let mut tail = self.position(TAIL_OFFSET).load(Ordering::Relaxed);
         while tail < head {
             /// `struct perf_event_header`: type, miscellaneous, size.
-            const SIZE_AT: u64 = 6;
+            const SIZE_OFFSET: u64 = 6;
             let mut size = [0; 2];
-            self.copy(tail + SIZE_AT, &mut size);
+            self.copy(tail + SIZE_OFFSET, &mut size);
             let size = u16::from_ne_bytes(size);
             if size < 8 {
                 break;
             }
             scratch.resize(usize::from(size), 0);
             self.copy(tail, scratch);
-            take(scratch);
+            handle(scratch);
             tail += u64::from(size);
         }
-        self.position(TAIL).store(tail, Ordering::Release);
+        self.position(TAIL_OFFSET).store(tail, Ordering::Release);
     }
 
     fn position(&self, offset: usize) -> &AtomicU64 {
@@ -219,17 +216,17 @@ impl Ring {
         unsafe { &*self.memory.byte_add(offset).cast::<AtomicU64>() }
     }
 
-    fn copy(&self, at: u64, into: &mut [u8]) {
+    fn copy(&self, position: u64, target: &mut [u8]) {
         let mask = self.data_bytes - 1;
-        let start = usize::try_from(at).unwrap_or(0) & mask;
-        let first = into.len().min(self.data_bytes - start);
-        let (before, after) = into.split_at_mut(first);
+        let start = usize::try_from(position).unwrap_or(0) & mask;
+        let first = target.len().min(self.data_bytes - start);
+        let (first_part, second_part) = target.split_at_mut(first);
         // SAFETY: both parts are inside the data, which the kernel does not write before our
         // position has passed it.
         unsafe {
-            let data = self.memory.cast::<u8>().add(PAGE);
-            ptr::copy_nonoverlapping(data.add(start), before.as_mut_ptr(), before.len());
-            ptr::copy_nonoverlapping(data, after.as_mut_ptr(), after.len());
+            let data = self.memory.cast::<u8>().add(PAGE_BYTES);
+            ptr::copy_nonoverlapping(data.add(start), first_part.as_mut_ptr(), first_part.len());
+            ptr::copy_nonoverlapping(data, second_part.as_mut_ptr(), second_part.len());
         }
     }
 }
@@ -237,18 +234,18 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours alone.
-        unsafe { libc::munmap(self.memory, PAGE + self.data_bytes) };
+        unsafe { libc::munmap(self.memory, PAGE_BYTES + self.data_bytes) };
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::share;
+    use super::bytes_per_ring;
 
     #[test]
-    fn rings_share_what_there_is_in_powers_of_two() {
-        assert_eq!(share(32 << 20, 2), 16 << 20);
-        assert_eq!(share(32 << 20, 3), 8 << 20);
-        assert_eq!(share(32 << 20, 1000), 1 << 17);
+    fn rings_have_equal_sizes_that_are_powers_of_two() {
+        assert_eq!(bytes_per_ring(32 << 20, 2), 16 << 20);
+        assert_eq!(bytes_per_ring(32 << 20, 3), 8 << 20);
+        assert_eq!(bytes_per_ring(32 << 20, 1000), 1 << 17);
     }
 }

@@ -1,4 +1,4 @@
-//! The numbers of tracepoints, which only a mounted tracefs has.
+//! Finds the ids of tracepoints, which the kernel shows in a mounted tracefs.
 
 use std::ffi::CStr;
 use std::fs;
@@ -7,18 +7,17 @@ use std::ptr;
 
 use equipoise_kernel::call::check;
 
-const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+const TRACEFS_FOLDERS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
-/// Returns the numbers of tracepoints (`raw_syscalls/sys_enter`), in their order.
+/// Returns the ids of tracepoints (such as `raw_syscalls/sys_enter`), or why they cannot be read.
 ///
-/// Where tracefs is not mounted, a child mounts it in a private mount namespace, which ends with
-/// the child. The error is the reason why the numbers cannot be read.
-pub fn numbers(names: &[&str]) -> Result<Vec<u64>, String> {
-    let mounted = MOUNTED
+/// If tracefs is not mounted, a child mounts it in its own private mount namespace.
+pub fn ids(names: &[&str]) -> Result<Vec<u64>, String> {
+    let from_tracefs = TRACEFS_FOLDERS
         .iter()
         .find_map(|folder| read_all(folder, names).ok());
-    mounted
-        .map_or_else(|| from_private_mount(names), Ok)
+    from_tracefs
+        .map_or_else(|| read_in_child(names), Ok)
         .map_err(|error| format!("tracefs cannot be read: {error}"))
 }
 
@@ -32,63 +31,61 @@ fn read_all(folder: &str, names: &[&str]) -> io::Result<Vec<u64>> {
         .collect()
 }
 
-fn from_private_mount(names: &[&str]) -> io::Result<Vec<u64>> {
-    let (mut out, input) = io::pipe()?;
+fn read_in_child(names: &[&str]) -> io::Result<Vec<u64>> {
+    let (mut receiver, sender) = io::pipe()?;
     // SAFETY: this process has one thread, so the child may use everything.
     let child = unsafe { libc::fork() };
     match check(child)? {
         0 => {
-            let status = i32::from(report(input, names).is_err());
-            // SAFETY: leaves without running anything of the parent's.
+            let status = i32::from(send_ids(sender, names).is_err());
+            // SAFETY: ends the child without running exit handlers of the parent.
             unsafe { libc::_exit(status) }
         }
-        _ => drop(input),
+        _ => drop(sender),
     }
     let mut text = String::new();
-    let read = out.read_to_string(&mut text);
+    let read = receiver.read_to_string(&mut text);
     equipoise_kernel::child::discard(child);
     read?;
-    let words = text.split_ascii_whitespace();
-    let numbers: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
-    if numbers.len() != names.len() {
+    let lines = text.split_ascii_whitespace();
+    let ids: Vec<u64> = lines.filter_map(|line| line.parse().ok()).collect();
+    if ids.len() != names.len() {
         return Err(io::Error::other(text));
     }
-    Ok(numbers)
+    Ok(ids)
 }
 
-/// In the child: writes the numbers, or the reason why there are none.
-fn report(mut output: PipeWriter, names: &[&str]) -> io::Result<()> {
-    match mount().and_then(|()| read_all(MOUNTED[0], names)) {
-        Ok(numbers) => numbers
-            .iter()
-            .try_for_each(|number| writeln!(output, "{number}")),
+/// In the child: writes the ids, or the reason why they cannot be read.
+fn send_ids(mut sender: PipeWriter, names: &[&str]) -> io::Result<()> {
+    match mount_tracefs().and_then(|()| read_all(TRACEFS_FOLDERS[0], names)) {
+        Ok(ids) => ids.iter().try_for_each(|id| writeln!(sender, "{id}")),
         Err(error) => {
-            write!(output, "{error}")?;
+            write!(sender, "{error}")?;
             Err(error)
         }
     }
 }
 
-fn mount() -> io::Result<()> {
-    const NOTHING: *const libc::c_char = ptr::null();
-    const PLACE: &CStr = c"/sys/kernel/tracing";
+fn mount_tracefs() -> io::Result<()> {
+    const NULL: *const libc::c_char = ptr::null();
+    const MOUNT_POINT: &CStr = c"/sys/kernel/tracing";
     // SAFETY: the strings are NUL-terminated; the rest are numbers.
-    let done = unsafe {
+    let mounted = unsafe {
         libc::unshare(libc::CLONE_NEWNS) == 0
             && libc::mount(
-                NOTHING,
+                NULL,
                 c"/".as_ptr(),
-                NOTHING,
+                NULL,
                 libc::MS_REC | libc::MS_PRIVATE,
                 ptr::null(),
             ) == 0
             && libc::mount(
                 c"tracefs".as_ptr(),
-                PLACE.as_ptr(),
+                MOUNT_POINT.as_ptr(),
                 c"tracefs".as_ptr(),
                 libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC,
                 ptr::null(),
             ) == 0
     };
-    done.then_some(()).ok_or_else(io::Error::last_os_error)
+    mounted.then_some(()).ok_or_else(io::Error::last_os_error)
 }

@@ -1,4 +1,4 @@
-//! Both conditions as two processes in one profile for <https://profiler.firefox.com>.
+//! Writes both conditions as two processes of a profile for <https://profiler.firefox.com>.
 
 use std::io;
 
@@ -13,30 +13,30 @@ use equipoise_reporting::problem::Problem;
 use crate::pictures::{Condition, Conditions};
 use crate::stacks::folded::Kind;
 
-/// Writes the profile as JSON. One sample is one stack; its weight is its mean time per run. The
-/// samples follow each other.
+/// Writes the profile as JSON. Each stack is one sample, weighted with its mean time per run. The
+/// samples follow each other in time.
 pub fn write(conditions: &Conditions, writer: impl io::Write) -> Result<(), Problem> {
     let refused = |error: serde_json::Error| Problem::failure(format!("the profile: {error}"));
-    let both = [&conditions.baseline, &conditions.candidate];
+    let both_conditions = [&conditions.baseline, &conditions.candidate];
     let mut profile = Profile::new(
         "Equipoise",
         ReferenceTimestamp::from_millis_since_unix_epoch(0.0),
         SamplingInterval::from_millis(1),
     );
-    // Names are known: the profiler need not ask a symbol server.
+    // All names are known, so the profiler need not ask a symbol server.
     profile.set_symbolicated(true);
     let categories = Categories::in_profile(&mut profile);
-    for (number, condition) in (1..).zip(both) {
-        add(&mut profile, &categories, number, condition);
+    for (number, condition) in (1..).zip(both_conditions) {
+        add_condition(&mut profile, &categories, number, condition);
     }
     let mut document = serde_json::to_value(&profile).map_err(refused)?;
-    for (place, condition) in both.iter().enumerate() {
-        set_weights(&mut document["threads"][place], condition);
+    for (index, condition) in both_conditions.iter().enumerate() {
+        set_weights(&mut document["threads"][index], condition);
     }
     serde_json::to_writer(writer, &document).map_err(refused)
 }
 
-/// Colours of the kinds of code.
+/// Categories of frames, which have different colours.
 struct Categories {
     program: CategoryPairHandle,
     inlined: CategoryPairHandle,
@@ -68,38 +68,38 @@ impl Categories {
     }
 }
 
-fn add(profile: &mut Profile, categories: &Categories, number: u32, condition: &Condition) {
+fn add_condition(profile: &mut Profile, colours: &Categories, id: u32, condition: &Condition) {
     let start = Timestamp::from_millis_since_reference(0.0);
-    let process = profile.add_process(&condition.name, number, start);
-    let thread = profile.add_thread(process, number, start, true);
+    let process = profile.add_process(&condition.name, id, start);
+    let thread = profile.add_thread(process, id, start, true);
     profile.set_thread_name(thread, &condition.name);
     profile.set_thread_samples_weight_type(thread, WeightType::TracingMs);
     profile.add_initial_visible_thread(thread);
-    let mut passed_s = 0.0;
+    let mut elapsed_s = 0.0;
     for stack in &condition.stacks {
-        passed_s += stack.seconds;
+        elapsed_s += stack.seconds;
         let frames: Vec<_> = stack
             .frames
             .iter()
-            .map(|place| {
-                let frame = &condition.frames[*place];
+            .map(|index| {
+                let frame = &condition.frames[*index];
                 FrameInfo {
                     frame: Frame::Label(profile.intern_string(&frame.name)),
-                    category_pair: categories.of(frame.kind),
+                    category_pair: colours.of(frame.kind),
                     flags: FrameFlags::empty(),
                 }
             })
             .collect();
         let stack_handle = profile.intern_stack_frames(thread, frames.into_iter());
-        let at = Timestamp::from_millis_since_reference(1e3 * passed_s);
-        profile.add_sample(thread, at, stack_handle, cpu(stack.seconds), 1);
+        let time = Timestamp::from_millis_since_reference(1e3 * elapsed_s);
+        profile.add_sample(thread, time, stack_handle, cpu_delta(stack.seconds), 1);
     }
-    let end = Timestamp::from_millis_since_reference(1e3 * passed_s);
+    let end = Timestamp::from_millis_since_reference(1e3 * elapsed_s);
     profile.set_thread_end_time(thread, end);
     profile.set_process_end_time(process, end);
 }
 
-/// The format has fractions of milliseconds, which the crate cannot express yet.
+/// Sets the weights in the JSON document, because the crate has no fractions of milliseconds.
 fn set_weights(thread: &mut Value, condition: &Condition) {
     let weights = condition.stacks.iter().map(|stack| 1e3 * stack.seconds);
     thread["samples"]["weight"] = weights.collect();
@@ -110,6 +110,6 @@ fn set_weights(thread: &mut Value, condition: &Condition) {
     clippy::cast_sign_loss,
     reason = "seconds of a run are neither negative nor 500 years"
 )]
-fn cpu(seconds: f64) -> CpuDelta {
+fn cpu_delta(seconds: f64) -> CpuDelta {
     CpuDelta::from_nanos((1e9 * seconds).round() as u64)
 }

@@ -1,4 +1,5 @@
-//! A differential flame graph: widths are of the slower condition, colours show the difference.
+//! Draws a differential flame graph: widths are times of the slower condition, colours show the
+//! difference from the faster condition.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,11 +10,11 @@ use equipoise_reporting::problem::Problem;
 
 use crate::pictures::{Condition, Conditions, Stack};
 
-/// Narrower frames are left out, in per cent of the whole.
-const MIN_WIDTH: f64 = 0.1;
-const WIDTH: usize = 1200;
+/// Smallest width of a frame in per cent of the picture; narrower frames are left out.
+const MIN_WIDTH_PERCENT: f64 = 0.1;
+const WIDTH_PIXELS: usize = 1200;
 
-/// Draws the flame graph as SVG; without a stack of the slower condition, the picture has a note.
+/// Draws the flame graph as SVG. If the slower condition has no stack, the picture says so.
 pub fn draw(conditions: &Conditions, writer: impl io::Write) -> Result<(), Problem> {
     let lines = lines(conditions);
     let mut options = options(conditions);
@@ -24,46 +25,46 @@ pub fn draw(conditions: &Conditions, writer: impl io::Write) -> Result<(), Probl
 fn options(conditions: &Conditions) -> Options<'static> {
     let [faster, slower] = conditions.by_speed();
     let mut options = Options::default();
-    options.title = one_line(&format!("{} beside {}", slower.name, faster.name));
-    options.subtitle = Some(one_line(&format!(
-        "widths: seconds on a processor of {}; red: more in the function itself than {}, blue: less",
+    options.title = printable_line(&format!("{} compared with {}", slower.name, faster.name));
+    options.subtitle = Some(printable_line(&format!(
+        "width: processor time of {}; red: more time in the function itself than {}; blue: less",
         slower.name, faster.name
     )));
     "µs".clone_into(&mut options.count_name);
-    options.image_width = Some(WIDTH);
-    options.min_width = MIN_WIDTH;
+    options.image_width = Some(WIDTH_PIXELS);
+    options.min_width = MIN_WIDTH_PERCENT;
     options
 }
 
-/// One line for each stack: names, and the microseconds of the faster and the slower condition.
+/// Returns a line for each stack: names, microseconds of the faster and of the slower condition.
 fn lines(conditions: &Conditions) -> Vec<String> {
     let mut stacks: BTreeMap<String, [u64; 2]> = BTreeMap::new();
-    for (place, condition) in conditions.by_speed().into_iter().enumerate() {
+    for (index, condition) in conditions.by_speed().into_iter().enumerate() {
         for stack in &condition.stacks {
-            let both = stacks.entry(names(condition, stack)).or_default();
-            both[place] += microseconds(stack.seconds);
+            let microseconds_of_both = stacks.entry(frame_names(condition, stack)).or_default();
+            microseconds_of_both[index] += microseconds(stack.seconds);
         }
     }
     let line = |(names, [faster, slower]): (String, [u64; 2])| format!("{names} {faster} {slower}");
     stacks.into_iter().map(line).collect()
 }
 
-fn names(condition: &Condition, stack: &Stack) -> String {
+fn frame_names(condition: &Condition, stack: &Stack) -> String {
     if stack.frames.is_empty() {
         return "(no stack)".to_owned();
     }
-    let names = stack.frames.iter().map(|place| {
-        let name = one_line(&condition.frames[*place].name);
-        // Of these the format makes the border between two frames, and a remark.
+    let names = stack.frames.iter().map(|index| {
+        let name = printable_line(&condition.frames[*index].name);
+        // In this format, `;` separates two frames and `#` begins a comment.
         name.replace(';', ",").replace('#', "\u{ff03}")
     });
     names.collect::<Vec<_>>().join(";")
 }
 
-/// Without the characters that XML cannot hold even if escaped.
-fn one_line(text: &str) -> String {
+/// Replaces the characters that XML cannot contain, and returns a name for an empty text.
+fn printable_line(text: &str) -> String {
     let forbidden =
-        |letter: char| letter.is_control() || ['\u{fffe}', '\u{ffff}'].contains(&letter);
+        |character: char| character.is_control() || ['\u{fffe}', '\u{ffff}'].contains(&character);
     let text = text.replace(forbidden, "\u{fffd}");
     match text.trim() {
         "" => "(no name)".to_owned(),
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_the_faster_and_then_the_slower_condition() {
+    fn a_line_has_the_time_of_the_faster_before_that_of_the_slower_condition() {
         let conditions = Conditions {
             baseline: condition("a", &[(&["main", "f"], 0.5), (&["main"], 0.1)]),
             candidate: condition("b", &[(&["main"], 0.1)]),
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_cannot_end_its_frame_or_its_line() {
+    fn special_characters_in_names_are_replaced() {
         let names: &[&str] = &["# a", "[u8; 8]", "b\n1 2", ""];
         let conditions = Conditions {
             baseline: condition("a", &[]),

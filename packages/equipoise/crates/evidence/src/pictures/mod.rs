@@ -1,7 +1,7 @@
-//! Pictures that compare two conditions.
+//! Draws pictures that compare the stacks of two conditions.
 //!
 //! - `flame_graph`: a differential flame graph.
-//! - `firefox`: a profile for Firefox.
+//! - `firefox`: a profile for profiler.firefox.com.
 
 pub mod firefox;
 pub mod flame_graph;
@@ -14,7 +14,7 @@ use serde::Deserialize;
 use crate::stacks::folded::Frame;
 use equipoise_reporting::problem::Problem;
 
-/// Two conditions, each with the mean stacks of its runs, as Equipoise writes them.
+/// Two conditions with the mean stacks of their runs, as Equipoise writes them.
 #[derive(Debug, Deserialize)]
 pub struct Conditions {
     pub baseline: Condition,
@@ -53,22 +53,22 @@ impl Conditions {
     }
 }
 
-/// Reads two conditions from a file. A stack with an unknown frame is an error.
+/// Reads two conditions from a file. A stack with an undefined frame is an error.
 pub fn read(file: &Path) -> Result<Conditions, Problem> {
-    let place = file.display();
-    let text = fs::read(file).map_err(Problem::system(&place.to_string()))?;
-    let read: Conditions = serde_json::from_slice(&text).map_err(|error| {
-        Problem::failure(format!("{place} does not hold two conditions: {error}"))
+    let path = file.display();
+    let text = fs::read(file).map_err(Problem::system(&path.to_string()))?;
+    let conditions: Conditions = serde_json::from_slice(&text).map_err(|error| {
+        Problem::failure(format!("{path} does not contain two conditions: {error}"))
     })?;
-    for condition in [&read.baseline, &read.candidate] {
+    for condition in [&conditions.baseline, &conditions.candidate] {
         let frames = condition.frames.len();
-        let mut places = condition.stacks.iter().flat_map(|stack| &stack.frames);
-        if let Some(missing) = places.find(|place| **place >= frames) {
+        let mut indices = condition.stacks.iter().flat_map(|stack| &stack.frames);
+        if let Some(missing) = indices.find(|index| **index >= frames) {
             return Err(Problem::failure(format!(
-                "{place}: {} has a stack with frame {missing} of {frames}",
+                "{path}: a stack of {} has frame {missing}, but there are only {frames} frames",
                 condition.name
             )));
         }
     }
-    Ok(read)
+    Ok(conditions)
 }

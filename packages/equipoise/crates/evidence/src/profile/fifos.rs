@@ -1,7 +1,7 @@
-//! FIFOs under the names of map files: an interpreter that writes its map would wait for a reader.
+//! Reads FIFOs that have the names of map files, and discards their contents.
 //!
-//! Another user may have made a FIFO of the name before the interpreter opens it. Then this program
-//! is the reader, and throws away what it reads.
+//! Another user may have made a FIFO under the name of a map file (the list of the code that an
+//! interpreter generates). Without a reader, the interpreter would wait when it writes its map.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -12,74 +12,73 @@ use std::path::PathBuf;
 use crate::perf::record::Record;
 use crate::stacks::map_file;
 
-/// Number of calls of `read` that look for a FIFO; there is a call every 10 ms or sooner.
-const LOOKS: u32 = 300;
+/// Number of calls of `read`, one at least every 10 ms, that look for the FIFO of a process.
+const MAX_LOOKS: u32 = 300;
 
 /// The FIFOs of the observed processes.
 pub struct Fifos {
     folder: PathBuf,
-    /// Number of calls of `read` that still look at a process.
-    young: HashMap<u32, u32>,
-    open: HashMap<u32, File>,
+    /// For each new process, the number of calls of `read` that still look for its FIFO.
+    remaining_looks: HashMap<u32, u32>,
+    opened: HashMap<u32, File>,
 }
 
 impl Fifos {
     pub fn new() -> Self {
         Self {
             folder: PathBuf::from(map_file::FOLDER),
-            young: HashMap::new(),
-            open: HashMap::new(),
+            remaining_looks: HashMap::new(),
+            opened: HashMap::new(),
         }
     }
 
-    /// Learns from a record which processes there are.
-    pub fn note(&mut self, record: &[u8]) {
+    /// Adds or removes the process of a record about a beginning or an end.
+    pub fn record_process(&mut self, record: &[u8]) {
         match Record::read(record) {
             Some(Record::Command {
                 process,
                 at_exec: true,
                 ..
-            }) => self.began(process),
+            }) => self.start_looking(process),
             Some(Record::Fork(task)) if task.process != task.parent_process => {
-                self.began(task.process);
+                self.start_looking(task.process);
             }
             Some(Record::Exit(task)) if task.process == task.thread => {
-                self.young.remove(&task.process);
-                self.open.remove(&task.process);
+                self.remaining_looks.remove(&task.process);
+                self.opened.remove(&task.process);
             }
             _ => {}
         }
     }
 
-    fn began(&mut self, process: u32) {
-        self.young.insert(process, LOOKS);
+    fn start_looking(&mut self, process: u32) {
+        self.remaining_looks.insert(process, MAX_LOOKS);
     }
 
-    /// Looks for FIFOs of young processes, and empties those that were found.
+    /// Looks for FIFOs of new processes, and empties the open FIFOs.
     pub fn read(&mut self) {
         let Self {
             folder,
-            young,
-            open,
+            remaining_looks,
+            opened,
         } = self;
-        young.retain(|process, looks| {
+        remaining_looks.retain(|process, count| {
             let path = map_file::path(folder, *process);
-            let is_fifo = fs::symlink_metadata(&path).is_ok_and(|it| it.file_type().is_fifo());
+            let is_fifo = fs::symlink_metadata(&path).is_ok_and(|file| file.file_type().is_fifo());
             let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_CLOEXEC;
             let mut options = OpenOptions::new();
             options.read(true).custom_flags(flags);
-            // A FIFO that cannot be opened is tried again.
+            // If the FIFO cannot be opened, the next call tries again.
             if is_fifo && let Ok(fifo) = options.open(path) {
-                open.insert(*process, fifo);
+                opened.insert(*process, fifo);
                 return false;
             }
-            *looks -= 1;
-            *looks > 0
+            *count -= 1;
+            *count > 0
         });
         let mut bytes = [0; 4096];
-        for fifo in open.values_mut() {
-            // An empty FIFO is an error here, because it is open without blocking; without a
-            // writer, 0 bytes are read.
+        for fifo in opened.values_mut() {
+            // The FIFO does not block: `read` fails if it is empty, and returns 0 without a writer.
             while fifo.read(&mut bytes).is_ok_and(|count| count > 0) {}
         }
     }
@@ -93,15 +92,15 @@ mod tests {
     use std::os::unix::ffi::OsStrExt;
 
     #[test]
-    fn who_writes_to_a_fifo_finds_a_reader_and_room() {
+    fn a_writer_to_a_fifo_never_waits() {
         const PROCESS: u32 = 7;
         let name = format!("equipoise-fifos-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         fs::create_dir(&folder).expect("made");
         let path = map_file::path(&folder, PROCESS);
-        let written = CString::new(path.as_os_str().as_bytes()).expect("no NUL");
+        let path_text = CString::new(path.as_os_str().as_bytes()).expect("no NUL");
         // SAFETY: the path ends with NUL.
-        assert_eq!(unsafe { libc::mkfifo(written.as_ptr(), 0o600) }, 0);
+        assert_eq!(unsafe { libc::mkfifo(path_text.as_ptr(), 0o600) }, 0);
         let mut options = OpenOptions::new();
         options.write(true).custom_flags(libc::O_NONBLOCK);
         let refused = options.open(&path).expect_err("nobody reads");
@@ -111,15 +110,15 @@ mod tests {
             folder: folder.clone(),
             ..Fifos::new()
         };
-        fifos.began(PROCESS);
+        fifos.start_looking(PROCESS);
         fifos.read();
         let mut writer = options.open(&path).expect("there is a reader");
-        let full = loop {
+        let error_when_full = loop {
             if let Err(error) = writer.write(&[0; 4096]) {
                 break error;
             }
         };
-        assert_eq!(full.kind(), io::ErrorKind::WouldBlock);
+        assert_eq!(error_when_full.kind(), io::ErrorKind::WouldBlock);
         fifos.read();
         assert!(writer.write(&[0; 4096]).is_ok());
         fs::remove_dir_all(folder).expect("removed");

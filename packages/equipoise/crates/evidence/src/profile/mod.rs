@@ -1,5 +1,4 @@
-//! Stacks of a command and its descendants: where they spend time, where they fault, where they
-//! wait.
+//! Samples the stacks in which a command and its descendants use a processor, fault, or wait.
 
 mod fifos;
 mod replay;
@@ -24,10 +23,10 @@ use spool::{Cut, Spool};
 
 pub use sampling::Sampling;
 
-/// Time stamps of files are those of the last tick of the kernel.
-const CLOCK_OF_FILES: Duration = Duration::from_millis(20);
+/// Largest delay of file times, which are those of the kernel's last tick.
+const FILE_CLOCK_STEP: Duration = Duration::from_millis(20);
 
-/// The document.
+/// The JSON document.
 #[derive(Debug, Serialize)]
 pub struct Report {
     source: &'static str,
@@ -36,14 +35,14 @@ pub struct Report {
     end: End,
     frequency: u64,
     samples: u64,
-    /// All that happened, seen in a sample or not: seconds or faults.
+    /// All seconds or page faults of the run, whether sampled or not.
     total: Option<f64>,
     #[serde(flatten)]
     stacks: Stacks,
     unseen: Vec<String>,
 }
 
-/// Runs the command and samples its stacks.
+/// Runs the command and returns its sampled stacks.
 pub fn observe(
     sampling: Sampling,
     frequency: u64,
@@ -53,13 +52,13 @@ pub fn observe(
     let paused = command::start_paused(command)?;
     let (mut rings, outside_kernel) = sampling::open(sampling, frequency, paused.pid)?;
     let mut spool = Spool::new().map_err(Problem::system("a temporary file"))?;
-    let since = SystemTime::now() - CLOCK_OF_FILES;
+    let since = SystemTime::now() - FILE_CLOCK_STEP;
     let started_ns = monotonic_ns();
     let running = paused.start()?;
     let descriptor = running.descriptor().map_err(refused)?;
     let mut fifos = Fifos::new();
     while !rings.wait(&descriptor).map_err(refused)? {
-        spool.fill(&mut rings, |record| fifos.note(record));
+        spool.fill(&mut rings, |record| fifos.record_process(record));
         fifos.read();
     }
     let wall_s = (monotonic_ns() - started_ns) as f64 * 1e-9;
@@ -69,20 +68,20 @@ pub fn observe(
     let counted = rings.count().ok();
     drop(rings);
     let mut replay = Replay::new(sampling, map_files);
-    let cut = spool.replay(|ns, record| replay.take(ns, record))?;
-    let cut = cut.map(|cut| cut_short(&cut, started_ns));
+    let cut = spool.replay(|ns, record| replay.add(ns, record))?;
+    let cut = cut.map(|cut| cut_remark(&cut, started_ns));
     let finished = replay.finish();
     let total = match sampling {
         Sampling::Time => counted.map(|ns| ns as f64 * 1e-9),
         Sampling::Faults => counted.map(|count| count as f64),
         Sampling::Waits => Some(finished.waited_s),
     };
-    let missing = total.and_then(|total| sampling.missing(finished.stacks.weight(), total));
+    let missing = total.and_then(|total| sampling.missing_remark(finished.stacks.weight(), total));
     let mut unseen = finished.unseen;
-    let of_a_part = cut.is_some() || outside_kernel.is_some();
+    let is_partial = cut.is_some() || outside_kernel.is_some();
     unseen.extend(cut.into_iter().chain(outside_kernel));
-    // Something is always missing from a part.
-    unseen.extend(missing.filter(|_| !of_a_part));
+    // A partial observation always misses samples, so a remark about that would add nothing.
+    unseen.extend(missing.filter(|_| !is_partial));
     Ok(Report {
         source: sampling.source(),
         version: 1,
@@ -96,12 +95,12 @@ pub fn observe(
     })
 }
 
-/// Returns a remark on the part of the run without records, if the spool was full.
-fn cut_short(cut: &Cut, started_ns: u64) -> String {
+/// Returns the remark that the records end before the command.
+fn cut_remark(cut: &Cut, started_ns: u64) -> String {
     let seconds = cut.ns.saturating_sub(started_ns) as f64 * 1e-9;
     format!(
         "everything after the first {seconds:.3} s: {}: {}",
-        spool::FILE,
+        spool::FILE_NAME,
         cut.error
     )
 }

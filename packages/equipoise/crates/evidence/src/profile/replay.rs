@@ -1,48 +1,46 @@
-//! Makes stacks with names and weights out of records.
+//! Turns the records of a run into stacks with names and weights.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::perf::record::{Reader, Record, Turn};
 use crate::profile::sampling::Sampling;
 use crate::stacks::Resolver;
-use crate::stacks::folded::{Folded, Frame, Kind, Stacks};
+use crate::stacks::folded::{FoldedStacks, Frame, Kind, Stacks};
 use crate::stacks::kernel::KernelFunctions;
 use crate::stacks::map_file::MapFiles;
 use crate::stacks::space::{Captured, Space};
 
-/// State after the records so far.
+/// The state after the records so far.
 pub struct Replay {
     sampling: Sampling,
     map_files: MapFiles,
     resolver: Resolver,
     spaces: HashMap<u32, Space>,
-    searched: HashSet<u32>,
-    kernel: KernelFunctions,
-    folded: Folded,
+    searched_processes: HashSet<u32>,
+    kernel_functions: KernelFunctions,
+    folded: FoldedStacks,
     samples: u64,
     lost: u64,
-    kernel_without_names: bool,
-    interpreters_without_names: BTreeSet<String>,
-    /// Since when each thread waits, and the sample that was taken when it began to.
-    waiting: HashMap<u32, Waiting>,
+    is_kernel_unnamed: bool,
+    unnamed_interpreters: BTreeSet<String>,
+    waiting_threads: HashMap<u32, Waiting>,
     waited_ns: u64,
 }
 
+/// A waiting thread: when its wait began, and the sample that was taken then.
 #[derive(Default)]
 struct Waiting {
-    since_ns: Option<u64>,
+    began_ns: Option<u64>,
     sampled: Option<(Vec<Frame>, f64)>,
 }
 
-/// Result of a replay.
-pub struct Finished {
+pub struct ReplayResult {
     pub stacks: Stacks,
     pub samples: u64,
     pub waited_s: f64,
     pub unseen: Vec<String>,
 }
 
-/// One sample.
 struct Sample<'a> {
     process: u32,
     thread: u32,
@@ -52,30 +50,29 @@ struct Sample<'a> {
 }
 
 impl Replay {
-    /// A replay without any events so far.
     pub fn new(sampling: Sampling, map_files: MapFiles) -> Self {
         Self {
             sampling,
             map_files,
             resolver: Resolver::default(),
             spaces: HashMap::new(),
-            searched: HashSet::new(),
-            kernel: KernelFunctions::read(),
-            folded: Folded::default(),
+            searched_processes: HashSet::new(),
+            kernel_functions: KernelFunctions::read(),
+            folded: FoldedStacks::default(),
             samples: 0,
             lost: 0,
-            kernel_without_names: false,
-            interpreters_without_names: BTreeSet::new(),
-            waiting: HashMap::new(),
+            is_kernel_unnamed: false,
+            unnamed_interpreters: BTreeSet::new(),
+            waiting_threads: HashMap::new(),
             waited_ns: 0,
         }
     }
 
-    pub fn take(&mut self, ns: u64, bytes: &[u8]) {
+    pub fn add(&mut self, ns: u64, bytes: &[u8]) {
         match Record::read(bytes) {
             Some(Record::Sample(reader)) => {
                 if let Some(sample) = Sample::read(reader) {
-                    self.sampled(&sample);
+                    self.add_sample(&sample);
                 }
             }
             Some(Record::Mapping(mapping)) => {
@@ -100,13 +97,13 @@ impl Replay {
             }) if process == thread => {
                 self.spaces.remove(&process);
             }
-            Some(Record::Switch { thread, turn }) => self.switched(ns, thread, turn),
+            Some(Record::Switch { thread, turn }) => self.add_switch(ns, thread, turn),
             Some(Record::Lost(count)) => self.lost += count,
             _ => {}
         }
     }
 
-    fn sampled(&mut self, sample: &Sample<'_>) {
+    fn add_sample(&mut self, sample: &Sample<'_>) {
         self.samples += 1;
         let frames = self.frames(sample);
         let period = sample.period as f64;
@@ -115,29 +112,29 @@ impl Replay {
             Sampling::Faults => self.folded.add(frames, period),
             Sampling::Waits => {
                 let waiting = Waiting {
-                    since_ns: None,
+                    began_ns: None,
                     sampled: Some((frames, period)),
                 };
-                self.waiting.insert(sample.thread, waiting);
+                self.waiting_threads.insert(sample.thread, waiting);
             }
         }
     }
 
-    fn switched(&mut self, ns: u64, thread: u32, turn: Turn) {
+    fn add_switch(&mut self, ns: u64, thread: u32, turn: Turn) {
         match turn {
             Turn::Ends => {
-                self.waiting.entry(thread).or_default().since_ns = Some(ns);
+                self.waiting_threads.entry(thread).or_default().began_ns = Some(ns);
             }
-            Turn::IsTaken => {
-                self.waiting.remove(&thread);
+            Turn::Preempted => {
+                self.waiting_threads.remove(&thread);
             }
             Turn::Begins => {
-                let Some(waiting) = self.waiting.remove(&thread) else {
+                let Some(waiting) = self.waiting_threads.remove(&thread) else {
                     return;
                 };
-                let waited_ns = waiting.since_ns.map_or(0, |since| ns.saturating_sub(since));
+                let waited_ns = waiting.began_ns.map_or(0, |since| ns.saturating_sub(since));
                 self.waited_ns += waited_ns;
-                if let (Some((frames, switches)), Some(_)) = (waiting.sampled, waiting.since_ns) {
+                if let (Some((frames, switches)), Some(_)) = (waiting.sampled, waiting.began_ns) {
                     let weight = switches * waited_ns as f64 * 1e-9;
                     self.folded.add(frames, weight);
                 }
@@ -145,14 +142,15 @@ impl Replay {
         }
     }
 
-    /// Outermost first.
+    /// Returns the frames of a sample, the outermost first.
     fn frames(&mut self, sample: &Sample<'_>) -> Vec<Frame> {
         let process = sample.process;
         let space = self.spaces.entry(process).or_default();
         let names = &mut self.resolver.names;
-        if self.searched.insert(process) && !names.read_map_file(process, &self.map_files) {
+        if self.searched_processes.insert(process) && !names.read_map_file(process, &self.map_files)
+        {
             let interpreters = space.paths().filter(|path| is_python(path));
-            self.interpreters_without_names
+            self.unnamed_interpreters
                 .extend(interpreters.map(str::to_owned));
         }
         space.name_trampolines(|low, high| names.has_generated_code(process, low, high));
@@ -160,37 +158,40 @@ impl Replay {
         let mut frames = captured.map_or_else(Vec::new, |captured| {
             self.resolver.frames(process, space, captured)
         });
-        if let Some(entry) = self.kernel.entry(&sample.chain) {
-            self.kernel_without_names |= self.kernel.is_empty();
+        if let Some(entry) = self.kernel_functions.entry(&sample.chain) {
+            self.is_kernel_unnamed |= self.kernel_functions.is_empty();
             frames.push(Frame::new(&entry, "kernel", Kind::Kernel));
         }
         frames
     }
 
-    pub fn finish(mut self) -> Finished {
+    pub fn finish(mut self) -> ReplayResult {
         for process in self.spaces.keys() {
-            // For a process without samples, only to remove the file.
+            // The map files of processes without samples are read so that they are removed.
             self.resolver.names.read_map_file(*process, &self.map_files);
         }
-        let mut unseen = self.resolver.names.ignored(&self.map_files);
+        let mut unseen = self.resolver.names.ignored_map_files(&self.map_files);
         if self.lost > 0 {
-            unseen.push(format!("{} records had no room and are missing", self.lost));
+            unseen.push(format!(
+                "{} records that came too fast to be read",
+                self.lost
+            ));
         }
         unseen.extend(self.resolver.cut_stacks(self.samples));
-        if self.kernel_without_names {
+        if self.is_kernel_unnamed {
             unseen.push(
-                "by which calls the kernel was entered: its names are hidden \
-                 (kernel.kptr_restrict)"
+                "the system calls in the stacks: kernel.kptr_restrict hides the names of the \
+                 kernel's functions"
                     .to_owned(),
             );
         }
-        for interpreter in self.interpreters_without_names {
+        for interpreter in self.unnamed_interpreters {
             unseen.push(format!(
-                "Python functions of {interpreter}: it wrote no map of them (CPython does from \
-                 3.12 on, with PYTHONPERFSUPPORT=1)"
+                "Python functions of {interpreter}: it wrote no map file (CPython 3.12 and later \
+                 write one with PYTHONPERFSUPPORT=1)"
             ));
         }
-        Finished {
+        ReplayResult {
             stacks: self.folded.finish(),
             samples: self.samples,
             waited_s: self.waited_ns as f64 * 1e-9,
@@ -220,7 +221,7 @@ impl<'a> Sample<'a> {
             captured: None,
         };
         if reader.u64()? == 0 {
-            return Some(sample); // without registers: of a thread of the kernel
+            return Some(sample); // a thread of the kernel has no user registers
         }
         let frame_pointer = reader.u64()?;
         #[cfg(target_arch = "aarch64")]
@@ -229,8 +230,8 @@ impl<'a> Sample<'a> {
         let link = 0;
         let (stack_pointer, instruction) = (reader.u64()?, reader.u64()?);
         let room = reader.u64()?;
-        // The spool has left out the unfilled part.
-        let stack = if room == 0 { &[] } else { reader.rest_but(8)? };
+        // The spool has removed the unfilled part of the room for the stack.
+        let stack = if room == 0 { &[] } else { reader.but_last(8)? };
         sample.captured = Some(Captured {
             instruction,
             stack_pointer,

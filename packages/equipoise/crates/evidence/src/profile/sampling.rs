@@ -1,4 +1,4 @@
-//! The quantities that are sampled, and the kernel's events for them.
+//! The quantities that can be sampled (time, page faults, waits), and the kernel's events for them.
 
 use std::io;
 
@@ -7,9 +7,9 @@ use equipoise_reporting::problem::Problem;
 
 use crate::perf::rings::Rings;
 
-/// Bytes of all rings together.
+/// Bytes of all ring buffers together.
 const RING_BYTES: usize = 16 << 20;
-/// Bytes of a stack that a sample holds; deeper stacks are cut.
+/// Largest number of bytes of a stack in a sample. Deeper stacks are cut.
 pub const STACK_BYTES: u32 = 16 << 10;
 
 /// Registers that unwinding needs, in the order of their numbers (`asm/perf_regs.h`).
@@ -25,12 +25,12 @@ pub enum Sampling {
     Time,
     /// Page faults; weights are faults.
     Faults,
-    /// Time off the processor that was not taken from the thread; weights are seconds.
+    /// Time in which a thread waits, not time in which it was preempted; weights are seconds.
     Waits,
 }
 
 impl Sampling {
-    /// Returns the name of the source in the document.
+    /// Returns the name of this source of evidence in the document.
     pub fn source(self) -> &'static str {
         match self {
             Self::Time => "profile",
@@ -39,24 +39,24 @@ impl Sampling {
         }
     }
 
-    /// Returns a remark on the part of the counted time that samples missed, if it is large.
-    pub fn missing(self, sampled: f64, total: f64) -> Option<String> {
+    /// Returns a remark on the part of the total that is missing in the samples, if it is large.
+    pub fn missing_remark(self, sampled: f64, total: f64) -> Option<String> {
         /// Fraction that may be missing by chance.
-        const TOLERATED: f64 = 0.1;
+        const TOLERATED_FRACTION: f64 = 0.1;
         let missing = total - sampled;
-        let short = "processes that were too short to be sampled";
-        let (digits, unit, place) = match self {
-            Self::Time => (3, "s", short),
-            Self::Faults => (0, "faults", short),
+        let short_processes = "processes that were too short to be sampled";
+        let (digits, unit, location) = match self {
+            Self::Time => (3, "s", short_processes),
+            Self::Faults => (0, "faults", short_processes),
             Self::Waits => (3, "s", "waits that were not sampled"),
         };
-        (missing > TOLERATED * total).then(|| {
-            format!("the stacks of {missing:.digits$} of {total:.digits$} {unit}: in {place}")
+        (missing > TOLERATED_FRACTION * total).then(|| {
+            format!("the stacks of {missing:.digits$} of {total:.digits$} {unit}: in {location}")
         })
     }
 
     /// Returns the number of the event (`PERF_COUNT_SW_*`).
-    fn number(self) -> u64 {
+    fn event_number(self) -> u64 {
         match self {
             Self::Time => 0,
             Self::Faults => 2,
@@ -71,7 +71,7 @@ impl Sampling {
         };
         EventOptions {
             class: SOFTWARE,
-            event: self.number(),
+            event: self.event_number(),
             flags: flag::FREQUENCY
                 | flag::TASKS
                 | flag::COMMANDS
@@ -92,33 +92,33 @@ impl Sampling {
     }
 }
 
-/// Opens the events of a process. Without the right to sample the kernel, only what happens outside it
-/// is sampled, with a remark.
+/// Opens the events of a process. Without the right to sample the kernel, only code outside the
+/// kernel is sampled, and a remark says so.
 pub fn open(
     sampling: Sampling,
     frequency: u64,
     pid: libc::pid_t,
 ) -> Result<(Rings, Option<String>), Problem> {
     const HINT: &str = "run as root, or set kernel.perf_event_paranoid to 1";
-    let refused = |error: io::Error| {
+    let not_permitted = |error: io::Error| {
         Problem::failure(format!(
-            "perf_event_open: {error}; samples are forbidden where kernel.perf_event_paranoid is \
+            "perf_event_open: {error}; sampling is forbidden if kernel.perf_event_paranoid is \
              above 2, and in many containers: {HINT}"
         ))
     };
     match Rings::open(&[sampling.event(frequency, 0)], pid, RING_BYTES) {
         Err(error) if is_forbidden(&error) => match sampling {
             Sampling::Waits => Err(Problem::failure(format!(
-                "perf_event_open: {error}; waits happen in the kernel: {HINT}"
+                "perf_event_open: {error}; waits need the right to sample the kernel: {HINT}"
             ))),
             Sampling::Time | Sampling::Faults => {
                 let event = sampling.event(frequency, flag::EXCLUDE_KERNEL);
-                let rings = Rings::open(&[event], pid, RING_BYTES).map_err(refused)?;
+                let rings = Rings::open(&[event], pid, RING_BYTES).map_err(not_permitted)?;
                 let remark = format!("the kernel's own time and stacks: {HINT}");
                 Ok((rings, Some(remark)))
             }
         },
-        opened => Ok((opened.map_err(refused)?, None)),
+        opened => Ok((opened.map_err(not_permitted)?, None)),
     }
 }
 
@@ -127,10 +127,12 @@ mod tests {
     use super::Sampling;
 
     #[test]
-    fn what_samples_have_missed_is_reported_if_it_is_much() {
-        assert_eq!(Sampling::Time.missing(0.95, 1.0), None);
-        assert_eq!(Sampling::Time.missing(1.05, 1.0), None);
-        let remark = Sampling::Time.missing(0.2, 1.0).expect("much is missing");
+    fn a_large_missing_part_gives_a_remark() {
+        assert_eq!(Sampling::Time.missing_remark(0.95, 1.0), None);
+        assert_eq!(Sampling::Time.missing_remark(1.05, 1.0), None);
+        let remark = Sampling::Time
+            .missing_remark(0.2, 1.0)
+            .expect("much is missing");
         assert!(
             remark.starts_with("the stacks of 0.800 of 1.000 s"),
             "{remark}"

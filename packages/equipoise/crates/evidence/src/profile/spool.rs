@@ -1,4 +1,5 @@
-//! Records in a file until the command has ended: to make sense of them would disturb it.
+//! Stores records in a temporary file until the command has ended, because processing them earlier
+//! would disturb the command.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -11,16 +12,16 @@ use crate::perf::record::time_of;
 use crate::perf::rings::Rings;
 use crate::profile::sampling::STACK_BYTES;
 
-/// Records of all processors.
+/// The stored records of all processors.
 pub struct Spool {
     output: BufWriter<File>,
     written: u64,
-    index: Vec<Place>,
-    /// Why the file takes no more, and the time of the first record that it did not take.
-    ended: Option<(io::Error, u64)>,
+    index: Vec<IndexEntry>,
+    /// The error that ended the writing, and the time of the first record that was not written.
+    write_error: Option<(io::Error, u64)>,
 }
 
-/// Time and reason at which the records of a spool end before the command.
+/// The time at which the stored records end before the command, and the reason.
 pub struct Cut {
     pub error: io::Error,
     /// Time of the first record that is missing.
@@ -28,31 +29,32 @@ pub struct Cut {
 }
 
 #[derive(Clone, Copy)]
-struct Place {
+struct IndexEntry {
     ns: u64,
     offset: u64,
     length: usize,
 }
 
-/// A sample without the room for a stack that was not filled: most stacks are not so deep.
-fn used(record: &[u8]) -> [&[u8]; 2] {
-    const SAMPLE: [u8; 4] = 9_u32.to_ne_bytes();
-    const ROOM: usize = STACK_BYTES as usize;
+/// Returns the two parts of a record around the unfilled bytes of its stack. Most stacks fill only
+/// a small part of the room in a sample.
+fn without_unfilled_stack(record: &[u8]) -> [&[u8]; 2] {
+    const SAMPLE_TYPE: [u8; 4] = 9_u32.to_ne_bytes();
+    const STACK_ROOM_BYTES: usize = STACK_BYTES as usize;
     let split = || {
-        // At the end: the room, and how many bytes of it were filled.
-        let (before, filled) = record.split_last_chunk::<8>()?;
-        let start = before.len().checked_sub(ROOM)?;
-        let count = usize::try_from(u64::from_ne_bytes(*filled)).ok()?;
-        (record.starts_with(&SAMPLE) && count <= ROOM)
-            .then(|| [&before[..start + count], filled.as_slice()])
+        // A sample ends with the room for the stack and the number of filled bytes.
+        let (before, filled_bytes) = record.split_last_chunk::<8>()?;
+        let start = before.len().checked_sub(STACK_ROOM_BYTES)?;
+        let count = usize::try_from(u64::from_ne_bytes(*filled_bytes)).ok()?;
+        (record.starts_with(&SAMPLE_TYPE) && count <= STACK_ROOM_BYTES)
+            .then(|| [&before[..start + count], filled_bytes.as_slice()])
     };
     split().unwrap_or([record, &[]])
 }
 
-pub const FILE: &str = "the temporary file of the records";
+pub const FILE_NAME: &str = "the temporary file of the records";
 
 impl Spool {
-    /// Makes an empty spool, in a file without a name in the folder for temporary files.
+    /// Returns an empty spool, in an unnamed file in the folder for temporary files.
     pub fn new() -> io::Result<Self> {
         let folder = std::env::temp_dir();
         let folder = std::ffi::CString::new(folder.as_os_str().as_encoded_bytes())
@@ -64,32 +66,32 @@ impl Spool {
             output: BufWriter::with_capacity(1 << 20, File::from(file)),
             written: 0,
             index: Vec::new(),
-            ended: None,
+            write_error: None,
         })
     }
 
-    /// Takes the records that have come, and shows them to `look`. A file that cannot be written
-    /// does not end the command: from then on records are dropped.
-    pub fn fill(&mut self, rings: &mut Rings, mut look: impl FnMut(&[u8])) {
+    /// Stores the new records, and passes them to `inspect`. After an error of the file, records
+    /// are no longer stored, and the command goes on.
+    pub fn fill(&mut self, rings: &mut Rings, mut inspect: impl FnMut(&[u8])) {
         rings.drain(|_, record| {
-            look(record);
+            inspect(record);
             self.add(record);
         });
     }
 
     fn add(&mut self, record: &[u8]) {
         let Some(ns) = time_of(record) else { return };
-        if self.ended.is_some() {
+        if self.write_error.is_some() {
             return;
         }
-        let [begin, end] = used(record);
-        let length = begin.len() + end.len();
-        let written = self.output.write_all(begin);
-        if let Err(error) = written.and_then(|()| self.output.write_all(end)) {
-            self.ended = Some((error, ns));
+        let [first_part, second_part] = without_unfilled_stack(record);
+        let length = first_part.len() + second_part.len();
+        let written = self.output.write_all(first_part);
+        if let Err(error) = written.and_then(|()| self.output.write_all(second_part)) {
+            self.write_error = Some((error, ns));
             return;
         }
-        self.index.push(Place {
+        self.index.push(IndexEntry {
             ns,
             offset: self.written,
             length,
@@ -97,30 +99,30 @@ impl Spool {
         self.written += length as u64;
     }
 
-    /// Passes the records on in the order of their times. Returns where they end, if that is before
-    /// the last one that came.
-    pub fn replay(mut self, mut take: impl FnMut(u64, &[u8])) -> Result<Option<Cut>, Problem> {
-        let refused = Problem::system(FILE);
-        let mut ended = self.ended;
-        if ended.is_none() {
-            ended = self.output.flush().err().map(|error| (error, u64::MAX));
+    /// Passes the stored records to `handle` in the order of their times. Returns the cut if some
+    /// records were not stored.
+    pub fn replay(mut self, mut handle: impl FnMut(u64, &[u8])) -> Result<Option<Cut>, Problem> {
+        let refused = Problem::system(FILE_NAME);
+        let mut write_error = self.write_error;
+        if write_error.is_none() {
+            write_error = self.output.flush().err().map(|error| (error, u64::MAX));
         }
-        // The rest of the buffer did not fit on the disk.
+        // If the disk was full, the file lacks the last records of the index.
         let (file, _) = self.output.into_parts();
         let length = file.metadata().map_err(refused)?.len();
-        let is_there = |place: &Place| place.offset + place.length as u64 <= length;
-        let missing = self.index.iter().filter(|place| !is_there(place));
-        let first_missing = missing.map(|place| place.ns).min().unwrap_or(u64::MAX);
-        self.index.retain(is_there);
-        self.index.sort_by_key(|place| place.ns);
+        let is_stored = |entry: &IndexEntry| entry.offset + entry.length as u64 <= length;
+        let missing = self.index.iter().filter(|entry| !is_stored(entry));
+        let first_missing = missing.map(|entry| entry.ns).min().unwrap_or(u64::MAX);
+        self.index.retain(is_stored);
+        self.index.sort_by_key(|entry| entry.ns);
         let mut record = Vec::new();
-        for place in self.index {
-            record.resize(place.length, 0);
-            file.read_exact_at(&mut record, place.offset)
+        for entry in self.index {
+            record.resize(entry.length, 0);
+            file.read_exact_at(&mut record, entry.offset)
                 .map_err(refused)?;
-            take(place.ns, &record);
+            handle(entry.ns, &record);
         }
-        Ok(ended.map(|(error, ns)| Cut {
+        Ok(write_error.map(|(error, ns)| Cut {
             error,
             ns: ns.min(first_missing),
         }))
@@ -131,29 +133,29 @@ impl Spool {
 mod tests {
     use super::*;
 
-    fn sample(filled: u64) -> Vec<u8> {
+    fn sample(filled_bytes: u64) -> Vec<u8> {
         let mut record = 9_u32.to_ne_bytes().to_vec();
         record.extend([7; 60]);
         record.extend(vec![1; STACK_BYTES as usize]);
-        record.extend(filled.to_ne_bytes());
+        record.extend(filled_bytes.to_ne_bytes());
         record
     }
 
     #[test]
-    fn room_that_was_not_filled_is_left_out() {
+    fn the_unfilled_part_of_a_stack_is_not_stored() {
         let record = sample(100);
-        let [begin, end] = used(&record);
-        assert_eq!(begin, &record[..64 + 100]);
-        assert_eq!(end, 100_u64.to_ne_bytes());
+        let [first_part, second_part] = without_unfilled_stack(&record);
+        assert_eq!(first_part, &record[..64 + 100]);
+        assert_eq!(second_part, 100_u64.to_ne_bytes());
     }
 
     #[test]
-    fn what_is_no_sample_with_a_stack_stays_as_it_is() {
+    fn records_without_a_valid_stack_are_stored_completely() {
         let mut other = sample(100);
         other[0] = 10;
-        assert_eq!(used(&other)[0], other);
-        assert_eq!(used(&other[..40])[0], &other[..40]);
+        assert_eq!(without_unfilled_stack(&other)[0], other);
+        assert_eq!(without_unfilled_stack(&other[..40])[0], &other[..40]);
         let unfilled = sample(u64::MAX);
-        assert_eq!(used(&unfilled)[0], unfilled);
+        assert_eq!(without_unfilled_stack(&unfilled)[0], unfilled);
     }
 }

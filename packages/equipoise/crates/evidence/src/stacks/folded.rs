@@ -1,4 +1,4 @@
-//! Stacks with weights, added up.
+//! Adds up the weights of equal stacks.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Frame {
     pub name: String,
-    /// The file that it is in, without its folder.
+    /// Name of the function's program or library, without the folder.
     pub module: String,
     pub kind: Kind,
 }
@@ -17,15 +17,15 @@ pub struct Frame {
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     User,
-    /// Inlined into its caller.
+    /// A function that was inlined into its caller.
     Inlined,
     Python,
-    /// Generated code, named by the program that generated it.
+    /// Code that a program generated, with the name from its map file.
     #[serde(rename = "told")]
     Generated,
-    /// Entry point of the kernel.
+    /// An entry point of the kernel.
     Kernel,
-    /// Size of the allocated block.
+    /// Not code, but the size of an allocated block.
     Size,
     Unknown,
 }
@@ -44,21 +44,21 @@ impl Frame {
     }
 }
 
-/// Stacks, each once.
+/// Different stacks, with the sum of the weights of each.
 #[derive(Debug, Default)]
-pub struct Folded {
-    frames: HashMap<Frame, usize>,
-    order: Vec<Frame>,
-    stacks: HashMap<Vec<usize>, Sum>,
+pub struct FoldedStacks {
+    indices: HashMap<Frame, usize>,
+    distinct_frames: Vec<Frame>,
+    stacks: HashMap<Vec<usize>, StackSum>,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-struct Sum {
+struct StackSum {
     samples: u64,
     weight: f64,
 }
 
-/// The document's part.
+/// The stacks in the JSON document.
 #[derive(Debug, Serialize)]
 pub struct Stacks {
     pub frames: Vec<Frame>,
@@ -67,36 +67,35 @@ pub struct Stacks {
 
 #[derive(Debug, Serialize)]
 pub struct Stack {
-    /// Places in `frames`, the outermost first.
+    /// Indices into `frames` of the document, the outermost first.
     pub frames: Vec<usize>,
     pub samples: u64,
     pub weight: f64,
 }
 
 impl Stacks {
-    /// The sum of all weights.
     pub fn weight(&self) -> f64 {
         self.stacks.iter().map(|stack| stack.weight).sum()
     }
 }
 
-impl Folded {
-    /// Adds one sample, its frames outermost first.
+impl FoldedStacks {
+    /// Adds a sample, whose frames have the outermost first.
     pub fn add(&mut self, frames: impl IntoIterator<Item = Frame>, weight: f64) {
-        let places = frames.into_iter().map(|frame| self.place(frame)).collect();
-        let sum = self.stacks.entry(places).or_default();
+        let indices = frames.into_iter().map(|frame| self.index(frame)).collect();
+        let sum = self.stacks.entry(indices).or_default();
         sum.samples += 1;
         sum.weight += weight;
     }
 
-    fn place(&mut self, frame: Frame) -> usize {
-        *self.frames.entry(frame).or_insert_with_key(|frame| {
-            self.order.push(frame.clone());
-            self.order.len() - 1
+    fn index(&mut self, frame: Frame) -> usize {
+        *self.indices.entry(frame).or_insert_with_key(|frame| {
+            self.distinct_frames.push(frame.clone());
+            self.distinct_frames.len() - 1
         })
     }
 
-    /// All of them, the heaviest first.
+    /// Returns the stacks in the order of their weights, the heaviest first.
     pub fn finish(self) -> Stacks {
         let mut stacks: Vec<_> = self
             .stacks
@@ -112,7 +111,7 @@ impl Folded {
             by_weight.then_with(|| first.frames.cmp(&second.frames))
         });
         Stacks {
-            frames: self.order,
+            frames: self.distinct_frames,
             stacks,
         }
     }
@@ -127,15 +126,15 @@ mod tests {
     }
 
     #[test]
-    fn equal_stacks_are_one_with_the_sum_of_their_weights() {
-        let mut folded = Folded::default();
+    fn the_weights_of_equal_stacks_are_added_up() {
+        let mut folded = FoldedStacks::default();
         folded.add([frame("main"), frame("a")], 1.0);
         folded.add([frame("main"), frame("b")], 5.0);
         folded.add([frame("main"), frame("a")], 2.0);
-        let done = folded.finish();
-        assert_eq!(done.frames.len(), 3);
-        let stacks = done.stacks.into_iter();
-        let heaviest: Vec<_> = stacks.map(|stack| (stack.frames, stack.samples)).collect();
+        let stacks = folded.finish();
+        assert_eq!(stacks.frames.len(), 3);
+        let heaviest = stacks.stacks.into_iter();
+        let heaviest: Vec<_> = heaviest.map(|sum| (sum.frames, sum.samples)).collect();
         assert_eq!(heaviest, [(vec![0, 2], 1), (vec![0, 1], 2)]);
     }
 }

@@ -1,4 +1,4 @@
-//! A program or library as a file: where its parts go in memory, and how to unwind out of it.
+//! Reads a program or library: the addresses of its code, and the sections for unwinding stacks.
 
 use std::fs;
 use std::ops::Range;
@@ -11,26 +11,25 @@ use object::{Object, ObjectSection, ObjectSegment};
 use crate::maps::Map;
 use crate::regular_file;
 
-/// Bytes of a section that the unwinder reads.
+/// Bytes of a section for the unwinder.
 pub type Bytes = Arc<[u8]>;
 
-/// The kernel's own library in every process.
+/// Name of the library that the kernel maps into every process.
 const KERNEL_LIBRARY: &str = "[vdso]";
 const PAGE_MASK: u64 = 4095;
 
-/// One file that was mapped.
 #[derive(Debug)]
 pub struct Image {
-    /// Code: offsets in the file and the address stated for the first.
+    /// Segments of code: the range of offsets in the file, and the ELF address of the first byte.
     segments: Vec<(Range<u64>, u64)>,
     sections: ExplicitModuleSectionInfo<Bytes>,
 }
 
 impl Image {
-    /// Reads the file; `None` if it does not exist any more or is not a program or library.
+    /// Reads a file; `None` if it no longer exists or is not a program or library.
     pub fn read(path: &str) -> Option<Self> {
         let bytes = if path == KERNEL_LIBRARY {
-            own_kernel_library()?
+            kernel_library()?
         } else {
             regular_file::read(Path::new(path)).ok()?
         };
@@ -49,17 +48,17 @@ impl Image {
         })
     }
 
-    /// The address that the file states for its byte at the offset from which code was mapped.
+    /// Returns the ELF address of the byte at the file offset from which code was mapped.
     ///
-    /// Whole pages are mapped: the code may begin after that offset.
-    pub fn stated_address(&self, file_offset: u64) -> Option<u64> {
+    /// Only complete pages are mapped, so the code may begin after that offset.
+    pub fn elf_address(&self, file_offset: u64) -> Option<u64> {
         self.segments
             .iter()
             .find(|(range, _)| (range.start & !PAGE_MASK..range.end).contains(&file_offset))
             .map(|(range, address)| address.wrapping_add(file_offset).wrapping_sub(range.start))
     }
 
-    /// The same as a module of a process in which it was mapped so far from its stated addresses.
+    /// Returns the unwinder's module for a mapping at the ELF addresses plus `bias`.
     pub fn module(&self, path: &str, mapped: Range<u64>, bias: u64) -> Module<Bytes> {
         Module::new(path.to_owned(), mapped, bias, self.sections.clone())
     }
@@ -93,30 +92,30 @@ fn sections(file: &object::File<'_>) -> ExplicitModuleSectionInfo<Bytes> {
 }
 
 /// Reads the kernel's library, which is the same in every process.
-fn own_kernel_library() -> Option<Vec<u8>> {
+fn kernel_library() -> Option<Vec<u8>> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
     let map = Map::all(&maps).find(|map| map.path == KERNEL_LIBRARY)?;
-    let start = std::ptr::with_exposed_provenance::<u8>(usize::try_from(map.low).ok()?);
-    let length = usize::try_from(map.high - map.low).ok()?;
+    let start = std::ptr::with_exposed_provenance::<u8>(usize::try_from(map.start).ok()?);
+    let length = usize::try_from(map.end - map.start).ok()?;
     // SAFETY: the kernel maps it for reading as long as the process lives.
     Some(unsafe { std::slice::from_raw_parts(start, length) }.to_vec())
 }
 
-/// Returns a module for a range of addresses with the trampolines of `CPython`: the code that it makes
-/// for each Python function.
+/// Returns the unwinder's module for the trampolines of `CPython` in a range of addresses. A
+/// trampoline is the code that the interpreter generates for a Python function.
 ///
-/// Trampolines have no unwind information in a file. On x86-64 each is a call with 8 bytes pushed before
-/// it (`Python/asm_trampoline.S`), so that one rule holds at every return address. On `AArch64` they
-/// keep a frame pointer, which needs no rule.
+/// Trampolines have no unwind information in a file. On x86-64, each pushes 8 bytes and makes a
+/// call (`Python/asm_trampoline.S`), so one rule is right at every return address. On `AArch64`
+/// they keep a frame pointer, so that no rule is needed.
 pub fn trampolines(range: Range<u64>) -> Module<Bytes> {
     let sections = if cfg!(target_arch = "x86_64") {
-        let rule = rule(&range);
+        let unwind_section = unwind_section(&range);
         ExplicitModuleSectionInfo {
-            // Places are relative to the start, and have 32 bits.
+            // Addresses in the section have 32 bits and are relative to the start.
             base_svma: range.start,
-            // The section has no reference that is relative to its own place.
-            eh_frame_svma: Some(0..rule.len() as u64),
-            eh_frame: Some(Bytes::from(rule)),
+            // No address in the section is relative to the section itself.
+            eh_frame_svma: Some(0..unwind_section.len() as u64),
+            eh_frame: Some(Bytes::from(unwind_section)),
             ..Default::default()
         }
     } else {
@@ -126,27 +125,26 @@ pub fn trampolines(range: Range<u64>) -> Module<Bytes> {
     Module::new("trampolines".to_owned(), range, start, sections)
 }
 
-/// An `.eh_frame` section (DWARF 5, 6.4.1, as the LSB changes it) with one rule for all.
-fn rule(range: &Range<u64>) -> Vec<u8> {
+/// Returns an `.eh_frame` section (DWARF 5, 6.4.1, as changed by the LSB) with a single rule.
+fn unwind_section(range: &Range<u64>) -> Vec<u8> {
     const STACK_POINTER: u8 = 7;
     const RETURN_ADDRESS: u8 = 16;
-    const MINUS_8: u8 = 0x78;
+    const DATA_ALIGNMENT_MINUS_8: u8 = 0x78;
     const DEF_CFA: u8 = 0x0C;
     const OFFSET: u8 = 0x80;
     let mut section = Vec::new();
-    // Common part (CIE): length, CIE mark, version, no augmentation, alignments, register.
-    let common = [1, 0, 1, MINUS_8, RETURN_ADDRESS];
+    // Common part (CIE): length, mark of a CIE, version, no augmentation, alignments, register.
+    let common = [1, 0, 1, DATA_ALIGNMENT_MINUS_8, RETURN_ADDRESS];
     let rules = [DEF_CFA, STACK_POINTER, 16, OFFSET | RETURN_ADDRESS, 1, 0, 0];
     section.extend_from_slice(&16_u32.to_ne_bytes());
     section.extend_from_slice(&0_u32.to_ne_bytes());
     section.extend_from_slice(&common);
     section.extend_from_slice(&rules);
-    // For these addresses: its length, how far back the common part is, from where, how much.
+    // Part for the addresses (FDE): length, distance back to the CIE, first address, length.
     section.extend_from_slice(&20_u32.to_ne_bytes());
     section.extend_from_slice(&24_u32.to_ne_bytes());
     section.extend_from_slice(&range.start.to_ne_bytes());
     section.extend_from_slice(&(range.end - range.start).to_ne_bytes());
-    // The end.
     section.extend_from_slice(&0_u32.to_ne_bytes());
     section
 }

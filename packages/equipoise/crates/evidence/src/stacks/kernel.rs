@@ -1,4 +1,4 @@
-//! Entry points of the kernel: a system call, a page fault, an interrupt.
+//! Finds the entry point of the kernel in a call chain: a system call, a page fault, an interrupt.
 
 use std::fs;
 
@@ -8,11 +8,11 @@ use syscalls::Sysno;
 #[derive(Debug, Default)]
 pub struct KernelFunctions(Vec<(u64, String)>);
 
-/// First of the markers around the kernel's part of a call chain (`PERF_CONTEXT_*`).
-const MARKERS_FROM: u64 = u64::MAX - 4095;
+/// Smallest of the marker values that separate the parts of a call chain (`PERF_CONTEXT_*`).
+const FIRST_MARKER: u64 = u64::MAX - 4095;
 
 impl KernelFunctions {
-    /// Reads `/proc/kallsyms`; empty where `kernel.kptr_restrict` hides the addresses.
+    /// Reads `/proc/kallsyms`; the list is empty if `kernel.kptr_restrict` hides the addresses.
     pub fn read() -> Self {
         let text = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
         Self::parse(&text)
@@ -22,11 +22,11 @@ impl KernelFunctions {
         let mut functions: Vec<_> = text
             .lines()
             .filter_map(|line| {
-                let mut words = line.split_ascii_whitespace();
-                let address = u64::from_str_radix(words.next()?, 16).ok()?;
-                let kind = words.next()?;
-                let is_code = matches!(kind, "t" | "T" | "w" | "W");
-                (address != 0 && is_code).then_some((address, words.next()?.to_owned()))
+                let mut fields = line.split_ascii_whitespace();
+                let address = u64::from_str_radix(fields.next()?, 16).ok()?;
+                let symbol_type = fields.next()?;
+                let is_code = matches!(symbol_type, "t" | "T" | "w" | "W");
+                (address != 0 && is_code).then_some((address, fields.next()?.to_owned()))
             })
             .collect();
         functions.sort();
@@ -38,14 +38,14 @@ impl KernelFunctions {
     }
 
     fn name(&self, address: u64) -> Option<&str> {
-        let after = self.0.partition_point(|(start, _)| *start <= address);
-        let (_, name) = self.0.get(after.checked_sub(1)?)?;
+        let index = self.0.partition_point(|(start, _)| *start <= address);
+        let (_, name) = self.0.get(index.checked_sub(1)?)?;
         Some(name)
     }
 
-    /// Returns the entry point of a chain that begins innermost; `None` outside the kernel.
+    /// Returns the entry point of a call chain, innermost address first; `None` outside the kernel.
     pub fn entry(&self, chain: &[u64]) -> Option<String> {
-        let is_marker = |address: &&u64| **address >= MARKERS_FROM;
+        let is_marker = |address: &&u64| **address >= FIRST_MARKER;
         if chain.iter().all(|address| is_marker(&address)) {
             return None;
         }
@@ -53,31 +53,32 @@ impl KernelFunctions {
         let names: Vec<&str> = addresses
             .filter_map(|address| self.name(*address))
             .collect();
-        // The outermost known entry point: a fault inside a call belongs to the call.
-        let entry_point = names.iter().rev().find_map(|name| entry_point(name));
-        let other = || {
-            let at_entry = |name: &&&str| AT_ENTRY.iter().any(|start| name.starts_with(start));
-            match names.iter().rev().find(|name| !at_entry(name)) {
-                Some(name) => call_of(name).unwrap_or(name),
+        // The outermost entry point counts: a page fault inside a system call belongs to the call.
+        let known_entry = names.iter().rev().find_map(|name| entry_point(name));
+        let fallback = || {
+            let is_entry_function =
+                |name: &&&str| AT_ENTRY.iter().any(|prefix| name.starts_with(prefix));
+            match names.iter().rev().find(|name| !is_entry_function(name)) {
+                Some(name) => call_of_function(name).unwrap_or(name),
                 None if names.is_empty() => "kernel",
                 None => "system_call_entry",
             }
             .to_owned()
         };
-        Some(entry_point.unwrap_or_else(other))
+        Some(known_entry.unwrap_or_else(fallback))
     }
 }
 
-/// Between the program and the function of the call.
+/// Prefixes of the functions between the program and the function of a system call.
 const AT_ENTRY: [&str; 4] = ["entry_SYSCALL", "do_syscall_64", "x64_sys_call", "el0_svc"];
 
-/// The system call that a function does the work of, and that has jumped there:
-/// `ksys_read`, `vm_mmap_pgoff`.
-fn call_of(function: &str) -> Option<&'static str> {
+/// Returns the system call of a function to which the call's own function has jumped, such as
+/// `ksys_read` or `vm_mmap_pgoff`.
+fn call_of_function(function: &str) -> Option<&'static str> {
     let rest = ["ksys_", "vfs_", "vm_", "do_sys_", "do_"]
         .iter()
         .find_map(|prefix| function.strip_prefix(prefix))?;
-    let ends = rest.match_indices('_').map(|(at, _)| at);
+    let ends = rest.match_indices('_').map(|(index, _)| index);
     [rest.len()]
         .into_iter()
         .chain(ends.rev())
@@ -86,8 +87,8 @@ fn call_of(function: &str) -> Option<&'static str> {
 }
 
 fn entry_point(function: &str) -> Option<String> {
-    for kind in ["x64", "ia32", "arm64", "se", "do"] {
-        if let Some(call) = function.strip_prefix(&format!("__{kind}_sys_")) {
+    for prefix in ["x64", "ia32", "arm64", "se", "do"] {
+        if let Some(call) = function.strip_prefix(&format!("__{prefix}_sys_")) {
             return Some(call.split('.').next().unwrap_or(call).to_owned());
         }
     }
@@ -126,7 +127,7 @@ ffffffff81000700 T ksys_read
     const KERNEL: u64 = u64::MAX - 127;
 
     #[test]
-    fn a_leaf_is_charged_to_its_system_call() {
+    fn a_function_called_by_a_system_call_has_that_entry_point() {
         let functions = KernelFunctions::parse(TEXT);
         let chain = [
             KERNEL,
@@ -138,7 +139,7 @@ ffffffff81000700 T ksys_read
     }
 
     #[test]
-    fn a_call_that_has_jumped_to_its_work_is_named_by_it() {
+    fn a_system_call_is_recognised_by_the_function_to_which_it_jumped() {
         let functions = KernelFunctions::parse(TEXT);
         for (address, name) in [
             (0xffff_ffff_8100_0610, "mmap"),
@@ -147,20 +148,20 @@ ffffffff81000700 T ksys_read
             let chain = [KERNEL, address, 0xffff_ffff_8100_0310];
             assert_eq!(functions.entry(&chain).as_deref(), Some(name));
         }
-        let at_entry = [KERNEL, 0xffff_ffff_8100_0310];
-        let entry = functions.entry(&at_entry);
+        let entry_chain = [KERNEL, 0xffff_ffff_8100_0310];
+        let entry = functions.entry(&entry_chain);
         assert_eq!(entry.as_deref(), Some("system_call_entry"));
     }
 
     #[test]
-    fn a_fault_of_the_program_is_a_fault() {
+    fn a_page_fault_of_the_program_is_an_entry_point() {
         let functions = KernelFunctions::parse(TEXT);
         let chain = [KERNEL, 0xffff_ffff_8100_0110, 0xffff_ffff_8100_0410];
         assert_eq!(functions.entry(&chain).as_deref(), Some("page_fault"));
     }
 
     #[test]
-    fn outside_the_kernel_there_is_no_entry_point_and_without_names_an_unnamed_one() {
+    fn there_is_no_entry_point_outside_the_kernel_and_no_name_without_symbols() {
         assert_eq!(KernelFunctions::default().entry(&[]), None);
         let chain = [KERNEL, 0xffff_ffff_8100_0110];
         let entry = KernelFunctions::default().entry(&chain);

@@ -1,4 +1,4 @@
-//! Stacks: from registers and bytes of a stack to the names of functions.
+//! Turns captured stacks (registers and bytes) into the names of functions.
 
 pub mod folded;
 pub mod image;
@@ -18,29 +18,29 @@ pub struct Resolver {
     pub images: Images,
     pub names: Names,
     cache: Cache,
-    /// Stacks whose outermost frame was not reached.
-    cut: u64,
+    /// Number of stacks whose outermost frame was not reached.
+    cut_count: u64,
 }
 
 impl Resolver {
-    /// Returns the functions of a stack, the outermost first.
+    /// Returns the frames of a stack, the outermost first.
     pub fn frames(&mut self, process: u32, space: &Space, captured: &Captured<'_>) -> Vec<Frame> {
         let unwound = space.unwind(&mut self.cache, captured);
-        self.cut += u64::from(!unwound.whole);
+        self.cut_count += u64::from(!unwound.is_complete);
         let mut frames = Vec::new();
         for address in unwound.addresses.iter().rev() {
-            frames.extend_from_slice(&self.names.of(process, space, *address));
+            frames.extend_from_slice(&self.names.frames_at(process, space, *address));
         }
         frames
     }
 
-    /// Returns a remark on the stacks that were cut, if there are any.
+    /// Returns a remark on the stacks without their outermost frames, if there are any.
     pub fn cut_stacks(&self, samples: u64) -> Option<String> {
-        (self.cut > 0).then(|| {
+        (self.cut_count > 0).then(|| {
             format!(
-                "the outer frames of {} of {samples} stacks: deeper than was copied, or code \
-                 without unwind information",
-                self.cut
+                "the outer frames of {} of {samples} stacks: the stack was deeper than the copied \
+                 part, or its code has no unwind information",
+                self.cut_count
             )
         })
     }

@@ -1,4 +1,4 @@
-//! Names of addresses: functions, inlined ones, and those from the map file of an interpreter.
+//! Finds the functions at an address, by symbols, debug information, and map files of interpreters.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -10,35 +10,35 @@ use object::SymbolKind;
 use crate::stacks::folded::{Frame, Kind};
 use crate::stacks::map_file::MapFiles;
 use crate::stacks::space::Space;
-use crate::stacks::tables::Tables;
+use crate::stacks::tables::SymbolTables;
 
-/// Looks names up, and remembers them.
+/// Finds the functions at addresses, each once.
 pub struct Names {
     symbolizer: Symbolizer,
-    /// Exported functions, which even a stripped file has.
-    exported: Tables,
-    known: HashMap<(Rc<str>, u64), Rc<[Frame]>>,
+    /// Tables of exported functions, which even stripped files have.
+    exported: SymbolTables,
+    frames_by_address: HashMap<(Rc<str>, u64), Rc<[Frame]>>,
     generated: HashMap<u32, BTreeMap<u64, MapEntry>>,
-    /// Why map files were ignored: for each reason the processes.
+    /// Processes whose map files were ignored, for each reason.
     ignored: BTreeMap<String, BTreeSet<u32>>,
 }
 
-/// Entry of a map file, about code that an interpreter has generated.
+/// An entry of a map file: a function that an interpreter has generated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct MapEntry {
     end: u64,
     name: String,
 }
 
-/// A Python function in `CPython`'s map files: `py::name:file`.
-const PYTHON: &str = "py::";
+/// Prefix of Python functions in `CPython`'s map files: `py::name:file`.
+const PYTHON_PREFIX: &str = "py::";
 
 impl Default for Names {
     fn default() -> Self {
         Self {
             symbolizer: Symbolizer::new(),
-            exported: Tables::new(SymbolKind::Text),
-            known: HashMap::new(),
+            exported: SymbolTables::new(SymbolKind::Text),
+            frames_by_address: HashMap::new(),
             generated: HashMap::new(),
             ignored: BTreeMap::new(),
         }
@@ -46,7 +46,7 @@ impl Default for Names {
 }
 
 impl Names {
-    /// Reads the map file of a process and removes it; returns whether there was one, read or ignored.
+    /// Reads and removes the map file of a process; returns whether it existed, even if ignored.
     pub fn read_map_file(&mut self, process: u32, files: &MapFiles) -> bool {
         match files.take(process) {
             Ok(None) => false,
@@ -63,26 +63,25 @@ impl Names {
     }
 
     /// Returns a remark for each reason why map files were ignored.
-    pub fn ignored(&self, files: &MapFiles) -> Vec<String> {
+    pub fn ignored_map_files(&self, files: &MapFiles) -> Vec<String> {
         let remark = |(reason, processes): (&String, &BTreeSet<u32>)| {
-            let first = processes.first().map(|process| files.path(*process))?;
-            let others = match processes.len() - 1 {
+            let first_path = processes.first().map(|process| files.path(*process))?;
+            let other_count = match processes.len() - 1 {
                 0 => String::new(),
-                others => format!(" and of {others} other processes"),
+                other_count => format!(" and of {other_count} other processes"),
             };
-            let first = first.display();
+            let first_path = first_path.display();
             Some(format!(
-                "names of code made at run time, in {first}{others}: {reason}"
+                "names of code made at run time, in {first_path}{other_count}: {reason}"
             ))
         };
         self.ignored.iter().filter_map(remark).collect()
     }
 
-    /// The functions at an address of a process, the outermost first: the function, and those
-    /// inlined there.
-    pub fn of(&mut self, process: u32, space: &Space, address: u64) -> Rc<[Frame]> {
+    /// Returns the function at an address of a process, then those inlined there, outermost first.
+    pub fn frames_at(&mut self, process: u32, space: &Space, address: u64) -> Rc<[Frame]> {
         if let Some(name) = self.generated_name(process, address) {
-            let python = name.strip_prefix(PYTHON);
+            let python = name.strip_prefix(PYTHON_PREFIX);
             let (module, kind) = match python {
                 Some(_) => ("python", Kind::Python),
                 None => ("generated code", Kind::Generated),
@@ -92,20 +91,20 @@ impl Names {
         let Some(mapped) = space.find(address) else {
             return Rc::from([Frame::unknown("memory without a file")]);
         };
-        if !mapped.known {
+        if !mapped.is_readable {
             return Rc::from([Frame::unknown(file_name(&mapped.path))]);
         }
-        let stated = address.wrapping_sub(mapped.bias);
-        let key = (Rc::clone(&mapped.path), stated);
-        if let Some(frames) = self.known.get(&key) {
+        let elf_address = address.wrapping_sub(mapped.bias);
+        let key = (Rc::clone(&mapped.path), elf_address);
+        if let Some(frames) = self.frames_by_address.get(&key) {
             return Rc::clone(frames);
         }
-        let frames = self.look_up(&mapped.path, stated);
-        self.known.insert(key, Rc::clone(&frames));
+        let frames = self.frames_in_file(&mapped.path, elf_address);
+        self.frames_by_address.insert(key, Rc::clone(&frames));
         frames
     }
 
-    /// Whether the map file of a process has code between two addresses.
+    /// Returns whether the map file of a process has code between two addresses.
     pub fn has_generated_code(&self, process: u32, low: u64, high: u64) -> bool {
         let entries = self.generated.get(&process);
         entries.is_some_and(|entries| entries.range(low..high).next().is_some())
@@ -117,12 +116,12 @@ impl Names {
         (address < entry.end).then_some(entry.name.as_str())
     }
 
-    fn look_up(&mut self, path: &str, stated: u64) -> Rc<[Frame]> {
+    fn frames_in_file(&mut self, path: &str, elf_address: u64) -> Rc<[Frame]> {
         let module = file_name(path);
         let source = Source::Elf(Elf::new(path));
-        let address = Input::VirtOffset(stated);
+        let address = Input::VirtOffset(elf_address);
         let Ok(Symbolized::Sym(symbol)) = self.symbolizer.symbolize_single(&source, address) else {
-            let exported = self.exported.find(path, stated);
+            let exported = self.exported.find(path, elf_address);
             let frame = exported.map(|name| Frame::new(name, module, Kind::User));
             return Rc::from([frame.unwrap_or_else(|| Frame::unknown(module))]);
         };
@@ -134,10 +133,10 @@ impl Names {
 }
 
 fn parse_line(line: &str) -> Option<(u64, MapEntry)> {
-    let mut words = line.splitn(3, ' ');
-    let start = u64::from_str_radix(words.next()?, 16).ok()?;
-    let length = u64::from_str_radix(words.next()?, 16).ok()?;
-    let name = words.next()?.to_owned();
+    let mut fields = line.splitn(3, ' ');
+    let start = u64::from_str_radix(fields.next()?, 16).ok()?;
+    let length = u64::from_str_radix(fields.next()?, 16).ok()?;
+    let name = fields.next()?.to_owned();
     let end = start.checked_add(length)?;
     Some((start, MapEntry { end, name }))
 }
@@ -159,7 +158,7 @@ mod tests {
 
     #[test]
     fn an_address_in_no_file_is_unknown() {
-        let frames = Names::default().of(1, &Space::default(), 4096);
+        let frames = Names::default().frames_at(1, &Space::default(), 4096);
         assert_eq!(frames[0].kind, Kind::Unknown);
     }
 }

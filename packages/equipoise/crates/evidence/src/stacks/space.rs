@@ -1,4 +1,4 @@
-//! The mapped code in the address space of one observed process.
+//! The code that is mapped in the address space of a process, and the unwinding of its stacks.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,10 +8,10 @@ use framehop::{CacheNative, MayAllocateDuringUnwind, UnwindRegsNative, Unwinder,
 
 use crate::stacks::image::{Bytes, Image, trampolines};
 
-/// Deeper stacks are cut.
-const DEEPEST: usize = 512;
+/// Largest number of frames of a stack. Deeper stacks are cut.
+const MAX_FRAMES: usize = 512;
 
-/// The images of all processes, each read once.
+/// The programs and libraries of all processes, each read once.
 #[derive(Default)]
 pub struct Images(HashMap<String, Option<Rc<Image>>>);
 
@@ -24,31 +24,31 @@ impl Images {
     }
 }
 
-/// A part of a file that was mapped to be executed.
+/// A mapping of code from a file.
 #[derive(Debug, Clone)]
 pub struct Mapped {
-    pub low: u64,
-    pub high: u64,
-    /// Difference between an address and the one that the file states.
+    pub start: u64,
+    pub end: u64,
+    /// Difference between an address in memory and the ELF address.
     pub bias: u64,
     pub path: Rc<str>,
     /// Whether the file could be read.
-    pub known: bool,
+    pub is_readable: bool,
 }
 
-/// Addresses of code in one process.
+/// The mapped code of a process.
 #[derive(Default, Clone)]
 pub struct Space {
     mapped: Vec<Mapped>,
-    /// Code without a file that was not looked up yet.
-    unnamed: Vec<Range<u64>>,
+    /// Code without a file that was not searched for trampolines yet.
+    code_without_file: Vec<Range<u64>>,
     unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind>,
 }
 
 /// Cache of the unwinder, for the stacks of all processes.
 pub type Cache = CacheNative<MayAllocateDuringUnwind>;
 
-/// Registers of a thread and the bytes above its stack pointer.
+/// The registers of a thread and the bytes above its stack pointer.
 pub struct Captured<'a> {
     pub instruction: u64,
     pub stack_pointer: u64,
@@ -59,88 +59,89 @@ pub struct Captured<'a> {
     pub stack: &'a [u8],
 }
 
-/// The addresses of a stack.
 pub struct Unwound {
-    /// Innermost first, each inside the call that was made there.
+    /// Addresses of the frames, the innermost first; outer ones are inside the call instruction.
     pub addresses: Vec<u64>,
     /// Whether the outermost frame was reached.
-    pub whole: bool,
+    pub is_complete: bool,
 }
 
 impl Space {
-    /// Code was mapped, and replaces earlier mappings there.
-    pub fn map(&mut self, images: &mut Images, path: &str, low: u64, length: u64, offset: u64) {
-        let high = low.saturating_add(length);
-        self.mapped.retain(|old| old.high <= low || high <= old.low);
-        let stated = images
+    /// Adds a mapping of code, which replaces earlier mappings at its addresses.
+    pub fn map(&mut self, images: &mut Images, path: &str, start: u64, length: u64, offset: u64) {
+        let end = start.saturating_add(length);
+        self.mapped
+            .retain(|old| old.end <= start || end <= old.start);
+        let located = images
             .get(path)
-            .and_then(|image| Some((image.stated_address(offset)?, image)));
-        let bias = low.wrapping_sub(stated.as_ref().map_or(0, |(address, _)| *address));
-        if let Some((_, image)) = &stated {
-            let module = image.module(path, low..high, bias);
-            self.unwinder.remove_module(low);
+            .and_then(|image| Some((image.elf_address(offset)?, image)));
+        let bias = start.wrapping_sub(located.as_ref().map_or(0, |(address, _)| *address));
+        if let Some((_, image)) = &located {
+            let module = image.module(path, start..end, bias);
+            self.unwinder.remove_module(start);
             self.unwinder.add_module(module);
         } else {
-            self.unnamed.push(low..high);
+            self.code_without_file.push(start..end);
         }
         self.mapped.push(Mapped {
-            low,
-            high,
+            start,
+            end,
             bias,
             path: Rc::from(path),
-            known: stated.is_some(),
+            is_readable: located.is_some(),
         });
     }
 
-    /// Unwinds code without a file as trampolines of an interpreter, where `is_generated`.
+    /// Treats code without a file as trampolines of an interpreter where `is_generated` is true.
     pub fn name_trampolines(&mut self, is_generated: impl Fn(u64, u64) -> bool) {
-        for range in std::mem::take(&mut self.unnamed) {
+        for range in std::mem::take(&mut self.code_without_file) {
             if is_generated(range.start, range.end) {
                 self.unwinder.add_module(trampolines(range));
             }
         }
     }
 
-    /// Returns the mapping at an address.
     pub fn find(&self, address: u64) -> Option<&Mapped> {
         let mut mapped = self.mapped.iter();
-        mapped.find(|mapped| (mapped.low..mapped.high).contains(&address))
+        mapped.find(|mapped| (mapped.start..mapped.end).contains(&address))
     }
 
-    /// Every file that code was mapped from.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.mapped.iter().map(|mapped| &*mapped.path)
     }
 
-    /// The stack, as far as it can be followed.
+    /// Unwinds a stack as far as possible.
     pub fn unwind(&self, cache: &mut Cache, captured: &Captured<'_>) -> Unwound {
         let mut read = |address: u64| {
-            let at = address.checked_sub(captured.stack_pointer).ok_or(())?;
-            let at = usize::try_from(at).map_err(|_| ())?;
-            let bytes = captured.stack.get(at..at + 8).ok_or(())?;
+            let offset = address.checked_sub(captured.stack_pointer).ok_or(())?;
+            let offset = usize::try_from(offset).map_err(|_| ())?;
+            let bytes = captured.stack.get(offset..offset + 8).ok_or(())?;
             Ok(u64::from_ne_bytes(bytes.try_into().map_err(|_| ())?))
         };
         let mut frames =
             self.unwinder
                 .iter_frames(captured.instruction, registers(captured), cache, &mut read);
         let mut addresses = Vec::new();
-        let whole = loop {
+        let is_complete = loop {
             match frames.next() {
-                Ok(Some(frame)) if addresses.len() < DEEPEST => {
+                Ok(Some(frame)) if addresses.len() < MAX_FRAMES => {
                     addresses.push(frame.address_for_lookup());
                 }
                 Ok(None) => break true,
                 Ok(Some(_)) | Err(_) => break false,
             }
         };
-        Unwound { addresses, whole }
+        Unwound {
+            addresses,
+            is_complete,
+        }
     }
 }
 
 fn registers(captured: &Captured<'_>) -> UnwindRegsNative {
     #[cfg(target_arch = "x86_64")]
-    let first = captured.instruction;
+    let code_address = captured.instruction;
     #[cfg(target_arch = "aarch64")]
-    let first = captured.link;
-    UnwindRegsNative::new(first, captured.stack_pointer, captured.frame_pointer)
+    let code_address = captured.link;
+    UnwindRegsNative::new(code_address, captured.stack_pointer, captured.frame_pointer)
 }

@@ -1,5 +1,6 @@
-//! The symbols that programs and libraries carry themselves: variables and exported functions.
+//! Finds symbols (variables and exported functions) in the symbol tables of programs and libraries.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -7,17 +8,17 @@ use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
 use crate::regular_file;
 
-/// Symbols of one kind, by file.
+/// The symbols of one kind in all files.
 #[derive(Debug)]
-pub struct Tables {
+pub struct SymbolTables {
     kind: SymbolKind,
     files: HashMap<String, Table>,
 }
 
 #[derive(Debug, Default)]
 struct Table {
-    /// The address that the file states for its first byte.
-    first: u64,
+    /// ELF address of the first page.
+    base: u64,
     symbols: Vec<Symbol>,
 }
 
@@ -28,7 +29,7 @@ struct Symbol {
     name: String,
 }
 
-impl Tables {
+impl SymbolTables {
     pub fn new(kind: SymbolKind) -> Self {
         Self {
             kind,
@@ -36,15 +37,15 @@ impl Tables {
         }
     }
 
-    /// Returns the symbol at an address that the file states.
-    pub fn find(&mut self, path: &str, stated: u64) -> Option<&str> {
-        self.table(path).find(stated)
+    /// Returns the symbol at an ELF address of a file.
+    pub fn find(&mut self, path: &str, elf_address: u64) -> Option<&str> {
+        self.table(path).find(elf_address)
     }
 
-    /// Returns the symbol at a distance from the first byte of the file in memory.
-    pub fn find_behind_first(&mut self, path: &str, distance: u64) -> Option<&str> {
+    /// Returns the symbol at a distance from the first page of the file in memory.
+    pub fn find_from_base(&mut self, path: &str, distance: u64) -> Option<&str> {
         let table = self.table(path);
-        table.find(table.first.wrapping_add(distance))
+        table.find(table.base.wrapping_add(distance))
     }
 
     fn table(&mut self, path: &str) -> &Table {
@@ -72,22 +73,22 @@ impl Table {
                 })
             })
             .collect();
-        // If a thing has several names, the last one is found: the name without underscores.
+        // If an address has several names, `find` returns the last: without underscore, and short.
         symbols.sort_by_key(|symbol| {
-            let plain = !symbol.name.starts_with('_');
-            (symbol.address, plain, std::cmp::Reverse(symbol.name.len()))
+            let is_plain = !symbol.name.starts_with('_');
+            (symbol.address, is_plain, Reverse(symbol.name.len()))
         });
         Some(Self {
-            first: lowest & !0xFFF,
+            base: lowest & !0xFFF,
             symbols,
         })
     }
 
-    fn find(&self, stated: u64) -> Option<&str> {
+    fn find(&self, elf_address: u64) -> Option<&str> {
         let symbols = &self.symbols;
-        let after = symbols.partition_point(|symbol| symbol.address <= stated);
-        let symbol = symbols.get(after.checked_sub(1)?)?;
-        (stated - symbol.address < symbol.bytes).then_some(symbol.name.as_str())
+        let index = symbols.partition_point(|symbol| symbol.address <= elf_address);
+        let symbol = symbols.get(index.checked_sub(1)?)?;
+        (elf_address - symbol.address < symbol.bytes).then_some(symbol.name.as_str())
     }
 }
 
@@ -96,14 +97,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_belongs_to_the_symbol_that_holds_it() {
+    fn an_address_belongs_to_the_symbol_that_contains_it() {
         let symbol = |address, bytes, name: &str| Symbol {
             address,
             bytes,
             name: name.to_owned(),
         };
         let table = Table {
-            first: 0,
+            base: 0,
             symbols: vec![symbol(100, 8, "gate"), symbol(200, 40, "door")],
         };
         assert_eq!(table.find(107), Some("gate"));

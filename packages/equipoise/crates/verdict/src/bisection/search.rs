@@ -1,35 +1,35 @@
-//! One search between two commits that differ.
+//! A search between two commits whose costs differ: the evidence against each commit between them,
+//! and the choice of the next pair to run.
 
 use crate::bisection::sizes::{PastBlock, Sizes};
 use crate::bisection::stake::Stake;
 use crate::order_statistics::median;
 
-/// Differences up to this part of the confirmed gap count as 0.
-const MARGIN: f64 = 0.1;
-/// Least chance of a commit before the first block, in chances of an even prior.
-const LEAST_PRIOR: f64 = 0.1;
-/// A commit counts by the square root of its likelihood of being the culprit plus this over n:
-/// likely commits come first, and no commit is forgotten.
+/// Fraction of the confirmed gap up to which differences count as 0.
+const MARGIN_FRACTION: f64 = 0.1;
+/// Smallest prior chance of a commit, relative to 1/n for n commits.
+const MIN_PRIOR_RATIO: f64 = 0.1;
+/// Number that is divided by n and added to each commit's chance of being the culprit, so that the
+/// search also excludes unlikely commits.
 const URGENCY_FLOOR: f64 = 0.01;
-/// Points of the weights at which a pair may begin or end.
-const QUANTILES: [f64; 7] = [0.1, 0.25, 1.0 / 3.0, 0.5, 2.0 / 3.0, 0.75, 0.9];
-/// Cost of a build, in trials, from which built commits next to a point are considered, too.
-const BUILDS_COUNT: f64 = 0.5;
-/// Trials in a block.
-const TRIALS: f64 = 2.0;
+/// Quantiles of the commits' weights at which a pair may begin or end.
+const WEIGHT_QUANTILES: [f64; 7] = [0.1, 0.25, 1.0 / 3.0, 0.5, 2.0 / 3.0, 0.75, 0.9];
+/// Cost of a build, in trials, from which pairs of already built commits are considered, too.
+const COSTLY_BUILD_TRIALS: f64 = 0.5;
+const TRIALS_PER_BLOCK: f64 = 2.0;
 
-/// The start of a search.
+/// The settings of a search.
 #[derive(Clone, Debug)]
-pub struct Segment<'a> {
+pub struct SearchSettings<'a> {
     /// Number of commits after the first one: n.
     pub commits: usize,
-    /// Chance with which the set ever leaves out the culprit, or a name is ever wrong.
+    /// Largest chance of ever excluding the culprit, and of ever reporting a wrong commit.
     pub alpha: f64,
     /// 1 if the last commit costs more than the first, −1 if less.
     pub direction: f64,
-    /// Differences and orders of the blocks (first, last) that confirmed the gap.
+    /// Difference and order of each block of the first and the last commit that confirmed the gap.
     pub confirming: &'a [(f64, f64)],
-    /// Chances of the n commits, in any unit; empty if they are equal.
+    /// Prior chances of the n commits, in any unit; empty if they are equal.
     pub prior: &'a [f64],
 }
 
@@ -40,244 +40,244 @@ pub struct PairBlock {
     pub before: usize,
     /// Index of the later commit, up to n.
     pub after: usize,
-    /// ln(cost of the later) − ln(cost of the earlier); infinite if one timed out, NaN if both did.
+    /// ln(later cost) − ln(earlier cost); infinite if one commit timed out, NaN if both did.
     pub difference: f64,
     /// 1 if the earlier commit ran first, −1 if the later did.
     pub order: f64,
-    /// Differences below this cannot be detected.
+    /// Smaller differences are ties.
     pub tolerance: f64,
 }
 
-/// Consecutive commits of which only the last one runs: (before, after] of its own pair.
+/// Consecutive commits (before, after], of which only the last one runs. Usually it is one commit.
+///
+/// `before` and `after` are the own pair of the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// The commit before the first one of the group; it runs.
+    /// The commit before the group, which runs.
     pub before: usize,
     /// The last commit of the group.
     pub after: usize,
 }
 
-/// How a search ended.
+/// The state of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Commits are left.
+    /// The search goes on.
     Open,
-    /// One commit (or group) is left, and alone makes a difference.
+    /// One group remains, and its own pair proves that it changes the cost.
     Culprit(Group),
-    /// No single commit explains the gap: one that alone makes a difference, if there is one,
-    /// and the commit at which to split.
+    /// No single commit explains the gap. The values are the group that most surely changes the
+    /// cost, if any, and the commit at which to split the search into two.
     Several(Option<Group>, usize),
 }
 
-/// The bets against each commit between two that differ.
+/// The bets against each commit between two commits whose costs differ.
 ///
-/// Everything that a block is bet on with is a function of the blocks before it.
+/// The bet on a block depends only on the blocks before it. Vectors have commit s at index s − 1.
 #[derive(Clone, Debug)]
 pub struct Search {
     commits: usize,
-    limit: f64,
+    ln_threshold: f64,
     direction: f64,
     margin: f64,
-    runs: Vec<bool>,
-    /// ln of the weight of each commit, which steers, at index s − 1 as all that follow.
-    likelihoods: Vec<f64>,
-    /// ln `E_s`: against "commit s makes the whole difference".
-    against: Vec<f64>,
+    can_run: Vec<bool>,
+    /// ln of each commit's likelihood of being the culprit, which only chooses pairs and stakes.
+    ln_likelihoods: Vec<f64>,
+    /// ln `E_s`: evidence against "commit s makes the whole difference".
+    ln_against: Vec<f64>,
     excluded_at: Vec<Option<usize>>,
-    /// ln `F_s`: against "commit s alone makes no difference".
-    own: Vec<f64>,
-    /// ln of the value that `F_s` must reach; infinite before its own pair was run.
-    bars: Vec<f64>,
-    /// ln `L_m` and ln `R_m`, by m: evidence of a step up to m, and after m.
-    up_to: Vec<f64>,
-    beyond: Vec<f64>,
+    /// ln `F_s`: evidence against "commit s alone makes no difference".
+    ln_own: Vec<f64>,
+    /// ln of the value that `F_s` must reach; infinite before the own pair of s was run.
+    ln_own_thresholds: Vec<f64>,
+    /// ln `L_m` and ln `R_m` at index m: evidence of a step up to commit m, and after it.
+    ln_up_to: Vec<f64>,
+    ln_after: Vec<f64>,
     past: Vec<PastBlock>,
-    blocks: usize,
+    block_count: usize,
     sizes: Sizes,
-    learnt_at: usize,
+    estimated_at: usize,
     /// Σ of the weights of the commits up to each index, from 0 to 1.
-    cumulated: Vec<f64>,
+    weight_sums: Vec<f64>,
 }
 
 impl Search {
-    /// A search after its gap was confirmed.
+    /// A search that begins after its gap was confirmed.
     ///
     /// # Panics
-    /// If there is no commit, or the prior has another length.
+    /// If there is no commit, or the length of the prior is neither 0 nor the number of commits.
     #[must_use]
-    pub fn new(segment: &Segment) -> Self {
-        let count = segment.commits;
-        assert!(count > 0, "a gap has a commit");
-        let past: Vec<PastBlock> = segment
+    pub fn new(settings: &SearchSettings) -> Self {
+        let count = settings.commits;
+        assert!(count > 0, "a search needs at least one commit");
+        let past: Vec<PastBlock> = settings
             .confirming
             .iter()
             .filter(|(difference, _)| difference.is_finite())
             .map(|&(difference, order)| PastBlock {
                 before: 0,
                 after: count,
-                difference: segment.direction * difference,
-                order: segment.direction * order,
+                difference: settings.direction * difference,
+                order: settings.direction * order,
             })
             .collect();
         let mut differences: Vec<f64> = past.iter().map(|block| block.difference).collect();
         let gap = median(&mut differences).unwrap_or(Sizes::UNKNOWN.step);
         let mut search = Self {
             commits: count,
-            limit: -segment.alpha.ln(),
-            direction: segment.direction,
-            margin: (MARGIN * gap).max(0.0),
-            runs: vec![true; count + 1],
-            likelihoods: prior(segment.prior, count),
-            against: vec![0.0; count],
+            ln_threshold: -settings.alpha.ln(),
+            direction: settings.direction,
+            margin: (MARGIN_FRACTION * gap).max(0.0),
+            can_run: vec![true; count + 1],
+            ln_likelihoods: ln_prior(settings.prior, count),
+            ln_against: vec![0.0; count],
             excluded_at: vec![None; count],
-            own: vec![0.0; count],
-            bars: vec![f64::INFINITY; count],
-            up_to: vec![0.0; count],
-            beyond: vec![0.0; count],
+            ln_own: vec![0.0; count],
+            ln_own_thresholds: vec![f64::INFINITY; count],
+            ln_up_to: vec![0.0; count],
+            ln_after: vec![0.0; count],
             past,
-            blocks: segment.confirming.len(),
+            block_count: settings.confirming.len(),
             sizes: Sizes::UNKNOWN,
-            learnt_at: 0,
-            cumulated: Vec::new(),
+            estimated_at: 0,
+            weight_sums: Vec::new(),
         };
-        search.weigh();
-        search.learn_if_due();
+        search.update_weights();
+        search.update_sizes_if_due();
         search
     }
 
-    /// Adds a block, whose bet depends on the blocks before it, and returns whether it was the
-    /// first of its commit's own pair.
+    /// Adds a block, and returns whether it was the first block of a group's own pair.
     ///
-    /// `number` is remembered for the commits that the block excludes; `rank` is the k that a
-    /// commit gets whose own pair is run for the first time.
+    /// `number` is the block's number, which is stored for the commits that the block excludes.
+    /// `rank` k raises the threshold of the k-th own pair, which is used if the block is its first.
     ///
     /// # Panics
     /// If the pair does not consist of two commits that run.
     pub fn add(&mut self, block: &PairBlock, number: usize, rank: usize) -> bool {
         let (before, after) = (block.before, block.after);
-        assert!(before < after && self.runs[before] && self.runs[after]);
-        self.blocks += 1;
+        assert!(before < after && self.can_run[before] && self.can_run[after]);
+        self.block_count += 1;
         let is_own = self.group_of(after).before == before;
-        let is_first = is_own && self.bars[after - 1].is_infinite();
+        let is_first = is_own && self.ln_own_thresholds[after - 1].is_infinite();
         if is_first {
             let rank = rank as f64;
-            self.bars[after - 1] = (rank * (rank + 1.0)).ln() + self.limit;
+            self.ln_own_thresholds[after - 1] = (rank * (rank + 1.0)).ln() + self.ln_threshold;
         }
         if block.difference.is_nan() {
-            // Two timeouts carry no information, but the same pair must not run without end.
-            self.steer(before, after, -std::f64::consts::LN_2);
+            // Two timeouts carry no information, but the same pair must not be chosen without end.
+            self.multiply_weights(before, after, -std::f64::consts::LN_2);
         } else {
             self.bet(block, is_own, number);
             self.remember(block);
         }
-        self.learn_if_due();
+        self.update_sizes_if_due();
         is_first
     }
 
-    /// Takes out a commit that does not run: it forms one hypothesis with the next commit that
-    /// runs, and the evidence of their own pairs is void.
+    /// Removes a commit that does not run. It joins the group of the next commit that runs, and the
+    /// evidence of both own pairs becomes void.
     ///
     /// # Panics
-    /// If it is the first or the last commit, or is out already.
+    /// If it is the first or the last commit, or was removed before.
     pub fn withdraw(&mut self, commit: usize) {
-        assert!(0 < commit && commit < self.commits && self.runs[commit]);
-        self.runs[commit] = false;
+        assert!(0 < commit && commit < self.commits && self.can_run[commit]);
+        self.can_run[commit] = false;
         let after = self.group_of(commit).after;
-        for place in [commit - 1, after - 1] {
-            self.own[place] = 0.0;
-            self.bars[place] = f64::INFINITY;
+        for index in [commit - 1, after - 1] {
+            self.ln_own[index] = 0.0;
+            self.ln_own_thresholds[index] = f64::INFINITY;
         }
     }
 
-    /// Whether only one commit is left that makes a difference alone, or no commit is left.
+    /// The state of the search: open, one culprit, or several.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
-        let proven = |group: &Group| self.own[group.after - 1] >= self.bars[group.after - 1];
-        let left = self.only_group_left();
-        match left {
-            Left::One(group) if proven(&group) => Outcome::Culprit(group),
-            Left::Many | Left::One(_) => Outcome::Open,
-            Left::None => {
+        let proven =
+            |group: &Group| self.ln_own[group.after - 1] >= self.ln_own_thresholds[group.after - 1];
+        match self.remaining_groups() {
+            Remaining::One(group) if proven(&group) => Outcome::Culprit(group),
+            Remaining::Many | Remaining::One(_) => Outcome::Open,
+            Remaining::None => {
                 let groups = self.groups().into_iter().filter(proven);
-                let best = groups.max_by(|one, other| {
-                    self.own[one.after - 1].total_cmp(&self.own[other.after - 1])
+                let best = groups.max_by(|first, second| {
+                    self.ln_own[first.after - 1].total_cmp(&self.ln_own[second.after - 1])
                 });
-                Outcome::Several(best, self.split())
+                Outcome::Several(best, self.split_commit())
             }
         }
     }
 
-    /// The pair with the most expected evidence for its cost; a build costs `trials` trials.
+    /// The pair with the most expected evidence for its cost, if a build costs `trials` trials.
     ///
     /// `built` states for each of the n + 1 commits whether it can run without a build.
     ///
     /// # Panics
-    /// If `built` has another length.
+    /// If the length of `built` is not n + 1.
     #[must_use]
     pub fn choose(&self, built: &[bool], trials: f64) -> (usize, usize) {
         assert_eq!(built.len(), self.commits + 1);
         let urgency = self.urgency();
         let total = urgency[self.commits];
-        let leader = self.leader();
-        let of_group = |sums: &[f64], group: Group| sums[group.after] - sums[group.before];
-        let others_left = self
+        let likeliest = self.likeliest();
+        let has_other_groups = self
             .groups()
             .iter()
-            .any(|group| *group != leader && !self.is_excluded(*group));
-        if !others_left && of_group(&self.cumulated, leader) > 0.5 {
-            return (leader.before, leader.after);
+            .any(|group| *group != likeliest && !self.is_excluded(*group));
+        if !has_other_groups && self.weight(likeliest.before, likeliest.after) > 0.5 {
+            return (likeliest.before, likeliest.after);
         }
-        let places = self.places(leader, built, trials);
+        let pair_ends = self.pair_ends(likeliest, built, trials);
         let mut best = (0, self.commits);
-        let mut most = f64::NEG_INFINITY;
-        for (index, &before) in places.iter().enumerate() {
-            for &after in &places[index + 1..] {
-                let chance = self.cumulated[after] - self.cumulated[before];
+        let mut best_score = f64::NEG_INFINITY;
+        for (index, &before) in pair_ends.iter().enumerate() {
+            for &after in &pair_ends[index + 1..] {
+                let chance = self.weight(before, after);
                 let gain = total - (urgency[after] - urgency[before]);
-                let new = f64::from(u8::from(!built[before]) + u8::from(!built[after]));
-                let score = chance * gain / (TRIALS + trials * new);
-                if score > most {
-                    (best, most) = ((before, after), score);
+                let builds = f64::from(u8::from(!built[before]) + u8::from(!built[after]));
+                let score = chance * gain / (TRIALS_PER_BLOCK + trials * builds);
+                if score > best_score {
+                    (best, best_score) = ((before, after), score);
                 }
             }
         }
         best
     }
 
-    /// Whether there is such a commit, and it runs.
+    /// Whether a commit exists and runs.
     #[must_use]
     pub fn runs(&self, commit: usize) -> bool {
-        self.runs.get(commit).copied().unwrap_or(false)
+        self.can_run.get(commit).copied().unwrap_or(false)
     }
 
     /// ln `E_s` of each commit.
     #[must_use]
     pub fn ln_e_values(&self) -> &[f64] {
-        &self.against
+        &self.ln_against
     }
 
-    /// The block that excluded each commit.
+    /// The number of the block that excluded each commit, if any.
     #[must_use]
     pub fn excluded_at(&self) -> &[Option<usize>] {
         &self.excluded_at
     }
 
-    /// ln F of a commit that runs, of its own pair.
+    /// ln F of a commit that runs: the evidence from its own pair.
     #[must_use]
     pub fn own_ln_e_value(&self, commit: usize) -> f64 {
-        self.own[commit - 1]
+        self.ln_own[commit - 1]
     }
 
     /// ln of the value that F of a commit must reach; infinite before its own pair was run.
     #[must_use]
-    pub fn own_bar(&self, commit: usize) -> f64 {
-        self.bars[commit - 1]
+    pub fn own_threshold(&self, commit: usize) -> f64 {
+        self.ln_own_thresholds[commit - 1]
     }
 
-    /// Each commit's chance of being the culprit, as it steers the search.
+    /// Each commit's chance of being the culprit, by which pairs are chosen.
     #[must_use]
     pub fn weights(&self) -> Vec<f64> {
-        self.cumulated
+        self.weight_sums
             .windows(2)
             .map(|pair| pair[1] - pair[0])
             .collect()
@@ -289,27 +289,27 @@ impl Search {
         self.margin
     }
 
-    /// The step as it is learnt so far, in log units and in the direction of the gap.
+    /// The present estimate of the step, in log units and in the direction of the gap.
     #[must_use]
     pub fn step(&self) -> f64 {
         self.sizes.step
     }
 
-    /// The standard deviation of a block's difference, as it is learnt so far.
+    /// The present estimate of the standard deviation of a block's difference.
     #[must_use]
     pub fn scale(&self) -> f64 {
         self.sizes.scale
     }
 
-    fn learn_if_due(&mut self) {
-        if self.blocks < self.learnt_at + (self.learnt_at / 8).max(1) {
+    fn update_sizes_if_due(&mut self) {
+        if self.block_count < self.estimated_at + (self.estimated_at / 8).max(1) {
             return;
         }
-        let cumulated = &self.cumulated;
-        self.sizes = self.sizes.learn(&self.past, self.blocks, |block| {
-            cumulated[block.after] - cumulated[block.before]
+        let weight_sums = &self.weight_sums;
+        self.sizes = self.sizes.updated(&self.past, self.block_count, |block| {
+            weight_sums[block.after] - weight_sums[block.before]
         });
-        self.learnt_at = self.blocks;
+        self.estimated_at = self.block_count;
     }
 
     fn bet(&mut self, block: &PairBlock, is_own: bool, number: usize) {
@@ -317,48 +317,49 @@ impl Search {
         let Sizes { step, scale, slot } = self.sizes;
         let difference = self.direction * (block.difference - block.order * self.direction * slot);
         let stake = Stake::new(step, scale, self.margin, block.tolerance);
-        let payoff = stake.on(difference);
-        let chance = (self.cumulated[after] - self.cumulated[before]).clamp(0.0, 1.0);
+        let payoff = stake.payoff_of(difference);
+        let chance = self.weight(before, after).clamp(0.0, 1.0);
         for group in self.groups() {
             if before < group.after && group.after <= after {
                 continue;
             }
-            let weight = self.cumulated[group.after] - self.cumulated[group.before];
+            let weight = self.weight(group.before, group.after);
             let rest = (1.0 - weight).max(1e-12);
             let ln_factor = payoff.factor((chance / rest).clamp(0.0, 1.0)).ln();
-            for place in group.before..group.after {
-                self.against[place] += ln_factor;
-                if self.against[place] >= self.limit && self.excluded_at[place].is_none() {
-                    self.excluded_at[place] = Some(number);
+            for index in group.before..group.after {
+                self.ln_against[index] += ln_factor;
+                if self.ln_against[index] >= self.ln_threshold && self.excluded_at[index].is_none()
+                {
+                    self.excluded_at[index] = Some(number);
                 }
             }
         }
-        let even = payoff.factor(0.5).ln();
-        self.up_to[after..]
+        let even_factor = payoff.factor(0.5).ln();
+        self.ln_up_to[after..]
             .iter_mut()
-            .for_each(|wealth| *wealth += even);
-        self.beyond[..=before.min(self.commits - 1)]
+            .for_each(|wealth| *wealth += even_factor);
+        self.ln_after[..=before.min(self.commits - 1)]
             .iter_mut()
-            .for_each(|wealth| *wealth += even);
+            .for_each(|wealth| *wealth += even_factor);
         if is_own {
-            self.own[after - 1] += payoff.factor(chance.max(0.5)).ln();
+            self.ln_own[after - 1] += payoff.factor(chance.max(0.5)).ln();
         }
-        // A timeout counts as far out as any outlier, which would not steer at all.
-        let steering = if difference.is_infinite() {
+        // The weights would not follow an infinite difference, so a timeout counts as one step.
+        let limited = if difference.is_infinite() {
             step.copysign(difference)
         } else {
             difference
         };
-        let ratio = ln_density((steering - step) / scale) - ln_density(steering / scale);
-        self.steer(before, after, ratio);
+        let ln_ratio = ln_density((limited - step) / scale) - ln_density(limited / scale);
+        self.multiply_weights(before, after, ln_ratio);
     }
 
-    /// Multiply the weights of the commits inside a pair by e to the power of the ratio.
-    fn steer(&mut self, before: usize, after: usize, ratio: f64) {
-        for likelihood in &mut self.likelihoods[before..after] {
-            *likelihood += ratio;
+    /// Multiplies the weights of the commits inside a pair by e to the power of `ln_ratio`.
+    fn multiply_weights(&mut self, before: usize, after: usize, ln_ratio: f64) {
+        for ln_likelihood in &mut self.ln_likelihoods[before..after] {
+            *ln_likelihood += ln_ratio;
         }
-        self.weigh();
+        self.update_weights();
     }
 
     fn remember(&mut self, block: &PairBlock) {
@@ -372,31 +373,31 @@ impl Search {
         }
     }
 
-    fn weigh(&mut self) {
-        let largest = self.likelihoods.iter().copied().fold(f64::MIN, f64::max);
-        self.cumulated.clear();
-        self.cumulated.push(0.0);
+    fn update_weights(&mut self) {
+        let largest = self.ln_likelihoods.iter().copied().fold(f64::MIN, f64::max);
+        self.weight_sums.clear();
+        self.weight_sums.push(0.0);
         let mut sum = 0.0;
-        for likelihood in &self.likelihoods {
-            sum += (likelihood - largest).exp();
-            self.cumulated.push(sum);
+        for ln_likelihood in &self.ln_likelihoods {
+            sum += (ln_likelihood - largest).exp();
+            self.weight_sums.push(sum);
         }
-        for cumulated in &mut self.cumulated {
-            *cumulated /= sum;
+        for weight_sum in &mut self.weight_sums {
+            *weight_sum /= sum;
         }
     }
 
-    /// Σ of the evidence still missing for each commit's exclusion, weighted by the commit's
-    /// likelihood, up to each index.
+    /// Cumulative sums over the commits of the evidence that is missing for their exclusion,
+    /// weighted by the square root of their chance of being the culprit.
     fn urgency(&self) -> Vec<f64> {
         let floor = URGENCY_FLOOR / self.commits as f64;
         let mut sum = 0.0;
         let mut sums = Vec::with_capacity(self.commits + 1);
         sums.push(sum);
-        for place in 0..self.commits {
-            if self.excluded_at[place].is_none() {
-                let need = (self.limit - self.against[place]).max(0.0);
-                let weight = self.cumulated[place + 1] - self.cumulated[place];
+        for index in 0..self.commits {
+            if self.excluded_at[index].is_none() {
+                let need = (self.ln_threshold - self.ln_against[index]).max(0.0);
+                let weight = self.weight(index, index + 1);
                 sum += need * (weight + floor).sqrt();
             }
             sums.push(sum);
@@ -404,51 +405,53 @@ impl Search {
         sums
     }
 
-    /// Indices at which a pair may begin or end, increasing.
-    fn places(&self, leader: Group, built: &[bool], trials: f64) -> Vec<usize> {
-        let quantiles = QUANTILES.iter().map(|&quantile| {
-            let point = self.cumulated.partition_point(|&weight| weight < quantile);
-            self.next_running(point.min(self.commits))
+    /// The commits at which a pair may begin or end, increasing.
+    fn pair_ends(&self, likeliest: Group, built: &[bool], trials: f64) -> Vec<usize> {
+        let quantiles = WEIGHT_QUANTILES.iter().map(|&quantile| {
+            let commit = self
+                .weight_sums
+                .partition_point(|&weight| weight < quantile);
+            self.next_running(commit.min(self.commits))
         });
-        let mut places = vec![leader.before, leader.after];
-        places.extend(quantiles);
-        if trials >= BUILDS_COUNT {
-            let usable = |commit: &usize| built[*commit] && self.runs[*commit];
-            let points = places.clone();
-            places.extend(
-                points
+        let mut pair_ends = vec![likeliest.before, likeliest.after];
+        pair_ends.extend(quantiles);
+        if trials >= COSTLY_BUILD_TRIALS {
+            let is_built = |commit: &usize| built[*commit] && self.can_run[*commit];
+            let commits = pair_ends.clone();
+            pair_ends.extend(
+                commits
                     .iter()
-                    .filter_map(|&point| (0..=point).rev().find(usable)),
+                    .filter_map(|&commit| (0..=commit).rev().find(is_built)),
             );
-            places.extend(
-                points
+            pair_ends.extend(
+                commits
                     .iter()
-                    .filter_map(|&point| (point..=self.commits).find(usable)),
+                    .filter_map(|&commit| (commit..=self.commits).find(is_built)),
             );
         }
-        places.extend([0, self.commits]);
-        places.sort_unstable();
-        places.dedup();
-        places
+        pair_ends.extend([0, self.commits]);
+        pair_ends.sort_unstable();
+        pair_ends.dedup();
+        pair_ends
     }
 
-    fn leader(&self) -> Group {
-        let weight = |group: &Group| self.cumulated[group.after] - self.cumulated[group.before];
+    fn likeliest(&self) -> Group {
+        let weight = |group: &Group| self.weight(group.before, group.after);
         let groups = self.groups();
-        let mut leader = groups[0];
+        let mut likeliest = groups[0];
         for group in groups {
-            if weight(&group) > weight(&leader) {
-                leader = group;
+            if weight(&group) > weight(&likeliest) {
+                likeliest = group;
             }
         }
-        leader
+        likeliest
     }
 
     fn groups(&self) -> Vec<Group> {
         let mut groups = Vec::with_capacity(self.commits);
         let mut before = 0;
         for after in 1..=self.commits {
-            if self.runs[after] {
+            if self.can_run[after] {
                 groups.push(Group { before, after });
                 before = after;
             }
@@ -456,10 +459,15 @@ impl Search {
         groups
     }
 
-    /// The group that a commit from 1 up belongs to.
+    /// The chance that the culprit is in (before, after].
+    fn weight(&self, before: usize, after: usize) -> f64 {
+        self.weight_sums[after] - self.weight_sums[before]
+    }
+
+    /// The group of a commit, from 1 up.
     fn group_of(&self, commit: usize) -> Group {
         let mut before = commit - 1;
-        while !self.runs[before] {
+        while !self.can_run[before] {
             before -= 1;
         }
         Group {
@@ -470,33 +478,32 @@ impl Search {
 
     fn next_running(&self, commit: usize) -> usize {
         let mut commit = commit;
-        while !self.runs[commit] {
+        while !self.can_run[commit] {
             commit += 1;
         }
         commit
     }
 
-    /// Whether each commit of a group is excluded.
     fn is_excluded(&self, group: Group) -> bool {
         self.excluded_at[group.before..group.after]
             .iter()
             .all(Option::is_some)
     }
 
-    fn only_group_left(&self) -> Left {
+    fn remaining_groups(&self) -> Remaining {
         let groups = self.groups();
-        let mut left = groups.into_iter().filter(|group| !self.is_excluded(*group));
-        match (left.next(), left.next()) {
-            (None, _) => Left::None,
-            (Some(group), None) => Left::One(group),
-            _ => Left::Many,
+        let mut remaining = groups.into_iter().filter(|group| !self.is_excluded(*group));
+        match (remaining.next(), remaining.next()) {
+            (None, _) => Remaining::None,
+            (Some(group), None) => Remaining::One(group),
+            _ => Remaining::Many,
         }
     }
 
-    /// The commit with the most evidence of a step on both sides; n if there is none between.
-    fn split(&self) -> usize {
-        let both = |commit: usize| self.up_to[commit].min(self.beyond[commit]);
-        let inner = (1..self.commits).filter(|&commit| self.runs[commit]);
+    /// The commit with the most evidence of steps before and after it; n if none between runs.
+    fn split_commit(&self) -> usize {
+        let both = |commit: usize| self.ln_up_to[commit].min(self.ln_after[commit]);
+        let inner = (1..self.commits).filter(|&commit| self.can_run[commit]);
         let mut best = None;
         for commit in inner {
             if best.is_none_or(|best| both(commit) > both(best)) {
@@ -507,14 +514,13 @@ impl Search {
     }
 }
 
-enum Left {
+enum Remaining {
     None,
     One(Group),
     Many,
 }
 
-/// ln of the chances before the first block.
-fn prior(chances: &[f64], count: usize) -> Vec<f64> {
+fn ln_prior(chances: &[f64], count: usize) -> Vec<f64> {
     if chances.is_empty() {
         return vec![0.0; count];
     }
@@ -523,12 +529,12 @@ fn prior(chances: &[f64], count: usize) -> Vec<f64> {
     let even = 1.0 / count as f64;
     let floored = |chance: &f64| {
         let known = if sum > 0.0 { chance / sum } else { even };
-        known.max(LEAST_PRIOR * even).ln()
+        known.max(MIN_PRIOR_RATIO * even).ln()
     };
     chances.iter().map(floored).collect()
 }
 
-/// ln of the t density with 4 degrees of freedom, but for a constant.
+/// The logarithm of the t density with 4 degrees of freedom, up to a constant.
 fn ln_density(x: f64) -> f64 {
     -2.5 * (0.25 * x * x).ln_1p()
 }

@@ -1,4 +1,4 @@
-//! A search finds the step, whatever does not run.
+//! Tests of the search for a commit, also with commits that do not run.
 
 use super::search::*;
 
@@ -13,7 +13,7 @@ fn search(commits: usize, prior: &[f64]) -> Search {
             )
         })
         .collect();
-    Search::new(&Segment {
+    Search::new(&SearchSettings {
         commits,
         alpha: ALPHA,
         direction: 1.0,
@@ -32,7 +32,7 @@ fn block((before, after): (usize, usize), difference: f64) -> PairBlock {
     }
 }
 
-/// Runs the chosen pairs, each difference that of a step at a commit and a little noise.
+/// Runs the chosen pairs until the search ends. The costs have a step at a commit, and noise.
 fn run(search: &mut Search, step: usize, blocks: usize) -> usize {
     let built = vec![true; search.excluded_at().len() + 1];
     let mut rank = 0;
@@ -49,7 +49,7 @@ fn run(search: &mut Search, step: usize, blocks: usize) -> usize {
 }
 
 #[test]
-fn the_step_is_found_and_all_others_are_excluded() {
+fn the_search_finds_the_step_and_excludes_all_other_commits() {
     for step in [1, 2, 37, 63, 64] {
         let mut search = search(64, &[]);
         run(&mut search, step, 200);
@@ -65,22 +65,22 @@ fn the_step_is_found_and_all_others_are_excluded() {
 }
 
 #[test]
-fn no_name_before_six_blocks_of_its_own_pair() {
+fn a_culprit_is_reported_after_six_blocks_of_its_own_pair() {
     let mut search = search(1, &[]);
     assert_eq!(run(&mut search, 1, 200), 6);
 }
 
 #[test]
-fn a_pair_says_nothing_of_commits_between_its_two() {
+fn a_pair_gives_no_evidence_against_commits_inside_it() {
     let mut search = search(8, &[]);
     search.add(&block((2, 5), 0.1), 1, 1);
-    for (place, ln_e) in search.ln_e_values().iter().enumerate() {
-        assert_eq!(ln_e.abs() > 0.0, !(2..5).contains(&place), "{place}");
+    for (index, ln_e) in search.ln_e_values().iter().enumerate() {
+        assert_eq!(ln_e.abs() > 0.0, !(2..5).contains(&index), "{index}");
     }
 }
 
 #[test]
-fn two_steps_are_several_and_are_split_between_them() {
+fn two_steps_are_reported_as_several_with_a_split_between_them() {
     let mut search = search(16, &[]);
     let mut number = 0;
     while search.outcome() == Outcome::Open {
@@ -94,17 +94,17 @@ fn two_steps_are_several_and_are_split_between_them() {
 }
 
 #[test]
-fn a_commit_that_does_not_run_is_named_with_the_next_that_does() {
+fn a_commit_that_does_not_run_is_in_the_group_of_the_next_that_runs() {
     let mut search = search(16, &[]);
     for commit in [6, 7] {
         search.withdraw(commit);
     }
     run(&mut search, 7, 300);
-    let hole = Group {
+    let group = Group {
         before: 5,
         after: 8,
     };
-    assert_eq!(search.outcome(), Outcome::Culprit(hole));
+    assert_eq!(search.outcome(), Outcome::Culprit(group));
     let left: Vec<usize> = (1..=16)
         .filter(|&commit| search.excluded_at()[commit - 1].is_none())
         .collect();
@@ -112,7 +112,7 @@ fn a_commit_that_does_not_run_is_named_with_the_next_that_does() {
 }
 
 #[test]
-fn an_own_pair_that_lost_a_commit_begins_anew_with_a_new_rank() {
+fn the_evidence_of_an_own_pair_restarts_with_a_new_rank_if_its_first_commit_is_removed() {
     let mut search = search(8, &[]);
     assert!(search.add(&block((3, 4), 0.1), 1, 1));
     assert!(!search.add(&block((3, 4), 0.1), 2, 2));
@@ -120,12 +120,12 @@ fn an_own_pair_that_lost_a_commit_begins_anew_with_a_new_rank() {
     search.withdraw(3);
     assert!(search.own_ln_e_value(4).abs() < f64::MIN_POSITIVE);
     assert!(search.add(&block((2, 4), 0.1), 3, 2));
-    let bar = search.own_bar(4);
-    assert!((bar - (6.0 / ALPHA).ln()).abs() < 1e-12);
+    let threshold = search.own_threshold(4);
+    assert!((threshold - (6.0 / ALPHA).ln()).abs() < 1e-12);
 }
 
 #[test]
-fn a_pair_that_timed_out_is_no_evidence_and_makes_way_for_another() {
+fn another_pair_is_chosen_after_timeouts_of_both_commits() {
     let mut search = search(4, &[]);
     let built = vec![true; 5];
     let first = search.choose(&built, 0.2);
@@ -138,9 +138,9 @@ fn a_pair_that_timed_out_is_no_evidence_and_makes_way_for_another() {
 }
 
 #[test]
-fn timeouts_lead_to_the_commit_that_made_them() {
+fn the_search_finds_a_commit_that_causes_timeouts() {
     let confirming = [(f64::INFINITY, 1.0); 8];
-    let mut search = Search::new(&Segment {
+    let mut search = Search::new(&SearchSettings {
         commits: 32,
         alpha: ALPHA,
         direction: 1.0,
@@ -170,7 +170,7 @@ fn timeouts_lead_to_the_commit_that_made_them() {
 }
 
 #[test]
-fn no_prior_is_less_than_a_tenth_of_an_even_one() {
+fn each_prior_chance_is_at_least_a_tenth_of_an_equal_share() {
     let mut chances = vec![0.0; 10];
     chances[3] = 1.0;
     let weights = search(10, &chances).weights();
@@ -180,7 +180,7 @@ fn no_prior_is_less_than_a_tenth_of_an_even_one() {
 }
 
 #[test]
-fn pairs_keep_to_built_commits_where_builds_are_dear() {
+fn pairs_of_built_commits_are_chosen_if_builds_are_costly() {
     let search = search(128, &[]);
     let mut built = vec![false; 129];
     for commit in [0, 60, 128] {
@@ -191,7 +191,7 @@ fn pairs_keep_to_built_commits_where_builds_are_dear() {
 }
 
 #[test]
-fn the_sign_of_the_gap_turns_every_difference() {
+fn a_gap_of_the_other_sign_gives_the_same_evidence() {
     let slower = [
         (0.1, 1.0),
         (0.11, -1.0),
@@ -200,8 +200,8 @@ fn the_sign_of_the_gap_turns_every_difference() {
         (0.12, 1.0),
     ];
     let faster = slower.map(|(difference, order)| (-difference, -order));
-    let begin = |direction: f64, confirming: &[(f64, f64)]| {
-        Search::new(&Segment {
+    let start_search = |direction: f64, confirming: &[(f64, f64)]| {
+        Search::new(&SearchSettings {
             commits: 4,
             alpha: ALPHA,
             direction,
@@ -209,8 +209,8 @@ fn the_sign_of_the_gap_turns_every_difference() {
             prior: &[],
         })
     };
-    let mut one = begin(1.0, &slower);
-    let mut other = begin(-1.0, &faster);
+    let mut one = start_search(1.0, &slower);
+    let mut other = start_search(-1.0, &faster);
     for number in 1..9 {
         let noise = ((number * 37) % 23) as f64 / 1000.0;
         one.add(&block((1, 3), 0.1 - noise), number, 1);

@@ -1,66 +1,66 @@
-//! The bet of a bisection: the coin's likelihood ratio if a pair contains the step with some
-//! chance.
+//! The bet on one block of a search for a commit: the likelihood ratio of the coin if the pair of
+//! commits contains the step (the change in cost) with some chance.
 
 /// Largest part of the wealth that a bet stakes.
-const CAP: f64 = 0.9;
-/// Part of the learnt step that the bets believe in: costs 4 % if the step is right, saves more if
-/// it is not.
-const CAUTION: f64 = 0.8;
-/// Limit of the ratio of step and scale: larger ratios change nothing, and would overflow.
-const LARGEST_RATIO: f64 = 8.0;
-/// Distance beyond half of the step, in scales, from which a difference carries no more evidence.
-const REACH: f64 = 1.25;
+const MAX_STAKE: f64 = 0.9;
+/// Factor on the estimated step for the bets. If the estimate is right it costs 4 % of the
+/// evidence; if the step is smaller, it saves more.
+const STEP_FACTOR: f64 = 0.8;
+/// Largest ratio of step and scale. Larger ratios would change no bet, and would overflow.
+const MAX_RATIO: f64 = 8.0;
+/// Distance beyond half of the step, in scales, above which the evidence does not grow.
+const REACH_SCALES: f64 = 1.25;
 
-/// The bet on a block, from the blocks before it.
+/// The bet on a block, which depends on the blocks before it.
 ///
-/// `e(y, q) + e(−y, q) = 2`, and `e` never falls in `y`. So a coin that turns y around a centre at
-/// or below 0 makes no money on average.
+/// `e(y, q) + e(−y, q) = 2`, and `e` never falls if `y` rises. So a coin that mirrors y at a centre
+/// of at most 0 makes no money on average.
 #[derive(Clone, Copy, Debug)]
 pub struct Stake {
     ratio: f64,
-    /// ln of the density at half the step over that at its foot, for both sides of the coin.
-    penalty: f64,
+    /// Density of a normal difference at the step, relative to that at 0.
+    density_ratio: f64,
     scale: f64,
     margin: f64,
     tolerance: f64,
 }
 
 impl Stake {
-    /// The bets on one block.
+    /// The bet on one block.
     ///
-    /// `step` and `scale` are above 0 and learnt from past blocks; differences up to `margin` count
-    /// as 0, and a value within `tolerance` of it counts as equal.
+    /// `step` and `scale` are above 0 and estimated from past blocks. Differences up to `margin`
+    /// count as 0. A difference within `tolerance` of the margin is a tie.
     #[must_use]
     pub fn new(step: f64, scale: f64, margin: f64, tolerance: f64) -> Self {
         let scale = scale.max(tolerance);
-        let believed = CAUTION * (step - margin).max(0.5 * step);
-        let ratio = (believed / scale).min(LARGEST_RATIO);
+        let assumed_step = STEP_FACTOR * (step - margin).max(0.5 * step);
+        let ratio = (assumed_step / scale).min(MAX_RATIO);
         Self {
             ratio,
-            penalty: (-0.5 * ratio * ratio).exp(),
+            density_ratio: (-0.5 * ratio * ratio).exp(),
             scale,
             margin,
             tolerance,
         }
     }
 
-    /// The bets on a difference, in the direction of the gap; infinite for a timeout.
+    /// The payoff of a difference in the direction of the gap, which is infinite for a timeout.
     #[must_use]
-    pub fn on(&self, difference: f64) -> Payoff {
+    pub fn payoff_of(&self, difference: f64) -> Payoff {
         let distance = difference - self.margin;
         let beyond = (distance.abs() - self.tolerance)
             .max(0.0)
             .copysign(distance);
-        let reach = 0.5 * self.ratio + REACH;
-        let tilt = self.ratio * (beyond / self.scale).clamp(-reach, reach);
+        let limit = 0.5 * self.ratio + REACH_SCALES;
+        let tilt = self.ratio * (beyond / self.scale).clamp(-limit, limit);
         Payoff {
-            rise: self.penalty * tilt.sinh(),
-            level: self.penalty * tilt.cosh(),
+            rise: self.density_ratio * tilt.sinh(),
+            level: self.density_ratio * tilt.cosh(),
         }
     }
 }
 
-/// The payoff of a block's difference, by the chance that its pair contains the step.
+/// The payoff of a block's difference, as a function of the chance that its pair contains the step.
 #[derive(Clone, Copy, Debug)]
 pub struct Payoff {
     rise: f64,
@@ -68,10 +68,10 @@ pub struct Payoff {
 }
 
 impl Payoff {
-    /// The factor e(y, q) of a bet that the pair contains the step with chance q, from 0 to 1.
+    /// The factor e(y, q) on the wealth if the pair contains the step with chance q, from 0 to 1.
     #[must_use]
     pub fn factor(&self, chance: f64) -> f64 {
-        1.0 + CAP * chance * self.rise / (chance * self.level + (1.0 - chance))
+        1.0 + MAX_STAKE * chance * self.rise / (chance * self.level + (1.0 - chance))
     }
 }
 
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     const CHANCES: [f64; 6] = [0.0, 1e-12, 0.01, 0.5, 0.99, 1.0];
-    /// Step, scale and tolerance.
+    /// Tuples of step, scale and tolerance.
     const SIZES: [(f64, f64, f64); 5] = [
         (0.03, 0.02, 0.0),
         (1e-9, 1.0, 0.0),
@@ -98,12 +98,12 @@ mod tests {
     }
 
     #[test]
-    fn exchanging_the_sides_of_the_coin_makes_the_bet_fair() {
+    fn the_bet_is_fair_for_both_sides_of_the_coin() {
         for (step, scale, tolerance) in SIZES {
             let stake = Stake::new(step, scale, 0.0, tolerance);
             for y in differences() {
                 for q in CHANCES {
-                    let both = stake.on(y).factor(q) + stake.on(-y).factor(q);
+                    let both = stake.payoff_of(y).factor(q) + stake.payoff_of(-y).factor(q);
                     assert!((both - 2.0).abs() < 1e-12, "{step} {scale} {y} {q}");
                 }
             }
@@ -111,11 +111,12 @@ mod tests {
     }
 
     #[test]
-    fn a_bet_never_falls_in_the_difference_and_is_never_ruined() {
+    fn the_factor_never_falls_as_the_difference_rises_and_is_never_0() {
         for (step, scale, tolerance) in SIZES {
             let stake = Stake::new(step, scale, 0.003, tolerance);
             for q in CHANCES {
-                let factors: Vec<f64> = differences().map(|y| stake.on(y).factor(q)).collect();
+                let factor = |y| stake.payoff_of(y).factor(q);
+                let factors: Vec<f64> = differences().map(factor).collect();
                 assert!(factors.windows(2).all(|pair| pair[0] <= pair[1] + 1e-15));
                 assert!(factors.iter().all(|e| (0.099_999..=1.900_001).contains(e)));
             }
@@ -123,22 +124,22 @@ mod tests {
     }
 
     #[test]
-    fn the_formula_of_the_reference() {
+    fn the_factor_is_that_of_the_documented_formula() {
         // By hand: r = 0.8·0.027/0.02, y = 0.037, u = r·1.79 (the clip), q = 0.4.
         let ratio: f64 = 0.8 * 0.027 / 0.02;
         let tilt = ratio * (0.037_f64 / 0.02).min(0.5 * ratio + 1.25);
         let k = 0.4 * (-0.5 * ratio * ratio).exp();
         let by_hand = 1.0 + 0.9 * k * tilt.sinh() / (k * tilt.cosh() + 0.6);
         let stake = Stake::new(0.03, 0.02, 0.003, 0.0);
-        assert!((stake.on(0.04).factor(0.4) - by_hand).abs() < 1e-14);
+        assert!((stake.payoff_of(0.04).factor(0.4) - by_hand).abs() < 1e-14);
     }
 
     #[test]
-    fn what_the_clock_cannot_tell_wins_nothing() {
+    fn differences_within_the_tolerance_change_no_wealth() {
         let stake = Stake::new(0.03, 0.02, 0.01, 0.005);
         for y in [0.0051, 0.01, 0.0149] {
-            assert!((stake.on(y).factor(0.5) - 1.0).abs() < 1e-15);
+            assert!((stake.payoff_of(y).factor(0.5) - 1.0).abs() < 1e-15);
         }
-        assert!(stake.on(0.016).factor(0.5) > 1.0);
+        assert!(stake.payoff_of(0.016).factor(0.5) > 1.0);
     }
 }
