@@ -1,4 +1,4 @@
-//! The list of the probes: as JSON lines for programs, as text for people.
+//! Lists the probes: as JSON lines for programs, and as help texts for people.
 
 use serde::Serialize;
 
@@ -36,11 +36,11 @@ pub fn json_lines() -> String {
 }
 
 fn json_line(probe: &'static Probe) -> String {
-    let listed = |row: &Row| ListedRow {
+    let listed_row = |row: &Row| ListedRow {
         name: format!("{}{}", probe.name, row.suffix),
         options: options_of(row),
     };
-    let rows = probe.rows.iter().map(listed).collect();
+    let rows = probe.rows.iter().map(listed_row).collect();
     let line = serde_json::to_string(&Line { probe, rows }).expect("all keys are text");
     line + "\n"
 }

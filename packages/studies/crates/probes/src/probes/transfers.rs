@@ -1,4 +1,4 @@
-//! Many bytes from another process, through whatever carries bytes.
+//! `pipe_bandwidth`, `unix_bandwidth`, `tcp_bandwidth`: receive many bytes from another process.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use equipoise_reporting::problem::Problem;
 use crate::channel::{End, Ends, pipes, tcp_streams, unix_streams};
 use crate::child::exchange;
 use crate::probe::{Class, OpenProbe, Probe, ProbeOptions};
-use crate::system::wrong;
+use crate::system::wrong_result;
 
 pub const PIPE_BANDWIDTH: Probe = Probe {
     name: "pipe_bandwidth",
@@ -29,49 +29,53 @@ pub const TCP_BANDWIDTH: Probe = Probe {
     ..Probe::bandwidth(Class::Ipc, |options| open(options, tcp_streams)).two_sided()
 };
 
-/// Bytes that are written and read at a time.
-const CHUNK: usize = 64 << 10;
+/// Number of bytes in each write, and at most in each read.
+const CHUNK_BYTES: usize = 64 << 10;
 
-/// Opens a channel and starts a helper that sends as many chunks as this process requests. One
-/// operation is a chunk: a batch is the request and the chunks, without another wait.
+/// Returns a probe with a helper that sends as many chunks as this process requests. One operation is
+/// a chunk; a batch is one request and its chunks.
 fn open(
     options: &ProbeOptions,
     ends: impl FnOnce() -> Result<Ends, Problem>,
 ) -> Result<OpenProbe, Problem> {
-    let mut room = vec![0; CHUNK];
-    exchange(options, ends, serve, CHUNK as u64, move |end, chunks| {
-        fetch(end, &mut room, chunks)
-    })
+    let mut buffer = vec![0; CHUNK_BYTES];
+    exchange(
+        options,
+        ends,
+        serve,
+        CHUNK_BYTES as u64,
+        move |end, chunks| fetch(end, &mut buffer, chunks),
+    )
 }
 
 /// Requests chunks and receives them; returns the time from the request to the last byte.
-fn fetch(end: &mut End, room: &mut [u8], chunks: u64) -> Result<Duration, Problem> {
+fn fetch(end: &mut End, buffer: &mut [u8], chunks: u64) -> Result<Duration, Problem> {
     let started = Instant::now();
     end.send_number(chunks)?;
-    let bytes = chunks * CHUNK as u64;
+    let bytes = chunks * CHUNK_BYTES as u64;
     let mut received = 0;
     while received < bytes {
-        let limit = to_usize(bytes - received).min(room.len());
-        received += end.receive_some(&mut room[..limit])? as u64;
+        let limit = to_usize(bytes - received).min(buffer.len());
+        received += end.receive_some(&mut buffer[..limit])? as u64;
     }
-    let took = started.elapsed();
-    // The number follows the last byte, so no byte was added or lost.
+    let elapsed = started.elapsed();
+    // The helper's count follows the last byte, so that a lost or extra byte is noticed.
     let sent = end.receive_number()?;
     if sent != bytes {
-        return Err(wrong("the other side's count of bytes", sent, bytes));
+        return Err(wrong_result("the other side's count of bytes", sent, bytes));
     }
-    Ok(took)
+    Ok(elapsed)
 }
 
-/// Sends the requested chunks, then the number of their bytes, as the helper.
+/// Does the work of the helper: sends the requested chunks, then the number of their bytes.
 fn serve(mut end: End) -> Result<(), Problem> {
-    let chunk = vec![1; CHUNK];
+    let chunk = vec![1; CHUNK_BYTES];
     loop {
         let chunks = end.receive_number()?;
         for _ in 0..chunks {
             end.send_all(&chunk)?;
         }
-        end.send_number(chunks * CHUNK as u64)?;
+        end.send_number(chunks * CHUNK_BYTES as u64)?;
     }
 }
 
@@ -81,13 +85,13 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn exactly_the_requested_bytes_come_through_every_channel() {
+    fn exactly_the_requested_bytes_arrive_through_every_channel() {
         for ends in [pipes, unix_streams, tcp_streams] {
             let (mut end, other) = ends().expect("a channel");
             let helper = thread::spawn(move || serve(other));
-            let mut room = vec![0; CHUNK];
+            let mut buffer = vec![0; CHUNK_BYTES];
             for chunks in [1, 2, 9] {
-                fetch(&mut end, &mut room, chunks).expect("the requested bytes");
+                fetch(&mut end, &mut buffer, chunks).expect("the requested bytes");
             }
             drop((end, helper));
         }
@@ -95,14 +99,14 @@ mod tests {
 
     #[test]
     fn a_byte_too_few_or_too_many_is_noticed() {
-        for sent in [CHUNK - 1, CHUNK + 1] {
+        for sent in [CHUNK_BYTES - 1, CHUNK_BYTES + 1] {
             let (mut end, mut other) = unix_streams().expect("a channel");
             let helper = thread::spawn(move || {
                 other.receive_number()?;
                 other.send_all(&vec![1; sent])?;
-                other.send_number(CHUNK as u64)
+                other.send_number(CHUNK_BYTES as u64)
             });
-            assert!(fetch(&mut end, &mut vec![0; CHUNK], 1).is_err());
+            assert!(fetch(&mut end, &mut vec![0; CHUNK_BYTES], 1).is_err());
             drop(end);
             helper.join().expect("no panic").expect("sent");
         }
