@@ -64,14 +64,14 @@ impl Heap {
             return self.allocate(size);
         }
         // SAFETY: the caller vouches for the block.
-        let read_head = self.with_allocator(|_| unsafe { read_head(block) });
-        match (mapped::is_mapped(read_head), size >= mapped::THRESHOLD) {
+        let head = self.with_allocator(|_| unsafe { read_head(block) });
+        match (mapped::is_mapped(head), size >= mapped::THRESHOLD) {
             (false, false) => self.with_allocator(|allocator| {
                 // SAFETY: the caller vouches for the block.
                 unsafe { allocator.c_realloc(block, size) }
             }),
             // SAFETY: the caller vouches for the block, which is mapped.
-            (true, true) => unsafe { mapped::resize(block, read_head, size) },
+            (true, true) => unsafe { mapped::resize(block, head, size) },
             // SAFETY: the caller vouches for the block.
             _ => unsafe { self.move_block(block, size) },
         }
@@ -101,16 +101,16 @@ impl Heap {
     /// `block` is a live block of this heap.
     pub unsafe fn release(&self, block: *mut u8) {
         // SAFETY: the caller vouches for the block.
-        let read_head = self.with_allocator(|allocator| unsafe {
-            let read_head = read_head(block);
-            if !mapped::is_mapped(read_head) {
+        let head = self.with_allocator(|allocator| unsafe {
+            let head = read_head(block);
+            if !mapped::is_mapped(head) {
                 allocator.c_free(block);
             }
-            read_head
+            head
         });
-        if mapped::is_mapped(read_head) {
+        if mapped::is_mapped(head) {
             // SAFETY: the caller vouches for the block, which is mapped.
-            unsafe { mapped::release(block, read_head) };
+            unsafe { mapped::release(block, head) };
         }
     }
 
@@ -124,11 +124,11 @@ impl Heap {
     pub unsafe fn usable_size(&self, block: *mut u8) -> usize {
         const FLAGS: usize = 0b111;
         // SAFETY: the caller vouches for the block.
-        let read_head = self.with_allocator(|_| unsafe { read_head(block) });
-        if mapped::is_mapped(read_head) {
-            mapped::usable_size(read_head)
+        let head = self.with_allocator(|_| unsafe { read_head(block) });
+        if mapped::is_mapped(head) {
+            mapped::usable_size(head)
         } else {
-            (read_head & !FLAGS) - WORD
+            (head & !FLAGS) - WORD
         }
     }
 

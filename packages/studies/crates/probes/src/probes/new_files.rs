@@ -43,8 +43,8 @@ pub const FILE_DELETE: Probe = Probe {
 fn open(options: &ProbeOptions, timed: fn(Times) -> Duration) -> Result<OpenProbe, Problem> {
     let files = NewFiles::new(options)?;
     let system = file_system_of(&files.folder)?;
-    let opened = OpenProbe::latency(move |count| files.create_and_delete(count).map(timed));
-    Ok(opened.with_fact("file_system", system))
+    let probe = OpenProbe::latency(move |count| files.create_and_delete(count).map(timed));
+    Ok(probe.with_fact("file_system", system))
 }
 
 /// The `--size` of the files.

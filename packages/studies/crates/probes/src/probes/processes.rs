@@ -92,8 +92,8 @@ enum Work {
 fn open_fork_server(options: &ProbeOptions, work: Work) -> Result<OpenProbe, Problem> {
     pin_thread(side_cpus(options.placement)?.measured)?;
     let mut server = ForkServer::start(work)?;
-    let opened = OpenProbe::latency(move |count| server.create_children(count));
-    Ok(opened.with_fact("small_program_bytes", PROGRAM.len().to_string()))
+    let probe = OpenProbe::latency(move |count| server.create_children(count));
+    Ok(probe.with_fact("small_program_bytes", PROGRAM.len().to_string()))
 }
 
 /// The fork server, which ends when dropped, and when the probe dies.

@@ -28,12 +28,12 @@ fn open_file_reread(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let system = file_system_of(&file)?;
     let chunk_count = chunk_count(options);
     let mut buffer = vec![0; CHUNK_BYTES];
-    let opened = OpenProbe::bandwidth(chunk_count * CHUNK_BYTES as u64, move |count| {
+    let probe = OpenProbe::bandwidth(chunk_count * CHUNK_BYTES as u64, move |count| {
         timed(count, || {
             (0..chunk_count).try_for_each(|chunk| read_chunk(&file, chunk, &mut buffer))
         })
     });
-    Ok(opened.with_fact("file_system", system))
+    Ok(probe.with_fact("file_system", system))
 }
 
 fn read_chunk(file: &File, chunk: u64, buffer: &mut [u8]) -> Result<(), Problem> {
@@ -67,7 +67,7 @@ fn open_mmap_reread(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let bytes = chunk_count * CHUNK_BYTES as u64;
     let words_per_chunk = (CHUNK_BYTES / size_of::<Word>()) as u64;
     let expected = words_per_chunk * chunk_count * (chunk_count + 1) / 2;
-    let opened = OpenProbe::bandwidth(bytes, move |count| {
+    let probe = OpenProbe::bandwidth(bytes, move |count| {
         timed(count, || {
             let sum = mapped_sum(&file, to_usize(bytes))?;
             if sum != expected {
@@ -76,7 +76,7 @@ fn open_mmap_reread(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
             Ok(())
         })
     });
-    Ok(opened.with_fact("file_system", system))
+    Ok(probe.with_fact("file_system", system))
 }
 
 fn mapped_sum(file: &File, bytes: usize) -> Result<u64, Problem> {

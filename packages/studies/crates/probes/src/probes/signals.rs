@@ -43,13 +43,13 @@ fn open_signal_handle(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let mut send = move |count| timed(count, || send_signal(process, SIGNAL));
     let send_s = time_to_subtract(&mut send)?;
     Action::new(counting_handler as *const () as libc::sighandler_t, 0).install(SIGNAL)?;
-    let opened = OpenProbe::latency(move |count| {
+    let probe = OpenProbe::latency(move |count| {
         let before = handled_count();
         let elapsed = send(count)?;
         check_handled(count, before)?;
         Ok(subtract(elapsed, count, send_s))
     });
-    Ok(opened.with_fact("subtracted_s", send_s.to_string()))
+    Ok(probe.with_fact("subtracted_s", send_s.to_string()))
 }
 
 pub const PROTECTION_FAULT: Probe = Probe {
