@@ -1,5 +1,4 @@
-//! Builds the fork server, a small static program that `equipoise-probe` contains and that the probes
-//! of processes start.
+//! Builds the fork server, a small static program that `equipoise-probe` contains and starts.
 //!
 //! Cargo cannot build it with the other crates, because it is always static and has its own panic
 //! handler. The C compiler links it, so that it has the memory layout of a C program.

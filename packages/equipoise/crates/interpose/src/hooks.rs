@@ -1,7 +1,6 @@
 //! Exports C functions that replace functions of the C library, and calls the replaced functions.
 //!
-//! The replaced function is the *next* function: the one that the program would call without the
-//! preloaded library.
+//! The *next* function is the one that the program would call without the preloaded library.
 
 use std::ffi::{CStr, c_void};
 use std::ptr;

@@ -34,8 +34,8 @@ pub fn report_end(started: &Started, ending: Ending, report: &mut Report) -> io:
         report.set_usage_unknown("it did not die of SIGKILL: it is stuck in the kernel");
         return Ok(());
     }
-    report.cpu = report.value_or_reason("cpu", last_cpu(started.pid));
-    report.run_delay_s = report.value_or_reason("run_delay_s", run_delay_s(started.pid));
+    report.cpu = report.value("cpu", last_cpu(started.pid));
+    report.run_delay_s = report.value("run_delay_s", run_delay_s(started.pid));
     match child::reap(started.pid) {
         Ok((status, usage)) => {
             report_usage(report, &usage);
@@ -116,8 +116,7 @@ fn parse_delay_s(schedstat: &str) -> Option<f64> {
 
 /// Returns the last CPU of a process: field 39 of the line in `/proc/PID/stat`.
 ///
-/// Fields are counted from the last bracket, because the name of the process, in brackets, may
-/// contain any character.
+/// Fields are counted from the last bracket, because the name, in brackets, may be any text.
 fn parse_last_cpu(stat: &[u8]) -> Option<u32> {
     const FIELDS_AFTER_NAME: usize = 36;
     let end = stat.iter().rposition(|&byte| byte == b')')?;

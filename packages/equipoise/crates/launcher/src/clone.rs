@@ -1,5 +1,4 @@
-//! Creates a child that shares the launcher's memory until it executes a program, as `vfork` does, but
-//! on a stack of its own.
+//! Creates a child that shares the launcher's memory until its exec, as `vfork` does, on its own stack.
 
 use std::ffi::c_void;
 use std::io;
@@ -18,7 +17,6 @@ pub struct Stack {
 const STACK_BYTES: usize = 64 << 10;
 
 impl Stack {
-    /// Reserves the stack.
     pub fn new() -> io::Result<Self> {
         // SAFETY: a new anonymous mapping, at no particular address.
         let bottom = unsafe {
@@ -121,8 +119,7 @@ unsafe fn clone_into_cgroup(
 
 /// Makes the system call clone3; the child then calls `entry` on its new stack.
 ///
-/// The C library has no such function. A plain system call would return in the child, too, and spoil
-/// the parent's stack.
+/// The C library has no such function, and a plain system call would return in the child, too.
 #[cfg(target_arch = "x86_64")]
 unsafe fn clone3_then_call(
     request: *mut libc::clone_args,

@@ -81,7 +81,6 @@ pub fn stopped_by(child: libc::pid_t) -> Option<libc::c_int> {
 /// Numbers of the descendants that `sweep` killed or could not kill.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct SweepResult {
-    /// Number of descendants that were killed.
     pub killed: u32,
     /// Process ids of the descendants that did not end.
     pub survivors: Vec<libc::pid_t>,
@@ -115,8 +114,7 @@ pub fn sweep(trial: libc::pid_t, leaf: Option<&Leaf>) -> SweepResult {
     }
 }
 
-/// Reaps every child that has ended, adds the killed ones to `killed`, and returns whether a running
-/// child is left.
+/// Reaps every child that has ended, and counts the killed ones; returns whether a child is left.
 fn reap_ended(killed: &mut u32) -> bool {
     loop {
         match child::wait_for_any(libc::WNOHANG) {

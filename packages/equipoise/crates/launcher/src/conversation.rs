@@ -113,8 +113,7 @@ pub fn poll(watched: &mut [libc::pollfd], timeout_ns: Option<u64>) -> io::Result
     let timeout = timeout_ns.map(timespec);
     let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
     let count = libc::nfds_t::try_from(watched.len()).map_err(io::Error::other)?;
-    // SAFETY: the array has `count` entries, the time outlives the call, and no signal mask
-    // is given.
+    // SAFETY: the array has `count` entries, the time outlives the call; the signal mask is null.
     let status = unsafe { libc::ppoll(watched.as_mut_ptr(), count, timeout, ptr::null()) };
     if status >= 0 {
         return Ok(());

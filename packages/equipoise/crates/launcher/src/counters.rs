@@ -15,8 +15,8 @@ use crate::protocol::Report;
 enum WithoutKernel {
     /// All, because the counter is a clock.
     All,
-    /// The events outside the kernel.
-    OutsideKernel,
+    /// The events in user mode.
+    User,
     /// None, because the events occur in the kernel only.
     Nothing,
 }
@@ -41,20 +41,15 @@ const fn kind(name: &'static str, class: u32, event: u64, without_kernel: Withou
 /// Every kind of counter; src/equipoise/measure/launcher.py explains them.
 pub static KINDS: [Kind; 10] = [
     kind("task_clock", SOFTWARE, 1, WithoutKernel::All),
-    kind("page_faults", SOFTWARE, 2, WithoutKernel::OutsideKernel),
+    kind("page_faults", SOFTWARE, 2, WithoutKernel::User),
     kind("context_switches", SOFTWARE, 3, WithoutKernel::Nothing),
     kind("cpu_migrations", SOFTWARE, 4, WithoutKernel::Nothing),
-    kind("cycles", HARDWARE, 0, WithoutKernel::OutsideKernel),
-    kind("instructions", HARDWARE, 1, WithoutKernel::OutsideKernel),
-    kind(
-        "cache_references",
-        HARDWARE,
-        2,
-        WithoutKernel::OutsideKernel,
-    ),
-    kind("cache_misses", HARDWARE, 3, WithoutKernel::OutsideKernel),
-    kind("branches", HARDWARE, 4, WithoutKernel::OutsideKernel),
-    kind("branch_misses", HARDWARE, 5, WithoutKernel::OutsideKernel),
+    kind("cycles", HARDWARE, 0, WithoutKernel::User),
+    kind("instructions", HARDWARE, 1, WithoutKernel::User),
+    kind("cache_references", HARDWARE, 2, WithoutKernel::User),
+    kind("cache_misses", HARDWARE, 3, WithoutKernel::User),
+    kind("branches", HARDWARE, 4, WithoutKernel::User),
+    kind("branch_misses", HARDWARE, 5, WithoutKernel::User),
 ];
 
 /// Name of the counter that is a clock: its nanoseconds are reported as seconds.
@@ -77,7 +72,7 @@ struct Counter {
     /// One event, or an event for each kind of core; the error says why the counter cannot be read.
     events: Result<Vec<Event>, String>,
     /// Remark that the values leave out the events inside the kernel.
-    user_only_remark: Option<String>,
+    remark: Option<String>,
 }
 
 /// The counts of all counters at one moment.
@@ -126,9 +121,9 @@ impl Counters {
 impl Counter {
     fn open(kind: &'static Kind) -> Self {
         let all = open_on_every_core(kind, Modes::All);
-        let (events, user_only_remark) = match all {
+        let (events, remark) = match all {
             Err(error) if is_forbidden(&error) && kind.without_kernel != WithoutKernel::Nothing => {
-                let remark = (kind.without_kernel == WithoutKernel::OutsideKernel).then(|| {
+                let remark = (kind.without_kernel == WithoutKernel::User).then(|| {
                     let reason = forbidden_reason(paranoid_level(), MAX_LEVEL_WITH_KERNEL);
                     format!("counted outside the kernel only: the rest is {reason}")
                 });
@@ -139,7 +134,7 @@ impl Counter {
         Self {
             kind,
             events: events.map_err(|error| reason_not_opened(kind, &error, paranoid_level())),
-            user_only_remark,
+            remark,
         }
     }
 
@@ -175,10 +170,7 @@ impl Counter {
                  the time; ask for fewer counters"
             )
         });
-        let remarks: Vec<String> = scaled
-            .into_iter()
-            .chain(self.user_only_remark.clone())
-            .collect();
+        let remarks: Vec<String> = scaled.into_iter().chain(self.remark.clone()).collect();
         let remark = (!remarks.is_empty()).then(|| remarks.join("; "));
         let unit = if self.kind.name == CLOCK { 1e-9 } else { 1.0 };
         Ok((value * unit, remark))

@@ -71,8 +71,7 @@ fn parse_read_only_file(line: &str) -> Option<(usize, usize)> {
 
 fn give_back(start: usize, end: usize) -> io::Result<()> {
     let address = std::ptr::with_exposed_provenance_mut(start);
-    // SAFETY: the pages belong to the file and were never written to, so a later read loads the same
-    // bytes again.
+    // SAFETY: the pages of the file were never written to, so a later read loads the same bytes.
     check(unsafe { libc::madvise(address, end - start, libc::MADV_DONTNEED) }).map(drop)
 }
 

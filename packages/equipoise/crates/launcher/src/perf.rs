@@ -58,8 +58,7 @@ impl Count {
         }
     }
 
-    /// Returns the sum over two kinds of core. Each event counts on its own cores only, but both are
-    /// enabled all the time.
+    /// Returns the sum over two kinds of core, whose events are both enabled all the time.
     pub fn add_other_cores(self, other: Self) -> Self {
         Self {
             value: self.value + other.value,

@@ -1,8 +1,7 @@
 //! The JSON lines of the pipe: a line requests a trial, and a line reports its result.
 //!
-//! Arguments, environment and paths are bytes, not text. JSON strings represent them: each
-//! character, U+0000 to U+00FF, is the byte of that value. So every byte string can be sent, and
-//! ASCII stays readable.
+//! Arguments, environment and paths are bytes, not text. In JSON strings each character, U+0000 to
+//! U+00FF, is the byte of that value. So every byte string can be sent, and ASCII stays readable.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
@@ -111,9 +110,7 @@ pub struct Request {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct User {
-    /// Numeric id of the user.
     pub uid: u32,
-    /// Numeric id of the group.
     pub gid: u32,
 }
 
@@ -133,7 +130,6 @@ pub enum Containment {
 /// "The process" is the process that the launcher started.
 #[derive(Debug, Default, Clone, Serialize)]
 pub struct Report {
-    /// Process id.
     pub pid: Option<i32>,
     /// Nanoseconds from just before the start until the launcher saw the end.
     pub wall_ns: Option<u64>,
@@ -158,7 +154,6 @@ pub struct Report {
     pub block_reads: Option<u64>,
     /// Writes to storage, in units of 512 bytes.
     pub block_writes: Option<u64>,
-    /// Exit status, if the process exited.
     pub exit: Option<i32>,
     /// Signal that ended the process, if any.
     pub signal: Option<i32>,
@@ -215,7 +210,7 @@ impl Report {
     }
 
     /// Returns the value of a field; if it could not be read, records the reason and returns `None`.
-    pub fn value_or_reason<Value>(
+    pub fn value<Value>(
         &mut self,
         field: &'static str,
         result: Result<Value, impl fmt::Display>,

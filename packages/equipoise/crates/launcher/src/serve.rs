@@ -76,8 +76,8 @@ fn set_up(options: &Options) -> io::Result<TrialRunner> {
     Ok(TrialRunner {
         signals: Signals::set_up()?,
         stack: Stack::new()?,
-        errors: Capture::new()?,
-        counted_output: Capture::new()?,
+        stderr: Capture::new()?,
+        stdout: Capture::new()?,
         leaf,
         cpus: cpus.ok(),
         inherit_stdout: options.inherit_stdout.map(own_descriptor).transpose()?,
@@ -105,18 +105,11 @@ fn leave_terminal() {
 /// Closes every descriptor above standard error in children.
 fn keep_descriptors_from_children() {
     const FIRST: libc::c_uint = 3;
-    const CLOSE_RANGE_CLOEXEC: libc::c_uint = 4;
+    const CLOEXEC: libc::c_uint = 4;
     // On kernels before 5.11 this fails, and a child inherits the descriptors of the launcher. The
     // process that starts the launcher passes it no other descriptors.
     // SAFETY: passes numbers only; closes nothing now.
-    unsafe {
-        libc::syscall(
-            libc::SYS_close_range,
-            FIRST,
-            libc::c_uint::MAX,
-            CLOSE_RANGE_CLOEXEC,
-        )
-    };
+    unsafe { libc::syscall(libc::SYS_close_range, FIRST, libc::c_uint::MAX, CLOEXEC) };
 }
 
 /// Makes the launcher the owner of a descriptor, and keeps the descriptor from children.

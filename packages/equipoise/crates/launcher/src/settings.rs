@@ -24,11 +24,8 @@ pub struct Settings {
 /// Name of a setting that the kernel may refuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setting {
-    /// The CPUs.
     Cpus,
-    /// The randomisation of addresses.
     Addresses,
-    /// The user.
     User,
 }
 

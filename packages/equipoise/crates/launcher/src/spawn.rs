@@ -1,5 +1,4 @@
-//! Starts a program as `vfork` does: without a shell, and without an allocation between clone and
-//! exec.
+//! Starts a program without a shell, and without an allocation between clone and exec.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::io;
@@ -19,11 +18,8 @@ use crate::signals;
 
 /// The standard streams of a child.
 pub struct Streams {
-    /// Standard input.
     pub input: OwnedFd,
-    /// Standard output.
     pub output: OwnedFd,
-    /// Standard error.
     pub error: OwnedFd,
 }
 
@@ -47,8 +43,7 @@ struct Outcome {
     affinity_errno: AtomicI32,
 }
 
-/// Resources that the child may fail to use. `Outcome::step` is the position in this list, from 1, or
-/// 0 if nothing failed.
+/// Resources that the child may fail to use. `Outcome::step` is a position, from 1; 0 is no failure.
 const STEPS: [Resource; 6] = [
     Resource::Streams,
     Resource::WorkingFolder,
@@ -87,9 +82,7 @@ pub struct StartError {
 pub enum Resource {
     /// A new process.
     Process,
-    /// The standard streams.
     Streams,
-    /// The working folder.
     WorkingFolder,
     /// The file of the program.
     Program,
@@ -141,8 +134,7 @@ impl<'a> Program<'a> {
         self
     }
 
-    /// Starts the program, directly in a cgroup if one is given. The error names the resource that
-    /// could not be used.
+    /// Starts the program, directly in a cgroup if one is given.
     pub fn start(
         &self,
         stack: &Stack,

@@ -31,9 +31,9 @@ pub struct TrialRunner {
     /// Stack that a child uses until it executes its program.
     pub stack: Stack,
     /// File for standard error.
-    pub errors: Capture,
+    pub stderr: Capture,
     /// File for standard output, if the launcher counts its bytes.
-    pub counted_output: Capture,
+    pub stdout: Capture,
     /// Cgroup of the trials, if the launcher could create one.
     pub leaf: Option<Leaf>,
     /// CPUs that each trial may use, if the launcher could read them.
@@ -51,8 +51,7 @@ pub struct TrialRunner {
 impl TrialRunner {
     /// Runs one trial; returns `None` if the client closed the pipe or a signal arrived meanwhile.
     ///
-    /// `client` is the descriptor of the pipe. Errors of the trial are in the report; only a failed
-    /// `poll` is an `Err`.
+    /// `client` is the descriptor of the pipe. Errors of the trial itself are in the report.
     pub fn run(&mut self, request: &Request, client: RawFd) -> io::Result<Option<Report>> {
         if let Some(Err(reason)) = self.leaf.as_mut().map(Leaf::renew_if_killed) {
             self.leaf = None;
@@ -104,7 +103,7 @@ impl TrialRunner {
         self.report_output(request, &mut report);
         self.report_out_of_memory(oom_before, &mut report);
         let floor = account::launcher_peak_bytes();
-        report.floor_rss_bytes = report.value_or_reason("floor_rss_bytes", floor);
+        report.floor_rss_bytes = report.value("floor_rss_bytes", floor);
         Ok(Some(report))
     }
 
@@ -214,7 +213,7 @@ impl TrialRunner {
         let (output, output_name) = match &request.output {
             Output::Discard => (spawn::open_output(null), "/dev/null".to_owned()),
             Output::Count => {
-                let file = self.counted_output.open_for_child();
+                let file = self.stdout.open_for_child();
                 (file, "a temporary file".to_owned())
             }
             Output::File { path } => (spawn::open_output(path.as_c_str()), path.to_text()),
@@ -230,7 +229,7 @@ impl TrialRunner {
             input: input.map_err(|error| (format!("input {input_name}"), error))?,
             output: output.map_err(|error| (format!("output {output_name}"), error))?,
             error: self
-                .errors
+                .stderr
                 .open_for_child()
                 .map_err(|error| ("a temporary file for standard error".to_owned(), error))?,
         })
@@ -278,28 +277,22 @@ impl TrialRunner {
     fn upkeep(&mut self, pid: libc::pid_t, error_cap_bytes: u32) {
         contain::reap_orphans(pid);
         // A failure is harmless: the next call frees the space, and the count stays right.
-        drop(self.errors.trim(error_cap_bytes));
-        drop(self.counted_output.trim(0));
+        drop(self.stderr.trim(error_cap_bytes));
+        drop(self.stdout.trim(0));
     }
 
     fn report_output(&self, request: &Request, report: &mut Report) {
-        let is_full = || {
-            self.errors
-                .why_full()
-                .or_else(|| self.counted_output.why_full())
-        };
+        let is_full = || self.stderr.why_full().or_else(|| self.stdout.why_full());
         if let Some(reason) = is_full().filter(|_| report.exit != Some(0)) {
             report.set_unknown("output_room", reason);
         }
-        let tail = self.errors.tail(request.error_cap_bytes);
-        let tail = report
-            .value_or_reason("error_tail", tail)
-            .unwrap_or_default();
+        let tail = self.stderr.tail(request.error_cap_bytes);
+        let tail = report.value("error_tail", tail).unwrap_or_default();
         report.error_tail = text_of(&tail);
-        report.error_bytes = report.value_or_reason("error_bytes", self.errors.len());
+        report.error_bytes = report.value("error_bytes", self.stderr.len());
         if request.output == Output::Count {
-            let length = self.counted_output.len();
-            report.output_bytes = report.value_or_reason("output_bytes", length);
+            let length = self.stdout.len();
+            report.output_bytes = report.value("output_bytes", length);
         } else {
             report.set_unknown("output_bytes", "standard output is not counted");
         }

@@ -77,8 +77,7 @@ impl Heap {
         }
     }
 
-    /// Moves a block to a new block of `size` bytes; null, with the block unchanged, if there is no
-    /// memory.
+    /// Moves a block to a new block of `size` bytes; null, with the block unchanged, on failure.
     ///
     /// # Safety
     /// `block` is a live block of this heap.

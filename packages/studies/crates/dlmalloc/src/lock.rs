@@ -14,7 +14,6 @@ const HELD_WITH_WAITERS: u32 = 2;
 const MAX_SPINS: u32 = 100;
 const NO_OWNER: usize = 0;
 
-/// The mutex.
 pub struct Lock {
     state: AtomicU32,
     /// The thread that holds the lock, identified by the address of its `errno`. The address is unique
@@ -23,7 +22,6 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Makes a free lock.
     pub const fn new() -> Self {
         Self {
             state: AtomicU32::new(FREE),

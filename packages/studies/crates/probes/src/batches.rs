@@ -10,7 +10,6 @@ use crate::probe::Operation;
 /// Number and length of batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batching {
-    /// Number of batches.
     pub batches: u64,
     /// Approximate length of a batch, including the untimed parts of its operations.
     pub duration: Duration,

@@ -1,5 +1,4 @@
-//! Channels (pipes and sockets) that carry bytes between this process and a helper process, in both
-//! directions.
+//! Two-way channels (pipes and sockets) between this process and a helper process.
 
 use std::fs::File;
 use std::io::{self, Read, Write, pipe};
@@ -37,7 +36,6 @@ impl End {
         Ok(Self::new(socket, duplicate))
     }
 
-    /// Sends one byte.
     pub fn send(&mut self, byte: u8) -> Result<(), Problem> {
         match self.outgoing.write(&[byte]).map_err(problem_of("write"))? {
             1 => Ok(()),
@@ -54,12 +52,10 @@ impl End {
         }
     }
 
-    /// Sends a number.
     pub fn send_number(&mut self, number: u64) -> Result<(), Problem> {
         self.send_all(&number.to_ne_bytes())
     }
 
-    /// Waits for a number.
     pub fn receive_number(&mut self) -> Result<u64, Problem> {
         let mut bytes = [0; size_of::<u64>()];
         self.incoming
@@ -68,7 +64,6 @@ impl End {
         Ok(u64::from_ne_bytes(bytes))
     }
 
-    /// Sends bytes.
     pub fn send_all(&mut self, bytes: &[u8]) -> Result<(), Problem> {
         self.outgoing.write_all(bytes).map_err(problem_of("write"))
     }

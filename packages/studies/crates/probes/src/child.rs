@@ -38,8 +38,7 @@ impl Child {
         })
     }
 
-    /// Starts a copy in a separate session. It is not killed when the probe dies, so `work` must then
-    /// end without help.
+    /// Starts a copy in a separate session, which is not killed when the probe dies.
     pub fn start_in_new_session(
         work: impl FnOnce() -> Result<(), Problem>,
     ) -> Result<Self, Problem> {

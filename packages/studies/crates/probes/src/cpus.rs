@@ -1,5 +1,4 @@
-//! Chooses the CPUs of the two sides of a probe: the side that is timed, and the other thread or
-//! process.
+//! Chooses the CPUs of the two sides of a probe: the timed side, and the other thread or process.
 
 use std::ffi::c_int;
 use std::fs::read_to_string;

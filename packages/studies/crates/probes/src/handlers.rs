@@ -39,7 +39,6 @@ impl Action {
         Self(action)
     }
 
-    /// Installs the action.
     #[inline]
     pub fn install(&self, signal: libc::c_int) -> Result<(), Problem> {
         // SAFETY: the action can be read, and its handler is safe in a signal.

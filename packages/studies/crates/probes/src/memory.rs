@@ -93,7 +93,6 @@ impl Mapping {
             .ok_or_else(|| Problem::failure("mmap gave address 0"))
     }
 
-    /// Returns the first address.
     pub fn start(&self) -> NonNull<u8> {
         self.start
     }
@@ -111,7 +110,6 @@ impl Mapping {
         }
     }
 
-    /// Unmaps the memory.
     #[inline]
     pub fn give_back(self) -> Result<(), Problem> {
         let result = self.unmap();

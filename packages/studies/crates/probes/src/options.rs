@@ -21,21 +21,17 @@ pub enum Command {
     Text(String),
     /// Check whether the probe works here.
     Check(Request),
-    /// Measure the probe.
     Measure(Request),
 }
 
 /// A probe with its options.
 pub struct Request {
-    /// The probe.
     pub probe: &'static Probe,
-    /// Options of the probe.
     pub options: ProbeOptions,
     /// Number and length of the batches.
     pub batching: Batching,
 }
 
-/// Parses the command line.
 pub fn parse(mut parser: Parser) -> Result<Command, Problem> {
     let name = match parser.next()? {
         Some(Arg::Long("list")) => return Ok(Command::Text(listing::json_lines())),

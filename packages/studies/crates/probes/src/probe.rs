@@ -102,7 +102,6 @@ pub enum Class {
     ContextSwitch,
     /// Memory accesses, mappings and page faults.
     Memory,
-    /// Files.
     Files,
     /// The clock and the timer.
     Time,
@@ -114,7 +113,6 @@ pub enum Metric {
     /// Seconds of one operation.
     #[serde(rename = "latency_s")]
     Latency,
-    /// Bytes per second.
     #[serde(rename = "bandwidth_bytes_per_s")]
     Bandwidth,
 }
@@ -174,7 +172,6 @@ impl Row {
     /// The row of a probe with its default options.
     pub const PLAIN: Self = Self::named("");
 
-    /// The rows of a probe with two sides.
     pub const TWO_SIDES: &[Self] = &[
         Self::named("_same_cpu").at(Placement::SameCpu),
         Self::named("_across_cpus").at(Placement::AcrossCpus),
@@ -190,19 +187,16 @@ impl Row {
         }
     }
 
-    /// Returns the same row with a placement.
     pub const fn at(self, placement: Placement) -> Self {
         let placement = Some(placement);
         Self { placement, ..self }
     }
 
-    /// Returns the same row with a size.
     pub const fn of_size(self, bytes: u64) -> Self {
         let size = Some(bytes);
         Self { size, ..self }
     }
 
-    /// Returns the same row with a count.
     pub const fn of_count(self, count: u64) -> Self {
         let count = Some(count);
         Self { count, ..self }
@@ -234,7 +228,6 @@ impl OpenProbe {
         }
     }
 
-    /// Adds a fact to the report.
     pub fn with_fact(mut self, name: &'static str, value: String) -> Self {
         self.facts.push((name, value));
         self

@@ -63,12 +63,10 @@ impl Scratch {
         }
     }
 
-    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.folder
     }
 
-    /// Opens the folder.
     pub fn open(&self) -> Result<File, Problem> {
         File::open(&self.folder).map_err(problem_of("the folder of the files"))
     }
@@ -122,8 +120,7 @@ fn create_and_clean(
     wait_result.map(drop).map_err(problem)
 }
 
-/// Gives the cleaner a different process name, so that it survives if all processes with the probe's
-/// name are killed.
+/// Gives the cleaner another process name, so that it survives a kill of the probe by name.
 fn rename_process() {
     // A failure is harmless: the cleaner works with any name.
     // SAFETY: a string of at most fifteen bytes and a null byte.

@@ -72,8 +72,7 @@ pub fn wrong_result(
     Problem::failure(format!("{call} gave {result} instead of {expected}"))
 }
 
-/// Checks that a call has returned the expected result. A negative result means that the call failed
-/// with an error number.
+/// Checks that a call returned the expected result; a negative result means an error number.
 #[inline]
 pub fn expect<Number>(call: &str, result: Number, expected: Number) -> Result<(), Problem>
 where

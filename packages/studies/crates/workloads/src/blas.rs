@@ -79,8 +79,7 @@ impl Blas {
         file_of(self.address)
     }
 
-    /// Sets `product` to `left` (rows × inner) times `right` (inner × columns). Each matrix is stored
-    /// column by column.
+    /// Sets `product` to `left` (rows × inner) times `right` (inner × columns), stored by columns.
     pub fn multiply(
         &self,
         (rows, inner, columns): (usize, usize, usize),

@@ -34,8 +34,7 @@ pub struct Block {
 impl Block {
     /// Allocates a block and writes to it.
     ///
-    /// The compiler knows malloc and free; `black_box` and the volatile writes keep it from removing
-    /// both calls.
+    /// `black_box` and the volatile writes keep the compiler from removing malloc and free.
     pub fn new(size: usize, touch: Touch, page: usize) -> Result<Self, OutOfMemory> {
         // SAFETY: malloc may be called with any size.
         let start = black_box(unsafe { libc::malloc(size) });
@@ -59,7 +58,6 @@ impl Block {
         Ok(Self { start })
     }
 
-    /// Returns the address of the block.
     pub fn address(&self) -> usize {
         self.start as usize
     }

@@ -29,7 +29,6 @@ over the mean). Standard output names the file that the product came from. The p
 /// Maximum relative error. Rounding errors stay below, and a wrong element is far above.
 const MAX_ERROR: f64 = 1e-10;
 
-/// Reads the options and does the work.
 fn run(options: &mut Options) -> Result<Report, Problem> {
     let (mut size, mut repeat) = (512, 3);
     let mut library = BLAS.to_owned();

@@ -51,7 +51,6 @@ struct Blocks {
     calls: u64,
 }
 
-/// Reads the options and does the work.
 fn run(options: &mut Options) -> Result<Report, Problem> {
     let mut plan = Plan {
         live: 64 << 20,

@@ -56,7 +56,6 @@ of pairs and a fingerprint of the matches, which is the same for all three algor
 /// Value of `--data` for generated rows.
 const GENERATED: &str = "made-up";
 
-/// Result of a search.
 struct SearchResult {
     pairs: u64,
     fingerprint: u64,
@@ -77,7 +76,6 @@ const ALGORITHMS: [(&str, Algorithm); 3] = [
     ("fast", Algorithm::Fast),
 ];
 
-/// Reads the options and does the search.
 fn run(options: &mut Options) -> Result<Report, Problem> {
     let mut algorithm = Algorithm::Scythe;
     let (mut rows, mut candidates, mut repeat) = (445, 4, 3);

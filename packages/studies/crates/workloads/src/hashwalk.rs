@@ -57,7 +57,6 @@ impl BuildHasher for SeededHash {
     }
 }
 
-/// Reads the options and does the walks.
 fn run(options: &mut Options) -> Result<Report, Problem> {
     let mut walks = 1000;
     let (mut count, mut seed, mut dictionary) = (None, None, None);

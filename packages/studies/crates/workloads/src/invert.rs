@@ -29,7 +29,6 @@ factorisation and the product came from. It is checked that the inverse is one.
 /// Maximum relative error. Rounding errors stay below, and a wrong element is far above.
 const MAX_ERROR: f64 = 1e-8;
 
-/// Reads the options and does the work.
 fn run(options: &mut Options) -> Result<Report, Problem> {
     let (mut size, mut repeat) = (400, 3);
     let mut library = None;

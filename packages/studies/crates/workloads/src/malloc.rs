@@ -78,7 +78,6 @@ impl Job {
     }
 }
 
-/// Reads the options and does the work.
 fn run(options: &mut Options) -> Result<Report, Problem> {
     let mut job = Job {
         size: 35_840,

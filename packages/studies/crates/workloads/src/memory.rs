@@ -8,7 +8,6 @@ use crate::metrics::Report;
 pub struct MemoryBaseline(Option<u64>);
 
 impl MemoryBaseline {
-    /// Reads the resident memory.
     pub fn now() -> Self {
         Self(resident_bytes())
     }

@@ -22,7 +22,6 @@ pub fn relative_error_of_product(size: usize, left: &[f64], right: &[f64], produ
     error / largest(through_both.iter().copied())
 }
 
-/// Returns a matrix times a vector.
 fn times_vector(matrix: &[f64], vector: &[f64]) -> Vec<f64> {
     let mut product = vec![0.0; vector.len()];
     for (column, factor) in matrix.chunks_exact(vector.len()).zip(vector) {

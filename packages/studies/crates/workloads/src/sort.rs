@@ -31,7 +31,6 @@ was resident before. Checks that the sorted numbers are in order and complete.
 /// Maximum length of an array that is sorted by insertion.
 const MAX_INSERTION_SORT: usize = 16;
 
-/// Reads the options and does the work.
 fn run(options: &mut Options) -> Result<Report, Problem> {
     let (mut count, mut repeat) = (1_000_000, 3);
     while let Some(name) = options.next_name()? {

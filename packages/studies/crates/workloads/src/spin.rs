@@ -21,7 +21,6 @@ with 3 % more steps does exactly 3 % more work. Reports ns_per_step.
 
 const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Reads the options and does the steps.
 fn run(options: &mut Options) -> Result<Report, Problem> {
     let mut work = 4_000_000;
     while let Some(name) = options.next_name()? {

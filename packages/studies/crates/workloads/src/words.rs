@@ -1,5 +1,4 @@
-//! The words for `hashwalk` and `wordsearch`: a dictionary of the system, or a generated list that is
-//! the same on every host.
+//! The words for `hashwalk` and `wordsearch`: the system's dictionary, or a generated list.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,7 +21,6 @@ const VOWELS: &[u8] = b"aeiou";
 /// The words in the order of their dictionary.
 #[derive(Debug)]
 pub struct Words {
-    /// The words.
     pub list: Vec<String>,
     /// Source of the words: the path of a file, or `made`.
     pub source: String,

@@ -60,7 +60,6 @@ impl Algorithm {
     }
 }
 
-/// Reads the options and does the searches.
 fn run(options: &mut Options) -> Result<Report, Problem> {
     let mut searches = 10_000;
     let (mut algorithm, mut count, mut seed, mut dictionary) = (None, None, None, None);

@@ -46,13 +46,11 @@ impl Slot {
         Some(Self(slot))
     }
 
-    /// Makes the slot free.
     pub fn release(self) {
         STREAMS[self.0].store(ptr::null_mut(), Ordering::Release);
         IN_USE.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Returns the start of the buffer.
     pub fn buffer(&self) -> *mut c_char {
         // SAFETY: the index is below BUFFERS.
         unsafe { MEMORY.0.get().cast::<c_char>().add(self.0 * BUFFER_BYTES) }
@@ -72,7 +70,6 @@ fn slot_of(stream: *mut FILE) -> Option<usize> {
     slots.position(|slot| slot.load(Ordering::Acquire) == stream)
 }
 
-/// Whether a stream has a large buffer.
 pub fn has_buffer(stream: *mut FILE) -> bool {
     slot_of(stream).is_some()
 }

@@ -36,7 +36,6 @@ impl Intervention {
         known.map_or(Self::Nothing, |(_, intervention)| *intervention)
     }
 
-    /// Whether streams have large buffers.
     pub fn has_large_buffers(self) -> bool {
         matches!(self, Self::LargeBuffers | Self::LateFlush)
     }

@@ -1,5 +1,4 @@
-//! Allocates early blocks: those that the C library requests while this library looks up the functions
-//! of the allocator.
+//! Allocates early blocks, which the C library requests while the allocator's functions are looked up.
 
 use std::ffi::c_void;
 use std::ptr;

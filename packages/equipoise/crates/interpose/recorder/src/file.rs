@@ -138,8 +138,7 @@ pub struct Table {
 pub struct Row {
     pub allocations: Number,
     pub bytes: Number,
-    /// Size of more than half of the blocks in the class, if such a size exists (Boyer and Moore's
-    /// majority vote).
+    /// Size of more than half of the blocks, if there is one (Boyer and Moore's majority vote).
     pub majority: Number,
     votes: Number,
     /// Number of blocks of the majority size since it became the majority.
@@ -178,7 +177,6 @@ impl Row {
     }
 }
 
-/// Returns the class of a size.
 #[inline]
 pub fn class_of(size: usize) -> usize {
     let size = size.clamp(1, (1 << (CLASSES / 4)) - 1);

@@ -1,5 +1,4 @@
-//! Copies the memory maps of this process into its file; the reader needs them to name the functions of
-//! the sampled stacks.
+//! Copies the memory maps of this process into its file, where they give sampled functions names.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};

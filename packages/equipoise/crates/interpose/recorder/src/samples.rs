@@ -110,15 +110,13 @@ fn copy_stack(thread: &Thread, sample: &Sample, stack_pointer: u64) {
     let kept = words.min(STACK_WORDS);
     let stack = ptr::with_exposed_provenance::<u64>(low);
     for (index, word) in sample.stack.iter().take(kept).enumerate() {
-        // SAFETY: the mapping with the stack extends that far, and no other frame of this thread runs
-        // meanwhile.
+        // SAFETY: the mapping extends that far, and no other frame of this thread runs meanwhile.
         word.set(unsafe { stack.add(index).read_volatile() });
     }
     sample.kept.set(8 * kept as u64);
 }
 
-/// Returns the instruction pointer, the stack pointer, the frame pointer, then the callee-saved
-/// registers.
+/// Returns the instruction, stack and frame pointers, then the callee-saved registers.
 #[expect(
     clippy::inline_always,
     reason = "the frame to which the registers point must exist while the stack is copied"

@@ -49,8 +49,7 @@ pub unsafe fn read_to(descriptor: c_int, target: *mut u8, bytes: usize) -> Resul
 
 /// Lengthens a file, and returns whether it now has that many bytes.
 ///
-/// Beyond the limit of file sizes (`ulimit -f`) the kernel would end the process, so the function
-/// checks the limit first.
+/// Checks the limit of file sizes (`ulimit -f`) first: beyond it, the kernel would end the process.
 pub fn lengthen(descriptor: c_int, bytes: usize) -> bool {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -70,14 +69,12 @@ pub fn lengthen(descriptor: c_int, bytes: usize) -> bool {
     }
 }
 
-/// Shortens a file.
 pub fn shorten(descriptor: c_int, bytes: usize) {
     // SAFETY: passes numbers only.
     unsafe { libc::syscall(libc::SYS_ftruncate, descriptor, bytes) };
 }
 
-/// Allocates disk space for every page of an unused part of a mapped file; `false` if the disk is
-/// full.
+/// Allocates disk space for an unused part of a mapped file; returns `false` if the disk is full.
 ///
 /// A direct write to a page without disk space would end the process by SIGBUS. So a system call that
 /// sandboxes permit (`clock_gettime`) writes to each page: the kernel then allocates the space, or
@@ -148,19 +145,16 @@ pub fn advise(address: *mut c_void, bytes: usize, advice: c_int) -> bool {
     unsafe { libc::syscall(libc::SYS_madvise, address, bytes, advice) == 0 }
 }
 
-/// Returns the id of this process.
 pub fn process() -> u32 {
     // SAFETY: has no conditions.
     number(unsafe { libc::syscall(libc::SYS_getpid) })
 }
 
-/// Returns the id of the parent process.
 pub fn parent() -> u32 {
     // SAFETY: has no conditions.
     number(unsafe { libc::syscall(libc::SYS_getppid) })
 }
 
-/// Returns the id of this thread.
 pub fn thread() -> u32 {
     // SAFETY: has no conditions.
     number(unsafe { libc::syscall(libc::SYS_gettid) })

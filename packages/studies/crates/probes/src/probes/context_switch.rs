@@ -3,8 +3,7 @@
 //! A token goes round the ring. A process that receives the token visits its own working set and
 //! sends the token to the next process, so a hop is a write, a switch, a read and a visit. Before the
 //! measurement, this process does the same write, read and visit alone, through a pipe that is never
-//! empty when it is read. The median of that time is subtracted. The remaining time is the switch and
-//! the refilling of caches.
+//! empty when it is read. The median of that time is subtracted; the rest is switch and cold caches.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

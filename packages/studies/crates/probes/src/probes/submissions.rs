@@ -51,7 +51,6 @@ pub const OPERATIONS_PER_CALL: Parameter = Parameter {
     maximum: 4096,
 };
 
-/// Requirements on the machine.
 pub const NEEDS: &str =
     "io_uring, which many containers forbid (seccomp, kernel.io_uring_disabled)";
 
@@ -69,8 +68,7 @@ struct Submissions<Data> {
 /// Returns a probe with a ring for one kind of operation.
 ///
 /// # Safety
-/// `data` must own the memory and the files of the operation, at addresses that do not change when
-/// `data` is moved.
+/// `data` must own the operation's memory and files, at addresses that a move does not change.
 unsafe fn open<Data: 'static>(
     options: &ProbeOptions,
     operation: Entry,
@@ -93,8 +91,7 @@ impl<Data> Submissions<Data> {
     fn submit(&mut self, operations: usize) -> Result<(), Problem> {
         let mut queue = self.ring.submission();
         for _ in 0..operations {
-            // SAFETY: as the caller of `open` promised; the operation ends before this function
-            // returns.
+            // SAFETY: as the caller of `open` promised; the operation ends before the return.
             unsafe { queue.push(&self.operation) }
                 .map_err(|_| Problem::failure("the ring of io_uring is full"))?;
         }

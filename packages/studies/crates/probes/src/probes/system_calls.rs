@@ -61,8 +61,7 @@ fn check_support() -> Result<(), Problem> {
             rlim_cur: 0,
             rlim_max: 0,
         };
-        // SAFETY: the limit can be read. If the call fails, the only effect is a possible core
-        // file.
+        // SAFETY: the limit can be read. If the call fails, there may be a core file.
         unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const zero_limit) };
         getppid_by_interrupt();
         Ok(())

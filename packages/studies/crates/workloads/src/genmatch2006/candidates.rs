@@ -1,5 +1,4 @@
-//! The candidates of a search, each with a weight for every covariate. They are the same in every run
-//! and for every algorithm.
+//! The candidates of a search, each with a weight for every covariate; the same in every run.
 
 use crate::problem::Problem;
 use equipoise_random::Draws;

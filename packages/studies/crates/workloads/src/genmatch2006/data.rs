@@ -1,8 +1,7 @@
 //! The data of the search: a table of `LaLonde`'s experiment (1986), or generated rows like it.
 //!
 //! The project contains no copy of the table; `equipoise_matching.matching.datasets.lalonde` writes
-//! it. The generated rows have the same arms (treated and control), the same kinds of columns and as
-//! many ties.
+//! it. The generated rows have the same arms (treated and control), columns and numbers of ties.
 
 use crate::problem::Problem;
 use equipoise_random::Draws;
@@ -29,12 +28,10 @@ pub struct Data {
 }
 
 impl Data {
-    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.treated.len()
     }
 
-    /// Returns the covariates of a row.
     pub fn row(&self, row: usize) -> &[f64] {
         &self.covariates[row * COVARIATES.len()..(row + 1) * COVARIATES.len()]
     }
@@ -96,8 +93,7 @@ impl Data {
             let years = draw(1) * draw(2);
             let educ = (6.0 + 4.0 * draw(3) + 4.0 * draw(4)).floor();
             let black = draw(5) < 0.83;
-            // Most people have no earnings, usually in both years. Small earnings are more frequent
-            // than large earnings.
+            // Most people have no earnings, usually in both years; large earnings are rare.
             let earnings = |share_of_zeros: f64, first: u64| {
                 if draw(first) < share_of_zeros {
                     0.0

@@ -24,7 +24,6 @@ struct Column {
 }
 
 impl<'a> Balance<'a> {
-    /// Prepares the columns of the data.
     pub fn new(data: &'a Data) -> Self {
         let values = |value: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
             (0..data.rows()).map(|row| value(data.row(row))).collect()

@@ -10,8 +10,7 @@ pub const TOLERANCE: f64 = 1e-5;
 
 /// An algorithm that is ready to match the data under any weights.
 pub trait Matching {
-    /// Returns the pairs under weights of the columns: each unit with its nearest matches, all ties
-    /// included.
+    /// Returns each unit with its nearest matches under weights of the columns, all ties included.
     fn matches(&mut self, weights: &[f64]) -> Pairs;
 }
 

@@ -67,12 +67,10 @@ impl Matrix {
         self.elements[row * self.columns + column]
     }
 
-    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Returns the number of columns.
     pub fn columns(&self) -> usize {
         self.columns
     }
@@ -83,7 +81,6 @@ impl Matrix {
     }
 }
 
-/// Returns a column of ones.
 pub fn ones(rows: usize) -> Matrix {
     Matrix::filled(rows, 1, |_, _| 1.0)
 }
@@ -131,7 +128,6 @@ fn by_element(left: &Matrix, right: &Matrix, operation: impl Fn(f64, f64) -> f64
     })
 }
 
-/// Returns the transpose.
 pub fn transposed(matrix: Matrix) -> Matrix {
     Matrix::filled(matrix.columns, matrix.rows, |row, column| {
         matrix.at(column, row)

@@ -19,7 +19,6 @@ pub struct Scythe<'a> {
 }
 
 impl<'a> Scythe<'a> {
-    /// Prepares the data.
     pub fn new(data: &'a Data) -> Self {
         Self {
             data,
