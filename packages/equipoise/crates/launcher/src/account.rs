@@ -104,9 +104,8 @@ fn run_delay_s(pid: libc::pid_t) -> Result<f64, String> {
     })
 }
 
-/// Returns the wait for a CPU in seconds: the second number of the line, in nanoseconds.
-///
-/// If the third number (how often the process ran) is 0, the kernel does not measure the wait.
+/// Returns the wait for a CPU: the second number of the line, in nanoseconds. If the third number (how
+/// often the process ran) is 0, the kernel does not measure the wait.
 fn parse_delay_s(schedstat: &str) -> Option<f64> {
     let mut numbers = schedstat.split_ascii_whitespace().skip(1);
     let delay_ns: u64 = numbers.next()?.parse().ok()?;
@@ -126,7 +125,7 @@ fn parse_last_cpu(stat: &[u8]) -> Option<u32> {
 }
 
 /// Returns the launcher's own peak resident memory, in bytes.
-pub fn launcher_peak_bytes() -> Result<u64, String> {
+pub fn own_peak_bytes() -> Result<u64, String> {
     let path = "/proc/self/status";
     let text = fs::read_to_string(path).map_err(cannot_read(path))?;
     text.lines()
@@ -158,6 +157,6 @@ mod tests {
 
     #[test]
     fn the_launchers_own_peak_memory_is_known() {
-        assert!(launcher_peak_bytes().is_ok_and(|bytes| bytes > 0));
+        assert!(own_peak_bytes().is_ok_and(|bytes| bytes > 0));
     }
 }

@@ -33,8 +33,8 @@ pub struct Leaf {
 }
 
 impl Leaf {
-    /// Creates a leaf for the campaign with this identity, or with a random identity. The error says
-    /// why no leaf can be created here.
+    /// Creates a leaf for the campaign with this identity, or with a random identity. The error is the
+    /// reason why no leaf can be created here.
     pub fn new(identity: Option<&str>) -> Result<Self, String> {
         if !CAN_ENTER_CGROUP {
             return Err("starting in a cgroup is not written for this processor".to_owned());
@@ -224,10 +224,7 @@ fn is_abandoned(folder: &Path) -> bool {
     // SAFETY: takes no arguments, touches no memory, and cannot fail.
     let user = unsafe { libc::geteuid() };
     File::open(folder).is_ok_and(|handle| {
-        handle
-            .metadata()
-            .is_ok_and(|metadata| metadata.uid() == user)
-            && handle.try_lock().is_ok()
+        handle.metadata().is_ok_and(|data| data.uid() == user) && handle.try_lock().is_ok()
     })
 }
 

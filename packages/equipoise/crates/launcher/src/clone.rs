@@ -60,9 +60,7 @@ pub unsafe fn vfork_with(
         // SAFETY: as the caller promises; `descriptor` is valid for writing.
         None => unsafe { clone_plain(stack, &raw mut descriptor, entry, argument) },
         // SAFETY: as above.
-        Some(cgroup) => unsafe {
-            clone_into_cgroup(stack, cgroup, &raw mut descriptor, entry, argument)
-        },
+        Some(cgroup) => unsafe { into_cgroup(stack, cgroup, &raw mut descriptor, entry, argument) },
     }?;
     // SAFETY: CLONE_PIDFD stored a new descriptor (close-on-exec) without another owner.
     Ok((pid, unsafe { OwnedFd::from_raw_fd(descriptor) }))
@@ -90,7 +88,7 @@ unsafe fn clone_plain(
 pub const CAN_ENTER_CGROUP: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-unsafe fn clone_into_cgroup(
+unsafe fn into_cgroup(
     stack: &Stack,
     cgroup: BorrowedFd<'_>,
     descriptor: *mut libc::c_int,
@@ -179,7 +177,7 @@ unsafe fn clone3_then_call(
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-unsafe fn clone_into_cgroup(
+unsafe fn into_cgroup(
     _stack: &Stack,
     _cgroup: BorrowedFd<'_>,
     _descriptor: *mut libc::c_int,

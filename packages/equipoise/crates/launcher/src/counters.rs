@@ -1,5 +1,4 @@
-//! Performance counters of a trial (cycles, page faults and more): opens them, reports their increase
-//! during a trial, and says why a counter cannot be read.
+//! Reads performance counters (cycles, page faults and more), and reports their increase in a trial.
 
 use std::fs;
 use std::io;
@@ -69,7 +68,7 @@ pub struct Counters(Vec<Counter>);
 
 struct Counter {
     kind: &'static Kind,
-    /// One event, or an event for each kind of core; the error says why the counter cannot be read.
+    /// One event, or an event for each kind of core; or the reason why there is none.
     events: Result<Vec<Event>, String>,
     /// Remark that the values leave out the events inside the kernel.
     remark: Option<String>,
@@ -79,7 +78,7 @@ struct Counter {
 pub struct Reading(Vec<Option<io::Result<Count>>>);
 
 impl Counters {
-    /// Opens the counters. If a counter cannot be opened, its reports say why.
+    /// Opens the counters. If a counter cannot be opened, its reports have the reason.
     pub fn open(kinds: &[&'static Kind]) -> Self {
         Self(kinds.iter().map(|kind| Counter::open(kind)).collect())
     }
@@ -133,7 +132,7 @@ impl Counter {
         };
         Self {
             kind,
-            events: events.map_err(|error| reason_not_opened(kind, &error, paranoid_level())),
+            events: events.map_err(|error| open_failure(kind, &error, paranoid_level())),
             remark,
         }
     }
@@ -162,24 +161,24 @@ impl Counter {
         let unreadable = |error| format!("it could not be read: {error}");
         let before = before.map_err(unreadable)?;
         let count = after.map_err(unreadable)?.since(before);
-        let (value, fraction) = full_count(count, cpu_s)?;
-        let scaled = fraction.map(|fraction| {
+        let (value, fraction) = scale_up(count, cpu_s)?;
+        let scaling = fraction.map(|fraction| {
             let percent = 100.0 * fraction;
             format!(
                 "scaled up: it took turns with other counters and was counted {percent:.0} % of \
                  the time; ask for fewer counters"
             )
         });
-        let remarks: Vec<String> = scaled.into_iter().chain(self.remark.clone()).collect();
+        let remarks: Vec<String> = scaling.into_iter().chain(self.remark.clone()).collect();
         let remark = (!remarks.is_empty()).then(|| remarks.join("; "));
         let unit = if self.kind.name == CLOCK { 1e-9 } else { 1.0 };
         Ok((value * unit, remark))
     }
 }
 
-/// Returns the count, scaled up to the whole running time, and the fraction of the time that was
-/// counted if it is less than 1. The error says why the count is unknown.
-fn full_count(count: Count, cpu_s: Option<f64>) -> Result<(f64, Option<f64>), String> {
+/// Returns the count, scaled up to the whole time, and the fraction of the time that was counted if it
+/// is less than 1. The error is the reason why the count is unknown.
+fn scale_up(count: Count, cpu_s: Option<f64>) -> Result<(f64, Option<f64>), String> {
     /// Seconds that may be missing, because starts and ends of processes are not counted.
     const MAX_MISSING_S: f64 = 0.01;
     let enabled_s = count.enabled_ns as f64 * 1e-9;
@@ -245,7 +244,7 @@ fn paranoid_level() -> Option<i32> {
     level.trim().parse().ok()
 }
 
-fn reason_not_opened(kind: &Kind, error: &io::Error, level: Option<i32>) -> String {
+fn open_failure(kind: &Kind, error: &io::Error, level: Option<i32>) -> String {
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => match kind.without_kernel {
             WithoutKernel::Nothing => forbidden_reason(level, MAX_LEVEL_WITH_KERNEL),
@@ -299,7 +298,7 @@ mod tests {
             ("cycles", libc::EPERM, -1, ["seccomp", "forbidden"]),
         ] {
             let kind = find(name).expect("known");
-            let reason = reason_not_opened(kind, &error(errno), Some(level));
+            let reason = open_failure(kind, &error(errno), Some(level));
             assert!(parts.iter().all(|part| reason.contains(part)), "{reason}");
         }
     }
@@ -308,39 +307,33 @@ mod tests {
     fn a_counter_that_does_not_exist_is_distinguished_from_a_failure() {
         let cycles = find("cycles").expect("known");
         for errno in [libc::ENOENT, libc::ENODEV, libc::EOPNOTSUPP] {
-            let reason = reason_not_opened(cycles, &error(errno), Some(2));
+            let reason = open_failure(cycles, &error(errno), Some(2));
             assert!(reason.contains("virtual machine"), "{reason}");
         }
+        assert!(open_failure(cycles, &error(libc::ENOSYS), None).contains("CONFIG_PERF_EVENTS"));
         assert!(
-            reason_not_opened(cycles, &error(libc::ENOSYS), None).contains("CONFIG_PERF_EVENTS")
-        );
-        assert!(
-            reason_not_opened(cycles, &error(libc::EMFILE), Some(2))
-                .contains("Too many open files")
+            open_failure(cycles, &error(libc::EMFILE), Some(2)).contains("Too many open files")
         );
     }
 
     #[test]
     fn a_count_of_a_part_of_the_time_is_scaled_up() {
-        assert_eq!(
-            full_count(count(30, 400, 100), None),
-            Ok((120.0, Some(0.25)))
-        );
-        assert_eq!(full_count(count(30, 400, 400), None), Ok((30.0, None)));
+        assert_eq!(scale_up(count(30, 400, 100), None), Ok((120.0, Some(0.25))));
+        assert_eq!(scale_up(count(30, 400, 400), None), Ok((30.0, None)));
     }
 
     #[test]
     fn a_count_of_no_time_is_unknown_and_not_zero() {
-        assert!(full_count(count(0, 400, 0), None).is_err_and(|reason| reason.contains("turn")));
+        assert!(scale_up(count(0, 400, 0), None).is_err_and(|reason| reason.contains("turn")));
     }
 
     #[test]
     fn a_count_that_stopped_early_is_unknown() {
         let second = 1_000_000_000;
-        let early = full_count(count(7, second, second), Some(3.0));
+        let early = scale_up(count(7, second, second), Some(3.0));
         assert!(early.is_err_and(|reason| reason.contains("set-user-ID")));
         let short = count(7, 1_000_000, 1_000_000);
-        assert_eq!(full_count(short, Some(0.003)), Ok((7.0, None)));
+        assert_eq!(scale_up(short, Some(0.003)), Ok((7.0, None)));
     }
 
     #[test]

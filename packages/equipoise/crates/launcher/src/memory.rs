@@ -7,15 +7,14 @@ use equipoise_kernel::call::check;
 
 use crate::reading::cannot_read;
 
-const OOM_SCORE_PATH: &str = "/proc/self/oom_score_adj";
-const CLEAR_REFS_PATH: &str = "/proc/self/clear_refs";
+const OOM_SCORE: &str = "/proc/self/oom_score_adj";
+const CLEAR_REFS: &str = "/proc/self/clear_refs";
 
 /// Makes the launcher and its trials the first processes that the kernel kills when memory runs out.
 ///
 /// The kernel then kills the largest of them, which is the trial, not the launcher or its client.
 pub fn prefer_trials_for_oom_kill() -> Result<(), String> {
-    fs::write(OOM_SCORE_PATH, "1000")
-        .map_err(|error| format!("cannot write {OOM_SCORE_PATH}: {error}"))
+    fs::write(OOM_SCORE, "1000").map_err(|error| format!("cannot write {OOM_SCORE}: {error}"))
 }
 
 /// Releases memory that the launcher needed for its own start only, and resets its peak memory.
@@ -30,8 +29,7 @@ pub fn shrink() -> Result<(), String> {
     for (start, end) in unwritten_file_mappings(&maps) {
         give_back(start, end).map_err(|error| format!("cannot give memory back: {error}"))?;
     }
-    fs::write(CLEAR_REFS_PATH, RESET_PEAK)
-        .map_err(|error| format!("cannot write {CLEAR_REFS_PATH}: {error}"))
+    fs::write(CLEAR_REFS, RESET_PEAK).map_err(|error| format!("cannot write {CLEAR_REFS}: {error}"))
 }
 
 /// Returns the addresses of the read-only mappings of files in which no page was ever written to.

@@ -22,9 +22,8 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Ignores an interrupt from the terminal, and makes `STOP_SIGNALS` readable from a descriptor.
-    ///
-    /// On an interrupt, the client closes the pipe to end the launcher.
+    /// Ignores an interrupt from the terminal (the client then closes the pipe), and makes
+    /// `STOP_SIGNALS` readable from a descriptor.
     pub fn set_up() -> io::Result<Self> {
         // SAFETY: ignoring a signal installs no handler.
         unsafe {

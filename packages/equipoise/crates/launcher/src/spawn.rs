@@ -43,7 +43,7 @@ struct Outcome {
     affinity_errno: AtomicI32,
 }
 
-/// Resources that the child may fail to use. `Outcome::step` is a position, from 1; 0 is no failure.
+/// Resources that the child may fail to use. `Outcome::step` is a position, from 1; 0 is success.
 const STEPS: [Resource; 6] = [
     Resource::Streams,
     Resource::WorkingFolder,

@@ -21,7 +21,6 @@ use crate::spawn::{self, Program, Resource, StartError, Started, Streams};
 /// Interval at which the launcher reaps orphans and trims the output of a running trial.
 const UPKEEP_NS: u64 = SECOND_NS / 10;
 
-/// Reason for each value that a program without a start does not have.
 const NOT_STARTED: &str = "it could not be started";
 
 /// Runs the trials of a campaign, one after the other.
@@ -102,8 +101,7 @@ impl TrialRunner {
         }
         self.report_output(request, &mut report);
         self.report_out_of_memory(oom_before, &mut report);
-        let floor = account::launcher_peak_bytes();
-        report.floor_rss_bytes = report.value("floor_rss_bytes", floor);
+        report.floor_rss_bytes = report.value("floor_rss_bytes", account::own_peak_bytes());
         Ok(Some(report))
     }
 
@@ -127,8 +125,7 @@ impl TrialRunner {
         let settings = match settings_of(request) {
             Ok(settings) => settings,
             Err(error) => {
-                let cpus = Resource::Setting(Setting::Cpus);
-                let name = resource_name(cpus, request, String::new());
+                let name = name_of(Resource::Setting(Setting::Cpus), request, String::new());
                 report_not_started(report, &name, &error);
                 return None;
             }
@@ -175,8 +172,7 @@ impl TrialRunner {
             }
             Err(StartError { resource, error }) => {
                 self.allow_all_cpus(report);
-                let name = resource_name(resource, request, file.to_text());
-                report_not_started(report, &name, &error);
+                report_not_started(report, &name_of(resource, request, file.to_text()), &error);
                 None
             }
         }
@@ -212,10 +208,7 @@ impl TrialRunner {
         };
         let (output, output_name) = match &request.output {
             Output::Discard => (spawn::open_output(null), "/dev/null".to_owned()),
-            Output::Count => {
-                let file = self.stdout.open_for_child();
-                (file, "a temporary file".to_owned())
-            }
+            Output::Count => (self.stdout.open_for_child(), "a temporary file".to_owned()),
             Output::File { path } => (spawn::open_output(path.as_c_str()), path.to_text()),
             Output::Inherit => (
                 match &self.inherit_stdout {
@@ -235,8 +228,7 @@ impl TrialRunner {
         })
     }
 
-    /// Waits until the trial ends, its timeout is over or the client closes the pipe; returns the
-    /// reason and the time, by the monotonic clock.
+    /// Waits for the trial, its timeout or the end of the pipe; returns the ending and its time.
     fn wait(
         &mut self,
         started: &Started,
@@ -291,15 +283,13 @@ impl TrialRunner {
         report.error_tail = text_of(&tail);
         report.error_bytes = report.value("error_bytes", self.stderr.len());
         if request.output == Output::Count {
-            let length = self.stdout.len();
-            report.output_bytes = report.value("output_bytes", length);
+            report.output_bytes = report.value("output_bytes", self.stdout.len());
         } else {
             report.set_unknown("output_bytes", "standard output is not counted");
         }
     }
 
-    /// Reports whether the kernel killed a process of the trial because memory ran out; `before` is
-    /// the number of such kills before the trial.
+    /// Reports whether memory ran out; `before` is the number of such kills before the trial.
     fn report_out_of_memory(&self, before: Option<Result<u64, String>>, report: &mut Report) {
         if report.signal != Some(libc::SIGKILL) || report.timed_out {
             report.out_of_memory = Some(false);
@@ -367,7 +357,7 @@ fn report_not_started(report: &mut Report, name: &str, error: &io::Error) {
     }
 }
 
-fn resource_name(resource: Resource, request: &Request, file: String) -> String {
+fn name_of(resource: Resource, request: &Request, file: String) -> String {
     match resource {
         Resource::Process => "a new process".to_owned(),
         Resource::Streams => "the standard streams".to_owned(),

@@ -12,13 +12,13 @@ const WORD: usize = size_of::<usize>();
 /// The heap that every exported function uses.
 pub static HEAP: Heap = Heap::new();
 
-/// Doug Lea's malloc behind a mutex.
+/// Doug Lea's malloc, which one thread at a time uses.
 pub struct Heap {
     lock: Lock,
     allocator: UnsafeCell<Dlmalloc>,
 }
 
-// SAFETY: the allocator is used only through `with_allocator`, by one thread at a time.
+// SAFETY: the allocator is used only through `with_lock`, by one thread at a time.
 unsafe impl Sync for Heap {}
 
 impl Heap {
@@ -35,7 +35,7 @@ impl Heap {
             return mapped::allocate(size);
         }
         // SAFETY: any size may be requested.
-        self.with_allocator(|allocator| unsafe { allocator.c_malloc(size) })
+        self.with_lock(|allocator| unsafe { allocator.c_malloc(size) })
     }
 
     /// Allocates `size` zero bytes; null if there is no memory.
@@ -44,18 +44,17 @@ impl Heap {
             return mapped::allocate(size);
         }
         // SAFETY: any size may be requested, at the alignment that every block has.
-        self.with_allocator(|allocator| unsafe { allocator.calloc(size, 2 * size_of::<usize>()) })
+        self.with_lock(|allocator| unsafe { allocator.calloc(size, 2 * size_of::<usize>()) })
     }
 
     /// Allocates `size` bytes at a multiple of `alignment`; null if there is no memory. `alignment` is
     /// a power of two and much smaller than the address space.
     pub fn allocate_aligned(&self, alignment: usize, size: usize) -> *mut u8 {
         // SAFETY: the alignment is a power of two.
-        self.with_allocator(|allocator| unsafe { allocator.c_memalign(alignment, size) })
+        self.with_lock(|allocator| unsafe { allocator.c_memalign(alignment, size) })
     }
 
-    /// Resizes a block to `size` bytes, and returns its perhaps new address; null, with the block
-    /// unchanged, if there is no memory.
+    /// Resizes a block, and returns its address; null, with the block unchanged, on failure.
     ///
     /// # Safety
     /// `block` is null or a live block of this heap.
@@ -64,9 +63,9 @@ impl Heap {
             return self.allocate(size);
         }
         // SAFETY: the caller vouches for the block.
-        let head = self.with_allocator(|_| unsafe { read_head(block) });
+        let head = self.with_lock(|_| unsafe { read_head(block) });
         match (mapped::is_mapped(head), size >= mapped::THRESHOLD) {
-            (false, false) => self.with_allocator(|allocator| {
+            (false, false) => self.with_lock(|allocator| {
                 // SAFETY: the caller vouches for the block.
                 unsafe { allocator.c_realloc(block, size) }
             }),
@@ -100,7 +99,7 @@ impl Heap {
     /// `block` is a live block of this heap.
     pub unsafe fn release(&self, block: *mut u8) {
         // SAFETY: the caller vouches for the block.
-        let head = self.with_allocator(|allocator| unsafe {
+        let head = self.with_lock(|allocator| unsafe {
             let head = read_head(block);
             if !mapped::is_mapped(head) {
                 allocator.c_free(block);
@@ -123,7 +122,7 @@ impl Heap {
     pub unsafe fn usable_size(&self, block: *mut u8) -> usize {
         const FLAGS: usize = 0b111;
         // SAFETY: the caller vouches for the block.
-        let head = self.with_allocator(|_| unsafe { read_head(block) });
+        let head = self.with_lock(|_| unsafe { read_head(block) });
         if mapped::is_mapped(head) {
             mapped::usable_size(head)
         } else {
@@ -131,7 +130,7 @@ impl Heap {
         }
     }
 
-    fn with_allocator<Answer>(&self, work: impl FnOnce(&mut Dlmalloc) -> Answer) -> Answer {
+    fn with_lock<Answer>(&self, work: impl FnOnce(&mut Dlmalloc) -> Answer) -> Answer {
         self.lock.acquire();
         // SAFETY: this thread holds the lock, and `work` keeps no reference.
         let answer = work(unsafe { &mut *self.allocator.get() });

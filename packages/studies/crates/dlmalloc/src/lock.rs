@@ -1,8 +1,7 @@
 //! A mutex that allocates nothing and lives in a static.
 //!
-//! It is mutex 2 of Drepper, "Futexes Are Tricky" (2011), with the states free, held, and held with
-//! waiters. Before a thread sleeps, it spins for a short time, because the lock of the heap is
-//! typically held for some tens of nanoseconds.
+//! It is mutex 2 of Drepper, "Futexes Are Tricky" (2011). Before a thread sleeps, it spins for a short
+//! time, because the lock of the heap is usually held for some tens of nanoseconds.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 

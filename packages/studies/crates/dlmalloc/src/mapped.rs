@@ -50,8 +50,7 @@ pub unsafe fn release(block: *mut u8, head: usize) {
     unsafe { libc::munmap(block.sub(HEADER_BYTES).cast(), head) };
 }
 
-/// Resizes a mapped block to at least `size` bytes, and returns its perhaps new address; null, with the
-/// block unchanged, if there is no memory.
+/// Resizes a mapped block, and returns its address; null, with the block unchanged, on failure.
 ///
 /// # Safety
 /// The block is live and mapped, and `head` is the word before it.

@@ -128,7 +128,6 @@ pub fn tcp_streams() -> Result<Ends, Problem> {
 #[expect(clippy::cast_possible_truncation, reason = "a small number")]
 const AF_INET: libc::sa_family_t = libc::AF_INET as libc::sa_family_t;
 
-/// Name of the connections in error messages.
 const TCP: &str = "TCP over 127.0.0.1";
 
 /// Opens a TCP connection over 127.0.0.1, and returns both ends.
@@ -180,8 +179,7 @@ pub fn tcp_connect(port: u16) -> Result<TcpStream, Problem> {
     Ok(socket)
 }
 
-/// Makes a connection send a reset when it is closed, so that it leaves no state in the kernel.
-/// Accepted connections inherit this setting from their listener.
+/// Makes a connection reset when it is closed; accepted connections inherit this from their listener.
 #[inline]
 pub fn reset_on_close(socket: &impl AsRawFd) -> Result<(), Problem> {
     let linger = libc::linger {
@@ -221,13 +219,9 @@ mod tests {
 
     #[test]
     fn a_closed_connection_is_reset() {
-        for closes_first_end in [true, false] {
+        for first in [true, false] {
             let (one, other) = tcp_pair().expect("connected");
-            let (closed, mut open) = if closes_first_end {
-                (one, other)
-            } else {
-                (other, one)
-            };
+            let (closed, mut open) = if first { (one, other) } else { (other, one) };
             drop(closed);
             let error = open.read(&mut [0]).expect_err("the other end is gone");
             assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);

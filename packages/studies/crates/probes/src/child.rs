@@ -39,9 +39,7 @@ impl Child {
     }
 
     /// Starts a copy in a separate session, which is not killed when the probe dies.
-    pub fn start_in_new_session(
-        work: impl FnOnce() -> Result<(), Problem>,
-    ) -> Result<Self, Problem> {
+    pub fn start_session(work: impl FnOnce() -> Result<(), Problem>) -> Result<Self, Problem> {
         Self::fork(move || {
             // SAFETY: takes no arguments; a new child leads no process group.
             check_negative("setsid", unsafe { libc::setsid() })?;

@@ -12,7 +12,7 @@ use crate::system::expect;
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 
 /// Returns the number of signals handled so far.
-pub fn handled_count() -> u64 {
+pub fn handled() -> u64 {
     HANDLED.load(Ordering::Relaxed)
 }
 
@@ -56,7 +56,7 @@ pub fn send_signal(process: libc::pid_t, signal: libc::c_int) -> Result<(), Prob
 
 /// Checks that exactly `count` signals were handled since `handled_count` returned `before`.
 pub fn check_handled(count: u64, before: u64) -> Result<(), Problem> {
-    let handled = handled_count() - before;
+    let handled = handled() - before;
     if handled == count {
         return Ok(());
     }

@@ -35,7 +35,7 @@ impl Scratch {
         let (mut answer, answer_writer) = pipe().map_err(problem_of("pipe"))?;
         let probe_descriptors = [lifeline.as_raw_fd(), answer.as_raw_fd()];
         let cleaner_parent = parent.clone();
-        let cleaner = Child::start_in_new_session(move || {
+        let cleaner = Child::start_session(move || {
             for descriptor in probe_descriptors {
                 // SAFETY: the cleaner's copy; while it is open, the pipe does not hang up.
                 unsafe { libc::close(descriptor) };
@@ -89,9 +89,8 @@ fn default_parent() -> PathBuf {
         .unwrap_or_else(env::temp_dir)
 }
 
-/// First byte of the cleaner's answer if the path of the folder follows.
+/// First byte of the cleaner's answer: the path follows, or the reason why there is no folder.
 const CREATED: u8 = b'+';
-/// First byte of the cleaner's answer if the reason follows why there is no folder.
 const NOT_CREATED: u8 = b'-';
 
 fn prefixed(tag: u8, text: &[u8]) -> Vec<u8> {
@@ -148,18 +147,16 @@ fn create_locked(parent: &Path) -> Result<(PathBuf, File), Problem> {
     let problem = problem_of("the folder of the files");
     let lock = File::open(&new_folder).map_err(problem)?;
     lock.lock().map_err(problem)?;
-    let path_bytes = new_folder.as_os_str().as_bytes();
+    let bytes = new_folder.as_os_str().as_bytes();
     let mut name = OsStr::from_bytes(b"equipoise-probe-").to_owned();
-    name.push(OsStr::from_bytes(
-        &path_bytes[path_bytes.len() - RANDOM_LETTERS..],
-    ));
+    name.push(OsStr::from_bytes(&bytes[bytes.len() - RANDOM..]));
     let folder = parent.join(name);
     fs::rename(&new_folder, &folder).map_err(problem)?;
     Ok((folder, lock))
 }
 
 /// Number of letters that `mkdtemp` draws.
-const RANDOM_LETTERS: usize = 6;
+const RANDOM: usize = 6;
 
 fn create_new(parent: &Path) -> Result<PathBuf, Problem> {
     let template = parent.join("equipoise.new-XXXXXX");

@@ -90,11 +90,7 @@ impl Blas {
         assert_eq!(left.len(), rows * inner);
         assert_eq!(right.len(), inner * columns);
         assert_eq!(product.len(), rows * columns);
-        let (m, k, n) = (
-            fortran_integer(rows),
-            fortran_integer(inner),
-            fortran_integer(columns),
-        );
+        let (m, k, n) = (to_fortran(rows), to_fortran(inner), to_fortran(columns));
         // SAFETY: the arrays have the lengths that the sizes and leading dimensions require.
         unsafe {
             (self.dgemm)(
@@ -131,11 +127,9 @@ pub struct Lapack {
 }
 
 impl Lapack {
-    /// Opens the LAPACK that belongs to an open BLAS.
-    ///
-    /// Uses the first that exists: the LAPACK in the folder of the BLAS, the reference implementation
-    /// in Debian's folder, the LAPACK that the dynamic linker finds. A LAPACK that needs
-    /// `libblas.so.3` uses the open BLAS.
+    /// Opens the LAPACK for an open BLAS: the first that exists of the LAPACK in the folder of the
+    /// BLAS, the reference implementation in Debian's folder, and the LAPACK that the dynamic linker
+    /// finds. A LAPACK that needs `libblas.so.3` uses the open BLAS.
     pub fn open_for(blas: &Blas) -> Result<Self, Problem> {
         let file = blas.file();
         let folder = Path::new(&file).parent().unwrap_or(Path::new("/"));
@@ -169,7 +163,7 @@ impl Lapack {
     /// Inverts a matrix (size × size) in place. A singular matrix is an error.
     pub fn invert(&self, matrix: &mut [f64], size: usize) -> Result<(), Problem> {
         assert_eq!(matrix.len(), size * size);
-        let n = fortran_integer(size);
+        let n = to_fortran(size);
         let mut pivots: Vec<c_int> = vec![0; size];
         let mut status = 0;
         // SAFETY: the matrix is n × n and there are n pivots.
@@ -187,7 +181,7 @@ impl Lapack {
             let work_length = self.call_dgetri(matrix, &pivots, n, &mut [0.0], -1).1;
             // With length -1, dgetri only returns the length that the work space needs.
             let mut work = vec![0.0; work_length];
-            let length = fortran_integer(work.len());
+            let length = to_fortran(work.len());
             status = self.call_dgetri(matrix, &pivots, n, &mut work, length).0;
         }
         if status != 0 {
@@ -227,7 +221,7 @@ impl Lapack {
     }
 }
 
-fn fortran_integer(size: usize) -> c_int {
+fn to_fortran(size: usize) -> c_int {
     c_int::try_from(size).expect("the options keep sizes below 2^15")
 }
 

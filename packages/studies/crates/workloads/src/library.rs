@@ -15,7 +15,7 @@ impl Library {
     /// the Debian packages with the library, for the error message.
     pub fn open(name: &str, packages: &str) -> Result<Self, Problem> {
         let c_name = CString::new(name)
-            .map_err(|_| Problem::usage(format!("--library {name:?} is no file name")))?;
+            .map_err(|_| Problem::usage(format!("--library {name:?} is not a file name")))?;
         // SAFETY: the name is a C string, and the user trusts the library.
         let handle = unsafe { libc::dlopen(c_name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {

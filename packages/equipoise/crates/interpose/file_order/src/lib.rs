@@ -60,7 +60,7 @@ hooks! {
         folder: *const c_char, entries: *mut *mut *mut dirent64, filter: Option<Filter>,
         compare: Option<Compare>,
     ) -> c_int {
-        next::scandir(folder, entries, filter, compare.or(Some(compare_names)))
+        next::scandir(folder, entries, filter, compare.or(Some(by_name)))
     }
 }
 
@@ -90,10 +90,7 @@ exports! {
     }
 }
 
-unsafe extern "C" fn compare_names(
-    left: *mut *const dirent64,
-    right: *mut *const dirent64,
-) -> c_int {
+unsafe extern "C" fn by_name(left: *mut *const dirent64, right: *mut *const dirent64) -> c_int {
     // SAFETY: scandir(3) passes two pointers to entries, whose names end with NUL.
     let name = |entry: *mut *const dirent64| unsafe { CStr::from_ptr((**entry).d_name.as_ptr()) };
     // The values of `Ordering` are -1, 0 and 1.

@@ -8,7 +8,7 @@ use equipoise_interpose::errno;
 
 /// Memory of early blocks, which are never freed.
 static mut MEMORY: [Unit; UNITS] = [[0; UNIT_WORDS]; UNITS];
-static USED_UNITS: AtomicUsize = AtomicUsize::new(0);
+static USED: AtomicUsize = AtomicUsize::new(0);
 
 /// 16 bytes, the alignment of blocks. The unit before each block contains the size of the block.
 type Unit = [usize; UNIT_WORDS];
@@ -18,7 +18,7 @@ const UNITS: usize = 1 << 12;
 /// Returns an early block of `size` bytes; null with `ENOMEM` if there is no room.
 pub fn allocate(size: usize) -> *mut c_void {
     let units = 1 + size.div_ceil(size_of::<Unit>());
-    let first_unit = USED_UNITS.fetch_add(units.min(UNITS), Ordering::Relaxed);
+    let first_unit = USED.fetch_add(units.min(UNITS), Ordering::Relaxed);
     if first_unit.saturating_add(units) > UNITS {
         return out_of_memory();
     }
@@ -57,10 +57,7 @@ mod tests {
         assert_eq!(size_of_block(small), Some(5));
         assert_eq!(size_of_block(large), Some(1000));
         assert_eq!(large.addr() % 16, 0);
-        assert_eq!(
-            size_of_block((&raw const USED_UNITS).cast_mut().cast()),
-            None
-        );
+        assert_eq!(size_of_block((&raw const USED).cast_mut().cast()), None);
         assert!(allocate(usize::MAX).is_null());
     }
 }

@@ -39,19 +39,20 @@ struct Process {
     writes_maps: AtomicBool,
     /// A bit for each table that has disk space. Other tables must not even be read, because a file
     /// system in memory allocates pages for reads, too.
-    tables_with_space: [AtomicU64; TABLES / BITS_PER_WORD],
+    tables_with_space: [AtomicU64; TABLES / BITS],
 }
 
-const BITS_PER_WORD: usize = u64::BITS as usize;
+const BITS: usize = u64::BITS as usize;
 const _: () = assert!(size_of::<Process>() <= PAGE);
 
+/// State of a process whose own state page does not exist yet.
 static NO_PROCESS: Process = Process {
     key: AtomicU64::new(0),
     starting: AtomicBool::new(false),
     header: AtomicPtr::new(ptr::null_mut()),
     start_ticks: AtomicU64::new(0),
     writes_maps: AtomicBool::new(false),
-    tables_with_space: [const { AtomicU64::new(0) }; TABLES / BITS_PER_WORD],
+    tables_with_space: [const { AtomicU64::new(0) }; TABLES / BITS],
 };
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new((&raw const NO_PROCESS).cast_mut());
 /// File of the process; in a forked child, the parent's file until the child has its own.
@@ -140,12 +141,10 @@ fn start_recording() -> Option<u64> {
         process.start_ticks.store(clock::ticks(), Ordering::Relaxed);
         let header = folder.map_or(ptr::null_mut(), create_file);
         process.header.store(header, Ordering::Release);
-        let parent_header = INHERITED_HEADER.load(Ordering::Relaxed);
-        if header.is_null() && !parent_header.is_null() {
+        let parent = INHERITED_HEADER.load(Ordering::Relaxed);
+        if header.is_null() && !parent.is_null() {
             // SAFETY: a shared mapping of the parent, which a fork keeps.
-            unsafe { &*parent_header }
-                .children_without_file
-                .add_shared(1);
+            unsafe { &*parent }.children_without_file.add_shared(1);
         }
         INHERITED_HEADER.store(header, Ordering::Relaxed);
         // Keys are even, and a new thread has key 1, so they differ.
@@ -291,14 +290,13 @@ fn claim_table(header: &'static Header, thread: u32) -> *const Table {
     }
     let table = table(header, index);
     table.owner.set(owner);
-    process().tables_with_space[index / BITS_PER_WORD]
-        .fetch_or(1 << (index % BITS_PER_WORD), Ordering::Release);
+    process().tables_with_space[index / BITS].fetch_or(1 << (index % BITS), Ordering::Release);
     table
 }
 
 fn has_disk_space(index: usize) -> bool {
-    let bits = process().tables_with_space[index / BITS_PER_WORD].load(Ordering::Acquire);
-    bits >> (index % BITS_PER_WORD) & 1 == 1
+    let bits = process().tables_with_space[index / BITS].load(Ordering::Acquire);
+    bits >> (index % BITS) & 1 == 1
 }
 
 fn table_pointer(header: &Header, index: usize) -> *mut Table {

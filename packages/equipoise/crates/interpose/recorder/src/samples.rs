@@ -83,9 +83,7 @@ pub fn take(thread: &Thread, header: &Header, write_maps: fn(&Header), size: usi
 
 /// Returns the sample with this number, with disk space; `None` if there is no space.
 fn new_sample(header: &Header, number: u64) -> Option<&Sample> {
-    let index = usize::try_from(number)
-        .ok()
-        .filter(|index| *index < SAMPLES)?;
+    let index = usize::try_from(number).ok().filter(|n| *n < SAMPLES)?;
     let pointer = header.pointer_at::<Sample>(SAMPLES_OFFSET + index * size_of::<Sample>());
     // SAFETY: the sample is inside the mapping, which is zero where nothing was written, and no
     // other call gets the same number.

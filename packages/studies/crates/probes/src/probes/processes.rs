@@ -184,7 +184,7 @@ fn memory_file() -> Result<File, Problem> {
     if PROGRAM.is_empty() {
         return Err(Problem::unavailable(
             "this Equipoise was built where there was no static C library, and the process probes \
-             start a static program; build it anew with one (Debian: libc6-dev)",
+             start a static program; build it again with one (Debian: libc6-dev)",
         ));
     }
     let create = |flags: c_uint| {

@@ -135,7 +135,7 @@ mod tests {
             let byte = other.receive()?;
             other.send(byte)
         });
-        let problem = ask(&mut end, 7).expect_err("7 is no answer to 7");
+        let problem = ask(&mut end, 7).expect_err("7 is a wrong answer");
         assert_eq!(problem.to_string(), "the other side gave 7 instead of 248");
         echo.join().expect("no panic").expect("sent");
     }

@@ -4,7 +4,7 @@ use equipoise_reporting::problem::Problem;
 
 use crate::batches::{subtract, time_to_subtract};
 use crate::handlers::{
-    Action, check_handled, count_signal, counting_handler, handled_count, send_signal,
+    Action, check_handled, count_signal, counting_handler, handled, send_signal,
 };
 use crate::memory::{Mapping, page_size};
 use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
@@ -44,7 +44,7 @@ fn open_signal_handle(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let send_s = time_to_subtract(&mut send)?;
     Action::new(counting_handler as *const () as libc::sighandler_t, 0).install(SIGNAL)?;
     let probe = OpenProbe::latency(move |count| {
-        let before = handled_count();
+        let before = handled();
         let elapsed = send(count)?;
         check_handled(count, before)?;
         Ok(subtract(elapsed, count, send_s))
@@ -79,7 +79,7 @@ fn open_protection_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     Action::new(handler, libc::SA_SIGINFO).install(libc::SIGSEGV)?;
     Ok(OpenProbe::latency(move |count| {
         let forbidden = mapping.start().as_ptr();
-        let before = handled_count();
+        let before = handled();
         let elapsed = timed(count, || {
             write_forbidden(forbidden);
             Ok(())

@@ -100,16 +100,16 @@ impl<Data> Submissions<Data> {
             .ring
             .submit_and_wait(operations)
             .map_err(problem_of("io_uring_enter"))?;
-        let mut completed = 0;
+        let mut completions = 0;
         for completion in self.ring.completion() {
             let result = completion.result();
             expect("an operation by io_uring", result, self.expected)?;
-            completed += 1;
+            completions += 1;
         }
-        if (submitted, completed) != (operations, operations) {
+        if (submitted, completions) != (operations, operations) {
             return Err(wrong_result(
                 "io_uring_enter",
-                submitted.min(completed),
+                submitted.min(completions),
                 operations,
             ));
         }

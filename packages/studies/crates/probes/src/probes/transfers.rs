@@ -30,7 +30,7 @@ pub const TCP_BANDWIDTH: Probe = Probe {
 };
 
 /// Number of bytes in each write, and at most in each read.
-const CHUNK_BYTES: usize = 64 << 10;
+const CHUNK: usize = 64 << 10;
 
 /// Returns a probe with a helper that sends as many chunks as this process requests. One operation is
 /// a chunk; a batch is one request and its chunks.
@@ -38,21 +38,17 @@ fn open(
     options: &ProbeOptions,
     ends: impl FnOnce() -> Result<Ends, Problem>,
 ) -> Result<OpenProbe, Problem> {
-    let mut buffer = vec![0; CHUNK_BYTES];
-    exchange(
-        options,
-        ends,
-        serve,
-        CHUNK_BYTES as u64,
-        move |end, chunks| fetch(end, &mut buffer, chunks),
-    )
+    let mut buffer = vec![0; CHUNK];
+    exchange(options, ends, serve, CHUNK as u64, move |end, chunks| {
+        fetch(end, &mut buffer, chunks)
+    })
 }
 
 /// Requests chunks and receives them; returns the time from the request to the last byte.
 fn fetch(end: &mut End, buffer: &mut [u8], chunks: u64) -> Result<Duration, Problem> {
     let started = Instant::now();
     end.send_number(chunks)?;
-    let bytes = chunks * CHUNK_BYTES as u64;
+    let bytes = chunks * CHUNK as u64;
     let mut received = 0;
     while received < bytes {
         let limit = to_usize(bytes - received).min(buffer.len());
@@ -69,13 +65,13 @@ fn fetch(end: &mut End, buffer: &mut [u8], chunks: u64) -> Result<Duration, Prob
 
 /// Does the work of the helper: sends the requested chunks, then the number of their bytes.
 fn serve(mut end: End) -> Result<(), Problem> {
-    let chunk = vec![1; CHUNK_BYTES];
+    let chunk = vec![1; CHUNK];
     loop {
         let chunks = end.receive_number()?;
         for _ in 0..chunks {
             end.send_all(&chunk)?;
         }
-        end.send_number(chunks * CHUNK_BYTES as u64)?;
+        end.send_number(chunks * CHUNK as u64)?;
     }
 }
 
@@ -89,7 +85,7 @@ mod tests {
         for ends in [pipes, unix_streams, tcp_streams] {
             let (mut end, other) = ends().expect("a channel");
             let helper = thread::spawn(move || serve(other));
-            let mut buffer = vec![0; CHUNK_BYTES];
+            let mut buffer = vec![0; CHUNK];
             for chunks in [1, 2, 9] {
                 fetch(&mut end, &mut buffer, chunks).expect("the requested bytes");
             }
@@ -99,14 +95,14 @@ mod tests {
 
     #[test]
     fn a_byte_too_few_or_too_many_is_noticed() {
-        for sent in [CHUNK_BYTES - 1, CHUNK_BYTES + 1] {
+        for sent in [CHUNK - 1, CHUNK + 1] {
             let (mut end, mut other) = unix_streams().expect("a channel");
             let helper = thread::spawn(move || {
                 other.receive_number()?;
                 other.send_all(&vec![1; sent])?;
-                other.send_number(CHUNK_BYTES as u64)
+                other.send_number(CHUNK as u64)
             });
-            assert!(fetch(&mut end, &mut vec![0; CHUNK_BYTES], 1).is_err());
+            assert!(fetch(&mut end, &mut vec![0; CHUNK], 1).is_err());
             drop(end);
             helper.join().expect("no panic").expect("sent");
         }

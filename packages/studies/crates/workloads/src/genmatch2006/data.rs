@@ -71,7 +71,11 @@ impl Data {
                     .and_then(|field| field.trim().parse::<f64>().ok())
                     .filter(|value| value.is_finite())
                     .ok_or_else(|| {
-                        format!("line {}: `{}` is no number", line_index + 1, names[index])
+                        format!(
+                            "line {}: `{}` is not a number",
+                            line_index + 1,
+                            names[index]
+                        )
                     })
             };
             data.treated.push(value(treatment)? != 0.0);
@@ -170,10 +174,16 @@ mod tests {
             ("age,treat\n", "it has no column `educ`"),
             (
                 &TABLE.replace(",20,", ",many,"),
-                "line 3: `age` is no number",
+                "line 3: `age` is not a number",
             ),
-            (&TABLE.replace("\n0,", "\n,"), "line 3: `re74` is no number"),
-            (&TABLE.replace(",0,x", ""), "line 3: `treat` is no number"),
+            (
+                &TABLE.replace("\n0,", "\n,"),
+                "line 3: `re74` is not a number",
+            ),
+            (
+                &TABLE.replace(",0,x", ""),
+                "line 3: `treat` is not a number",
+            ),
         ];
         for (text, message) in wrong {
             assert_eq!(Data::parse(text).unwrap_err(), message);

@@ -72,9 +72,8 @@ fn count_distinct(values: &[f64]) -> usize {
     sorted.len()
 }
 
-/// Returns the two-sided p-value of a paired t test with weights; 1 if no pair has a difference.
-///
-/// The degrees of freedom are the sum of the weights minus 1.
+/// Returns the two-sided p-value of a paired t test with weights, whose sum minus 1 is the degrees of
+/// freedom; 1 if no pair has a difference.
 fn paired_t(treated: &[f64], controls: &[f64], weights: &[f64]) -> f64 {
     let total: f64 = weights.iter().sum();
     let weighted_sum = |term: &dyn Fn(f64) -> f64| -> f64 {
@@ -117,12 +116,12 @@ fn kolmogorov_smirnov(mut first: Vec<f64>, mut second: Vec<f64>) -> f64 {
         }
         largest = largest.max((i as f64 / n - j as f64 / m).abs());
     }
-    kolmogorov_upper_tail((n * m / (n + m)).sqrt() * largest)
+    upper_tail((n * m / (n + m)).sqrt() * largest)
 }
 
 /// Returns the upper tail of Kolmogorov's limiting distribution (1933), by the series that converges
 /// fast for arguments below 1 or from 1 on.
-fn kolmogorov_upper_tail(x: f64) -> f64 {
+fn upper_tail(x: f64) -> f64 {
     if x <= 0.0 {
         return 1.0;
     }
@@ -144,7 +143,7 @@ fn kolmogorov_upper_tail(x: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{kolmogorov_smirnov, kolmogorov_upper_tail, paired_t};
+    use super::{kolmogorov_smirnov, paired_t, upper_tail};
 
     #[test]
     fn the_t_test_agrees_with_the_tables() {
@@ -168,14 +167,10 @@ mod tests {
 
     #[test]
     fn both_series_of_the_limiting_distribution_agree_at_one() {
-        assert!((kolmogorov_upper_tail(1.0 - 1e-12) - kolmogorov_upper_tail(1.0)).abs() < 1e-10);
+        assert!((upper_tail(1.0 - 1e-12) - upper_tail(1.0)).abs() < 1e-10);
         // Smirnov's table (1948).
         for (x, p) in [(1.36, 0.049), (1.63, 0.010), (0.5, 0.9639)] {
-            assert!(
-                (kolmogorov_upper_tail(x) - p).abs() < 1e-3,
-                "{x}: {}",
-                kolmogorov_upper_tail(x)
-            );
+            assert!((upper_tail(x) - p).abs() < 1e-3, "{x}: {}", upper_tail(x));
         }
     }
 
@@ -183,6 +178,6 @@ mod tests {
     fn the_largest_distance_of_the_distributions_counts_ties_once() {
         // The distributions differ by 1/2 at 1, and by 0 at 2; the factor of the sizes is 1.
         let p = kolmogorov_smirnov(vec![1.0, 2.0], vec![2.0, 2.0]);
-        assert!((p - kolmogorov_upper_tail(0.5)).abs() < 1e-12);
+        assert!((p - upper_tail(0.5)).abs() < 1e-12);
     }
 }
