@@ -10,10 +10,10 @@ const USAGE: &str = "usage: equipoise-probe NAME [--batches N] [--batch-ms N] [-
        equipoise-probe NAME --help
        equipoise-probe --list
 
-Measures one operating system primitive in N batches (default 11) of about so many milliseconds
-(default 10), after finding out how many operations a batch holds. --check does one operation and
-reports nothing. Exit status: 0; 69 and one JSON line {\"unavailable\": REASON} on standard error
-where the machine forbids it; 1 if a result was wrong; 2 for bad options.
+Measures one operating system primitive in --batches N (default 11) of --batch-ms N milliseconds
+(default 10). --check does one operation and reports nothing. Exit status: 0 for success; 69, with
+one JSON line {\"unavailable\": REASON} on standard error, if the machine cannot run the probe; 1 if
+a result was wrong; 2 if an option was wrong.
 ";
 
 /// A line of `--list`.

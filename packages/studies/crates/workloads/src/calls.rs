@@ -42,7 +42,7 @@ fn count_between_marks(child: pid_t) -> Option<u64> {
     let mut marks = 0;
     let mut calls = 0;
     loop {
-        // SAFETY: `status` is valid for writing and the child is ours.
+        // SAFETY: `status` is valid for writing, and the child was not reaped.
         if unsafe { libc::waitpid(child, &raw mut status, libc::__WALL) } != child
             || libc::WIFEXITED(status)
             || libc::WIFSIGNALED(status)

@@ -174,7 +174,7 @@ fn is_better(candidate: &[f64], best: &[f64]) -> bool {
     candidate
         .iter()
         .zip(best)
-        .map(|(ours, theirs)| ours.total_cmp(theirs))
+        .map(|(p, best_p)| p.total_cmp(best_p))
         .find(|order| order.is_ne())
         .is_some_and(std::cmp::Ordering::is_gt)
 }

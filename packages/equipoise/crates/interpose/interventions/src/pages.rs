@@ -171,7 +171,7 @@ fn can_keep(address: *mut c_void, bytes: size_t) -> bool {
 /// Maximum number of pages for one call of mincore.
 const MAX_PAGES_PER_CALL: usize = 1024;
 
-/// Writes zeroes to the pages in memory; the kernel drops the others, swapped ones included.
+/// Writes zeroes to the pages in memory; the kernel drops all other pages, swapped pages included.
 ///
 /// # Safety
 /// The pages are private, without a file, and may be written to.

@@ -15,7 +15,7 @@ type Unit = [usize; UNIT_WORDS];
 const UNIT_WORDS: usize = 16 / size_of::<usize>();
 const UNITS: usize = 1 << 12;
 
-/// Returns an early block of `size` bytes; null with `ENOMEM` if there is no room.
+/// Returns an early block of `size` bytes; null with `ENOMEM` if the memory is used up.
 pub fn allocate(size: usize) -> *mut c_void {
     let units = 1 + size.div_ceil(size_of::<Unit>());
     let first_unit = USED.fetch_add(units.min(UNITS), Ordering::Relaxed);

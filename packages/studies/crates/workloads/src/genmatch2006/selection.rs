@@ -148,7 +148,7 @@ mod tests {
             let mut index: Vec<usize> = (0..unsorted.len()).collect();
             shell_sort(&mut keys, &mut index);
             assert!(keys.is_sorted());
-            let indexed: Vec<f64> = index.iter().map(|&place| unsorted[place]).collect();
+            let indexed: Vec<f64> = index.iter().map(|&row| unsorted[row]).collect();
             assert_eq!(keys, indexed);
             index.sort_unstable();
             assert!(index.iter().copied().eq(0..unsorted.len()));
