@@ -1,8 +1,7 @@
-//! Builds the fork server, the small static program that the process probes start and that
-//! `equipoise-probe` includes.
+//! Builds the fork server, a small static program that `equipoise-probe` contains and starts.
 //!
-//! It is always static and has its own panic handler, so cargo cannot build it with the other
-//! crates. The C compiler links it, so that it has the memory layout of a C program.
+//! Cargo cannot build it with the other crates, because it is always static and has its own panic
+//! handler. The C compiler links it, so that it has the memory layout of a C program.
 
 use std::env;
 use std::fs;
@@ -10,23 +9,23 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const SOURCE: &str = "fork_server/main.rs";
-const COMPILING: [&str; 5] = [
+const COMPILER_OPTIONS: [&str; 5] = [
     "--crate-name=fork_server",
     "--crate-type=staticlib",
     "--edition=2024",
     "-Cpanic=abort",
     "-Copt-level=2",
 ];
-const LINKING: [&str; 3] = ["-static", "-s", "-Wl,--gc-sections"];
+const LINKER_OPTIONS: [&str; 3] = ["-static", "-s", "-Wl,--gc-sections"];
 
 fn main() {
     println!("cargo::rerun-if-changed=fork_server");
     let folder = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let program = folder.join("fork_server");
-    if !(compiled(&folder.join("libfork_server.a"))
-        && linked(&folder.join("libfork_server.a"), &program))
+    if !(compile(&folder.join("libfork_server.a"))
+        && link(&folder.join("libfork_server.a"), &program))
     {
-        // The process probes report it; the other probes do not need the program.
+        // The probes of processes report the missing program; the other probes do not need it.
         println!(
             "cargo::warning={SOURCE} could not be built, so there will be no figures for fork, \
              exec and sh: is there a static C library (Debian: libc6-dev, Fedora: glibc-static)?"
@@ -35,32 +34,30 @@ fn main() {
     }
 }
 
-fn compiled(library: &Path) -> bool {
-    let of_cargo = |name| env::var_os(name).unwrap_or_else(|| panic!("cargo sets {name}"));
-    let mut compiler = Command::new(of_cargo("RUSTC"));
+fn compile(library: &Path) -> bool {
+    let cargo_variable = |name| env::var_os(name).unwrap_or_else(|| panic!("cargo sets {name}"));
+    let mut compiler = Command::new(cargo_variable("RUSTC"));
     compiler
-        .args(COMPILING)
+        .args(COMPILER_OPTIONS)
         .arg("--target")
-        .arg(of_cargo("TARGET"));
-    succeeded(compiler.arg("-o").arg(library).arg(SOURCE))
+        .arg(cargo_variable("TARGET"));
+    run(compiler.arg("-o").arg(library).arg(SOURCE))
 }
 
-/// The linker of cargo comes first. A linker for older systems (zig) has no static C library. Then
-/// the library of this host is used, because a static program needs none of the system that it runs
-/// on.
-fn linked(library: &Path, program: &Path) -> bool {
+/// Links the program by cargo's linker, or else by `cc`. Cargo's linker may be one for older systems
+/// (zig) without a static C library; the C library of this host is then right too, because a static
+/// program needs no library of the system where it runs.
+fn link(library: &Path, program: &Path) -> bool {
     let linkers = [env::var_os("RUSTC_LINKER"), Some("cc".into())];
     linkers.into_iter().flatten().any(|compiler| {
-        succeeded(
-            Command::new(compiler)
-                .args(LINKING)
-                .arg("-o")
-                .arg(program)
-                .arg(library),
-        )
+        run(Command::new(compiler)
+            .args(LINKER_OPTIONS)
+            .arg("-o")
+            .arg(program)
+            .arg(library))
     })
 }
 
-fn succeeded(command: &mut Command) -> bool {
+fn run(command: &mut Command) -> bool {
     command.status().is_ok_and(|status| status.success())
 }

@@ -1,4 +1,6 @@
-//! Exports C functions, and calls the functions that would be called without the library.
+//! Exports C functions that replace functions of the C library, and calls the replaced functions.
+//!
+//! The *next* function is the one that the program would call without the preloaded library.
 
 use std::ffi::{CStr, c_void};
 use std::ptr;
@@ -9,8 +11,7 @@ use crate::process::abort_with;
 
 /// Exports C functions from a preloadable library.
 ///
-/// In a test program the names would replace those of the test harness, so they are not exported
-/// there.
+/// A test program does not export them, because they would replace functions of the test harness.
 #[macro_export]
 macro_rules! exports {
     ($(
@@ -32,8 +33,8 @@ macro_rules! exports {
 
 /// Exports C functions, and declares a module `next` with the functions that they replace.
 ///
-/// A function with an `else` block may be called while the thread looks up another function (the C
-/// library may allocate for a look-up); its `next` function then returns the value of the block.
+/// The C library may call an allocation function while it looks up another function. A function with
+/// an `else` block permits that: its `next` function then returns the value of the block.
 #[macro_export]
 macro_rules! hooks {
     ($(
@@ -41,7 +42,7 @@ macro_rules! hooks {
         fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $(-> $result:ty)?
         $(, else $otherwise:block)? { $($body:tt)* }
     )*) => {
-        /// The functions that would be called without this library.
+        /// The functions that the program would call without this library.
         #[allow(dead_code, unused_imports)]
         mod next {
             use super::*;
@@ -72,7 +73,8 @@ macro_rules! hooks {
     };
 }
 
-/// Looks up a function for `hooks!`; returns from the calling function if there is an `else` block.
+/// Looks up a function for `hooks!`. If that is not possible now and there is an `else` block, it
+/// returns the value of the block from the calling function.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! next_address {
@@ -88,17 +90,17 @@ macro_rules! next_address {
     }};
 }
 
-/// One function of the next library, looked up before its first call.
+/// A next function, which is looked up before its first call.
 pub struct Next {
     name: &'static str,
     address: AtomicPtr<c_void>,
 }
 
-/// Thread that looks up a function by `unless_looking_up`; 0 if none does.
+/// Id of the thread that looks up a function in `unless_looking_up`; 0 if no thread does.
 static LOOKING_UP: AtomicU32 = AtomicU32::new(0);
 
 impl Next {
-    /// Names the function; the name must end with NUL.
+    /// Makes a function that is not looked up yet; the name must end with NUL.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self {
@@ -107,29 +109,29 @@ impl Next {
         }
     }
 
-    /// Returns the address of the function; ends the process if no library has it.
+    /// Returns the address of the function; aborts the process if no library has the function.
     #[inline]
     pub fn required(&self) -> *mut c_void {
         let address = self.address.load(Ordering::Relaxed);
         if !address.is_null() {
             return address;
         }
-        self.look_up_required()
+        self.look_up_or_abort()
     }
 
-    /// Returns the address of the function; null while the thread looks up another function, and
-    /// if no library has it.
+    /// Returns the address of the function; null if the thread is looking up another function, or if
+    /// no library has the function.
     #[inline]
     pub fn unless_looking_up(&self) -> *mut c_void {
         let address = self.address.load(Ordering::Relaxed);
         if !address.is_null() {
             return address;
         }
-        errno::preserved(|| self.look_up_once())
+        errno::preserved(|| self.look_up_alone())
     }
 
     #[cold]
-    fn look_up_required(&self) -> *mut c_void {
+    fn look_up_or_abort(&self) -> *mut c_void {
         let address = self.look_up();
         if address.is_null() {
             let name = self.name.trim_end_matches('\0').as_bytes();
@@ -139,7 +141,7 @@ impl Next {
     }
 
     #[cold]
-    fn look_up_once(&self) -> *mut c_void {
+    fn look_up_alone(&self) -> *mut c_void {
         // SAFETY: has no conditions.
         let thread = unsafe { libc::syscall(libc::SYS_gettid) };
         let thread = u32::try_from(thread).unwrap_or(0);
@@ -172,9 +174,9 @@ impl Next {
 mod tests {
     use super::*;
 
-    /// Only one test, because a process has only one thread that looks up.
+    /// One test for both cases, because all tests of a process share `LOOKING_UP`.
     #[test]
-    fn a_function_is_null_if_no_library_has_it_or_its_thread_looks_up_another_one() {
+    fn an_address_is_null_if_no_library_has_the_function_or_during_another_look_up() {
         let known = Next::new("getpid\0");
         assert!(!known.unless_looking_up().is_null());
         assert_eq!(known.required(), known.unless_looking_up());

@@ -1,10 +1,10 @@
-//! The environment, the start and the end of the process that loads a library.
+//! Reads environment variables, and calls functions at the start and the end of the process.
 
 use std::ffi::CStr;
 
 /// Returns the value of an environment variable, if it is set.
 ///
-/// The value is valid until the program changes its environment.
+/// The value is valid until the program changes the environment.
 #[must_use]
 pub fn variable(name: &CStr) -> Option<&'static CStr> {
     // SAFETY: the name ends with NUL.
@@ -13,7 +13,7 @@ pub fn variable(name: &CStr) -> Option<&'static CStr> {
     (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) })
 }
 
-/// Writes the parts of one line to standard error and aborts: a panic would allocate.
+/// Writes a line, given in parts, to standard error and aborts. (A panic would allocate.)
 pub fn abort_with(parts: &[&[u8]]) -> ! {
     for part in parts {
         // SAFETY: the part is valid for its length. A failed write is ignored.
@@ -31,7 +31,7 @@ macro_rules! at_load {
     };
 }
 
-/// Calls a function when the program leaves by `exit`.
+/// Calls a function when the program ends by `exit`.
 #[macro_export]
 macro_rules! at_exit {
     ($function:path) => {

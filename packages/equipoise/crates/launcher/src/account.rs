@@ -1,4 +1,4 @@
-//! The end of a trial and its resources, as the kernel accounts for them.
+//! Reads how a trial ended and which resources it used, as the kernel counts them.
 
 use std::fs;
 use std::io;
@@ -15,39 +15,39 @@ use crate::protocol::Report;
 use crate::reading::cannot_read;
 use crate::spawn::Started;
 
-/// How a trial came to an end.
+/// Why the launcher stopped waiting for a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// Its process ended.
+    /// The process of the trial ended.
     Exited,
-    /// Its time was up.
+    /// The timeout was over.
     TimedOut,
-    /// It waits for a terminal that it does not have.
+    /// The process was stopped, because it uses a terminal that it does not have.
     Stopped,
-    /// The other side of the pipe is gone, or a signal stopped the launcher.
+    /// The client closed the pipe, or a signal stopped the launcher.
     Abandoned,
 }
 
-/// Reaps a trial, and enters its end and its resources.
-pub fn enter_end(started: &Started, ending: Ending, report: &mut Report) -> io::Result<()> {
+/// Reaps a trial, and reports its exit status and its resources.
+pub fn report_end(started: &Started, ending: Ending, report: &mut Report) -> io::Result<()> {
     if ending != Ending::Exited && !dies(started.process.as_raw_fd())? {
-        report.usage_unknown("it did not die of SIGKILL: it is stuck in the kernel");
+        report.set_usage_unknown("it did not die of SIGKILL: it is stuck in the kernel");
         return Ok(());
     }
     report.cpu = report.value("cpu", last_cpu(started.pid));
     report.run_delay_s = report.value("run_delay_s", run_delay_s(started.pid));
     match child::reap(started.pid) {
         Ok((status, usage)) => {
-            enter_usage(report, &usage);
+            report_usage(report, &usage);
             report.exit = status.code();
             report.signal = status.signal();
         }
-        Err(error) => report.usage_unknown(&format!("its end could not be read: {error}")),
+        Err(error) => report.set_usage_unknown(&format!("its end could not be read: {error}")),
     }
     Ok(())
 }
 
-/// Whether a process that was sent SIGKILL ends in time.
+/// Whether a process ends within `KILL_TIMEOUT_NS` after SIGKILL was sent.
 fn dies(process: RawFd) -> io::Result<bool> {
     let deadline = monotonic_ns() + KILL_TIMEOUT_NS;
     loop {
@@ -63,8 +63,7 @@ fn dies(process: RawFd) -> io::Result<bool> {
     }
 }
 
-/// Enters the resources of a trial into its report.
-fn enter_usage(report: &mut Report, usage: &libc::rusage) {
+fn report_usage(report: &mut Report, usage: &libc::rusage) {
     let count = |value: libc::c_long| u64::try_from(value).ok();
     report.user_s = Some(seconds(usage.ru_utime));
     report.sys_s = Some(seconds(usage.ru_stime));
@@ -79,7 +78,7 @@ fn enter_usage(report: &mut Report, usage: &libc::rusage) {
     } else {
         let reason = "this kernel does not account for block I/O (no /proc/self/io)";
         for field in ["block_reads", "block_writes"] {
-            report.lacks(field, reason);
+            report.set_unknown(field, reason);
         }
     }
 }
@@ -88,35 +87,36 @@ fn seconds(time: libc::timeval) -> f64 {
     time.tv_sec as f64 + time.tv_usec as f64 * 1e-6
 }
 
-/// Returns the CPU on which a child ran last; the child has ended and was not reaped.
+/// Returns the last CPU of a child that has ended and was not reaped.
 fn last_cpu(pid: libc::pid_t) -> Result<u32, String> {
     let path = format!("/proc/{pid}/stat");
     let text = fs::read(&path).map_err(cannot_read(&path))?;
-    processor(&text).ok_or_else(|| format!("{path} names no processor"))
+    parse_last_cpu(&text).ok_or_else(|| format!("{path} names no processor"))
 }
 
-/// Returns the seconds for which the main thread of a child could have run but waited for a CPU; the
-/// child has ended and was not reaped.
+/// Returns the seconds for which the main thread of a child was ready to run but waited for a CPU.
+/// The child has ended and was not reaped.
 fn run_delay_s(pid: libc::pid_t) -> Result<f64, String> {
     let path = format!("/proc/{pid}/schedstat");
     let text = fs::read_to_string(&path).map_err(cannot_read(&path))?;
-    delay_s(&text).ok_or_else(|| {
+    parse_delay_s(&text).ok_or_else(|| {
         "this kernel does not account for the wait for a CPU (CONFIG_SCHED_INFO)".to_owned()
     })
 }
 
-/// Returns the second number, in seconds. The third one, the number of runs, is 0 for a process
-/// that has run only if the kernel does not account for delays.
-fn delay_s(schedstat: &str) -> Option<f64> {
+/// Returns the wait for a CPU: the second number of the line, in nanoseconds. If the third number (how
+/// often the process ran) is 0, the kernel does not measure the wait.
+fn parse_delay_s(schedstat: &str) -> Option<f64> {
     let mut numbers = schedstat.split_ascii_whitespace().skip(1);
     let delay_ns: u64 = numbers.next()?.parse().ok()?;
     let times_run: u64 = numbers.next()?.parse().ok()?;
     (times_run > 0).then_some(delay_ns as f64 * 1e-9)
 }
 
-/// Returns field 39 of the line, counted from the end of the name in brackets, which may contain
-/// any character.
-fn processor(stat: &[u8]) -> Option<u32> {
+/// Returns the last CPU of a process: field 39 of the line in `/proc/PID/stat`.
+///
+/// Fields are counted from the last bracket, because the name, in brackets, may be any text.
+fn parse_last_cpu(stat: &[u8]) -> Option<u32> {
     const FIELDS_AFTER_NAME: usize = 36;
     let end = stat.iter().rposition(|&byte| byte == b')')?;
     let rest = std::str::from_utf8(stat.get(end + 1..)?).ok()?;
@@ -124,7 +124,7 @@ fn processor(stat: &[u8]) -> Option<u32> {
     field.parse().ok()
 }
 
-/// Returns the launcher's own peak of resident memory, in bytes.
+/// Returns the launcher's own peak resident memory, in bytes.
 pub fn own_peak_bytes() -> Result<u64, String> {
     let path = "/proc/self/status";
     let text = fs::read_to_string(path).map_err(cannot_read(path))?;
@@ -141,22 +141,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_processor_is_found_behind_any_name() {
+    fn the_last_cpu_is_found_whatever_the_name_of_the_process() {
         let after: Vec<String> = (3..=52).map(|field| field.to_string()).collect();
         let line = format!("12 (a) b) {}\n", after.join(" "));
-        assert_eq!(processor(line.as_bytes()), Some(39));
-        assert_eq!(processor(b"12 (short) S 1"), None);
+        assert_eq!(parse_last_cpu(line.as_bytes()), Some(39));
+        assert_eq!(parse_last_cpu(b"12 (short) S 1"), None);
     }
 
     #[test]
-    fn the_wait_for_a_cpu_is_in_seconds_and_unknown_where_nothing_is_accounted_for() {
-        assert_eq!(delay_s("851365 56733 2\n"), Some(56733.0 * 1e-9));
-        assert_eq!(delay_s("0 0 0\n"), None);
-        assert_eq!(delay_s("851365"), None);
+    fn the_wait_for_a_cpu_is_in_seconds_and_unknown_if_the_kernel_does_not_measure_it() {
+        assert_eq!(parse_delay_s("851365 56733 2\n"), Some(56733.0 * 1e-9));
+        assert_eq!(parse_delay_s("0 0 0\n"), None);
+        assert_eq!(parse_delay_s("851365"), None);
     }
 
     #[test]
-    fn its_own_peak_is_known() {
+    fn the_launchers_own_peak_memory_is_known() {
         assert!(own_peak_bytes().is_ok_and(|bytes| bytes > 0));
     }
 }

@@ -1,4 +1,4 @@
-//! A cgroup (version 2) for the trials, one at a time.
+//! A cgroup (version 2) that contains the processes of one trial at a time.
 
 use std::cell::Cell;
 use std::fs::{self, File};
@@ -15,26 +15,26 @@ const PREFIX: &str = "equipoise-";
 /// Number of hexadecimal digits of a campaign's identity.
 pub const IDENTITY_DIGITS: usize = 16;
 
-/// Number of attempts to make a leaf that another launcher removes before it is locked.
-const ATTEMPTS: u32 = 3;
+/// Number of attempts to create a leaf, because another launcher may remove it before it is locked.
+const MAX_ATTEMPTS: u32 = 3;
 
-/// A leaf below the launcher's own cgroup, removed when dropped.
+/// A leaf: a cgroup directly below the launcher's own cgroup, removed when dropped.
 ///
-/// Its name, `equipoise-IDENTITY-PID-NUMBER`, shows to which campaign it belongs. If this launcher
-/// is killed, Equipoise finds the leaf's processes by the identity in the user's lock files. The
-/// leaf is locked (`flock(2)`) while its launcher lives, in any process namespace.
+/// Its name is `equipoise-IDENTITY-PID-NUMBER`. If this launcher is killed, Equipoise finds the
+/// processes of the leaf by the identity of the campaign, which is in the user's lock files. The
+/// launcher keeps the leaf locked (`flock(2)`), which every process namespace can see.
 pub struct Leaf {
     parent: PathBuf,
     folder: PathBuf,
     handle: File,
     identity: String,
     number: u32,
-    killed: Cell<bool>,
+    was_killed: Cell<bool>,
 }
 
 impl Leaf {
-    /// Makes a leaf for the campaign of this identity, or for a random identity. The error is the
-    /// reason why none can be made here.
+    /// Creates a leaf for the campaign with this identity, or with a random identity. The error is the
+    /// reason why no leaf can be created here.
     pub fn new(identity: Option<&str>) -> Result<Self, String> {
         if !CAN_ENTER_CGROUP {
             return Err("starting in a cgroup is not written for this processor".to_owned());
@@ -43,19 +43,19 @@ impl Leaf {
             Some(identity) => identity.to_owned(),
             None => random_identity().map_err(|error| format!("/dev/urandom: {error}"))?,
         };
-        let parent = own_folder()?;
-        remove_stale(&parent);
-        Self::below(parent, identity, 0)
+        let parent = launcher_cgroup()?;
+        remove_stale_leaves(&parent);
+        Self::create(parent, identity, 0)
     }
 
-    fn below(parent: PathBuf, identity: String, number: u32) -> Result<Self, String> {
+    fn create(parent: PathBuf, identity: String, number: u32) -> Result<Self, String> {
         let process = std::process::id();
         let folder = parent.join(format!("{PREFIX}{identity}-{process}-{number}"));
-        for _ in 0..ATTEMPTS {
+        for _ in 0..MAX_ATTEMPTS {
             fs::create_dir(&folder).map_err(|error| {
                 format!("cannot make a cgroup in {}: {error}", parent.display())
             })?;
-            match usable(&folder) {
+            match open_and_lock(&folder) {
                 Ok(Some(handle)) => {
                     return Ok(Self {
                         parent,
@@ -63,12 +63,12 @@ impl Leaf {
                         handle,
                         identity,
                         number,
-                        killed: Cell::new(false),
+                        was_killed: Cell::new(false),
                     });
                 }
                 Ok(None) => {}
                 Err(reason) => {
-                    // The reason matters more than a folder that could not be removed again.
+                    // The reason is more important than an error of the removal.
                     drop(fs::remove_dir(&folder));
                     return Err(reason);
                 }
@@ -77,21 +77,20 @@ impl Leaf {
         Err(format!("another launcher removes {}", folder.display()))
     }
 
-    /// Replaces a leaf that was killed once.
+    /// Creates a new leaf if the processes of this one were killed.
     ///
-    /// Linux (seen on 6.18) kills every process that is started in such a cgroup from outside: it
-    /// compares the number of kills of that cgroup with the number of the starting process's
-    /// cgroup.
+    /// Linux (seen on 6.18) kills every process that starts in such a cgroup from outside: it compares
+    /// the number of kills of the cgroup with the number of the starting process's own cgroup.
     pub fn renew_if_killed(&mut self) -> Result<(), String> {
-        if self.killed.get() {
+        if self.was_killed.get() {
             let number = self.number.wrapping_add(1);
-            *self = Self::below(self.parent.clone(), self.identity.clone(), number)?;
+            *self = Self::create(self.parent.clone(), self.identity.clone(), number)?;
         }
         Ok(())
     }
 
-    /// Returns the leaf if being in it changes nothing for a trial; else the controllers that would
-    /// schedule or account for a trial differently there.
+    /// Returns the leaf if a trial runs there as it would elsewhere. The error names the controllers
+    /// that would schedule or account for a trial differently.
     pub fn if_neutral(self) -> Result<Self, String> {
         let path = self.folder.join("cgroup.controllers");
         let controllers =
@@ -104,51 +103,50 @@ impl Leaf {
         }
     }
 
-    /// The descriptor in which a child starts.
+    /// Returns the descriptor of the cgroup, in which a child can be started.
     pub fn handle(&self) -> BorrowedFd<'_> {
         self.handle.as_fd()
     }
 
-    /// Kills all that is in it, at once.
+    /// Kills all processes in the leaf at once.
     pub fn kill(&self) -> io::Result<()> {
-        self.killed.set(true);
+        self.was_killed.set(true);
         fs::write(self.folder.join("cgroup.kill"), "1")
     }
 
-    /// Whether anything is in it.
+    /// Whether any process is in the leaf.
     pub fn is_populated(&self) -> io::Result<bool> {
         let events = fs::read_to_string(self.folder.join("cgroup.events"))?;
-        Ok(field(&events, "populated") != Some(0))
+        Ok(event_count(&events, "populated") != Some(0))
     }
 
-    /// Returns the number of its processes killed so far because memory ran out, or the reason why
-    /// it is unknown.
+    /// Returns how many processes of the leaf the kernel has killed because memory ran out, or the
+    /// reason why the number is unknown.
     pub fn out_of_memory_kills(&self) -> Result<u64, String> {
         let events = fs::read_to_string(self.folder.join("memory.events"))
             .map_err(|_| "the trial's cgroup has no memory controller".to_owned())?;
-        field(&events, "oom_kill").ok_or_else(|| "memory.events has no oom_kill".to_owned())
+        event_count(&events, "oom_kill").ok_or_else(|| "memory.events has no oom_kill".to_owned())
     }
 }
 
 impl Drop for Leaf {
     fn drop(&mut self) {
-        // It may still be busy if something in it could not be killed; the next launcher
-        // removes it then.
+        // This fails if a process in the leaf could not be killed; the next launcher removes it then.
         drop(fs::remove_dir(&self.folder));
     }
 }
 
 /// Opens and locks a new leaf; `None` if another launcher removed it before it was locked.
-fn usable(folder: &Path) -> Result<Option<File>, String> {
-    let unusable = |error: io::Error| format!("cannot open {}: {error}", folder.display());
+fn open_and_lock(folder: &Path) -> Result<Option<File>, String> {
+    let cannot_open = |error: io::Error| format!("cannot open {}: {error}", folder.display());
     let handle = match File::open(folder) {
         Ok(handle) => handle,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(unusable(error)),
+        Err(error) => return Err(cannot_open(error)),
     };
-    handle.lock().map_err(unusable)?;
-    let opened = handle.metadata().map_err(unusable)?.ino();
-    if !fs::metadata(folder).is_ok_and(|named| named.ino() == opened) {
+    handle.lock().map_err(cannot_open)?;
+    let opened_inode = handle.metadata().map_err(cannot_open)?.ino();
+    if !fs::metadata(folder).is_ok_and(|metadata| metadata.ino() == opened_inode) {
         return Ok(None);
     }
     if !folder.join("cgroup.kill").exists() {
@@ -163,13 +161,14 @@ fn random_identity() -> io::Result<String> {
     Ok(format!("{:0IDENTITY_DIGITS$x}", u64::from_ne_bytes(bytes)))
 }
 
-/// Whether this is the identity of a campaign: 64 bits in hexadecimal digits.
+/// Whether a text is the identity of a campaign: 64 bits in hexadecimal digits.
 pub fn is_identity(text: &str) -> bool {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     text.len() == IDENTITY_DIGITS && text.bytes().all(is_digit)
 }
 
-fn own_folder() -> Result<PathBuf, String> {
+/// Returns the folder of the launcher's own cgroup.
+fn launcher_cgroup() -> Result<PathBuf, String> {
     let read = |path: &str| fs::read_to_string(path).map_err(cannot_read(path));
     let mounts = read("/proc/self/mountinfo")?;
     let membership = read("/proc/self/cgroup")?;
@@ -183,35 +182,35 @@ fn own_folder() -> Result<PathBuf, String> {
         .ok_or_else(|| "no mounted cgroup hierarchy of version 2 holds this process".to_owned())
 }
 
-/// The folder of a cgroup, if this line of mountinfo mounts it (proc(5)).
+/// Returns the folder of a cgroup, if this line of mountinfo mounts the cgroup (proc(5)).
 fn folder_in_mount(line: &str, cgroup: &str) -> Option<PathBuf> {
-    let (place, kind) = line.split_once(" - ")?;
-    if kind.split(' ').next() != Some("cgroup2") {
+    let (mount, file_system) = line.split_once(" - ")?;
+    if file_system.split(' ').next() != Some("cgroup2") {
         return None;
     }
-    let mut fields = place.split(' ').skip(3);
-    let (root, point) = (fields.next()?, fields.next()?);
-    let below = Path::new(cgroup).strip_prefix(root).ok()?;
-    Some(Path::new(point).join(below))
+    let mut fields = mount.split(' ').skip(3);
+    let (root, mount_point) = (fields.next()?, fields.next()?);
+    let relative_path = Path::new(cgroup).strip_prefix(root).ok()?;
+    Some(Path::new(mount_point).join(relative_path))
 }
 
 /// Removes the empty leaves of this user whose launchers are gone.
 ///
 /// A living launcher holds the lock of its leaf. A leaf with processes cannot be removed; Equipoise
 /// kills them when it finds the identity of the leaf among the user's lock files.
-fn remove_stale(parent: &Path) {
+fn remove_stale_leaves(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else {
         return;
     };
     for entry in entries.flatten() {
-        let is_leaf = entry.file_name().to_str().is_some_and(is_name_of_leaf);
+        let is_leaf = entry.file_name().to_str().is_some_and(is_leaf_name);
         if is_leaf && is_abandoned(&entry.path()) {
             drop(fs::remove_dir(entry.path()));
         }
     }
 }
 
-fn is_name_of_leaf(name: &str) -> bool {
+fn is_leaf_name(name: &str) -> bool {
     let is_number = |text: &str| text.parse::<u32>().is_ok();
     let Some(rest) = name.strip_prefix(PREFIX) else {
         return false;
@@ -225,11 +224,11 @@ fn is_abandoned(folder: &Path) -> bool {
     // SAFETY: takes no arguments, touches no memory, and cannot fail.
     let user = unsafe { libc::geteuid() };
     File::open(folder).is_ok_and(|handle| {
-        handle.metadata().is_ok_and(|about| about.uid() == user) && handle.try_lock().is_ok()
+        handle.metadata().is_ok_and(|data| data.uid() == user) && handle.try_lock().is_ok()
     })
 }
 
-fn field(events: &str, name: &str) -> Option<u64> {
+fn event_count(events: &str, name: &str) -> Option<u64> {
     let mut lines = events.lines();
     lines.find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
 }
@@ -239,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_own_folder_follows_from_mount_and_membership() {
+    fn the_folder_of_a_cgroup_is_found_in_a_line_of_mountinfo() {
         let line = "41 31 0:38 /a /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw";
         assert_eq!(
             folder_in_mount(line, "/a/b"),
@@ -253,10 +252,10 @@ mod tests {
     }
 
     #[test]
-    fn only_a_leaf_with_an_identity_a_process_and_a_number_is_one_of_ours() {
+    fn a_leaf_name_has_an_identity_a_process_and_a_number() {
         let identity = random_identity().expect("random bytes");
         assert!(is_identity(&identity));
-        assert!(is_name_of_leaf(&format!("equipoise-{identity}-4711-0")));
+        assert!(is_leaf_name(&format!("equipoise-{identity}-4711-0")));
         for other in [
             "equipoise-4711-0".to_owned(),
             "equipoise-notes".to_owned(),
@@ -265,13 +264,13 @@ mod tests {
             format!("equipoise-{identity}-own-0"),
             format!("other-{identity}-4711-0"),
         ] {
-            assert!(!is_name_of_leaf(&other), "{other}");
+            assert!(!is_leaf_name(&other), "{other}");
         }
     }
 
     #[test]
-    fn fields_of_events_are_read() {
-        assert_eq!(field("oom 1\noom_kill 3\n", "oom_kill"), Some(3));
-        assert_eq!(field("populated 0\n", "frozen"), None);
+    fn counts_of_events_are_read() {
+        assert_eq!(event_count("oom 1\noom_kill 3\n", "oom_kill"), Some(3));
+        assert_eq!(event_count("populated 0\n", "frozen"), None);
     }
 }

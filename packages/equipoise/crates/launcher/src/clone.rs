@@ -1,23 +1,22 @@
-//! A child that shares our memory until it executes, as `vfork` makes it, on its own stack.
+//! Creates a child that shares the launcher's memory until its exec, as `vfork` does, on its own stack.
 
 use std::ffi::c_void;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 
-/// Function that a child runs; it must not return.
+/// Function that a child runs. The function must not return.
 pub type Entry = extern "C" fn(*mut c_void) -> libc::c_int;
 
-/// Stack on which children run until they execute, one at a time.
+/// Stack that one child at a time uses until it executes its program.
 pub struct Stack {
     bottom: *mut c_void,
 }
 
-/// Bytes of the stack: more than the system calls need; only touched pages count as memory.
+/// Size of the stack: more than the system calls need. Only touched pages use memory.
 const STACK_BYTES: usize = 64 << 10;
 
 impl Stack {
-    /// Reserves the stack.
     pub fn new() -> io::Result<Self> {
         // SAFETY: a new anonymous mapping, at no particular address.
         let bottom = unsafe {
@@ -39,16 +38,17 @@ impl Stack {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        // SAFETY: exactly the mapping that `new` made; no child runs on it any more.
+        // SAFETY: exactly the mapping of `new`; no child runs on it any more.
         unsafe { libc::munmap(self.bottom, STACK_BYTES) };
     }
 }
 
-/// Makes a child that runs `entry(argument)` in our memory while we sleep, directly in a
-/// cgroup if one is given; returns its number and its descriptor.
+/// Creates a child that runs `entry(argument)` in the launcher's memory while the launcher sleeps.
+///
+/// The child starts directly in a cgroup if one is given. Returns its process id and its descriptor.
 ///
 /// # Safety
-/// `entry` must end by exec or `_exit`, and do nothing that harms memory shared with us.
+/// `entry` must end by exec or `_exit`, and must not harm the memory that it shares.
 pub unsafe fn vfork_with(
     stack: &Stack,
     cgroup: Option<BorrowedFd<'_>>,
@@ -58,7 +58,7 @@ pub unsafe fn vfork_with(
     let mut descriptor: libc::c_int = -1;
     let pid = match cgroup {
         // SAFETY: as the caller promises; `descriptor` is valid for writing.
-        None => unsafe { plain(stack, &raw mut descriptor, entry, argument) },
+        None => unsafe { clone_plain(stack, &raw mut descriptor, entry, argument) },
         // SAFETY: as above.
         Some(cgroup) => unsafe { into_cgroup(stack, cgroup, &raw mut descriptor, entry, argument) },
     }?;
@@ -66,14 +66,14 @@ pub unsafe fn vfork_with(
     Ok((pid, unsafe { OwnedFd::from_raw_fd(descriptor) }))
 }
 
-unsafe fn plain(
+unsafe fn clone_plain(
     stack: &Stack,
     descriptor: *mut libc::c_int,
     entry: Entry,
     argument: *mut c_void,
 ) -> io::Result<libc::pid_t> {
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD;
-    // SAFETY: the stack is ours and grows downwards from its end; the rest as promised.
+    // SAFETY: the stack is unused and grows downwards from its end; the rest as promised.
     let pid = unsafe {
         let top = stack.bottom.byte_add(STACK_BYTES);
         libc::clone(entry, top, flags, argument, descriptor)
@@ -84,7 +84,7 @@ unsafe fn plain(
     Ok(pid)
 }
 
-/// Whether this machine can start a child directly in a cgroup.
+/// Whether this processor is one for which `clone_into_cgroup` is written.
 pub const CAN_ENTER_CGROUP: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -98,7 +98,7 @@ unsafe fn into_cgroup(
     const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD;
     let number = |value: libc::c_int| u64::try_from(value).expect("not negative");
-    // SAFETY: all-zero is a valid request that asks for nothing.
+    // SAFETY: an all-zero request is valid.
     let mut request: libc::clone_args = unsafe { std::mem::zeroed() };
     request.flags = number(flags) | CLONE_INTO_CGROUP;
     request.pidfd = descriptor as u64;
@@ -106,7 +106,7 @@ unsafe fn into_cgroup(
     request.stack = stack.bottom as u64;
     request.stack_size = STACK_BYTES as u64;
     request.cgroup = number(cgroup.as_raw_fd());
-    // SAFETY: the request is complete, its stack is ours, and the rest as promised.
+    // SAFETY: the request is complete, its stack is unused, and the rest as promised.
     let result = unsafe { clone3_then_call(&raw mut request, entry, argument) };
     if result < 0 {
         let errno = i32::try_from(-result).unwrap_or(libc::EINVAL);
@@ -115,8 +115,9 @@ unsafe fn into_cgroup(
     libc::pid_t::try_from(result).map_err(io::Error::other)
 }
 
-/// The system call, after which the child calls `entry` on its new stack: the C library has
-/// no such function, and a function that returned twice would spoil the parent's stack.
+/// Makes the system call clone3; the child then calls `entry` on its new stack.
+///
+/// The C library has no such function, and a plain system call would return in the child, too.
 #[cfg(target_arch = "x86_64")]
 unsafe fn clone3_then_call(
     request: *mut libc::clone_args,
@@ -124,7 +125,7 @@ unsafe fn clone3_then_call(
     argument: *mut c_void,
 ) -> i64 {
     let result: i64;
-    // SAFETY: in the parent only the named registers change; the child never comes back.
+    // SAFETY: in the parent only the named registers change; the child never returns.
     unsafe {
         std::arch::asm!(
             "syscall",
@@ -147,7 +148,7 @@ unsafe fn clone3_then_call(
     result
 }
 
-/// As above.
+/// Does the same on `AArch64`.
 #[cfg(target_arch = "aarch64")]
 unsafe fn clone3_then_call(
     request: *mut libc::clone_args,
@@ -155,7 +156,7 @@ unsafe fn clone3_then_call(
     argument: *mut c_void,
 ) -> i64 {
     let result: i64;
-    // SAFETY: in the parent only the named registers change; the child never comes back.
+    // SAFETY: in the parent only the named registers change; the child never returns.
     unsafe {
         std::arch::asm!(
             "svc #0",

@@ -1,4 +1,4 @@
-//! Ends every descendant of a trial that it can reach.
+//! Kills and reaps the descendants of a trial that the launcher can find.
 
 use std::fs;
 use std::io;
@@ -12,10 +12,10 @@ use equipoise_kernel::clock::{SECOND_NS, monotonic_ns};
 
 use crate::cgroup::Leaf;
 
-/// How long kills of a process are repeated; only a process stuck in the kernel survives the first.
+/// Time for which the launcher repeats a kill. Only a process stuck in the kernel survives the first.
 pub const KILL_TIMEOUT_NS: u64 = 10 * SECOND_NS;
 
-/// Makes orphans of this process's descendants its own children.
+/// Makes this process the parent of every descendant whose parent ends.
 pub fn adopt_orphans() -> io::Result<()> {
     // SAFETY: passes numbers only.
     check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }).map(drop)
@@ -23,16 +23,17 @@ pub fn adopt_orphans() -> io::Result<()> {
 
 /// Kills a child that was not reaped yet, and its process group.
 ///
-/// The number of a child is given to no other process before it was reaped, even if it has ended.
+/// The kernel reuses the id of a child only after the child was reaped.
 pub fn kill_trial(pid: libc::pid_t) {
     kill_with_group(pid, pid);
 }
 
-/// Kills a child, and its process group if that is the child's own or the trial's: a child may also
-/// have moved into the group of the process that drives the launcher.
+/// Kills a child, and its process group if the child or the trial leads the group.
+///
+/// A child may have moved into another group, such as the client's, which must not be killed.
 fn kill_with_group(pid: libc::pid_t, trial: libc::pid_t) {
-    // SAFETY: passes numbers only. `pid` is a child that was not reaped, so it and, while it
-    // is a member, its group keep their numbers.
+    // SAFETY: passes numbers only. `pid` is a child that was not reaped, so the kernel does not
+    // reuse its id, nor the id of its group while the child is a member.
     unsafe {
         let group = libc::getpgid(pid);
         if group == pid || group == trial {
@@ -42,8 +43,8 @@ fn kill_with_group(pid: libc::pid_t, trial: libc::pid_t) {
     }
 }
 
-/// Reaps the orphans that have ended while the trial runs, so that they do not use up the numbers of
-/// processes. The trial itself is not reaped.
+/// Reaps the orphans that have ended while the trial runs, so that they do not use up process ids.
+/// The trial itself is not reaped.
 pub fn reap_orphans(trial: libc::pid_t) {
     loop {
         let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
@@ -62,7 +63,7 @@ pub fn reap_orphans(trial: libc::pid_t) {
     }
 }
 
-/// Returns the signal that has stopped a child, if it is stopped now.
+/// Returns the signal that has stopped a child; `None` if the child is not stopped.
 pub fn stopped_by(child: libc::pid_t) -> Option<libc::c_int> {
     let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
     let options = libc::WSTOPPED | libc::WNOHANG | libc::WNOWAIT;
@@ -77,12 +78,11 @@ pub fn stopped_by(child: libc::pid_t) -> Option<libc::c_int> {
     }
 }
 
-/// Result of a sweep.
+/// Numbers of the descendants that `sweep` killed or could not kill.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct SweepResult {
-    /// Descendants that had to be killed.
     pub killed: u32,
-    /// Descendants that would not die.
+    /// Process ids of the descendants that did not end.
     pub survivors: Vec<libc::pid_t>,
 }
 
@@ -92,9 +92,9 @@ pub fn sweep(trial: libc::pid_t, leaf: Option<&Leaf>) -> SweepResult {
     let mut result = SweepResult::default();
     let mut pause = Duration::from_micros(100);
     loop {
-        let children_left = reap_all(&mut result.killed);
-        let leaf_busy = leaf.is_some_and(|leaf| leaf.is_populated().unwrap_or(false));
-        if !children_left && !leaf_busy {
+        let has_children = reap_ended(&mut result.killed);
+        let has_members = leaf.is_some_and(|leaf| leaf.is_populated().unwrap_or(false));
+        if !has_children && !has_members {
             return result;
         }
         let children = children();
@@ -102,8 +102,8 @@ pub fn sweep(trial: libc::pid_t, leaf: Option<&Leaf>) -> SweepResult {
             result.survivors = children;
             return result;
         }
-        if let Some(leaf) = leaf.filter(|_| children_left) {
-            // Processes that this misses are killed one by one below.
+        if let Some(leaf) = leaf.filter(|_| has_children) {
+            // If this fails, the processes are killed one by one below.
             drop(leaf.kill());
         }
         for child in children {
@@ -114,8 +114,8 @@ pub fn sweep(trial: libc::pid_t, leaf: Option<&Leaf>) -> SweepResult {
     }
 }
 
-/// Reaps every child that has ended, and returns whether others are left.
-fn reap_all(killed: &mut u32) -> bool {
+/// Reaps every child that has ended, and counts the killed ones; returns whether a child is left.
+fn reap_ended(killed: &mut u32) -> bool {
     loop {
         match child::wait_for_any(libc::WNOHANG) {
             Ok((0, _)) => return true,
@@ -130,16 +130,16 @@ fn children() -> Vec<libc::pid_t> {
     let launcher = std::process::id();
     fs::read_to_string(format!("/proc/self/task/{launcher}/children")).map_or_else(
         |_| children_by_search(launcher),
-        |list| numbers(&list).collect(),
+        |list| parse_pids(&list).collect(),
     )
 }
 
-fn numbers(list: &str) -> impl Iterator<Item = libc::pid_t> {
+fn parse_pids(list: &str) -> impl Iterator<Item = libc::pid_t> {
     list.split_ascii_whitespace()
         .filter_map(|number| number.parse().ok())
 }
 
-/// Returns the children on kernels without `CONFIG_PROC_CHILDREN`.
+/// Returns the children of a process, on kernels without `CONFIG_PROC_CHILDREN`.
 fn children_by_search(parent: u32) -> Vec<libc::pid_t> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
@@ -161,12 +161,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_knows_its_parent() {
+    fn the_parent_of_a_process_is_found() {
         let pid = libc::pid_t::try_from(std::process::id()).expect("a pid");
         assert_eq!(parent_of(pid), Some(std::os::unix::process::parent_id()));
     }
 
-    fn sleeping() -> (std::process::Child, libc::pid_t) {
+    fn start_sleep() -> (std::process::Child, libc::pid_t) {
         let mut command = std::process::Command::new("sleep");
         let child = command.arg("60").spawn().expect("started");
         let pid = libc::pid_t::try_from(child.id()).expect("a pid");
@@ -174,8 +174,8 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_child_is_told_from_one_that_runs() {
-        let (mut child, pid) = sleeping();
+    fn a_stopped_child_is_distinguished_from_a_running_child() {
+        let (mut child, pid) = start_sleep();
         let before = stopped_by(pid);
         // SAFETY: passes numbers only; the child was not reaped.
         unsafe { libc::kill(pid, libc::SIGSTOP) };
@@ -191,8 +191,8 @@ mod tests {
     }
 
     #[test]
-    fn children_are_listed_either_way() {
-        let (mut child, pid) = sleeping();
+    fn the_search_finds_a_child() {
+        let (mut child, pid) = start_sleep();
         assert!(children_by_search(std::process::id()).contains(&pid));
         child.kill().expect("killed");
         child.wait().expect("reaped");

@@ -1,4 +1,4 @@
-//! The pipe to the process that drives the launcher: one line in, one line out.
+//! The pipe to the client, the process that sends requests: one line in, one line out.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -10,21 +10,21 @@ use serde::Serialize;
 
 use equipoise_kernel::clock::SECOND_NS;
 
-/// Longest line: longer than any argument vector with its environment that Linux executes.
-const MAX_LINE: usize = 64 << 20;
+/// Maximum length of a line. No argument vector and environment that Linux executes are longer.
+const MAX_LINE_BYTES: usize = 64 << 20;
 
-/// Room that is kept between requests. The rest goes back, because the peak memory of a trial is
-/// never below that of the launcher.
-const KEPT_ROOM: usize = 64 << 10;
+/// Size of the buffer between requests. A larger buffer is freed, because the kernel never reports a
+/// lower peak memory for a trial than for the launcher.
+const IDLE_BUFFER_BYTES: usize = 64 << 10;
 
-const CHUNK: usize = 16 << 10;
+const READ_BYTES: usize = 16 << 10;
 
 /// A message from the pipe.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Message<'a> {
-    /// One line.
+    /// One line, without its newline.
     Line(&'a [u8]),
-    /// The other side is gone, or a signal stopped the launcher.
+    /// The client has closed the pipe, or a signal stopped the launcher.
     End,
 }
 
@@ -32,65 +32,64 @@ pub enum Message<'a> {
 pub struct Conversation {
     input: ManuallyDrop<File>,
     output: ManuallyDrop<File>,
-    room: Vec<u8>,
+    buffer: Vec<u8>,
 }
 
 impl Conversation {
     /// Uses standard input and standard output.
     pub fn new() -> Self {
-        // SAFETY: both are open from start to end (Rust's runtime sees to that), and are
-        // never closed by the launcher.
+        // SAFETY: Rust's runtime keeps both open, and the launcher never closes them.
         let (input, output) = unsafe { (File::from_raw_fd(0), File::from_raw_fd(1)) };
         Self {
             input: ManuallyDrop::new(input),
             output: ManuallyDrop::new(output),
-            room: Vec::new(),
+            buffer: Vec::new(),
         }
     }
 
-    /// Returns the descriptor that hangs up when the other side is gone.
-    pub fn input(&self) -> RawFd {
+    /// Returns the descriptor on which `poll` reports a hang-up when the client closes the pipe.
+    pub fn input_descriptor(&self) -> RawFd {
         self.input.as_raw_fd()
     }
 
-    /// Waits for one line.
+    /// Waits for one line, or until the descriptor `stop` is readable.
     pub fn receive(&mut self, stop: BorrowedFd<'_>) -> io::Result<Message<'_>> {
-        self.room.clear();
-        self.room.shrink_to(KEPT_ROOM);
+        self.buffer.clear();
+        self.buffer.shrink_to(IDLE_BUFFER_BYTES);
         loop {
             let mut watched = [
-                watch(self.input(), libc::POLLIN),
+                watch(self.input_descriptor(), libc::POLLIN),
                 watch(stop.as_raw_fd(), libc::POLLIN),
             ];
             poll(&mut watched, None)?;
             if watched[1].revents != 0 {
                 return Ok(Message::End);
             }
-            let start = self.room.len();
-            self.room.resize(start + CHUNK, 0);
-            let count = match self.input.read(&mut self.room[start..]) {
+            let start = self.buffer.len();
+            self.buffer.resize(start + READ_BYTES, 0);
+            let count = match self.input.read(&mut self.buffer[start..]) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {
-                    self.room.truncate(start);
+                    self.buffer.truncate(start);
                     continue;
                 }
-                other => other?,
+                result => result?,
             };
-            self.room.truncate(start + count);
+            self.buffer.truncate(start + count);
             if count == 0 {
                 return Ok(Message::End);
             }
-            // One request at a time: the end of the line is the end of the request.
-            if self.room.last() == Some(&b'\n') {
-                return Ok(Message::Line(&self.room[..self.room.len() - 1]));
+            // The client sends one request at a time, so nothing follows the newline.
+            if self.buffer.last() == Some(&b'\n') {
+                return Ok(Message::Line(&self.buffer[..self.buffer.len() - 1]));
             }
-            if self.room.len() > MAX_LINE {
+            if self.buffer.len() > MAX_LINE_BYTES {
                 let kind = ErrorKind::InvalidData;
                 return Err(io::Error::new(kind, "a request without an end"));
             }
         }
     }
 
-    /// Sends one line; an error if the other side is gone.
+    /// Sends one line; returns an error if the client has closed the pipe.
     pub fn send(&mut self, message: &impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
@@ -98,7 +97,7 @@ impl Conversation {
     }
 }
 
-/// Returns one entry for [`poll`].
+/// Returns an entry for [`poll`] that waits for `events` on a descriptor.
 pub fn watch(descriptor: RawFd, events: libc::c_short) -> libc::pollfd {
     libc::pollfd {
         fd: descriptor,
@@ -107,14 +106,14 @@ pub fn watch(descriptor: RawFd, events: libc::c_short) -> libc::pollfd {
     }
 }
 
-/// Waits until something happens on a descriptor, or for `timeout_ns`; `None` has no limit. An
-/// interruption by a signal is not an error.
+/// Waits until an event occurs on a descriptor, or for `timeout_ns`; `None` waits without a limit.
+///
+/// If a signal interrupts the wait, no entry has an event.
 pub fn poll(watched: &mut [libc::pollfd], timeout_ns: Option<u64>) -> io::Result<()> {
     let timeout = timeout_ns.map(timespec);
     let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
     let count = libc::nfds_t::try_from(watched.len()).map_err(io::Error::other)?;
-    // SAFETY: the array has `count` entries, the time outlives the call, and no signal mask
-    // is given.
+    // SAFETY: the array has `count` entries, the time outlives the call; the signal mask is null.
     let status = unsafe { libc::ppoll(watched.as_mut_ptr(), count, timeout, ptr::null()) };
     if status >= 0 {
         return Ok(());
@@ -130,7 +129,7 @@ pub fn poll(watched: &mut [libc::pollfd], timeout_ns: Option<u64>) -> io::Result
     }
 }
 
-/// Returns a span of time for `ppoll`.
+/// Returns a duration in the format of `ppoll`.
 fn timespec(duration_ns: u64) -> libc::timespec {
     // Longer waits are cut to i32::MAX seconds (68 years).
     let seconds = i32::try_from(duration_ns / SECOND_NS).unwrap_or(i32::MAX);
@@ -147,8 +146,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_span_is_split_into_seconds_and_nanoseconds() {
-        let span = timespec(3 * SECOND_NS + 5);
-        assert_eq!((span.tv_sec, span.tv_nsec), (3, 5));
+    fn a_duration_is_split_into_seconds_and_nanoseconds() {
+        let duration = timespec(3 * SECOND_NS + 5);
+        assert_eq!((duration.tv_sec, duration.tv_nsec), (3, 5));
     }
 }

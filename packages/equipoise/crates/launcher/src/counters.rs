@@ -1,4 +1,4 @@
-//! Counters of a trial: their list, the reasons of unknown ones, and their increase in a trial.
+//! Reads performance counters (cycles, page faults and more), and reports their increase in a trial.
 
 use std::fs;
 use std::io;
@@ -9,14 +9,14 @@ use equipoise_kernel::perf::{HARDWARE, SOFTWARE, is_forbidden};
 use crate::perf::{Config, Count, Event, Modes};
 use crate::protocol::Report;
 
-/// The part that a counter counts if it may not count inside the kernel.
+/// Events that a counter still counts if it is not permitted to count inside the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WithoutKernel {
-    /// Everything: it is a clock.
-    Whole,
-    /// The events outside the kernel.
-    Part,
-    /// Nothing: the events happen in the kernel only.
+    /// All, because the counter is a clock.
+    All,
+    /// The events in user mode.
+    User,
+    /// None, because the events occur in the kernel only.
     Nothing,
 }
 
@@ -39,19 +39,19 @@ const fn kind(name: &'static str, class: u32, event: u64, without_kernel: Withou
 
 /// Every kind of counter; src/equipoise/measure/launcher.py explains them.
 pub static KINDS: [Kind; 10] = [
-    kind("task_clock", SOFTWARE, 1, WithoutKernel::Whole),
-    kind("page_faults", SOFTWARE, 2, WithoutKernel::Part),
+    kind("task_clock", SOFTWARE, 1, WithoutKernel::All),
+    kind("page_faults", SOFTWARE, 2, WithoutKernel::User),
     kind("context_switches", SOFTWARE, 3, WithoutKernel::Nothing),
     kind("cpu_migrations", SOFTWARE, 4, WithoutKernel::Nothing),
-    kind("cycles", HARDWARE, 0, WithoutKernel::Part),
-    kind("instructions", HARDWARE, 1, WithoutKernel::Part),
-    kind("cache_references", HARDWARE, 2, WithoutKernel::Part),
-    kind("cache_misses", HARDWARE, 3, WithoutKernel::Part),
-    kind("branches", HARDWARE, 4, WithoutKernel::Part),
-    kind("branch_misses", HARDWARE, 5, WithoutKernel::Part),
+    kind("cycles", HARDWARE, 0, WithoutKernel::User),
+    kind("instructions", HARDWARE, 1, WithoutKernel::User),
+    kind("cache_references", HARDWARE, 2, WithoutKernel::User),
+    kind("cache_misses", HARDWARE, 3, WithoutKernel::User),
+    kind("branches", HARDWARE, 4, WithoutKernel::User),
+    kind("branch_misses", HARDWARE, 5, WithoutKernel::User),
 ];
 
-/// The clock, whose nanoseconds are reported as seconds.
+/// Name of the counter that is a clock: its nanoseconds are reported as seconds.
 const CLOCK: &str = "task_clock";
 
 /// Returns the kind of counter with a name; the error names all kinds.
@@ -63,22 +63,22 @@ pub fn find(name: &str) -> Result<&'static Kind, String> {
     })
 }
 
-/// The counters of the command line; none by default, and then every method does nothing.
+/// The counters of the option `--counters`; by default none.
 pub struct Counters(Vec<Counter>);
 
 struct Counter {
     kind: &'static Kind,
-    /// One event, or one for each kind of core; or the reason why there is none.
+    /// One event, or an event for each kind of core; or the reason why there is none.
     events: Result<Vec<Event>, String>,
-    /// Remark on the part that a value leaves out.
-    leaves_out: Option<String>,
+    /// Remark that the values leave out the events inside the kernel.
+    remark: Option<String>,
 }
 
 /// The counts of all counters at one moment.
 pub struct Reading(Vec<Option<io::Result<Count>>>);
 
 impl Counters {
-    /// Opens the counters. A counter that cannot be opened keeps the reason.
+    /// Opens the counters. If a counter cannot be opened, its reports have the reason.
     pub fn open(kinds: &[&'static Kind]) -> Self {
         Self(kinds.iter().map(|kind| Counter::open(kind)).collect())
     }
@@ -88,14 +88,14 @@ impl Counters {
         Reading(self.0.iter().map(Counter::read).collect())
     }
 
-    /// Enters the increase in a trial, after its usage was entered.
-    pub fn enter(&self, before: Reading, after: Reading, report: &mut Report) {
-        let consumed = report.user_s.zip(report.sys_s);
-        let consumed_s = consumed.map(|(user, sys)| user + sys);
+    /// Reports the increase during a trial. The report already has the processor time.
+    pub fn report_increase(&self, before: Reading, after: Reading, report: &mut Report) {
+        let user_and_sys = report.user_s.zip(report.sys_s);
+        let cpu_s = user_and_sys.map(|(user, sys)| user + sys);
         let readings = before.0.into_iter().zip(after.0);
         for (counter, (before, after)) in self.0.iter().zip(readings) {
             let name = counter.kind.name;
-            match counter.value(before, after, consumed_s) {
+            match counter.increase(before, after, cpu_s) {
                 Ok((value, remark)) => {
                     report.counters.insert(name, Some(value));
                     report.unknown.extend(remark.map(|remark| (name, remark)));
@@ -108,8 +108,8 @@ impl Counters {
         }
     }
 
-    /// Enters why all counters are unknown.
-    pub fn enter_unknown(&self, reason: &str, report: &mut Report) {
+    /// Reports why all counters are unknown.
+    pub fn report_unknown(&self, reason: &str, report: &mut Report) {
         for counter in &self.0 {
             report.counters.insert(counter.kind.name, None);
             report.unknown.insert(counter.kind.name, reason.to_owned());
@@ -120,36 +120,37 @@ impl Counters {
 impl Counter {
     fn open(kind: &'static Kind) -> Self {
         let all = open_on_every_core(kind, Modes::All);
-        let (events, leaves_out) = match all {
+        let (events, remark) = match all {
             Err(error) if is_forbidden(&error) && kind.without_kernel != WithoutKernel::Nothing => {
-                let remark = (kind.without_kernel == WithoutKernel::Part).then(|| {
-                    let why = forbidden_reason(paranoia(), LEVEL_WITH_KERNEL);
-                    format!("counted outside the kernel only: the rest is {why}")
+                let remark = (kind.without_kernel == WithoutKernel::User).then(|| {
+                    let reason = forbidden_reason(paranoid_level(), MAX_LEVEL_WITH_KERNEL);
+                    format!("counted outside the kernel only: the rest is {reason}")
                 });
                 (open_on_every_core(kind, Modes::User), remark)
             }
-            other => (other, None),
+            result => (result, None),
         };
         Self {
             kind,
-            events: events.map_err(|error| why_not(kind, &error, paranoia())),
-            leaves_out,
+            events: events.map_err(|error| open_failure(kind, &error, paranoid_level())),
+            remark,
         }
     }
 
-    /// `None` where there is nothing to read.
+    /// Reads the sum over all kinds of core; `None` if the counter could not be opened.
     fn read(&self) -> Option<io::Result<Count>> {
         let events = self.events.as_ref().ok()?;
         Some(events.iter().try_fold(Count::default(), |sum, event| {
-            event.read().map(|count| sum.on_either(count))
+            event.read().map(|count| sum.add_other_cores(count))
         }))
     }
 
-    fn value(
+    /// Returns the increase with a remark on its limits, or the reason why it is unknown.
+    fn increase(
         &self,
         before: Option<io::Result<Count>>,
         after: Option<io::Result<Count>>,
-        consumed_s: Option<f64>,
+        cpu_s: Option<f64>,
     ) -> Result<(f64, Option<String>), String> {
         let (Some(before), Some(after)) = (before, after) else {
             return Err(match &self.events {
@@ -160,31 +161,32 @@ impl Counter {
         let unreadable = |error| format!("it could not be read: {error}");
         let before = before.map_err(unreadable)?;
         let count = after.map_err(unreadable)?.since(before);
-        let (value, fraction) = whole(count, consumed_s)?;
-        let scaled = fraction.map(|fraction| {
+        let (value, fraction) = scale_up(count, cpu_s)?;
+        let scaling = fraction.map(|fraction| {
             let percent = 100.0 * fraction;
             format!(
                 "scaled up: it took turns with other counters and was counted {percent:.0} % of \
                  the time; ask for fewer counters"
             )
         });
-        let remarks: Vec<String> = scaled.into_iter().chain(self.leaves_out.clone()).collect();
+        let remarks: Vec<String> = scaling.into_iter().chain(self.remark.clone()).collect();
         let remark = (!remarks.is_empty()).then(|| remarks.join("; "));
         let unit = if self.kind.name == CLOCK { 1e-9 } else { 1.0 };
         Ok((value * unit, remark))
     }
 }
 
-/// Returns the whole count, and the fraction that was really counted if it is not all.
-fn whole(count: Count, consumed_s: Option<f64>) -> Result<(f64, Option<f64>), String> {
+/// Returns the count, scaled up to the whole time, and the fraction of the time that was counted if it
+/// is less than 1. The error is the reason why the count is unknown.
+fn scale_up(count: Count, cpu_s: Option<f64>) -> Result<(f64, Option<f64>), String> {
     /// Seconds that may be missing, because starts and ends of processes are not counted.
-    const MAY_BE_MISSING_S: f64 = 0.01;
+    const MAX_MISSING_S: f64 = 0.01;
     let enabled_s = count.enabled_ns as f64 * 1e-9;
-    if let Some(consumed_s) = consumed_s {
-        let missing_s = consumed_s - enabled_s;
-        if missing_s > MAY_BE_MISSING_S && missing_s > consumed_s / 2.0 {
+    if let Some(cpu_s) = cpu_s {
+        let missing_s = cpu_s - enabled_s;
+        if missing_s > MAX_MISSING_S && missing_s > cpu_s / 2.0 {
             return Err(format!(
-                "only {enabled_s:.3} s of its {consumed_s:.3} s on a processor were counted: the \
+                "only {enabled_s:.3} s of its {cpu_s:.3} s on a processor were counted: the \
                  kernel stops at a program that gains rights (set-user-ID) and before the memory \
                  of one that ends is given back"
             ));
@@ -204,7 +206,7 @@ fn whole(count: Count, consumed_s: Option<f64>) -> Result<(f64, Option<f64>), St
 fn open_on_every_core(kind: &Kind, modes: Modes) -> io::Result<Vec<Event>> {
     const CORE_SHIFT: u32 = 32;
     let cores = match kind.config.class {
-        HARDWARE => kinds_of_core(Path::new("/sys/bus/event_source/devices")),
+        HARDWARE => core_types(Path::new("/sys/bus/event_source/devices")),
         _ => Vec::new(),
     };
     if cores.len() < 2 {
@@ -217,9 +219,9 @@ fn open_on_every_core(kind: &Kind, modes: Modes) -> io::Result<Vec<Event>> {
     configs.map(|config| Event::open(config, modes)).collect()
 }
 
-/// Returns the numbers of the counting units of processors with more than one kind of core. Each
-/// counts on its own cores only (Linux 5.13, admin-guide/perf, "Intel hybrid support").
-fn kinds_of_core(devices: &Path) -> Vec<u32> {
+/// Returns the numbers of the counting units of the processor: one for each kind of core, which counts
+/// on those cores only (Linux 5.13, admin-guide/perf, "Intel hybrid support").
+fn core_types(devices: &Path) -> Vec<u32> {
     let Ok(entries) = fs::read_dir(devices) else {
         return Vec::new();
     };
@@ -231,22 +233,22 @@ fn kinds_of_core(devices: &Path) -> Vec<u32> {
         .collect()
 }
 
-/// Highest level at which every user may count in their own processes, the kernel included.
-const LEVEL_WITH_KERNEL: i32 = 1;
-/// Highest level at which every user may count in their own processes outside the kernel.
-const LEVEL_WITHOUT_KERNEL: i32 = 2;
+/// Highest `kernel.perf_event_paranoid` at which users may count inside the kernel.
+const MAX_LEVEL_WITH_KERNEL: i32 = 1;
+/// Highest `kernel.perf_event_paranoid` at which users may count outside the kernel.
+const MAX_LEVEL_WITHOUT_KERNEL: i32 = 2;
 
 /// Returns `kernel.perf_event_paranoid`, if the kernel has it.
-fn paranoia() -> Option<i32> {
+fn paranoid_level() -> Option<i32> {
     let level = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?;
     level.trim().parse().ok()
 }
 
-fn why_not(kind: &Kind, error: &io::Error, paranoia: Option<i32>) -> String {
+fn open_failure(kind: &Kind, error: &io::Error, level: Option<i32>) -> String {
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => match kind.without_kernel {
-            WithoutKernel::Nothing => forbidden_reason(paranoia, LEVEL_WITH_KERNEL),
-            _ => forbidden_reason(paranoia, LEVEL_WITHOUT_KERNEL),
+            WithoutKernel::Nothing => forbidden_reason(level, MAX_LEVEL_WITH_KERNEL),
+            _ => forbidden_reason(level, MAX_LEVEL_WITHOUT_KERNEL),
         },
         Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP) if kind.config.class == HARDWARE => {
             "this machine does not have it: use real hardware, or a virtual machine that hands \
@@ -260,11 +262,11 @@ fn why_not(kind: &Kind, error: &io::Error, paranoia: Option<i32>) -> String {
     }
 }
 
-fn forbidden_reason(paranoia: Option<i32>, permitted_up_to: i32) -> String {
-    match paranoia {
-        Some(level) if level > permitted_up_to => format!(
+fn forbidden_reason(level: Option<i32>, max_level: i32) -> String {
+    match level {
+        Some(level) if level > max_level => format!(
             "forbidden, as kernel.perf_event_paranoid is {level}; `sudo sysctl \
-             kernel.perf_event_paranoid={permitted_up_to}` permits it"
+             kernel.perf_event_paranoid={max_level}` permits it"
         ),
         _ => "forbidden by something other than kernel.perf_event_paranoid: permit \
               perf_event_open in the container's seccomp profile or the security module"
@@ -289,51 +291,53 @@ mod tests {
     }
 
     #[test]
-    fn a_forbidden_counter_names_the_level_and_the_hint() {
+    fn the_reason_of_a_forbidden_counter_names_the_level_and_the_hint() {
         for (name, errno, level, parts) in [
             ("context_switches", libc::EACCES, 2, ["is 2", "paranoid=1"]),
             ("cycles", libc::EACCES, 3, ["is 3", "paranoid=2"]),
             ("cycles", libc::EPERM, -1, ["seccomp", "forbidden"]),
         ] {
             let kind = find(name).expect("known");
-            let reason = why_not(kind, &error(errno), Some(level));
+            let reason = open_failure(kind, &error(errno), Some(level));
             assert!(parts.iter().all(|part| reason.contains(part)), "{reason}");
         }
     }
 
     #[test]
-    fn what_is_not_there_is_told_from_what_fails() {
+    fn a_counter_that_does_not_exist_is_distinguished_from_a_failure() {
         let cycles = find("cycles").expect("known");
         for errno in [libc::ENOENT, libc::ENODEV, libc::EOPNOTSUPP] {
-            let reason = why_not(cycles, &error(errno), Some(2));
+            let reason = open_failure(cycles, &error(errno), Some(2));
             assert!(reason.contains("virtual machine"), "{reason}");
         }
-        assert!(why_not(cycles, &error(libc::ENOSYS), None).contains("CONFIG_PERF_EVENTS"));
-        assert!(why_not(cycles, &error(libc::EMFILE), Some(2)).contains("Too many open files"));
+        assert!(open_failure(cycles, &error(libc::ENOSYS), None).contains("CONFIG_PERF_EVENTS"));
+        assert!(
+            open_failure(cycles, &error(libc::EMFILE), Some(2)).contains("Too many open files")
+        );
     }
 
     #[test]
-    fn a_count_that_took_turns_is_scaled_and_has_its_fraction() {
-        assert_eq!(whole(count(30, 400, 100), None), Ok((120.0, Some(0.25))));
-        assert_eq!(whole(count(30, 400, 400), None), Ok((30.0, None)));
+    fn a_count_of_a_part_of_the_time_is_scaled_up() {
+        assert_eq!(scale_up(count(30, 400, 100), None), Ok((120.0, Some(0.25))));
+        assert_eq!(scale_up(count(30, 400, 400), None), Ok((30.0, None)));
     }
 
     #[test]
-    fn a_count_without_a_turn_is_unknown_and_not_zero() {
-        assert!(whole(count(0, 400, 0), None).is_err_and(|reason| reason.contains("turn")));
+    fn a_count_of_no_time_is_unknown_and_not_zero() {
+        assert!(scale_up(count(0, 400, 0), None).is_err_and(|reason| reason.contains("turn")));
     }
 
     #[test]
     fn a_count_that_stopped_early_is_unknown() {
         let second = 1_000_000_000;
-        let early = whole(count(7, second, second), Some(3.0));
+        let early = scale_up(count(7, second, second), Some(3.0));
         assert!(early.is_err_and(|reason| reason.contains("set-user-ID")));
         let short = count(7, 1_000_000, 1_000_000);
-        assert_eq!(whole(short, Some(0.003)), Ok((7.0, None)));
+        assert_eq!(scale_up(short, Some(0.003)), Ok((7.0, None)));
     }
 
     #[test]
-    fn only_counting_units_that_belong_to_some_cpus_are_kinds_of_core() {
+    fn only_counting_units_of_certain_cpus_are_kinds_of_core() {
         let folder = std::env::temp_dir().join(format!("equipoise-cores-{}", std::process::id()));
         for (name, number, cpus) in [("big", 8, true), ("little", 10, true), ("power", 5, false)] {
             let device = folder.join(name);
@@ -343,10 +347,10 @@ mod tests {
                 fs::write(device.join("cpus"), "0-3\n").expect("written");
             }
         }
-        let mut cores = kinds_of_core(&folder);
+        let mut cores = core_types(&folder);
         cores.sort_unstable();
         fs::remove_dir_all(&folder).expect("removed");
         assert_eq!(cores, [8, 10]);
-        assert!(kinds_of_core(&folder).is_empty());
+        assert!(core_types(&folder).is_empty());
     }
 }

@@ -1,15 +1,15 @@
-//! Starts, times and accounts for one trial at a time.
+//! Runs one program at a time (a trial), and reports its time and its use of resources.
 //!
-//! A campaign has one launcher. It is small, because the peak memory of a child is never below that
-//! of the process that started it, and it does nothing else inside the timed region. Requests and
-//! reports are JSON lines.
+//! A campaign has one launcher. The launcher is small, because the kernel never reports a lower peak
+//! memory for a child than for the process that started it. It does nothing else while a trial runs.
+//! Requests and reports are JSON lines.
 //!
-//! - `serve`: sets the launcher up, and serves one request after the other.
-//! - `trial`: one trial, from its request to its report.
-//! - `spawn`, `clone`, `settings`: starts a program.
-//! - `account`, `counters`, `perf`: what a trial consumed.
-//! - `contain`, `cgroup`: ends every descendant of a trial.
-//! - `output`: files that take what a trial writes.
+//! - `serve`: sets the launcher up, and answers one request after the other.
+//! - `trial`: runs one trial, from its request to its report.
+//! - `spawn`, `clone`, `settings`: start a program.
+//! - `account`, `counters`, `perf`: measure the resources that a trial used.
+//! - `contain`, `cgroup`: end every descendant of a trial.
+//! - `output`: files that receive the output of a trial.
 //! - `conversation`, `protocol`, `options`: the pipe, its JSON lines, the command line.
 //! - `memory`, `signals`: the launcher's own memory and signals.
 
@@ -41,9 +41,9 @@ use std::time::{Duration, Instant};
 use crate::options::Options;
 use crate::serve::serve;
 
-const UNUSABLE: u8 = 2;
+const EXIT_FAILURE: u8 = 2;
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(12);
-const PAUSE: Duration = Duration::from_millis(20);
+const REMOVAL_PAUSE: Duration = Duration::from_millis(20);
 
 fn main() -> ExitCode {
     match run() {
@@ -51,22 +51,22 @@ fn main() -> ExitCode {
         Err(message) => {
             // If this line cannot be written, the exit status still reports the failure.
             drop(writeln!(io::stderr(), "equipoise-launcher: {message}"));
-            ExitCode::from(UNUSABLE)
+            ExitCode::from(EXIT_FAILURE)
         }
     }
 }
 
 fn run() -> Result<(), String> {
     let options = Options::parse(std::env::args_os().skip(1)).map_err(|error| error.to_string())?;
-    let served = serve(&options).map_err(|error| error.to_string());
-    served.and(options.scratch.as_deref().map_or(Ok(()), remove))
+    let result = serve(&options).map_err(|error| error.to_string());
+    result.and(options.scratch.as_deref().map_or(Ok(()), remove_folder))
 }
 
 /// Removes a folder with its content; an absent folder is not an error.
 ///
-/// A server that another launcher of the same campaign is ending may still write into the folder,
-/// so new files are removed again, for as long as that launcher may take.
-fn remove(folder: &Path) -> Result<(), String> {
+/// Another launcher of the same campaign may still be stopping a server that writes into the folder.
+/// So the removal is repeated until the folder is gone or `REMOVAL_TIMEOUT` is over.
+fn remove_folder(folder: &Path) -> Result<(), String> {
     let deadline = Instant::now() + REMOVAL_TIMEOUT;
     loop {
         match fs::remove_dir_all(folder) {
@@ -77,7 +77,7 @@ fn remove(folder: &Path) -> Result<(), String> {
             Err(error) if Instant::now() > deadline => {
                 return Err(format!("cannot remove {}: {error}", folder.display()));
             }
-            Err(_) => thread::sleep(PAUSE),
+            Err(_) => thread::sleep(REMOVAL_PAUSE),
         }
     }
 }

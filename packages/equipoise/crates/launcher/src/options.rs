@@ -12,15 +12,15 @@ use lexopt::Parser;
 use crate::cgroup::{IDENTITY_DIGITS, is_identity};
 use crate::counters::{self, Kind};
 
-/// How trials are contained.
+/// Value of `--containment`: how the launcher finds every process of a trial to end it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContainmentChoice {
-    /// A cgroup, if one can be made that changes nothing else for a trial; else a process
+    /// A cgroup, if the launcher can create one that does not change how a trial runs; else a process
     /// group, with the reason in each report.
     Auto,
-    /// A cgroup, if one can be made; else a process group, with the reason in each report.
+    /// A cgroup, if the launcher can create one; else a process group, with the reason in each report.
     Cgroup,
-    /// A process group.
+    /// Always a process group.
     ProcessGroup,
 }
 
@@ -35,15 +35,15 @@ const CONTAINMENTS: [(&str, ContainmentChoice); 3] = [
 pub struct Options {
     /// How trials are contained.
     pub containment: ContainmentChoice,
-    /// Descriptor that is the standard output of trials that inherit it.
+    /// Descriptor for the standard output of the trials that request `inherit`.
     pub inherit_stdout: Option<i32>,
-    /// Nanoseconds for which the CPU is kept awake before each start.
+    /// Nanoseconds for which the launcher keeps its CPU busy before each start.
     pub awake_ns: u64,
-    /// Counters of each trial.
+    /// Performance counters to read for each trial.
     pub counters: Vec<&'static Kind>,
-    /// Folder to remove at the end: the launcher outlives a killed Equipoise.
+    /// Folder that the launcher removes when it ends, even if Equipoise itself was killed.
     pub scratch: Option<PathBuf>,
-    /// Identity of the campaign, which is part of the name of its cgroups.
+    /// Identity of the campaign (hexadecimal digits), which is part of the name of its cgroups.
     pub identity: Option<String>,
 }
 
@@ -80,9 +80,9 @@ impl Options {
                     let microseconds = arguments.number(0..=u64::MAX)?;
                     options.awake_ns = microseconds.saturating_mul(1000).min(SECOND_NS);
                 }
-                "counters" => options.counters = kinds(&arguments.text()?)?,
+                "counters" => options.counters = parse_counters(&arguments.text()?)?,
                 "scratch" => options.scratch = Some(arguments.value()?.into()),
-                "identity" => options.identity = Some(identity(arguments.text()?)?),
+                "identity" => options.identity = Some(parse_identity(arguments.text()?)?),
                 _ => return Err(arguments.unknown()),
             }
         }
@@ -90,7 +90,7 @@ impl Options {
     }
 }
 
-fn identity(value: String) -> Result<String, Problem> {
+fn parse_identity(value: String) -> Result<String, Problem> {
     if is_identity(&value) {
         return Ok(value);
     }
@@ -99,7 +99,7 @@ fn identity(value: String) -> Result<String, Problem> {
     )))
 }
 
-fn kinds(value: &str) -> Result<Vec<&'static Kind>, Problem> {
+fn parse_counters(value: &str) -> Result<Vec<&'static Kind>, Problem> {
     let mut kinds = Vec::new();
     for name in value.split(',') {
         let kind = counters::find(name).map_err(Problem::usage)?;
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_read() {
+    fn options_are_parsed() {
         let options = parse(&["--containment", "process-group", "--inherit-stdout", "7"]);
         assert_eq!(
             options,
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_is_named_twice_counts_once() {
+    fn a_counter_that_is_named_twice_is_opened_once() {
         let options = parse(&["--counters", "cycles,task_clock,cycles"]).expect("right");
         let names: Vec<&str> = options.counters.iter().map(|kind| kind.name).collect();
         assert_eq!(names, ["cycles", "task_clock"]);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_the_wrong_word() {
+    fn an_error_names_the_wrong_value_or_option() {
         assert!(parse(&["--containment", "jail"]).is_err_and(|message| message.contains("jail")));
         assert!(
             parse(&["--inherit-stdout"]).is_err_and(|message| message.contains("missing argument"))

@@ -13,91 +13,91 @@ use std::path::{Path, PathBuf};
 use equipoise_kernel::call::{check, owned};
 
 /// Smallest number of bytes for which a hole is punched.
-const MIN_HOLE: u64 = 1 << 20;
-/// Bytes that are reserved for a moment to find out whether there is room.
-const PROBED: libc::off_t = 1 << 16;
+const MIN_HOLE_BYTES: u64 = 1 << 20;
+/// Bytes that `why_full` reserves for a moment to find out whether the disk has free space.
+const RESERVED_BYTES: libc::off_t = 1 << 16;
 
-/// A file without a name, emptied before each trial.
+/// A file without a name that receives the output of a trial; it is emptied before each trial.
 pub struct Capture {
     file: File,
-    place: PathBuf,
-    punched: u64,
+    folder: PathBuf,
+    punched_bytes: u64,
 }
 
 impl Capture {
-    /// Makes a file in the first temporary folder that can hold and punch it, or in memory.
+    /// Creates a file in the first temporary folder whose file system can punch holes, or in memory.
     pub fn new() -> io::Result<Self> {
-        let preferred = std::env::var_os("TMPDIR").map(PathBuf::from);
-        let usual = ["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from);
-        let file = preferred
+        let configured = std::env::var_os("TMPDIR").map(PathBuf::from);
+        let defaults = ["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from);
+        let file_and_folder = configured
             .into_iter()
             .filter(|folder| folder.is_absolute())
-            .chain(usual)
+            .chain(defaults)
             .find_map(|folder| {
-                let file = nameless(&folder).ok().filter(can_punch)?;
+                let file = create_unnamed(&folder).ok().filter(can_punch)?;
                 Some((file, folder))
             });
-        let (file, place) = match file {
+        let (file, folder) = match file_and_folder {
             Some(file_and_folder) => file_and_folder,
-            None => (in_memory()?, PathBuf::from("memory")),
+            None => (create_in_memory()?, PathBuf::from("memory")),
         };
         Ok(Self {
             file,
-            place,
-            punched: 0,
+            folder,
+            punched_bytes: 0,
         })
     }
 
-    /// Empties the file, and returns a descriptor for a child.
+    /// Empties the file, and returns a descriptor with which a child appends to it.
     pub fn open_for_child(&mut self) -> io::Result<OwnedFd> {
         if self.len()? > 0 {
             self.file.set_len(0)?;
         }
-        self.punched = 0;
+        self.punched_bytes = 0;
         let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
         let file = File::options().append(true).open(path)?;
         Ok(file.into())
     }
 
-    /// Returns the number of bytes that were written.
+    /// Returns the number of bytes that the child has written.
     pub fn len(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
     }
 
-    /// Returns the reason if no more can be written.
+    /// Returns the reason if the disk is full; `None` if more can be written.
     pub fn why_full(&self) -> Option<String> {
         let length = self.len().ok()?;
         let end = libc::off_t::try_from(length).ok()?;
-        let reserved = fallocate(&self.file, libc::FALLOC_FL_KEEP_SIZE, end, PROBED);
-        // Gives back the reserved bytes after the end; ext4 punches no hole there.
-        let given_back = reserved.and_then(|()| self.file.set_len(length));
-        match given_back.err()?.raw_os_error() {
+        let reserved = fallocate(&self.file, libc::FALLOC_FL_KEEP_SIZE, end, RESERVED_BYTES);
+        // Frees the reserved bytes after the end; ext4 punches no hole there.
+        let freed = reserved.and_then(|()| self.file.set_len(length));
+        match freed.err()?.raw_os_error() {
             Some(libc::ENOSPC | libc::EDQUOT) => {
-                Some(format!("no space was left in {}", self.place.display()))
+                Some(format!("no space was left in {}", self.folder.display()))
             }
             _ => None,
         }
     }
 
-    /// Gives back the room of everything but the last `keep` bytes.
-    pub fn trim(&mut self, keep: u32) -> io::Result<()> {
-        let end = self.len()?.saturating_sub(keep.into());
-        if end >= self.punched + MIN_HOLE {
+    /// Frees the disk space of everything but the last `kept_bytes` bytes.
+    pub fn trim(&mut self, kept_bytes: u32) -> io::Result<()> {
+        let end = self.len()?.saturating_sub(kept_bytes.into());
+        if end >= self.punched_bytes + MIN_HOLE_BYTES {
             punch(&self.file, end)?;
-            self.punched = end;
+            self.punched_bytes = end;
         }
         Ok(())
     }
 
-    /// Returns the last bytes, at most `limit`.
-    pub fn tail(&self, limit: u32) -> io::Result<Vec<u8>> {
+    /// Returns the last bytes, at most `max_bytes`.
+    pub fn tail(&self, max_bytes: u32) -> io::Result<Vec<u8>> {
         let length = self.len()?;
-        let start = length.saturating_sub(limit.into());
+        let start = length.saturating_sub(max_bytes.into());
         let mut bytes = vec![0; usize::try_from(length - start).unwrap_or(usize::MAX)];
         let mut filled = 0;
         while filled < bytes.len() {
-            let at = start + filled as u64;
-            match self.file.read_at(&mut bytes[filled..], at) {
+            let offset = start + filled as u64;
+            match self.file.read_at(&mut bytes[filled..], offset) {
                 Ok(0) => break,
                 Ok(count) => filled += count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -109,22 +109,22 @@ impl Capture {
     }
 }
 
-fn nameless(folder: &Path) -> io::Result<File> {
-    let made = File::options()
+fn create_unnamed(folder: &Path) -> io::Result<File> {
+    let file = File::options()
         .read(true)
         .write(true)
         .mode(0o600)
         .custom_flags(libc::O_TMPFILE)
         .open(folder);
-    made.or_else(|_| named_then_not(folder))
+    file.or_else(|_| create_and_unlink(folder))
 }
 
-/// Makes a file and removes its name, for file systems without `O_TMPFILE`.
-fn named_then_not(folder: &Path) -> io::Result<File> {
+/// Creates a file and removes its name, for file systems without `O_TMPFILE`.
+fn create_and_unlink(folder: &Path) -> io::Result<File> {
     let template = folder.join("equipoise-XXXXXX\0");
     let mut template = template.into_os_string().into_encoded_bytes();
     // SAFETY: the template ends with NUL after six X and may be changed. mkostemp returns a new
-    // descriptor, and leaves a name that ends with NUL.
+    // descriptor, and writes a name that ends with NUL into the template.
     unsafe {
         let file = libc::mkostemp(template.as_mut_ptr().cast(), libc::O_CLOEXEC);
         let file = owned(file)?;
@@ -133,7 +133,7 @@ fn named_then_not(folder: &Path) -> io::Result<File> {
     }
 }
 
-fn in_memory() -> io::Result<File> {
+fn create_in_memory() -> io::Result<File> {
     let name = c"equipoise-capture";
     // SAFETY: the name ends with NUL, and memfd_create returns a new descriptor.
     unsafe { owned(libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC)) }.map(File::from)
@@ -143,6 +143,7 @@ fn can_punch(file: &File) -> bool {
     file.set_len(8192).is_ok() && punch(file, 4096).is_ok() && file.set_len(0).is_ok()
 }
 
+/// Frees the disk space of the first `end` bytes.
 fn punch(file: &File, end: u64) -> io::Result<()> {
     let length = libc::off_t::try_from(end).map_err(|_| ErrorKind::FileTooLarge)?;
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
@@ -166,11 +167,11 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
 
     #[test]
-    fn a_flood_is_counted_and_its_room_given_back() {
-        let mut capture = Capture::new().expect("a place for it");
+    fn trimming_frees_the_disk_space_of_large_output_and_keeps_its_length() {
+        let mut capture = Capture::new().expect("a folder for it");
         let mut writer = File::from(capture.open_for_child().expect("opened"));
-        let flood = vec![b'x'; 5 << 20];
-        writer.write_all(&flood).expect("written");
+        let large_output = vec![b'x'; 5 << 20];
+        writer.write_all(&large_output).expect("written");
         writer.write_all(b"the end").expect("written");
         capture.trim(4096).expect("trimmed");
         let kept = capture.file.metadata().expect("readable").blocks() * 512;
@@ -180,20 +181,23 @@ mod tests {
     }
 
     #[test]
-    fn looking_for_room_takes_none_and_changes_nothing() {
-        let mut capture = Capture::new().expect("a place for it");
+    fn the_check_for_free_space_uses_no_space_and_changes_nothing() {
+        let mut capture = Capture::new().expect("a folder for it");
         let mut writer = File::from(capture.open_for_child().expect("opened"));
         writer.write_all(b"the end").expect("written");
         assert_eq!(capture.why_full(), None);
         let kept = capture.file.metadata().expect("readable").blocks() * 512;
-        assert!(kept < PROBED.cast_unsigned(), "{kept} bytes are kept");
+        assert!(
+            kept < RESERVED_BYTES.cast_unsigned(),
+            "{kept} bytes are kept"
+        );
         assert_eq!(capture.tail(7).expect("readable"), b"the end");
         assert_eq!(capture.len().expect("readable"), 7);
     }
 
     #[test]
-    fn each_trial_finds_it_empty() {
-        let mut capture = Capture::new().expect("a place for it");
+    fn the_file_is_emptied_before_each_trial() {
+        let mut capture = Capture::new().expect("a folder for it");
         let mut first = File::from(capture.open_for_child().expect("opened"));
         first.write_all(b"first").expect("written");
         capture.open_for_child().expect("opened");

@@ -1,11 +1,11 @@
-//! One event that the kernel counts in a trial and its descendants.
+//! Opens and reads one event that the kernel counts in a trial and its descendants.
 
 use std::fs::File;
 use std::io::{self, Read};
 
 use equipoise_kernel::perf::{self, EventOptions, flag};
 
-/// An event, as the kernel names it (`perf_event.h`).
+/// The kernel's numbers for an event (`perf_event.h`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
     /// `PERF_TYPE_*`.
@@ -19,31 +19,32 @@ pub struct Config {
 pub enum Modes {
     /// Inside and outside the kernel.
     All,
-    /// Outside the kernel only, which takes fewer rights.
+    /// Outside the kernel only, which needs fewer permissions.
     User,
 }
 
-/// An event that is counted in every process that this one starts, from its exec on, and in all of
-/// its descendants; never in this process itself.
+/// An event that the kernel counts in every process that the launcher starts, from its exec on, and in
+/// all descendants of that process; never in the launcher itself.
 ///
-/// The kernel may exchange the events of two processes that have inherited the same ones, when
-/// it switches from one to the other. An exchange between this process and a child that has not
-/// executed yet would let the exec enable this process's event instead of the child's, and that
-/// one for the last time: the next trials would count nothing (seen on 6.18). Processes are
-/// exchangeable only if all events were inherited, so each has a partner that is not inherited.
+/// When the kernel switches between two processes that inherited the same events, it may exchange the
+/// events of the two. An exchange between the launcher and a child before its exec would let the exec
+/// enable the launcher's event instead of the child's, and the next trials would count nothing (seen
+/// on 6.18). The kernel exchanges events only if all of them were inherited, so each event has a
+/// partner that is not inherited.
 pub struct Event {
     file: File,
-    _not_inherited: File,
+    _partner: File,
 }
 
-/// A count so far.
+/// A count since the event was opened.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Count {
-    /// Number of events while they were counted; nanoseconds for clocks.
+    /// Number of counted events; nanoseconds for clocks.
     pub value: u64,
-    /// Time for which the processes ran, over all of them.
+    /// Running time of the processes, summed over all of them.
     pub enabled_ns: u64,
-    /// Part of that time in which the event was counted; less where it takes turns with others.
+    /// Part of `enabled_ns` in which the event was counted. The part is smaller if the processor has
+    /// too few counters, so that events take turns.
     pub running_ns: u64,
 }
 
@@ -57,9 +58,8 @@ impl Count {
         }
     }
 
-    /// Returns the sum over two kinds of core: each counts on its own cores only, while both are enabled
-    /// all the time.
-    pub fn on_either(self, other: Self) -> Self {
+    /// Returns the sum over two kinds of core, whose events are both enabled all the time.
+    pub fn add_other_cores(self, other: Self) -> Self {
         Self {
             value: self.value + other.value,
             enabled_ns: self.enabled_ns.max(other.enabled_ns),
@@ -69,19 +69,19 @@ impl Count {
 }
 
 impl Event {
-    /// Counts in every program that this process will execute.
+    /// Opens an event, which will count in every program that the launcher starts.
     pub fn open(config: Config, modes: Modes) -> io::Result<Self> {
         Ok(Self {
             file: open(config, modes, flag::INHERIT | flag::ENABLE_ON_EXEC)?,
-            _not_inherited: open(config, modes, 0)?,
+            _partner: open(config, modes, 0)?,
         })
     }
 
-    /// Reads the count over ended and running processes.
+    /// Reads the count of all processes, ended and running.
     pub fn read(&self) -> io::Result<Count> {
-        let mut words = [[0; 8]; 3];
-        (&self.file).read_exact(words.as_flattened_mut())?;
-        let [value, enabled_ns, running_ns] = words.map(u64::from_ne_bytes);
+        let mut fields = [[0; 8]; 3];
+        (&self.file).read_exact(fields.as_flattened_mut())?;
+        let [value, enabled_ns, running_ns] = fields.map(u64::from_ne_bytes);
         Ok(Count {
             value,
             enabled_ns,
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_count_since_an_earlier_one_is_their_difference() {
+    fn a_count_since_an_earlier_count_is_their_difference() {
         let count = |value, enabled_ns, running_ns| Count {
             value,
             enabled_ns,
@@ -121,17 +121,17 @@ mod tests {
     }
 
     #[test]
-    fn two_kinds_of_core_add_up_to_one_count() {
+    fn the_counts_of_two_kinds_of_core_are_added() {
         let count = |value, running_ns| Count {
             value,
             enabled_ns: 100,
             running_ns,
         };
-        assert_eq!(count(5, 60).on_either(count(2, 40)), count(7, 100));
+        assert_eq!(count(5, 60).add_other_cores(count(2, 40)), count(7, 100));
     }
 
     #[test]
-    fn an_event_that_no_kernel_knows_is_refused() {
+    fn an_unknown_event_is_refused() {
         let config = Config {
             class: u32::MAX,
             event: 0,

@@ -1,8 +1,7 @@
-//! The JSON lines of the pipe: one requests a trial, one reports it.
+//! The JSON lines of the pipe: a line requests a trial, and a line reports its result.
 //!
-//! Arguments, environment and paths are bytes, not text. They travel as JSON strings in
-//! which each character, U+0000 to U+00FF, represents the byte of that value, so that every
-//! byte string round-trips and the common ones stay readable.
+//! Arguments, environment and paths are bytes, not text. In JSON strings each character, U+0000 to
+//! U+00FF, is the byte of that value. So every byte string can be sent, and ASCII stays readable.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
@@ -11,17 +10,17 @@ use std::fmt;
 use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize};
 
-/// A byte string without NUL, as the kernel wants it.
+/// A byte string without NUL, which system calls accept as a C string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bytes(CString);
 
 impl Bytes {
-    /// Returns the bytes for the kernel.
+    /// Returns the bytes as a C string for system calls.
     pub fn as_c_str(&self) -> &CStr {
         &self.0
     }
 
-    /// Returns the text for a report.
+    /// Returns the bytes as text for a report, one character for each byte.
     pub fn to_text(&self) -> String {
         text_of(self.0.as_bytes())
     }
@@ -63,15 +62,15 @@ impl<'de> Deserialize<'de> for Bytes {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Output {
-    /// To `/dev/null`.
+    /// The output goes to `/dev/null`.
     Discard,
-    /// To the descriptor that the launcher was given with `--inherit-stdout`.
+    /// The output goes to the descriptor of the launcher's option `--inherit-stdout`.
     Inherit,
-    /// Counted and discarded.
+    /// The launcher counts the bytes and discards them.
     Count,
-    /// Into this file, emptied first.
+    /// The output goes to a file, which is emptied first.
     File {
-        /// The file.
+        /// Path of the file.
         path: Bytes,
     },
 }
@@ -80,118 +79,116 @@ pub enum Output {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// File to execute, if it is not the first argument.
+    /// File to execute; by default the first argument.
     pub program: Option<Bytes>,
-    /// The argument vector, at least one.
+    /// The argument vector, with at least one argument.
     pub argv: Vec<Bytes>,
     /// The complete environment, each entry `KEY=VALUE`.
     pub environment: Vec<Bytes>,
-    /// Working folder.
+    /// Working folder of the program.
     pub working_folder: Bytes,
-    /// The file for its standard input; `/dev/null` without one.
+    /// File for standard input; by default `/dev/null`.
     pub input: Option<Bytes>,
-    /// Destination of its standard output.
+    /// Destination of standard output.
     pub output: Output,
-    /// Seconds after which every descendant is killed.
+    /// Seconds after which the launcher kills the program and all of its descendants.
     pub timeout_s: f64,
-    /// Bytes of the end of its standard error that are reported.
+    /// Number of bytes to report from the end of standard error.
     pub error_cap_bytes: u32,
-    /// CPUs that it may use, if not all.
+    /// CPUs that the program may use; by default all.
     pub cpus: Option<Vec<u32>>,
-    /// Whether its addresses are random; absent for the default.
+    /// Whether the kernel randomises the addresses of the process; absent for the system's default.
     pub random_addresses: Option<bool>,
-    /// Whether it may have transparent huge pages; absent for the default.
+    /// Whether the process may have transparent huge pages; absent for the system's default.
     pub huge_pages: Option<bool>,
     /// User and group to run as; by default those of the launcher.
     #[serde(default)]
     pub user: Option<User>,
 }
 
-/// A user and the only group of it that counts.
+/// A user and a group to run a program as; the program gets no other groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct User {
-    /// The number of the user.
     pub uid: u32,
-    /// The number of the group.
     pub gid: u32,
 }
 
-/// How the descendants of a trial are contained.
+/// How the launcher finds the descendants of a trial to end them.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Containment {
-    /// In a separate cgroup and process group.
+    /// They are in a separate cgroup and process group.
     Cgroup,
-    /// In a separate process group.
+    /// They are in a separate process group.
     #[default]
     ProcessGroup,
 }
 
-/// The report of one trial. A value that could not be read is null; `unknown` has the reason.
+/// The report of one trial. A value that could not be read is null, and `unknown` has the reason.
+///
+/// "The process" is the process that the launcher started.
 #[derive(Debug, Default, Clone, Serialize)]
 pub struct Report {
-    /// The process.
     pub pid: Option<i32>,
-    /// Nanoseconds from just before the start to just after the end was seen.
+    /// Nanoseconds from just before the start until the launcher saw the end.
     pub wall_ns: Option<u64>,
     /// Processor time in user mode, of the process and the children it waited for.
     pub user_s: Option<f64>,
-    /// Processor time in the kernel, likewise.
+    /// Processor time in the kernel, of the same processes.
     pub sys_s: Option<f64>,
-    /// Peak resident memory of the largest of these processes.
+    /// Peak resident memory of the largest of the same processes.
     pub max_rss_bytes: Option<u64>,
-    /// The launcher's own peak after the trial; `max_rss_bytes` is never below the launcher's peak
-    /// at the start (except for the kernel's rounding).
+    /// The launcher's own peak memory after the trial. Except for the kernel's rounding,
+    /// `max_rss_bytes` is never below the launcher's peak memory at the start of the trial.
     pub floor_rss_bytes: Option<u64>,
-    /// Faults served without I/O.
+    /// Page faults that needed no I/O.
     pub minor_faults: Option<u64>,
-    /// Faults served with I/O.
+    /// Page faults that needed I/O.
     pub major_faults: Option<u64>,
-    /// Number of times that it waited.
+    /// Number of context switches because the process waited.
     pub voluntary_switches: Option<u64>,
-    /// Number of times that it was preempted.
+    /// Number of context switches because the process was preempted.
     pub involuntary_switches: Option<u64>,
     /// Reads from storage, in units of 512 bytes.
     pub block_reads: Option<u64>,
     /// Writes to storage, in units of 512 bytes.
     pub block_writes: Option<u64>,
-    /// Exit status, if it exited.
     pub exit: Option<i32>,
-    /// The signal that ended it, if one did.
+    /// Signal that ended the process, if any.
     pub signal: Option<i32>,
-    /// Whether the timeout killed it.
+    /// Whether the launcher killed the process after the timeout.
     pub timed_out: bool,
-    /// The signal that had stopped it when it was killed, if one had.
+    /// Signal that had stopped the process before the launcher killed it, if any.
     pub stopped_by: Option<i32>,
-    /// Why it could not be started (text of bytes).
+    /// Why the program could not be started (one character for each byte).
     pub could_not_start: Option<String>,
     /// Error number of the failed start.
     pub start_errno: Option<i32>,
-    /// The end of its standard error (text of bytes).
+    /// The end of standard error (one character for each byte).
     pub error_tail: String,
-    /// Bytes written to standard error.
+    /// Number of bytes written to standard error.
     pub error_bytes: Option<u64>,
-    /// Bytes written to standard output, if they were counted.
+    /// Number of bytes written to standard output, if they were counted.
     pub output_bytes: Option<u64>,
-    /// Descendants that were still there after its end and had to be killed.
+    /// Number of descendants that outlived the process, so that the launcher had to kill them.
     pub left_behind: u32,
-    /// How the descendants were contained.
+    /// How the launcher found the descendants.
     pub containment: Containment,
-    /// The CPU on which it ran last.
+    /// Last CPU on which the process ran.
     pub cpu: Option<u32>,
-    /// Seconds for which its main thread could have run but waited for a CPU.
+    /// Seconds for which the main thread could have run but waited for a CPU.
     pub run_delay_s: Option<f64>,
-    /// Whether the kernel killed it or a descendant for want of memory.
+    /// Whether the kernel killed the process or a descendant because memory ran out.
     pub out_of_memory: Option<bool>,
-    /// Counters of `--counters`, of the process and all of its descendants until its end.
+    /// Values of the counters in `--counters`, for the process and all of its descendants.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<&'static str, Option<f64>>,
     /// Reason for each field that is null or incomplete, and for each feature that did not work.
     pub unknown: BTreeMap<&'static str, String>,
 }
 
-/// The fields about the resources of the trial.
+/// Names of the fields about the resources that a trial used.
 pub const USAGE_FIELDS: [&str; 11] = [
     "user_s",
     "sys_s",
@@ -207,26 +204,26 @@ pub const USAGE_FIELDS: [&str; 11] = [
 ];
 
 impl Report {
-    /// Enters why a field is unknown.
-    pub fn lacks(&mut self, field: &'static str, reason: impl Into<String>) {
+    /// Records why a field is unknown.
+    pub fn set_unknown(&mut self, field: &'static str, reason: impl Into<String>) {
         self.unknown.insert(field, reason.into());
     }
 
-    /// Returns the value of a field; enters the reason if it could not be read.
+    /// Returns the value of a field; if it could not be read, records the reason and returns `None`.
     pub fn value<Value>(
         &mut self,
         field: &'static str,
         result: Result<Value, impl fmt::Display>,
     ) -> Option<Value> {
         result
-            .map_err(|reason| self.lacks(field, reason.to_string()))
+            .map_err(|reason| self.set_unknown(field, reason.to_string()))
             .ok()
     }
 
-    /// Enters why everything that the trial consumed is unknown.
-    pub fn usage_unknown(&mut self, reason: &str) {
+    /// Records why all resources that the trial used are unknown.
+    pub fn set_usage_unknown(&mut self, reason: &str) {
         for field in USAGE_FIELDS {
-            self.lacks(field, reason);
+            self.set_unknown(field, reason);
         }
     }
 }
@@ -243,20 +240,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_character_is_one_byte() {
+    fn each_character_of_a_json_string_is_one_byte() {
         let bytes: Bytes = serde_json::from_str("\"a\u{ff}\u{80}\"").expect("valid");
         assert_eq!(bytes.as_c_str().to_bytes(), b"a\xff\x80");
         assert_eq!(bytes.to_text(), "a\u{ff}\u{80}");
     }
 
     #[test]
-    fn what_is_no_byte_string_is_refused() {
+    fn strings_with_nul_or_characters_above_ff_are_refused() {
         assert!(serde_json::from_str::<Bytes>("\"\u{100}\"").is_err());
         assert!(serde_json::from_str::<Bytes>("\"a\\u0000b\"").is_err());
     }
 
     #[test]
-    fn a_request_names_every_field() {
+    fn a_request_may_leave_out_optional_fields() {
         let line = r#"{"argv":["/bin/true"],"environment":["A=1"],"working_folder":"/",
             "input":null,"output":{"kind":"file","path":"/x"},"timeout_s":1.5,
             "error_cap_bytes":4096}"#;

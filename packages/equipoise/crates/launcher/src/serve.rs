@@ -1,4 +1,4 @@
-//! Sets the launcher up, and serves requests one by one.
+//! Sets the launcher up, and answers requests one by one.
 
 use std::io;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
@@ -17,7 +17,7 @@ use crate::protocol::{Refusal, Request};
 use crate::signals::Signals;
 use crate::trial::TrialRunner;
 
-/// Serves until the other side hangs up or a signal stops the launcher.
+/// Answers requests until the client closes the pipe or a signal stops the launcher.
 pub fn serve(options: &Options) -> io::Result<()> {
     let mut runner = set_up(options)?;
     if let Err(reason) = memory::shrink() {
@@ -28,9 +28,9 @@ pub fn serve(options: &Options) -> io::Result<()> {
         let Message::Line(line) = conversation.receive(runner.signals.stop.as_fd())? else {
             return Ok(());
         };
-        match parse(line) {
+        match parse_request(line) {
             Ok(request) => {
-                let Some(report) = runner.run(&request, conversation.input())? else {
+                let Some(report) = runner.run(&request, conversation.input_descriptor())? else {
                     return Ok(());
                 };
                 conversation.send(&report)?;
@@ -40,7 +40,7 @@ pub fn serve(options: &Options) -> io::Result<()> {
     }
 }
 
-fn parse(line: &[u8]) -> Result<Request, String> {
+fn parse_request(line: &[u8]) -> Result<Request, String> {
     let request: Request = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     if request.argv.is_empty() {
         return Err("argv is empty: there is nothing to run".to_owned());
@@ -56,7 +56,7 @@ fn set_up(options: &Options) -> io::Result<TrialRunner> {
     keep_descriptors_from_children();
     contain::adopt_orphans()?;
     let mut limitations = Vec::new();
-    if let Err(reason) = memory::offer_first() {
+    if let Err(reason) = memory::prefer_trials_for_oom_kill() {
         limitations.push(("oom_score_adj", reason));
     }
     let cpus = Cpus::allowed().map_err(|error| {
@@ -76,24 +76,24 @@ fn set_up(options: &Options) -> io::Result<TrialRunner> {
     Ok(TrialRunner {
         signals: Signals::set_up()?,
         stack: Stack::new()?,
-        errors: Capture::new()?,
-        counted: Capture::new()?,
+        stderr: Capture::new()?,
+        stdout: Capture::new()?,
         leaf,
         cpus: cpus.ok(),
-        inherit_stdout: options.inherit_stdout.map(take_over).transpose()?,
-        awake_ns: options.awake_ns,
+        inherit_stdout: options.inherit_stdout.map(own_descriptor).transpose()?,
+        spin_ns: options.awake_ns,
         counters: Counters::open(&options.counters),
         limitations,
     })
 }
 
-/// Begins a separate session, without a terminal, for the launcher and all of its trials.
+/// Starts a separate session, without a terminal, for the launcher and all of its trials.
 ///
-/// A signal from the terminal is for the process that drives the launcher. A trial that opens
-/// `/dev/tty` is refused at once, where in the background of the terminal it would be stopped. One
-/// session for all of them costs a single trial nothing, even where the scheduler groups by session.
+/// So a signal from the terminal reaches only the client. A trial that opens `/dev/tty` gets an error
+/// at once; in the background of the terminal the kernel would stop the trial. All trials share the
+/// session, so a scheduler that groups processes by session treats them alike.
 fn leave_terminal() {
-    // The leader of a process group cannot begin a session; it has the group to itself already.
+    // The leader of a process group cannot start a session; it already has a group of its own.
     // SAFETY: takes and passes numbers only.
     unsafe {
         if libc::setsid() < 0 {
@@ -104,21 +104,22 @@ fn leave_terminal() {
 
 /// Closes every descriptor above standard error in children.
 fn keep_descriptors_from_children() {
-    const ALL: [libc::c_uint; 2] = [3, libc::c_uint::MAX];
-    const CLOSE_RANGE_CLOEXEC: libc::c_uint = 4;
+    const FIRST: libc::c_uint = 3;
+    const CLOEXEC: libc::c_uint = 4;
     // On kernels before 5.11 this fails, and a child inherits the descriptors of the launcher. The
-    // process that starts the launcher gives it no others.
+    // process that starts the launcher passes it no other descriptors.
     // SAFETY: passes numbers only; closes nothing now.
-    unsafe { libc::syscall(libc::SYS_close_range, ALL[0], ALL[1], CLOSE_RANGE_CLOEXEC) };
+    unsafe { libc::syscall(libc::SYS_close_range, FIRST, libc::c_uint::MAX, CLOEXEC) };
 }
 
-fn take_over(descriptor: RawFd) -> io::Result<OwnedFd> {
+/// Makes the launcher the owner of a descriptor, and keeps the descriptor from children.
+fn own_descriptor(descriptor: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: passes numbers only.
     if descriptor <= 2 || unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) } != 0 {
         return Err(io::Error::other(format!(
             "--inherit-stdout {descriptor} is not an open descriptor above 2"
         )));
     }
-    // SAFETY: it is open, and was given to us to own.
+    // SAFETY: the descriptor is open, and the option gives it to the launcher alone.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }

@@ -1,4 +1,5 @@
-//! Settings of the process of a trial, made before its program begins.
+//! Settings of a trial's process (CPUs, address randomisation, user, huge pages), which the launcher
+//! applies before the program starts.
 
 use std::io;
 use std::ptr;
@@ -12,22 +13,19 @@ use crate::protocol::User;
 /// Settings of one process. An absent setting is inherited from the launcher.
 #[derive(Clone, Copy, Default)]
 pub struct Settings {
-    /// CPUs that it may use.
+    /// CPUs that the process may use.
     pub cpus: Option<Cpus>,
-    /// Whether its addresses are drawn at random.
+    /// Whether the kernel randomises the addresses of the process.
     pub random_addresses: Option<bool>,
-    /// User that it runs as.
+    /// User that the process runs as.
     pub user: Option<User>,
 }
 
-/// One of the settings.
+/// Name of a setting that the kernel may refuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setting {
-    /// The CPUs.
     Cpus,
-    /// The randomisation of addresses.
     Addresses,
-    /// The user.
     User,
 }
 
@@ -39,14 +37,14 @@ impl Settings {
     pub fn apply(&self) -> Result<(), Setting> {
         if self
             .random_addresses
-            .is_some_and(|random| !randomise(random))
+            .is_some_and(|random| !set_random_addresses(random))
         {
             return Err(Setting::Addresses);
         }
         if self.cpus.is_some_and(|cpus| cpus.apply().is_err()) {
             return Err(Setting::Cpus);
         }
-        // Last: another user may lack the permission for the others.
+        // Last: another user may lack the permission for the other settings.
         match self.user {
             Some(user) if !become_user(user) => Err(Setting::User),
             _ => Ok(()),
@@ -54,10 +52,10 @@ impl Settings {
     }
 }
 
-/// Becomes a user, with its rights only, in this thread alone.
+/// Changes the user and the group of this thread alone, and returns whether the kernel allowed it.
 ///
-/// These are the system calls themselves: the functions of the C library would change all threads of
-/// the launcher, whose memory is shared.
+/// The system calls are made directly, because the functions of the C library would change all
+/// threads of the launcher, whose memory is shared.
 fn become_user(user: User) -> bool {
     const NO_GROUPS: libc::c_ulong = 0;
     let (uid, gid) = (libc::c_ulong::from(user.uid), libc::c_ulong::from(user.gid));
@@ -66,53 +64,56 @@ fn become_user(user: User) -> bool {
         libc::syscall(libc::SYS_setgroups, NO_GROUPS, ptr::null::<libc::gid_t>()) == 0
             && libc::syscall(libc::SYS_setresgid, gid, gid, gid) == 0
             && libc::syscall(libc::SYS_setresuid, uid, uid, uid) == 0
-            // The kernel forgets it with every change of user.
+            // A change of user resets the signal that the kernel sends when the parent dies.
             && die_with_parent().is_ok()
     }
 }
 
-fn randomise(random: bool) -> bool {
+/// Turns address randomisation on or off; returns whether the kernel allowed it.
+fn set_random_addresses(random: bool) -> bool {
     const QUERY: libc::c_ulong = 0xffff_ffff;
     const FIXED: libc::c_ulong = libc::ADDR_NO_RANDOMIZE as libc::c_ulong;
     // SAFETY: takes a number and touches no memory.
-    let Ok(present) = libc::c_ulong::try_from(unsafe { libc::personality(QUERY) }) else {
+    let Ok(flags) = libc::c_ulong::try_from(unsafe { libc::personality(QUERY) }) else {
         return false;
     };
-    let changed = present & !FIXED | if random { 0 } else { FIXED };
+    let new_flags = flags & !FIXED | if random { 0 } else { FIXED };
     // SAFETY: as above.
-    unsafe { libc::personality(changed) >= 0 }
+    unsafe { libc::personality(new_flags) >= 0 }
 }
 
-/// The setting of huge pages for children, until this is dropped.
+/// Guard that sets whether children may use huge pages, and restores the old setting when dropped.
 ///
 /// The kernel keeps the setting with the memory of a process. A child shares the memory of the
-/// launcher until it executes, and takes the setting from there.
+/// launcher until it executes its program, and inherits the setting.
 pub struct HugePages {
-    before: Option<bool>,
+    allowed_before: Option<bool>,
 }
 
 impl HugePages {
     /// Allows or forbids transparent huge pages to this process and its children.
     pub fn set(allowed: Option<bool>) -> io::Result<Self> {
         let Some(allowed) = allowed else {
-            return Ok(Self { before: None });
+            return Ok(Self {
+                allowed_before: None,
+            });
         };
-        let before = Some(huge_pages_allowed()?);
+        let allowed_before = Some(are_huge_pages_allowed()?);
         allow_huge_pages(allowed)?;
-        Ok(Self { before })
+        Ok(Self { allowed_before })
     }
 }
 
 impl Drop for HugePages {
     fn drop(&mut self) {
-        if let Some(before) = self.before {
-            // It could be set a moment ago, so it can be set back.
-            drop(allow_huge_pages(before));
+        if let Some(allowed) = self.allowed_before {
+            // The kernel has just accepted a change of this setting, so an error is unlikely.
+            drop(allow_huge_pages(allowed));
         }
     }
 }
 
-fn huge_pages_allowed() -> io::Result<bool> {
+fn are_huge_pages_allowed() -> io::Result<bool> {
     // SAFETY: takes numbers and touches no memory.
     check(unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) })
         .map(|disabled| disabled == 0)
@@ -120,10 +121,9 @@ fn huge_pages_allowed() -> io::Result<bool> {
 
 fn allow_huge_pages(allowed: bool) -> io::Result<()> {
     let disable = libc::c_ulong::from(!allowed);
-    let nothing: libc::c_ulong = 0;
+    let zero: libc::c_ulong = 0;
     // SAFETY: as above.
-    check(unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, disable, nothing, nothing, nothing) })
-        .map(drop)
+    check(unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, disable, zero, zero, zero) }).map(drop)
 }
 
 #[cfg(test)]
@@ -131,16 +131,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn huge_pages_are_as_before_when_it_is_over() {
-        let before = huge_pages_allowed().expect("readable");
-        let set = HugePages::set(Some(!before)).expect("permitted");
-        assert_eq!(huge_pages_allowed().expect("readable"), !before);
-        drop(set);
-        assert_eq!(huge_pages_allowed().expect("readable"), before);
+    fn dropping_the_guard_restores_the_setting_of_huge_pages() {
+        let before = are_huge_pages_allowed().expect("readable");
+        let guard = HugePages::set(Some(!before)).expect("permitted");
+        assert_eq!(are_huge_pages_allowed().expect("readable"), !before);
+        drop(guard);
+        assert_eq!(are_huge_pages_allowed().expect("readable"), before);
     }
 
     #[test]
-    fn only_root_becomes_somebody_else_and_only_in_one_thread() {
+    fn only_root_can_change_the_user_and_only_of_one_thread() {
         let nobody = Settings {
             user: Some(User {
                 uid: 65_534,
@@ -149,23 +149,23 @@ mod tests {
             ..Settings::default()
         };
         // SAFETY: takes no arguments and returns a number.
-        let user = || unsafe { libc::syscall(libc::SYS_geteuid) };
-        let before = user();
-        let (applied, after) = std::thread::spawn(move || (nobody.apply(), user()))
+        let user_id = || unsafe { libc::syscall(libc::SYS_geteuid) };
+        let before = user_id();
+        let (result, after) = std::thread::spawn(move || (nobody.apply(), user_id()))
             .join()
-            .expect("it ends");
+            .expect("the thread ends");
         if before == 0 {
-            assert_eq!((applied, after), (Ok(()), 65_534));
+            assert_eq!((result, after), (Ok(()), 65_534));
         } else {
-            assert_eq!((applied, after), (Err(Setting::User), before));
+            assert_eq!((result, after), (Err(Setting::User), before));
         }
-        assert_eq!(user(), before);
+        assert_eq!(user_id(), before);
     }
 
     #[test]
-    fn a_setting_that_is_absent_changes_nothing() {
+    fn absent_settings_change_nothing() {
         assert_eq!(Settings::default().apply(), Ok(()));
         let huge_pages = HugePages::set(None).expect("nothing to do");
-        assert!(huge_pages.before.is_none());
+        assert!(huge_pages.allowed_before.is_none());
     }
 }

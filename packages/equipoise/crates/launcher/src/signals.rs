@@ -1,4 +1,4 @@
-//! Signals of the launcher, and signals whose default actions its children must get back.
+//! Sets up the launcher's signals, and restores the default actions of signals in children.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -7,25 +7,25 @@ use std::ptr;
 
 use equipoise_kernel::call::{check, owned};
 
-/// On these the launcher cleans up and leaves.
-const STOP: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+/// Signals on which the launcher cleans up and exits.
+const STOP_SIGNALS: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
-/// Highest signal number of Linux on the machines that Rust supports, but MIPS.
-const LAST_SIGNAL: libc::c_int = 64;
+/// Highest signal number of Linux on the processors that Rust supports, except MIPS.
+const MAX_SIGNAL: libc::c_int = 64;
 
-/// The launcher's signals after they were set up.
+/// The launcher's signals, after `set_up`.
 pub struct Signals {
     /// Descriptor that is readable as soon as a signal stops the launcher.
     pub stop: OwnedFd,
-    /// Signals that the launcher ignores, and its children must not.
+    /// Signals that the launcher ignores, but its children must not ignore.
     pub ignored: Vec<libc::c_int>,
 }
 
 impl Signals {
-    /// Ignores an interrupt from the terminal (the process that drives the launcher closes the pipe
-    /// to end it) and reads the signals to stop from a descriptor.
+    /// Ignores an interrupt from the terminal (the client then closes the pipe), and makes
+    /// `STOP_SIGNALS` readable from a descriptor.
     pub fn set_up() -> io::Result<Self> {
-        // SAFETY: ignoring a signal runs no code of ours.
+        // SAFETY: ignoring a signal installs no handler.
         unsafe {
             libc::signal(libc::SIGINT, libc::SIG_IGN);
             libc::signal(libc::SIGPIPE, libc::SIG_IGN);
@@ -35,7 +35,7 @@ impl Signals {
         // read. signalfd returns a new descriptor.
         let stop = unsafe {
             libc::sigemptyset(set.as_mut_ptr());
-            for signal in STOP {
+            for signal in STOP_SIGNALS {
                 libc::sigaddset(set.as_mut_ptr(), signal);
             }
             let no_set = ptr::null_mut();
@@ -45,16 +45,16 @@ impl Signals {
         };
         Ok(Self {
             stop,
-            ignored: ignored(),
+            ignored: ignored_signals(),
         })
     }
 }
 
-fn ignored() -> Vec<libc::c_int> {
-    (1..=LAST_SIGNAL)
+fn ignored_signals() -> Vec<libc::c_int> {
+    (1..=MAX_SIGNAL)
         .filter(|&signal| {
             let mut action = MaybeUninit::<libc::sigaction>::uninit();
-            // SAFETY: with no new action the call only writes the present one; it fails for the
+            // SAFETY: with no new action the call only writes the current action; it fails for the
             // numbers that libc reserves, and then nothing is read.
             unsafe {
                 libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) == 0
@@ -64,17 +64,17 @@ fn ignored() -> Vec<libc::c_int> {
         .collect()
 }
 
-/// Gives a child the default action for each of these signals, and blocks none.
+/// Restores the default actions of these signals in a child, and unblocks all signals.
 ///
 /// Safe to call between vfork and exec.
 pub fn reset(ignored: &[libc::c_int]) {
-    let mut none = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut empty_set = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: only async-signal-safe calls; the set is initialised before it is read.
     unsafe {
         for &signal in ignored {
             libc::signal(signal, libc::SIG_DFL);
         }
-        libc::sigemptyset(none.as_mut_ptr());
-        libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), ptr::null_mut());
+        libc::sigemptyset(empty_set.as_mut_ptr());
+        libc::sigprocmask(libc::SIG_SETMASK, empty_set.as_ptr(), ptr::null_mut());
     }
 }

@@ -1,4 +1,4 @@
-//! Starts a program: vfork class, no shell, nothing allocated between clone and exec.
+//! Starts a program without a shell, and without an allocation between clone and exec.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::io;
@@ -18,15 +18,12 @@ use crate::signals;
 
 /// The standard streams of a child.
 pub struct Streams {
-    /// Standard input.
     pub input: OwnedFd,
-    /// Standard output.
     pub output: OwnedFd,
-    /// Standard error.
     pub error: OwnedFd,
 }
 
-/// Everything that is laid out before the clock is read.
+/// A program to start, in the format that the kernel reads. It is prepared before the clock is read.
 pub struct Program<'a> {
     file: &'a CStr,
     arguments: Vec<*const c_char>,
@@ -39,15 +36,14 @@ pub struct Program<'a> {
     outcome: Outcome,
 }
 
-/// Outcome of a start, which the child writes into the shared memory before it executes.
+/// Errors of a start, which the child writes into the memory that it shares with the launcher.
 struct Outcome {
     step: AtomicUsize,
     errno: AtomicI32,
     affinity_errno: AtomicI32,
 }
 
-/// Resources that the child may fail to use; `step` is the place in this list, from 1, or 0 if
-/// nothing failed.
+/// Resources that the child may fail to use. `Outcome::step` is a position, from 1; 0 is success.
 const STEPS: [Resource; 6] = [
     Resource::Streams,
     Resource::WorkingFolder,
@@ -57,19 +53,19 @@ const STEPS: [Resource; 6] = [
     Resource::Program,
 ];
 
-/// Exit status of a child that could not execute its program; it is not reported.
+/// Exit status of a child that could not execute its program; no report shows this status.
 const NOT_EXECUTED: libc::c_int = 127;
 
 /// A program that was started.
 pub struct Started {
-    /// Process number, which is also the number of its process group.
+    /// Process id, which is also the id of the process group.
     pub pid: libc::pid_t,
-    /// Descriptor that is readable when all of its threads have ended.
+    /// Descriptor that is readable when all threads of the process have ended.
     pub process: OwnedFd,
-    /// Moment just before the start, by the monotonic clock.
+    /// Time just before the start, by the monotonic clock.
     pub at_ns: u64,
-    /// Error that kept it from getting all of its CPUs back.
-    pub held_on_one_cpu: Option<io::Error>,
+    /// Error because of which the program runs on one CPU only.
+    pub affinity_error: Option<io::Error>,
 }
 
 /// Why a program was not started.
@@ -86,18 +82,16 @@ pub struct StartError {
 pub enum Resource {
     /// A new process.
     Process,
-    /// Its standard streams.
     Streams,
-    /// Its working folder.
     WorkingFolder,
-    /// The program itself.
+    /// The file of the program.
     Program,
     /// A setting of the process.
     Setting(Setting),
 }
 
 impl<'a> Program<'a> {
-    /// Lays out the data that the kernel will read.
+    /// Prepares the data that the kernel will read.
     pub fn new(
         file: &'a Bytes,
         arguments: &'a [Bytes],
@@ -122,26 +116,25 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// These signals act as usual in the child.
-    pub fn resetting(mut self, ignored_signals: &'a [libc::c_int]) -> Self {
+    /// Gives the child the default actions of these signals.
+    pub fn with_default_signals(mut self, ignored_signals: &'a [libc::c_int]) -> Self {
         self.ignored_signals = ignored_signals;
         self
     }
 
-    /// The child gets these CPUs just before it executes.
-    pub fn on(mut self, cpus: Option<Cpus>) -> Self {
+    /// Lets the child use these CPUs, from just before it executes its program.
+    pub fn with_cpus(mut self, cpus: Option<Cpus>) -> Self {
         self.cpus = cpus;
         self
     }
 
-    /// The child has this set before it executes, or is not started.
-    pub fn with(mut self, settings: Settings) -> Self {
+    /// Applies these settings to the child; if one is refused, the program is not started.
+    pub fn with_settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Starts it, directly in a cgroup if one is given. The error names the resource that could not
-    /// be used.
+    /// Starts the program, directly in a cgroup if one is given.
     pub fn start(
         &self,
         stack: &Stack,
@@ -162,7 +155,7 @@ impl<'a> Program<'a> {
                 pid,
                 process,
                 at_ns,
-                held_on_one_cpu: match self.outcome.affinity_errno.load(Ordering::Relaxed) {
+                affinity_error: match self.outcome.affinity_errno.load(Ordering::Relaxed) {
                     0 => None,
                     errno => Some(io::Error::from_raw_os_error(errno)),
                 },
@@ -177,22 +170,23 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Does the work of the child, which shares the memory of the sleeping launcher.
+    /// Executes the program, in the child, which shares the memory of the sleeping launcher; returns
+    /// only if it fails, with the resource that could not be used.
     fn become_program(&self) -> Resource {
         // SAFETY: only async-signal-safe calls, on descriptors that the parent keeps open and
         // on NUL-terminated strings and NULL-terminated arrays that it keeps alive.
         unsafe {
             libc::setpgid(0, 0);
-            // If the launcher itself is killed, no other process can end the trial.
+            // If the launcher itself is killed, no other process would end the trial.
             let _ = child::die_with_parent();
-            if !self.take_streams() {
+            if !self.connect_streams() {
                 return Resource::Streams;
             }
             if libc::chdir(self.working_folder.as_ptr()) != 0 {
                 return Resource::WorkingFolder;
             }
             signals::reset(self.ignored_signals);
-            // Last: until here parent and child share one awake CPU.
+            // Last: until here parent and child share one CPU that is awake.
             if let Some(error) = self.cpus.and_then(|cpus| cpus.apply().err()) {
                 let errno = error.raw_os_error().unwrap_or(libc::EINVAL);
                 self.outcome.affinity_errno.store(errno, Ordering::Relaxed);
@@ -209,7 +203,7 @@ impl<'a> Program<'a> {
         Resource::Program
     }
 
-    fn take_streams(&self) -> bool {
+    fn connect_streams(&self) -> bool {
         let streams = [
             &self.streams.input,
             &self.streams.output,
@@ -223,18 +217,19 @@ impl<'a> Program<'a> {
     }
 }
 
+/// Executes a `Program` in the child, and stores the error if that fails.
 extern "C" fn run(argument: *mut c_void) -> libc::c_int {
     // SAFETY: `argument` is the Program that `start` passed and keeps alive.
     let program = unsafe { &*argument.cast::<Program<'_>>() };
-    let failed = program.become_program();
+    let unusable = program.become_program();
     let errno = io::Error::last_os_error().raw_os_error();
     let outcome = &program.outcome;
     let errno = errno.unwrap_or(libc::EINVAL);
     outcome.errno.store(errno, Ordering::Relaxed);
-    let step = STEPS.iter().position(|resource| *resource == failed);
+    let step = STEPS.iter().position(|resource| *resource == unusable);
     let step = step.unwrap_or(STEPS.len() - 1) + 1;
     outcome.step.store(step, Ordering::Relaxed);
-    // SAFETY: leaves at once, without running anything of the parent's.
+    // SAFETY: ends the child at once, without running any function of the parent.
     unsafe { libc::_exit(NOT_EXECUTED) }
 }
 
@@ -248,7 +243,7 @@ pub fn open_input(path: &CStr) -> io::Result<OwnedFd> {
     open(path, libc::O_RDONLY)
 }
 
-/// Opens, makes or empties a file for a child's standard output.
+/// Opens a file for a child's standard output; creates the file or empties it.
 pub fn open_output(path: &CStr) -> io::Result<OwnedFd> {
     open(path, libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC)
 }

@@ -1,4 +1,4 @@
-//! One trial, from its request to its report.
+//! Runs one trial, from its request to its report.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -18,7 +18,7 @@ use crate::settings::{HugePages, Setting, Settings};
 use crate::signals::Signals;
 use crate::spawn::{self, Program, Resource, StartError, Started, Streams};
 
-/// How often the launcher attends to the output of a running trial.
+/// Interval at which the launcher reaps orphans and trims the output of a running trial.
 const UPKEEP_NS: u64 = SECOND_NS / 10;
 
 const NOT_STARTED: &str = "it could not be started";
@@ -27,31 +27,30 @@ const NOT_STARTED: &str = "it could not be started";
 pub struct TrialRunner {
     /// Signals of the launcher.
     pub signals: Signals,
-    /// Stack on which children start.
+    /// Stack that a child uses until it executes its program.
     pub stack: Stack,
     /// File for standard error.
-    pub errors: Capture,
-    /// File for standard output that is counted.
-    pub counted: Capture,
-    /// Cgroup, if one contains the trials.
+    pub stderr: Capture,
+    /// File for standard output, if the launcher counts its bytes.
+    pub stdout: Capture,
+    /// Cgroup of the trials, if the launcher could create one.
     pub leaf: Option<Leaf>,
-    /// CPUs that each trial may use, if they could be read.
+    /// CPUs that each trial may use, if the launcher could read them.
     pub cpus: Option<Cpus>,
-    /// Descriptor for trials that inherit standard output.
+    /// Descriptor for the standard output of the trials that request `inherit`.
     pub inherit_stdout: Option<OwnedFd>,
-    /// Nanoseconds for which the CPU is kept awake before each start.
-    pub awake_ns: u64,
-    /// Counters of each trial.
+    /// Nanoseconds for which the launcher keeps its CPU busy before each start.
+    pub spin_ns: u64,
+    /// Performance counters to read for each trial.
     pub counters: Counters,
-    /// Features that this launcher lacks, with the reasons.
+    /// Features that do not work here, with the reasons.
     pub limitations: Vec<(&'static str, String)>,
 }
 
 impl TrialRunner {
-    /// Runs one trial; `None` if the other side of the pipe is gone, or a signal arrived.
+    /// Runs one trial; returns `None` if the client closed the pipe or a signal arrived meanwhile.
     ///
-    /// `client` hangs up when the other side is gone. The only error is that of `poll`: errors of
-    /// the trial are in the report.
+    /// `client` is the descriptor of the pipe. Errors of the trial itself are in the report.
     pub fn run(&mut self, request: &Request, client: RawFd) -> io::Result<Option<Report>> {
         if let Some(Err(reason)) = self.leaf.as_mut().map(Leaf::renew_if_killed) {
             self.leaf = None;
@@ -63,10 +62,10 @@ impl TrialRunner {
             ..Report::default()
         };
         let oom_before = self.leaf.as_ref().map(Leaf::out_of_memory_kills);
-        let counted_before = self.counters.read();
+        let counters_before = self.counters.read();
         let Some(started) = self.start(request, &mut report) else {
-            self.counters.enter_unknown(NOT_STARTED, &mut report);
-            self.enter_output(request, &mut report);
+            self.counters.report_unknown(NOT_STARTED, &mut report);
+            self.report_output(request, &mut report);
             return Ok(Some(report));
         };
         report.pid = Some(started.pid);
@@ -74,13 +73,13 @@ impl TrialRunner {
         if ending != Ending::Exited {
             report.stopped_by = contain::stopped_by(started.pid);
         }
-        let counted_after = self.counters.read();
+        let counters_after = self.counters.read();
         report.wall_ns = Some(ended_ns - started.at_ns);
         contain::kill_trial(started.pid);
-        self.release(&mut report);
-        account::enter_end(&started, ending, &mut report)?;
+        self.allow_all_cpus(&mut report);
+        account::report_end(&started, ending, &mut report)?;
         self.counters
-            .enter(counted_before, counted_after, &mut report);
+            .report_increase(counters_before, counters_after, &mut report);
         let sweep = contain::sweep(started.pid, self.leaf.as_ref());
         report.left_behind = sweep.killed;
         if !sweep.survivors.is_empty() {
@@ -89,7 +88,7 @@ impl TrialRunner {
                 sweep.survivors,
                 KILL_TIMEOUT_NS / SECOND_NS
             );
-            report.lacks("left_behind", reason);
+            report.set_unknown("left_behind", reason);
         }
         if ending == Ending::Abandoned {
             return Ok(None);
@@ -98,10 +97,10 @@ impl TrialRunner {
         if ending == Ending::Stopped {
             report.wall_ns = None;
             let reason = "it was stopped, and killed because nobody would continue it";
-            report.lacks("wall_ns", reason);
+            report.set_unknown("wall_ns", reason);
         }
-        self.enter_output(request, &mut report);
-        self.enter_out_of_memory(oom_before, &mut report);
+        self.report_output(request, &mut report);
+        self.report_out_of_memory(oom_before, &mut report);
         report.floor_rss_bytes = report.value("floor_rss_bytes", account::own_peak_bytes());
         Ok(Some(report))
     }
@@ -116,10 +115,10 @@ impl TrialRunner {
 
     fn start(&mut self, request: &Request, report: &mut Report) -> Option<Started> {
         let file = request.program.as_ref().or(request.argv.first())?;
-        let streams = match self.streams(request) {
+        let streams = match self.open_streams(request) {
             Ok(streams) => streams,
             Err((name, error)) => {
-                could_not_start(report, &name, &error);
+                report_not_started(report, &name, &error);
                 return None;
             }
         };
@@ -127,13 +126,13 @@ impl TrialRunner {
             Ok(settings) => settings,
             Err(error) => {
                 let name = name_of(Resource::Setting(Setting::Cpus), request, String::new());
-                could_not_start(report, &name, &error);
+                report_not_started(report, &name, &error);
                 return None;
             }
         };
         let huge_pages = HugePages::set(request.huge_pages);
         if let Err(error) = &huge_pages {
-            could_not_start(report, "its huge pages", error);
+            report_not_started(report, "its huge pages", error);
             return None;
         }
         let program = Program::new(
@@ -143,72 +142,73 @@ impl TrialRunner {
             &request.working_folder,
             &streams,
         )
-        .resetting(&self.signals.ignored)
-        .with(settings)
-        .on(self.hold(report));
-        stay_awake(self.awake_ns);
+        .with_default_signals(&self.signals.ignored)
+        .with_settings(settings)
+        .with_cpus(self.stay_on_one_cpu(report));
+        keep_cpu_busy(self.spin_ns);
         let cgroup = self.leaf.as_ref().map(Leaf::handle);
         let mut outcome = program.start(&self.stack, cgroup);
-        if let Err(refusal) = &outcome
-            && refusal.resource == Resource::Process
+        if let Err(failure) = &outcome
+            && failure.resource == Resource::Process
             && self.leaf.is_some()
-            && !lacks_resources(&refusal.error)
+            && !lacks_resources(&failure.error)
         {
-            // A seccomp profile may refuse clone3 although cgroups can be made; no other system
+            // A seccomp profile may refuse clone3 although cgroups can be created; no other system
             // call starts a process in a cgroup.
-            let reason = format!("clone3 into the cgroup: {}", refusal.error);
+            let reason = format!("clone3 into the cgroup: {}", failure.error);
             self.leaf = None;
             self.limitations.push(("cgroup", reason.clone()));
-            report.lacks("cgroup", reason);
+            report.set_unknown("cgroup", reason);
             report.containment = Containment::ProcessGroup;
             outcome = program.start(&self.stack, None);
         }
         match outcome {
             Ok(started) => {
-                if let Some(error) = &started.held_on_one_cpu {
+                if let Some(error) = &started.affinity_error {
                     let reason = format!("the trial was held on one CPU: {error}");
-                    report.lacks("affinity", reason);
+                    report.set_unknown("affinity", reason);
                 }
                 Some(started)
             }
             Err(StartError { resource, error }) => {
-                self.release(report);
-                could_not_start(report, &name_of(resource, request, file.to_text()), &error);
+                self.allow_all_cpus(report);
+                report_not_started(report, &name_of(resource, request, file.to_text()), &error);
                 None
             }
         }
     }
 
-    /// Holds the launcher on the CPU where it is awake, and returns the CPUs for a child.
-    fn hold(&self, report: &mut Report) -> Option<Cpus> {
+    /// Keeps the launcher on its current CPU until `allow_all_cpus`; returns the CPUs for a child.
+    fn stay_on_one_cpu(&self, report: &mut Report) -> Option<Cpus> {
         let cpus = self.cpus?;
         match Cpus::current().and_then(|cpu| cpu.apply()) {
             Ok(()) => Some(cpus),
             Err(error) => {
                 let reason = format!("the launcher cannot stay on one CPU: {error}");
-                report.lacks("affinity", reason);
+                report.set_unknown("affinity", reason);
                 None
             }
         }
     }
 
     /// Lets the launcher run on all of its CPUs again.
-    fn release(&self, report: &mut Report) {
+    fn allow_all_cpus(&self, report: &mut Report) {
         if let Some(Err(error)) = self.cpus.map(|cpus| cpus.apply()) {
             let reason = format!("the launcher stays on one CPU: {error}");
-            report.lacks("affinity", reason);
+            report.set_unknown("affinity", reason);
         }
     }
 
-    fn streams(&mut self, request: &Request) -> Result<Streams, (String, io::Error)> {
-        let nothing = c"/dev/null";
+    /// Opens the standard streams of a trial; an error comes with the name of the stream.
+    fn open_streams(&mut self, request: &Request) -> Result<Streams, (String, io::Error)> {
+        let null = c"/dev/null";
         let (input, input_name) = match &request.input {
             Some(path) => (spawn::open_input(path.as_c_str()), path.to_text()),
-            None => (spawn::open_input(nothing), "/dev/null".to_owned()),
+            None => (spawn::open_input(null), "/dev/null".to_owned()),
         };
         let (output, output_name) = match &request.output {
-            Output::Discard => (spawn::open_output(nothing), "/dev/null".to_owned()),
-            Output::Count => (self.counted.open_for_child(), "a temporary file".to_owned()),
+            Output::Discard => (spawn::open_output(null), "/dev/null".to_owned()),
+            Output::Count => (self.stdout.open_for_child(), "a temporary file".to_owned()),
             Output::File { path } => (spawn::open_output(path.as_c_str()), path.to_text()),
             Output::Inherit => (
                 match &self.inherit_stdout {
@@ -222,13 +222,13 @@ impl TrialRunner {
             input: input.map_err(|error| (format!("input {input_name}"), error))?,
             output: output.map_err(|error| (format!("output {output_name}"), error))?,
             error: self
-                .errors
+                .stderr
                 .open_for_child()
                 .map_err(|error| ("a temporary file for standard error".to_owned(), error))?,
         })
     }
 
-    /// Waits for the end of the trial, its timeout, or the end of the other side of the pipe.
+    /// Waits for the trial, its timeout or the end of the pipe; returns the ending and its time.
     fn wait(
         &mut self,
         started: &Started,
@@ -243,8 +243,8 @@ impl TrialRunner {
                 watch(client, libc::POLLRDHUP),
                 watch(self.signals.stop.as_raw_fd(), libc::POLLIN),
             ];
-            let until = deadline.min(upkeep_at);
-            poll(&mut watched, Some(until.saturating_sub(monotonic_ns())))?;
+            let wake_at = deadline.min(upkeep_at);
+            poll(&mut watched, Some(wake_at.saturating_sub(monotonic_ns())))?;
             let now = monotonic_ns();
             if watched[0].revents != 0 {
                 return Ok((Ending::Exited, now));
@@ -265,31 +265,32 @@ impl TrialRunner {
         }
     }
 
-    /// Reaps orphans, and gives back the room of output that is not kept.
+    /// Reaps orphans, and frees the disk space of output that is not reported.
     fn upkeep(&mut self, pid: libc::pid_t, error_cap_bytes: u32) {
         contain::reap_orphans(pid);
-        // Room that is not given back now is given back later; the count is right either way.
-        drop(self.errors.trim(error_cap_bytes));
-        drop(self.counted.trim(0));
+        // A failure is harmless: the next call frees the space, and the count stays right.
+        drop(self.stderr.trim(error_cap_bytes));
+        drop(self.stdout.trim(0));
     }
 
-    fn enter_output(&self, request: &Request, report: &mut Report) {
-        let is_full = || self.errors.why_full().or_else(|| self.counted.why_full());
+    fn report_output(&self, request: &Request, report: &mut Report) {
+        let is_full = || self.stderr.why_full().or_else(|| self.stdout.why_full());
         if let Some(reason) = is_full().filter(|_| report.exit != Some(0)) {
-            report.lacks("output_room", reason);
+            report.set_unknown("output_room", reason);
         }
-        let tail = self.errors.tail(request.error_cap_bytes);
+        let tail = self.stderr.tail(request.error_cap_bytes);
         let tail = report.value("error_tail", tail).unwrap_or_default();
         report.error_tail = text_of(&tail);
-        report.error_bytes = report.value("error_bytes", self.errors.len());
+        report.error_bytes = report.value("error_bytes", self.stderr.len());
         if request.output == Output::Count {
-            report.output_bytes = report.value("output_bytes", self.counted.len());
+            report.output_bytes = report.value("output_bytes", self.stdout.len());
         } else {
-            report.lacks("output_bytes", "standard output is not counted");
+            report.set_unknown("output_bytes", "standard output is not counted");
         }
     }
 
-    fn enter_out_of_memory(&self, before: Option<Result<u64, String>>, report: &mut Report) {
+    /// Reports whether memory ran out; `before` is the number of such kills before the trial.
+    fn report_out_of_memory(&self, before: Option<Result<u64, String>>, report: &mut Report) {
         if report.signal != Some(libc::SIGKILL) || report.timed_out {
             report.out_of_memory = Some(false);
             return;
@@ -298,9 +299,9 @@ impl TrialRunner {
         match (before, after) {
             (Some(Ok(before)), Some(Ok(after))) => report.out_of_memory = Some(after > before),
             (Some(Err(reason)), _) | (_, Some(Err(reason))) => {
-                report.lacks("out_of_memory", reason);
+                report.set_unknown("out_of_memory", reason);
             }
-            _ => report.lacks(
+            _ => report.set_unknown(
                 "out_of_memory",
                 "who sent the signal is known only in a cgroup",
             ),
@@ -308,7 +309,7 @@ impl TrialRunner {
     }
 }
 
-/// Returns the settings of the trial's process; an error if the kernel cannot have such CPUs.
+/// Returns the settings of the trial's process; an error if a CPU number is too large.
 fn settings_of(request: &Request) -> io::Result<Settings> {
     Ok(Settings {
         cpus: request.cpus.as_deref().map(cpus_of).transpose()?,
@@ -322,37 +323,37 @@ fn cpus_of(numbers: &[u32]) -> io::Result<Cpus> {
     Cpus::from_numbers(numbers.map(|number| number.unwrap_or(usize::MAX)))
 }
 
-/// Keeps this CPU awake for some nanoseconds.
+/// Keeps this CPU busy for some nanoseconds.
 ///
-/// A virtual CPU that has just been woken runs its next system calls several times slower; spinning
-/// lets it (and the scheduler of the host) settle before the clock is read.
-fn stay_awake(duration_ns: u64) {
+/// A virtual CPU that has just been woken runs its next system calls several times slower. The loop
+/// gives the CPU and the scheduler of the host time to settle before the launcher reads the clock.
+fn keep_cpu_busy(duration_ns: u64) {
     let end = monotonic_ns() + duration_ns;
     while monotonic_ns() < end {
         std::hint::spin_loop();
     }
 }
 
-/// Whether the signal is one by which the kernel stops a process because of a terminal: no process
-/// continues it.
+/// Whether a signal is one by which the kernel stops a process that uses a terminal. Such a process
+/// stays stopped, because no other process continues it.
 fn is_terminal_stop(signal: libc::c_int) -> bool {
     matches!(signal, libc::SIGTTIN | libc::SIGTTOU | libc::SIGTSTP)
 }
 
-/// Whether a process could not be started for want of memory or of process numbers.
+/// Whether a process could not be started because memory or process ids ran out.
 fn lacks_resources(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::ENOMEM))
 }
 
-fn could_not_start(report: &mut Report, name: &str, error: &io::Error) {
+fn report_not_started(report: &mut Report, name: &str, error: &io::Error) {
     let message = error.to_string();
-    // "No such file or directory (os error 2)": the number has a field of its own.
+    // Removes the number from "No such file or directory (os error 2)"; `start_errno` has it.
     let message = message.split(" (os error").next().unwrap_or_default();
     report.could_not_start = Some(format!("{name}: {message}"));
     report.start_errno = error.raw_os_error();
-    report.usage_unknown(NOT_STARTED);
+    report.set_usage_unknown(NOT_STARTED);
     for field in ["wall_ns", "floor_rss_bytes", "out_of_memory"] {
-        report.lacks(field, NOT_STARTED);
+        report.set_unknown(field, NOT_STARTED);
     }
 }
 
@@ -370,11 +371,11 @@ fn name_of(resource: Resource, request: &Request, file: String) -> String {
     }
 }
 
-/// Returns seconds as nanoseconds; a longer time than any clock's range has no end.
+/// Converts seconds to nanoseconds; longer times are cut to `i32::MAX` seconds (68 years).
 fn nanoseconds(seconds: f64) -> u64 {
-    let longest = f64::from(i32::MAX);
-    let span = std::time::Duration::from_secs_f64(seconds.clamp(0.0, longest));
-    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+    let max_seconds = f64::from(i32::MAX);
+    let duration = std::time::Duration::from_secs_f64(seconds.clamp(0.0, max_seconds));
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -382,9 +383,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cpu_stays_awake_for_the_requested_time() {
+    fn a_cpu_is_kept_busy_for_the_requested_time() {
         let before = monotonic_ns();
-        stay_awake(1000);
+        keep_cpu_busy(1000);
         assert!(monotonic_ns() >= before + 1000);
     }
 }

@@ -1,4 +1,4 @@
-//! The one heap of the process.
+//! The heap of the process: Doug Lea's malloc behind a lock.
 
 use std::cell::UnsafeCell;
 
@@ -12,13 +12,13 @@ const WORD: usize = size_of::<usize>();
 /// The heap that every exported function uses.
 pub static HEAP: Heap = Heap::new();
 
-/// Doug Lea's malloc behind a mutex.
+/// Doug Lea's malloc, which one thread at a time uses.
 pub struct Heap {
     lock: Lock,
     allocator: UnsafeCell<Dlmalloc>,
 }
 
-// SAFETY: the allocator is reached only through `locked`, by one thread at a time.
+// SAFETY: the allocator is used only through `with_lock`, by one thread at a time.
 unsafe impl Sync for Heap {}
 
 impl Heap {
@@ -29,32 +29,32 @@ impl Heap {
         }
     }
 
-    /// `size` bytes, or null.
+    /// Allocates `size` bytes; null if there is no memory.
     pub fn allocate(&self, size: usize) -> *mut u8 {
         if size >= mapped::THRESHOLD {
             return mapped::allocate(size);
         }
-        // SAFETY: any size may be asked for.
-        self.locked(|allocator| unsafe { allocator.c_malloc(size) })
+        // SAFETY: any size may be requested.
+        self.with_lock(|allocator| unsafe { allocator.c_malloc(size) })
     }
 
-    /// `size` zero bytes, or null.
+    /// Allocates `size` zero bytes; null if there is no memory.
     pub fn allocate_zeroed(&self, size: usize) -> *mut u8 {
         if size >= mapped::THRESHOLD {
             return mapped::allocate(size);
         }
-        // SAFETY: any size may be asked for, at the alignment that every block has.
-        self.locked(|allocator| unsafe { allocator.calloc(size, 2 * size_of::<usize>()) })
+        // SAFETY: any size may be requested, at the alignment that every block has.
+        self.with_lock(|allocator| unsafe { allocator.calloc(size, 2 * size_of::<usize>()) })
     }
 
-    /// `size` bytes at a multiple of `alignment`, or null. `alignment` is a power of two and
-    /// small against the address space.
+    /// Allocates `size` bytes at a multiple of `alignment`; null if there is no memory. `alignment` is
+    /// a power of two and much smaller than the address space.
     pub fn allocate_aligned(&self, alignment: usize, size: usize) -> *mut u8 {
         // SAFETY: the alignment is a power of two.
-        self.locked(|allocator| unsafe { allocator.c_memalign(alignment, size) })
+        self.with_lock(|allocator| unsafe { allocator.c_memalign(alignment, size) })
     }
 
-    /// The block with `size` bytes, perhaps elsewhere, or null with the block as it was.
+    /// Resizes a block, and returns its address; null, with the block unchanged, on failure.
     ///
     /// # Safety
     /// `block` is null or a live block of this heap.
@@ -63,25 +63,27 @@ impl Heap {
             return self.allocate(size);
         }
         // SAFETY: the caller vouches for the block.
-        let head = self.locked(|_| unsafe { head(block) });
+        let head = self.with_lock(|_| unsafe { read_head(block) });
         match (mapped::is_mapped(head), size >= mapped::THRESHOLD) {
-            // SAFETY: the caller vouches for the block.
-            (false, false) => self.locked(|allocator| unsafe { allocator.c_realloc(block, size) }),
+            (false, false) => self.with_lock(|allocator| {
+                // SAFETY: the caller vouches for the block.
+                unsafe { allocator.c_realloc(block, size) }
+            }),
             // SAFETY: the caller vouches for the block, which is mapped.
             (true, true) => unsafe { mapped::resize(block, head, size) },
             // SAFETY: the caller vouches for the block.
-            _ => unsafe { self.moved(block, size) },
+            _ => unsafe { self.move_block(block, size) },
         }
     }
 
-    /// The block's bytes, as many as fit, in a new one; null with the block as it was.
+    /// Moves a block to a new block of `size` bytes; null, with the block unchanged, on failure.
     ///
     /// # Safety
     /// `block` is a live block of this heap.
-    unsafe fn moved(&self, block: *mut u8, size: usize) -> *mut u8 {
+    unsafe fn move_block(&self, block: *mut u8, size: usize) -> *mut u8 {
         let new = self.allocate(size);
         if !new.is_null() {
-            // SAFETY: two live blocks, each as long as the shorter one at least.
+            // SAFETY: two live blocks, both at least `bytes` long.
             unsafe {
                 let bytes = self.usable_size(block).min(size);
                 new.copy_from_nonoverlapping(block, bytes);
@@ -91,14 +93,14 @@ impl Heap {
         new
     }
 
-    /// Frees the block.
+    /// Frees a block.
     ///
     /// # Safety
     /// `block` is a live block of this heap.
     pub unsafe fn release(&self, block: *mut u8) {
         // SAFETY: the caller vouches for the block.
-        let head = self.locked(|allocator| unsafe {
-            let head = head(block);
+        let head = self.with_lock(|allocator| unsafe {
+            let head = read_head(block);
             if !mapped::is_mapped(head) {
                 allocator.c_free(block);
             }
@@ -110,17 +112,17 @@ impl Heap {
         }
     }
 
-    /// Returns the bytes of the block that its owner may use, by the header before it.
+    /// Returns the number of bytes that the owner of a block may use.
     ///
-    /// Of a chunk in use all but the word before the block is the owner's; of a mapped one, all
-    /// but two.
+    /// The word before the block contains the size of its chunk, which includes that word; the chunk
+    /// of a mapped block includes one more word.
     ///
     /// # Safety
     /// `block` is a live block of this heap.
     pub unsafe fn usable_size(&self, block: *mut u8) -> usize {
         const FLAGS: usize = 0b111;
         // SAFETY: the caller vouches for the block.
-        let head = self.locked(|_| unsafe { head(block) });
+        let head = self.with_lock(|_| unsafe { read_head(block) });
         if mapped::is_mapped(head) {
             mapped::usable_size(head)
         } else {
@@ -128,7 +130,7 @@ impl Heap {
         }
     }
 
-    fn locked<Answer>(&self, work: impl FnOnce(&mut Dlmalloc) -> Answer) -> Answer {
+    fn with_lock<Answer>(&self, work: impl FnOnce(&mut Dlmalloc) -> Answer) -> Answer {
         self.lock.acquire();
         // SAFETY: this thread holds the lock, and `work` keeps no reference.
         let answer = work(unsafe { &mut *self.allocator.get() });
@@ -137,13 +139,12 @@ impl Heap {
     }
 }
 
-/// Doug Lea's boundary tag: the word before a block holds the size of its chunk, with three
-/// flags in the lowest bits. Read under the lock, because a neighbour's owner may be changing
-/// the flags.
+/// Reads Doug Lea's boundary tag, the word before a block: the size of the chunk, with three flags in
+/// the lowest bits. The lock must be held, because the owner of a neighbour may change the flags.
 ///
 /// # Safety
 /// `block` is a live block of the heap.
-unsafe fn head(block: *mut u8) -> usize {
+unsafe fn read_head(block: *mut u8) -> usize {
     // SAFETY: every live block has its header before it.
     usize::from_ne_bytes(unsafe { block.sub(WORD).cast::<[u8; WORD]>().read() })
 }

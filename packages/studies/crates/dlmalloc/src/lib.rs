@@ -1,11 +1,11 @@
 //! Doug Lea's malloc as a library for `LD_PRELOAD`.
 //!
-//! The exported functions are the set that the GNU C library asks of a replacement (its manual,
-//! "Replacing malloc"), with the errors that POSIX.1-2017 and C17 name.
+//! The exported functions are those that a replacement of malloc must have (GNU C library manual,
+//! "Replacing malloc"), with the errors of POSIX.1-2017 and C17.
 
-// In a test program these names would replace the allocator of the test harness itself.
+// A test program does not export the functions, so nothing calls them there.
 #![cfg_attr(test, allow(dead_code))]
-// Only C calls these.
+// Only C calls the exported functions.
 #![allow(clippy::must_use_candidate)]
 
 mod heap;
@@ -19,20 +19,20 @@ use equipoise_interpose::errno;
 
 use crate::heap::HEAP;
 
-/// Larger alignments have no use, and near the top of the address space sizes would overflow.
-const LARGEST_ALIGNMENT: usize = 1 << 40;
+/// Maximum alignment. With an alignment near the size of the address space, sizes would overflow.
+const MAX_ALIGNMENT: usize = 1 << 40;
 const PAGE: usize = 4096;
 
-/// C17 7.22.3.4: `size` bytes, or null with `ENOMEM`.
+/// C17 7.22.3.4: allocates `size` bytes; null with `ENOMEM` if there is no memory.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn malloc(size: usize) -> *mut c_void {
-    or_out_of_memory(HEAP.allocate(size))
+    block_or_enomem(HEAP.allocate(size))
 }
 
-/// C17 7.22.3.2: `count` times `size` zero bytes, or null with `ENOMEM`.
+/// C17 7.22.3.2: allocates `count` times `size` zero bytes; null with `ENOMEM`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
-    or_out_of_memory(match count.checked_mul(size) {
+    block_or_enomem(match count.checked_mul(size) {
         Some(bytes) => HEAP.allocate_zeroed(bytes),
         None => null_mut(),
     })
@@ -50,10 +50,10 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void
         return null_mut();
     }
     // SAFETY: the caller vouches for the block.
-    or_out_of_memory(unsafe { HEAP.reallocate(block.cast(), size) })
+    block_or_enomem(unsafe { HEAP.reallocate(block.cast(), size) })
 }
 
-/// C17 7.22.3.3; leaves `errno` as it was, which POSIX.1-2024 requires.
+/// C17 7.22.3.3: frees a block, and does not change `errno`, as POSIX.1-2024 requires.
 ///
 /// # Safety
 /// `block` is null or came from a function of this library and has not been freed.
@@ -66,23 +66,23 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
     errno::preserved(|| unsafe { HEAP.release(block.cast()) });
 }
 
-/// C17 7.22.3.1: as `memalign`.
+/// C17 7.22.3.1: does the same as `memalign`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn aligned_alloc(alignment: usize, size: usize) -> *mut c_void {
     memalign(alignment, size)
 }
 
-/// `size` bytes at a multiple of `alignment`, a power of two; null with `EINVAL` or `ENOMEM`.
+/// Allocates `size` bytes at a multiple of `alignment`, a power of two; null with `EINVAL` or `ENOMEM`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn memalign(alignment: usize, size: usize) -> *mut c_void {
     if !alignment.is_power_of_two() {
         errno::set(libc::EINVAL);
         return null_mut();
     }
-    or_out_of_memory(aligned(alignment, size))
+    block_or_enomem(allocate_aligned(alignment, size))
 }
 
-/// POSIX.1-2017: returns 0, `EINVAL` or `ENOMEM`, and leaves `errno` as it was.
+/// POSIX.1-2017: returns 0, `EINVAL` or `ENOMEM`, and does not change `errno`.
 ///
 /// # Safety
 /// `result` is valid for writing a pointer.
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn posix_memalign(
     if !alignment.is_power_of_two() || alignment < size_of::<*mut c_void>() {
         return libc::EINVAL;
     }
-    let block = errno::preserved(|| aligned(alignment, size));
+    let block = errno::preserved(|| allocate_aligned(alignment, size));
     if block.is_null() {
         return libc::ENOMEM;
     }
@@ -104,22 +104,22 @@ pub unsafe extern "C" fn posix_memalign(
     0
 }
 
-/// `size` bytes at a multiple of the page size, or null with `ENOMEM`.
+/// Allocates `size` bytes at a multiple of the page size; null with `ENOMEM`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn valloc(size: usize) -> *mut c_void {
     memalign(PAGE, size)
 }
 
-/// Returns whole pages for `size` bytes, or null with `ENOMEM`.
+/// Allocates whole pages for `size` bytes; null with `ENOMEM`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
     match size.checked_next_multiple_of(PAGE) {
         Some(bytes) => memalign(PAGE, bytes.max(PAGE)),
-        None => or_out_of_memory(null_mut()),
+        None => block_or_enomem(null_mut()),
     }
 }
 
-/// Returns the bytes of the block that its owner may use: at least the requested size.
+/// Returns the number of bytes that the owner of a block may use: at least the requested size.
 ///
 /// # Safety
 /// `block` is null or came from a function of this library and has not been freed.
@@ -132,14 +132,14 @@ pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
     unsafe { HEAP.usable_size(block.cast()) }
 }
 
-fn aligned(alignment: usize, size: usize) -> *mut u8 {
-    if alignment > LARGEST_ALIGNMENT {
+fn allocate_aligned(alignment: usize, size: usize) -> *mut u8 {
+    if alignment > MAX_ALIGNMENT {
         return null_mut();
     }
     HEAP.allocate_aligned(alignment, size)
 }
 
-fn or_out_of_memory(block: *mut u8) -> *mut c_void {
+fn block_or_enomem(block: *mut u8) -> *mut c_void {
     if block.is_null() {
         errno::set(libc::ENOMEM);
     }
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_usable_size_is_at_least_the_requested_one_and_all_of_it_is_ours() {
+    fn the_usable_size_is_at_least_the_requested_size_and_can_be_written() {
         for size in [0, 1, 8, 24, 25, 100, 4096, 35_840, 300_000, 5_000_000] {
             let block = malloc(size);
             assert_eq!(block as usize % 16, 0);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_from_calloc_is_zero_even_where_it_was_used_before() {
+    fn memory_from_calloc_is_zero_even_if_it_was_used_before() {
         // SAFETY: each block is used only while it is live, within its size.
         unsafe {
             let used = malloc(5000);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_cannot_be_made_is_null_with_its_errno() {
+    fn a_failed_allocation_returns_null_and_sets_errno() {
         errno::set(0);
         assert!(malloc(usize::MAX).is_null());
         assert_eq!(errno::get(), libc::ENOMEM);
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(errno::get(), libc::EINVAL);
         errno::set(0);
         let mut block = null_mut();
-        // SAFETY: `block` is a valid place for a pointer.
+        // SAFETY: `block` is valid for writing a pointer.
         unsafe {
             assert_eq!(posix_memalign(&raw mut block, 2, 8), libc::EINVAL);
             assert_eq!(posix_memalign(&raw mut block, 1 << 50, 8), libc::ENOMEM);
@@ -240,8 +240,8 @@ mod tests {
     }
 
     #[test]
-    fn large_blocks_are_mappings_of_their_own() {
-        let large = |size: usize| {
+    fn large_blocks_have_mappings_of_their_own() {
+        let is_mapped = |size: usize| {
             let block = malloc(size).cast::<u8>();
             // SAFETY: the block is live, and the word before it is its header.
             unsafe {
@@ -250,13 +250,13 @@ mod tests {
                 mapped::is_mapped(usize::from_ne_bytes(head))
             }
         };
-        assert!(!large(35_840));
-        assert!(!large(mapped::THRESHOLD - 1));
-        assert!(large(mapped::THRESHOLD));
+        assert!(!is_mapped(35_840));
+        assert!(!is_mapped(mapped::THRESHOLD - 1));
+        assert!(is_mapped(mapped::THRESHOLD));
     }
 
     #[test]
-    fn large_memory_from_calloc_is_zero_and_what_cannot_be_had_is_null() {
+    fn a_large_block_from_calloc_is_zero_and_unchanged_by_a_failed_realloc() {
         // SAFETY: each block is used only while it is live, within its size.
         unsafe {
             let block = calloc(1000, 1000).cast::<u8>();
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_share_the_heap_without_harm() {
+    fn threads_can_share_the_heap() {
         std::thread::scope(|scope| {
             for thread in 0..4_u8 {
                 scope.spawn(move || {

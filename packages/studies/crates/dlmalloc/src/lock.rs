@@ -1,7 +1,7 @@
 //! A mutex that allocates nothing and lives in a static.
 //!
-//! Drepper, "Futexes Are Tricky" (2011), mutex 2: free, held, held with waiters; here with a
-//! short spin first, because the heap is held for some tens of nanoseconds.
+//! It is mutex 2 of Drepper, "Futexes Are Tricky" (2011). Before a thread sleeps, it spins for a short
+//! time, because the lock of the heap is usually held for some tens of nanoseconds.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -10,45 +10,43 @@ use equipoise_interpose::process::abort_with;
 const FREE: u32 = 0;
 const HELD: u32 = 1;
 const HELD_WITH_WAITERS: u32 = 2;
-const SPINS: u32 = 100;
-const NOBODY: usize = 0;
+const MAX_SPINS: u32 = 100;
+const NO_OWNER: usize = 0;
 
-/// The mutex.
 pub struct Lock {
     state: AtomicU32,
-    /// The thread that holds it, by the address of its `errno`: unique among live threads, the
-    /// same after a fork, and had without a system call.
+    /// The thread that holds the lock, identified by the address of its `errno`. The address is unique
+    /// among live threads, the same after a fork, and known without a system call.
     owner: AtomicUsize,
 }
 
 impl Lock {
-    /// A free one.
     pub const fn new() -> Self {
         Self {
             state: AtomicU32::new(FREE),
-            owner: AtomicUsize::new(NOBODY),
+            owner: AtomicUsize::new(NO_OWNER),
         }
     }
 
-    /// Waits until this thread holds it.
+    /// Waits until this thread holds the lock.
     ///
-    /// A thread that holds it already has failed inside the allocator (a panic that allocates
-    /// its message, a signal handler that allocates): the process ends instead of hanging.
+    /// A thread that already holds the lock was interrupted inside the allocator (by a signal handler
+    /// or a panic that allocates). The process then aborts instead of waiting forever.
     pub fn acquire(&self) {
-        let me = this_thread();
+        let thread = this_thread();
         if !self.try_change(FREE, HELD) {
-            if self.owner.load(Ordering::Relaxed) == me {
+            if self.owner.load(Ordering::Relaxed) == thread {
                 abort_with(&[
                     b"libequipoise_dlmalloc: the allocator was entered from within itself\n",
                 ]);
             }
-            self.acquire_slowly();
+            self.spin_or_sleep();
         }
-        self.owner.store(me, Ordering::Relaxed);
+        self.owner.store(thread, Ordering::Relaxed);
     }
 
-    fn acquire_slowly(&self) {
-        for _ in 0..SPINS {
+    fn spin_or_sleep(&self) {
+        for _ in 0..MAX_SPINS {
             if self.state.load(Ordering::Relaxed) == FREE && self.try_change(FREE, HELD) {
                 return;
             }
@@ -59,9 +57,9 @@ impl Lock {
         }
     }
 
-    /// Releases the lock, which this thread holds.
+    /// Releases the lock, which this thread must hold.
     pub fn release(&self) {
-        self.owner.store(NOBODY, Ordering::Relaxed);
+        self.owner.store(NO_OWNER, Ordering::Relaxed);
         if self.state.swap(FREE, Ordering::Release) == HELD_WITH_WAITERS {
             self.wake_one();
         }
@@ -84,7 +82,7 @@ impl Lock {
     fn futex(&self, operation: libc::c_int, number: u32) {
         let (word, operation) = (self.state.as_ptr(), operation | libc::FUTEX_PRIVATE_FLAG);
         let no_timeout = std::ptr::null::<libc::timespec>();
-        // SAFETY: the word is valid and aligned; without a timeout a thread waits to be woken.
+        // SAFETY: the word is valid and aligned, and the timeout may be null.
         unsafe { libc::syscall(libc::SYS_futex, word, operation, number, no_timeout) };
     }
 }
@@ -100,7 +98,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
-    fn one_thread_at_a_time_holds_it() {
+    fn one_thread_at_a_time_holds_the_lock() {
         let lock = Lock::new();
         let inside = AtomicUsize::new(0);
         let maximum = AtomicUsize::new(0);
@@ -122,9 +120,9 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_holds_it_already_ends_the_process_instead_of_hanging() {
+    fn acquiring_the_lock_twice_aborts_the_process() {
         let lock = Lock::new();
-        // SAFETY: the child calls only what is safe after a fork, and never returns.
+        // SAFETY: the child calls only functions that are safe after a fork, and never returns.
         let child = unsafe { libc::fork() };
         if child == 0 {
             // SAFETY: plain system calls. The alarm ends a child that hangs after all.
@@ -134,11 +132,11 @@ mod tests {
             }
             lock.acquire();
             lock.acquire();
-            // SAFETY: ends the child without running anything of the parent's.
+            // SAFETY: ends the child at once.
             unsafe { libc::_exit(0) };
         }
         let mut status = 0;
-        // SAFETY: `status` is valid for writing, and the child is ours.
+        // SAFETY: `status` is valid for writing, and the child was not reaped.
         assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
         assert!(libc::WIFSIGNALED(status));
         assert_eq!(libc::WTERMSIG(status), libc::SIGABRT);

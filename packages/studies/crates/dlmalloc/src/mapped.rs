@@ -1,8 +1,8 @@
-//! Large blocks, each in a separate mapping that goes back to the kernel when it is freed.
+//! Large blocks, each in a separate mapping that is returned to the kernel when the block is freed.
 //!
-//! Doug Lea's `M_MMAP_THRESHOLD`, which the port lacks: 256 KiB in malloc 2.8.3, of the time of the
-//! texts. As in that version, the word before the block holds the size of its chunk without the
-//! flag that every other chunk in use carries; the word before that is not touched.
+//! The Rust port of Doug Lea's malloc lacks his `M_MMAP_THRESHOLD`, which is 256 KiB in malloc 2.8.3
+//! (2005). As in that version, the word before the block (its head) contains the length of the
+//! mapping without the flags that every other chunk in use has; the word before that is unused.
 
 use std::ptr::null_mut;
 
@@ -10,13 +10,13 @@ use std::ptr::null_mut;
 pub const THRESHOLD: usize = 256 * 1024;
 
 const WORD: usize = size_of::<usize>();
-/// Bytes before the block, which keep its alignment.
-const HEADER: usize = 2 * WORD;
-/// Bits of the boundary tag of chunks in use; neither is set in a mapped block.
+/// Number of bytes before a block; two words keep the alignment of the block.
+const HEADER_BYTES: usize = 2 * WORD;
+/// Flags in the head of chunks in use; a mapped block has neither.
 const IN_USE: usize = 0b11;
 const PAGE: usize = 4096;
 
-/// A new block of zeros, or null.
+/// Allocates a block of zeros; null if there is no memory.
 pub fn allocate(size: usize) -> *mut u8 {
     let Some(length) = length_for(size) else {
         return null_mut();
@@ -31,26 +31,26 @@ pub fn allocate(size: usize) -> *mut u8 {
     unsafe { with_header(start, length) }
 }
 
-/// Whether a live block is a mapping of its own, by the word before it.
+/// Whether the block with this head is a mapping of its own.
 pub fn is_mapped(head: usize) -> bool {
     head & IN_USE == 0
 }
 
-/// Returns the bytes of a mapped block that its owner may use, by the word before it.
+/// Returns the number of bytes that the owner of a mapped block may use.
 pub fn usable_size(head: usize) -> usize {
-    head - HEADER
+    head - HEADER_BYTES
 }
 
-/// Gives the block back.
+/// Frees a mapped block.
 ///
 /// # Safety
 /// The block is live and mapped, and `head` is the word before it.
 pub unsafe fn release(block: *mut u8, head: usize) {
     // SAFETY: the mapping begins a header before the block and has the length of its head.
-    unsafe { libc::munmap(block.sub(HEADER).cast(), head) };
+    unsafe { libc::munmap(block.sub(HEADER_BYTES).cast(), head) };
 }
 
-/// The block with at least `size` bytes, perhaps elsewhere, or null with the block as it was.
+/// Resizes a mapped block, and returns its address; null, with the block unchanged, on failure.
 ///
 /// # Safety
 /// The block is live and mapped, and `head` is the word before it.
@@ -63,17 +63,23 @@ pub unsafe fn resize(block: *mut u8, head: usize, size: usize) -> *mut u8 {
     }
     // SAFETY: the mapping begins a header before the block and has the length of its head.
     unsafe {
-        let start = libc::mremap(block.sub(HEADER).cast(), head, length, libc::MREMAP_MAYMOVE);
+        let start = libc::mremap(
+            block.sub(HEADER_BYTES).cast(),
+            head,
+            length,
+            libc::MREMAP_MAYMOVE,
+        );
         with_header(start, length)
     }
 }
 
-/// Returns the bytes of whole pages for the header and `size` bytes.
+/// Returns the length of a mapping for the header and `size` bytes: whole pages.
 fn length_for(size: usize) -> Option<usize> {
-    size.checked_add(HEADER)?.checked_next_multiple_of(PAGE)
+    size.checked_add(HEADER_BYTES)?
+        .checked_next_multiple_of(PAGE)
 }
 
-/// The block behind the header, which is written; null if there is no mapping.
+/// Writes the header of a new mapping, and returns the block after it; null if there is no mapping.
 ///
 /// # Safety
 /// `start` is `MAP_FAILED` or a mapping of `length` bytes.
@@ -83,7 +89,7 @@ unsafe fn with_header(start: *mut libc::c_void, length: usize) -> *mut u8 {
     }
     // SAFETY: a mapping is at least a page long and aligned to one.
     unsafe {
-        let block = start.cast::<u8>().add(HEADER);
+        let block = start.cast::<u8>().add(HEADER_BYTES);
         let head = block.sub(WORD).cast::<[u8; WORD]>();
         head.write(length.to_ne_bytes());
         block

@@ -1,11 +1,13 @@
-//! The fork server: a small static program, like one in C, that makes children on request.
+//! The fork server: a small static program, like one in C, that creates child processes on request.
 //!
-//! Without arguments it ends at once, with a status that neither a shell nor a failure returns.
-//! `fork_server fork BYTES` first allocates BYTES of memory; in `fork_server exec PATH` and
-//! `fork_server sh PATH` each child executes PATH, directly or through `/bin/sh -c`. The program
-//! then reads numbers of children (8 bytes, native order) from standard input. It answers each with
-//! 24 bytes: the nanoseconds that the children took one after the other, an error code and its
-//! detail.
+//! - Without arguments it ends at once, with an exit status that no shell and no failure returns.
+//! - `fork_server fork BYTES` first allocates BYTES of memory; its children end at once.
+//! - `fork_server exec PATH` and `fork_server sh PATH`: each child executes PATH, directly or by
+//!   `/bin/sh -c`.
+//!
+//! With arguments, the program reads requests from standard input: each is a number of children (8
+//! bytes, native order), which it creates one after the other. The answer to a request is 24 bytes:
+//! the nanoseconds that all children took, an error code, and the detail of the error.
 
 #![no_std]
 #![no_main]
@@ -13,11 +15,11 @@
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::{null, null_mut};
 
-/// Exit status of a child that did its work.
+/// Exit status of a child that succeeded.
 const DONE: c_int = 242;
 
 /// Error codes, which `src/probes/processes.rs` reads.
-const NOTHING: u64 = 0;
+const NO_ERROR: u64 = 0;
 const FORK: u64 = 1;
 const WAIT: u64 = 2;
 const STATUS: u64 = 3;
@@ -26,7 +28,7 @@ const MEMORY: u64 = 4;
 const CLOCK_MONOTONIC: c_int = 1;
 const PAGE: usize = 4096;
 
-/// `struct timespec`.
+/// The C type `struct timespec`.
 #[repr(C)]
 struct Time {
     seconds: c_long,
@@ -70,28 +72,29 @@ extern "C" fn main(count: c_int, arguments: *const *const c_char) -> c_int {
     // SAFETY: there are at least three arguments, each a string.
     let (mode, detail) = unsafe { (CStr::from_ptr(*arguments.add(1)), *arguments.add(2)) };
     let execute = |path, arguments| (Ok(()), Work::Execute(path, arguments));
-    let (held, work) = match mode.to_bytes() {
+    let (memory, work) = match mode.to_bytes() {
         b"exec" => execute(detail, [detail, null(), null(), null()]),
         b"sh" => {
             let (shell, option) = (c"sh".as_ptr(), c"-c".as_ptr());
             execute(c"/bin/sh".as_ptr(), [shell, option, detail, null()])
         }
         // SAFETY: a string of digits.
-        _ => (hold(unsafe { strtoul(detail, null_mut(), 10) }), Work::End),
+        _ => (allocate(unsafe { strtoul(detail, null_mut(), 10) }), Work::End),
     };
     while let Some(children) = next_request() {
         let started = nanoseconds();
-        let done = held.and_then(|()| make_each(children, &work));
-        let took = nanoseconds() - started;
-        let (code, detail) = done.err().unwrap_or((NOTHING, 0));
-        if !answer([took, code, u64::from(detail.unsigned_abs())]) {
+        let result = memory.and_then(|()| create_children(children, &work));
+        let elapsed = nanoseconds() - started;
+        let (code, detail) = result.err().unwrap_or((NO_ERROR, 0));
+        if !answer([elapsed, code, u64::from(detail.unsigned_abs())]) {
             return 1;
         }
     }
     0
 }
 
-fn make_each(children: u64, work: &Work) -> Result<(), Failure> {
+/// Creates children one after the other, and checks that each succeeds.
+fn create_children(children: u64, work: &Work) -> Result<(), Failure> {
     for _ in 0..children {
         // SAFETY: this process has one thread.
         let child = unsafe { fork() };
@@ -117,7 +120,7 @@ fn do_work(work: &Work) -> ! {
     if let Work::Execute(path, arguments) = work {
         // SAFETY: strings, and arrays of them that end with a null pointer.
         unsafe { execve(*path, arguments.as_ptr(), environ) };
-        // It does not come back if it worked.
+        // execve returns only if it fails.
         // SAFETY: ends the process.
         unsafe { _exit(1) };
     }
@@ -126,16 +129,16 @@ fn do_work(work: &Work) -> ! {
 }
 
 /// Allocates memory and touches each page of it, without huge pages.
-fn hold(bytes: usize) -> Result<(), Failure> {
+fn allocate(bytes: usize) -> Result<(), Failure> {
     const PR_SET_THP_DISABLE: c_int = 41;
-    const NOT_USED: c_long = 0;
-    const YES: c_long = 1;
+    const UNUSED: c_long = 0;
+    const DISABLE: c_long = 1;
     if bytes == 0 {
         return Ok(());
     }
-    // SAFETY: passes numbers only. A kernel without huge pages has none to refuse.
-    unsafe { prctl(PR_SET_THP_DISABLE, YES, NOT_USED, NOT_USED, NOT_USED) };
-    // SAFETY: never freed: it is held until the process ends.
+    // SAFETY: passes numbers only. A kernel that refuses this has no huge pages.
+    unsafe { prctl(PR_SET_THP_DISABLE, DISABLE, UNUSED, UNUSED, UNUSED) };
+    // SAFETY: the block is never freed.
     let start = unsafe { malloc(bytes) };
     if start.is_null() {
         return Err((MEMORY, errno()));
@@ -147,6 +150,7 @@ fn hold(bytes: usize) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Reads a number of children; `None` if there are no more requests.
 fn next_request() -> Option<u64> {
     let mut children = 0_u64;
     // SAFETY: eight bytes can be written there.
@@ -154,6 +158,7 @@ fn next_request() -> Option<u64> {
     (bytes == 8).then_some(children)
 }
 
+/// Writes an answer, and returns whether that succeeded.
 fn answer(numbers: [u64; 3]) -> bool {
     // SAFETY: the array is valid for reading.
     let bytes = unsafe { write(1, numbers.as_ptr().cast(), size_of_val(&numbers)) };
@@ -171,7 +176,7 @@ fn nanoseconds() -> u64 {
 }
 
 fn errno() -> c_int {
-    // SAFETY: a place of this thread's own.
+    // SAFETY: the C library gives this thread a valid location.
     unsafe { *__errno_location() }
 }
 

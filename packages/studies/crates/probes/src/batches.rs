@@ -1,4 +1,4 @@
-//! Batches: each has enough operations for the resolution of the clock, and a separate time.
+//! Times operations in batches, each long enough for the resolution of the clock.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,6 @@ use crate::probe::Operation;
 /// Number and length of batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batching {
-    /// Number of batches.
     pub batches: u64,
     /// Approximate length of a batch, including the untimed parts of its operations.
     pub duration: Duration,
@@ -25,24 +24,24 @@ impl Default for Batching {
     }
 }
 
-/// Most by which a try may have more operations than the one before. A try that lasted a sixteenth
-/// of a batch is long enough to say how many operations a whole batch needs; a shorter one is not.
-const FASTEST_GROWTH: f64 = 16.0;
+/// Maximum factor by which the number of operations grows from one trial run to the next. A run of a
+/// sixteenth of a batch is long enough to calculate the operations of a whole batch.
+const MAX_GROWTH: f64 = 16.0;
 
-/// Number of attempts: from one operation of a nanosecond to the longest batch, and some more.
-const MAX_TRIES: u32 = 16;
+/// Maximum number of trial runs: enough to get from one operation of a nanosecond to the longest batch.
+const MAX_TRIAL_RUNS: u32 = 16;
 
-/// Seconds of one operation in each batch, and the number of operations in a batch.
+/// The times of all batches.
 #[derive(Debug)]
 pub struct Batches {
-    /// Seconds of one operation.
+    /// Seconds of one operation, for each batch.
     pub times: Vec<f64>,
-    /// Number of operations of each batch.
+    /// Number of operations in each batch.
     pub operations: u64,
 }
 
 /// Measures the seconds of one operation in each batch; a time of 0 is an error.
-pub fn times(operation: &mut dyn Operation, batching: &Batching) -> Result<Batches, Problem> {
+pub fn measure(operation: &mut dyn Operation, batching: &Batching) -> Result<Batches, Problem> {
     let count = calibrate(batching.duration, |count| {
         let started = Instant::now();
         operation.repeat(count)?;
@@ -50,14 +49,14 @@ pub fn times(operation: &mut dyn Operation, batching: &Batching) -> Result<Batch
     })?;
     let times = (0..batching.batches)
         .map(|_| {
-            let took = operation.repeat(count)?;
-            if took.is_zero() {
+            let elapsed = operation.repeat(count)?;
+            if elapsed.is_zero() {
                 return Err(Problem::failure(format!(
                     "{count} operations took no time at all, or no more than what is subtracted \
                      from each; make --batch-ms longer"
                 )));
             }
-            Ok(took.as_secs_f64() / count as f64)
+            Ok(elapsed.as_secs_f64() / count as f64)
         })
         .collect::<Result<_, _>>()?;
     Ok(Batches {
@@ -66,37 +65,36 @@ pub fn times(operation: &mut dyn Operation, batching: &Batching) -> Result<Batch
     })
 }
 
-/// Returns the seconds of an operation, to subtract them from those of another: the median of some
-/// short batches, because a disturbance of a single batch does not change the median.
+/// Returns the seconds of an operation that a probe subtracts from its own times: the median of some
+/// short batches, which a disturbance of a single batch does not change.
 pub fn time_to_subtract(operation: &mut dyn Operation) -> Result<f64, Problem> {
     let batching = Batching {
         duration: Duration::from_micros(500),
         ..Batching::default()
     };
-    median(&times(operation, &batching)?.times)
+    median(&measure(operation, &batching)?.times)
         .ok_or_else(|| Problem::failure("there was no batch"))
 }
 
-/// Subtracts the time of an operation that is part of each of `count` operations. The result is at
-/// least 0, also if a single operation was shorter than that.
-pub fn subtract(took: Duration, count: u64, part_s: f64) -> Duration {
-    let rest = took.as_secs_f64() - part_s * count as f64;
-    Duration::try_from_secs_f64(rest).unwrap_or_default()
+/// Subtracts `seconds_each` for each of `count` operations from a time; the result is at least 0.
+pub fn subtract(time: Duration, count: u64, seconds_each: f64) -> Duration {
+    let difference = time.as_secs_f64() - seconds_each * count as f64;
+    Duration::try_from_secs_f64(difference).unwrap_or_default()
 }
 
-/// Finds the number of operations that last about `duration`. Running them also warms up.
+/// Returns the number of operations that last about `duration`. The trial runs also warm up.
 fn calibrate(
     duration: Duration,
     mut wall_time_of: impl FnMut(u64) -> Result<Duration, Problem>,
 ) -> Result<u64, Problem> {
-    // The first operation of all is colder than any other.
+    // The very first operation is slower, because its caches are cold.
     wall_time_of(1)?;
     let mut count = 1;
-    for _ in 0..MAX_TRIES {
+    for _ in 0..MAX_TRIAL_RUNS {
         let wall_time = wall_time_of(count)?.max(Duration::from_nanos(1));
-        let short_by = duration.as_secs_f64() / wall_time.as_secs_f64();
-        count = scaled(count, short_by.min(FASTEST_GROWTH));
-        if short_by <= FASTEST_GROWTH {
+        let missing_factor = duration.as_secs_f64() / wall_time.as_secs_f64();
+        count = scale(count, missing_factor.min(MAX_GROWTH));
+        if missing_factor <= MAX_GROWTH {
             break;
         }
     }
@@ -108,7 +106,7 @@ fn calibrate(
     clippy::cast_sign_loss,
     reason = "a positive number of operations, far below 2^63"
 )]
-fn scaled(count: u64, factor: f64) -> u64 {
+fn scale(count: u64, factor: f64) -> u64 {
     ((count as f64 * factor).round() as u64).max(1)
 }
 
@@ -119,7 +117,7 @@ mod tests {
     const DURATION: Duration = Duration::from_millis(10);
 
     /// Calibrates operations of some nanoseconds; returns the count and the time spent.
-    fn calibrated(nanoseconds: f64) -> (u64, f64) {
+    fn calibrate_fake(nanoseconds: f64) -> (u64, f64) {
         let mut spent = 0.0;
         let count = calibrate(DURATION, |count| {
             let seconds = count as f64 * nanoseconds * 1e-9;
@@ -132,7 +130,7 @@ mod tests {
     #[test]
     fn a_batch_lasts_as_long_as_requested_whatever_an_operation_takes() {
         for nanoseconds in [1.0, 7.0, 83.0, 950.0, 12_345.0, 700_000.0, 3_000_000.0] {
-            let (count, _) = calibrated(nanoseconds);
+            let (count, _) = calibrate_fake(nanoseconds);
             let batch = count as f64 * nanoseconds * 1e-9;
             let difference = (batch - DURATION.as_secs_f64()).abs();
             assert!(
@@ -143,9 +141,9 @@ mod tests {
     }
 
     #[test]
-    fn finding_the_count_costs_about_one_batch_at_most() {
+    fn calibration_takes_at_most_about_one_batch() {
         for nanoseconds in [1.0, 83.0, 12_345.0, 700_000.0] {
-            let (_, spent) = calibrated(nanoseconds);
+            let (_, spent) = calibrate_fake(nanoseconds);
             assert!(
                 spent < 1.1 * DURATION.as_secs_f64(),
                 "{nanoseconds}: {spent}"
@@ -154,12 +152,12 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_longer_than_a_batch_is_done_once() {
-        assert_eq!(calibrated(50_000_000.0).0, 1);
+    fn a_batch_has_a_single_operation_if_the_operation_is_longer_than_a_batch() {
+        assert_eq!(calibrate_fake(50_000_000.0).0, 1);
     }
 
     #[test]
-    fn the_time_of_each_batch_is_kept_for_one_operation() {
+    fn the_time_of_each_batch_is_divided_by_its_operations() {
         let mut counts = Vec::new();
         let mut operation = |count: u64| {
             counts.push(count);
@@ -171,7 +169,7 @@ mod tests {
             duration: Duration::from_micros(200),
         };
         let Batches { times, operations } =
-            times(&mut operation, &batching).expect("no operation fails");
+            measure(&mut operation, &batching).expect("no operation fails");
         assert_eq!(times.len(), 3);
         for time in times {
             assert!((time - 5e-6).abs() < 1e-12);
@@ -180,23 +178,23 @@ mod tests {
     }
 
     #[test]
-    fn a_shorter_time_than_is_subtracted_leaves_nothing() {
-        let took = Duration::from_micros(65);
-        assert_eq!(subtract(took, 1, 70e-6), Duration::ZERO);
-        assert_eq!(subtract(took, 2, 20e-6), Duration::from_micros(25));
+    fn a_difference_of_times_is_never_negative() {
+        let time = Duration::from_micros(65);
+        assert_eq!(subtract(time, 1, 70e-6), Duration::ZERO);
+        assert_eq!(subtract(time, 2, 20e-6), Duration::from_micros(25));
     }
 
     #[test]
-    fn batches_of_no_time_are_a_problem() {
+    fn a_batch_of_time_zero_is_a_problem() {
         let mut operation = |_: u64| Ok(Duration::ZERO);
-        let problem = times(&mut operation, &Batching::default()).expect_err("it fails");
+        let problem = measure(&mut operation, &Batching::default()).expect_err("it fails");
         assert!(problem.to_string().contains("make --batch-ms longer"));
     }
 
     #[test]
-    fn a_problem_ends_the_batches() {
+    fn a_problem_of_an_operation_ends_the_measurement() {
         let mut operation = |_: u64| Err::<Duration, _>(Problem::failure("a byte was not zero"));
-        let problem = times(&mut operation, &Batching::default()).expect_err("it fails");
+        let problem = measure(&mut operation, &Batching::default()).expect_err("it fails");
         assert_eq!(problem.to_string(), "a byte was not zero");
     }
 }

@@ -1,4 +1,4 @@
-//! Everything that carries bytes between this process and a helper, in both directions.
+//! Two-way channels (pipes and sockets) between this process and a helper process.
 
 use std::fs::File;
 use std::io::{self, Read, Write, pipe};
@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 
 use equipoise_reporting::problem::Problem;
 
-use crate::system::{accepted, expect, problem_of, wrong};
+use crate::system::{check_negative, expect, problem_of, wrong_result};
 
 /// One end of a channel.
 pub struct End {
@@ -36,29 +36,26 @@ impl End {
         Ok(Self::new(socket, duplicate))
     }
 
-    /// Sends one byte.
     pub fn send(&mut self, byte: u8) -> Result<(), Problem> {
         match self.outgoing.write(&[byte]).map_err(problem_of("write"))? {
             1 => Ok(()),
-            bytes => Err(wrong("write of one byte", bytes, 1)),
+            bytes => Err(wrong_result("write of one byte", bytes, 1)),
         }
     }
 
-    /// Waits for one byte; a closed other end and a second byte are errors.
+    /// Waits for one byte. It is an error if the other end is closed or sends a second byte.
     pub fn receive(&mut self) -> Result<u8, Problem> {
         let mut bytes = [0; 2];
         match self.incoming.read(&mut bytes).map_err(problem_of("read"))? {
             1 => Ok(bytes[0]),
-            received => Err(wrong("read of one byte", received, 1)),
+            received => Err(wrong_result("read of one byte", received, 1)),
         }
     }
 
-    /// Sends a number.
     pub fn send_number(&mut self, number: u64) -> Result<(), Problem> {
         self.send_all(&number.to_ne_bytes())
     }
 
-    /// Waits for a number.
     pub fn receive_number(&mut self) -> Result<u64, Problem> {
         let mut bytes = [0; size_of::<u64>()];
         self.incoming
@@ -67,14 +64,13 @@ impl End {
         Ok(u64::from_ne_bytes(bytes))
     }
 
-    /// Sends all of these bytes.
     pub fn send_all(&mut self, bytes: &[u8]) -> Result<(), Problem> {
         self.outgoing.write_all(bytes).map_err(problem_of("write"))
     }
 
-    /// Waits for some bytes, and returns their number; a closed other end is an error.
-    pub fn receive_some(&mut self, room: &mut [u8]) -> Result<usize, Problem> {
-        match self.incoming.read(room).map_err(problem_of("read"))? {
+    /// Waits for some bytes, and returns their number. It is an error if the other end is closed.
+    pub fn receive_some(&mut self, buffer: &mut [u8]) -> Result<usize, Problem> {
+        match self.incoming.read(buffer).map_err(problem_of("read"))? {
             0 => Err(Problem::failure("the other end is closed")),
             bytes => Ok(bytes),
         }
@@ -87,7 +83,7 @@ pub fn pipes() -> Result<Ends, Problem> {
     Ok(two_way(pipe()?, pipe()?))
 }
 
-/// Makes a channel of two one-way connections, each a reading and a writing end.
+/// Makes a channel of two one-way connections, each with a reading and a writing end.
 pub fn two_way<Reader, Writer>(question: (Reader, Writer), answer: (Reader, Writer)) -> Ends
 where
     Reader: Into<OwnedFd>,
@@ -130,58 +126,62 @@ pub fn tcp_streams() -> Result<Ends, Problem> {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a small number")]
-const INTERNET: libc::sa_family_t = libc::AF_INET as libc::sa_family_t;
+const AF_INET: libc::sa_family_t = libc::AF_INET as libc::sa_family_t;
 
-const PLACE: &str = "TCP over 127.0.0.1";
+const TCP: &str = "TCP over 127.0.0.1";
 
-/// Opens a connection, and returns both ends.
+/// Opens a TCP connection over 127.0.0.1, and returns both ends.
 pub fn tcp_pair() -> Result<(TcpStream, TcpStream), Problem> {
-    let refused = problem_of(PLACE);
+    let problem = problem_of(TCP);
     let listener = tcp_listener()?;
-    let one = tcp_connect(listener.local_addr().map_err(refused)?.port())?;
-    let address = one.local_addr().map_err(refused)?;
+    let one = tcp_connect(listener.local_addr().map_err(problem)?.port())?;
+    let address = one.local_addr().map_err(problem)?;
     loop {
-        let (other, from) = listener.accept().map_err(refused)?;
-        // Any process of this machine may have connected first.
-        if from == address {
+        let (other, peer) = listener.accept().map_err(problem)?;
+        // Another process of this machine may have connected first.
+        if peer == address {
             return Ok((one, other));
         }
     }
 }
 
-/// Listens on a port that the kernel chooses; what it accepts is reset when closed.
+/// Listens on a port that the kernel chooses. Accepted connections are reset when they are closed.
 pub fn tcp_listener() -> Result<TcpListener, Problem> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(problem_of(PLACE))?;
-    close_without_waiting(&listener)?;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(problem_of(TCP))?;
+    reset_on_close(&listener)?;
     Ok(listener)
 }
 
-/// Connects to a port of this machine; the connection is reset when closed.
+/// Connects to a port of this machine. The connection is reset when it is closed.
 #[inline]
 pub fn tcp_connect(port: u16) -> Result<TcpStream, Problem> {
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
     // SAFETY: passes numbers only.
-    let socket = accepted("socket", unsafe { libc::socket(libc::AF_INET, kind, 0) })?;
+    let socket = check_negative("socket", unsafe { libc::socket(libc::AF_INET, kind, 0) })?;
     // SAFETY: a new descriptor without another owner.
     let socket = unsafe { TcpStream::from_raw_fd(socket) };
-    close_without_waiting(&socket)?;
+    reset_on_close(&socket)?;
     // SAFETY: all-zero is a valid address.
-    let mut to: libc::sockaddr_in = unsafe { MaybeUninit::zeroed().assume_init() };
-    to.sin_family = INTERNET;
-    to.sin_port = port.to_be();
-    to.sin_addr.s_addr = u32::from(Ipv4Addr::LOCALHOST).to_be();
+    let mut address: libc::sockaddr_in = unsafe { MaybeUninit::zeroed().assume_init() };
+    address.sin_family = AF_INET;
+    address.sin_port = port.to_be();
+    address.sin_addr.s_addr = u32::from(Ipv4Addr::LOCALHOST).to_be();
     // SAFETY: the address is valid for reading over its length.
     let result = unsafe {
-        let to = (&raw const to).cast();
-        libc::connect(socket.as_raw_fd(), to, length_of::<libc::sockaddr_in>())
+        let address = (&raw const address).cast();
+        libc::connect(
+            socket.as_raw_fd(),
+            address,
+            length_of::<libc::sockaddr_in>(),
+        )
     };
     expect("connect", result, 0)?;
     Ok(socket)
 }
 
-/// Has a connection reset when it is closed; accepted connections inherit this from their listener.
+/// Makes a connection reset when it is closed; accepted connections inherit this from their listener.
 #[inline]
-pub fn close_without_waiting(socket: &impl AsRawFd) -> Result<(), Problem> {
+pub fn reset_on_close(socket: &impl AsRawFd) -> Result<(), Problem> {
     let linger = libc::linger {
         l_onoff: 1,
         l_linger: 0,
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_one_end_writes_the_other_reads() {
+    fn the_other_end_reads_the_bytes_that_one_end_writes() {
         let (mut one, mut other) = tcp_pair().expect("connected");
         one.write_all(b"x").expect("written");
         let mut byte = [0];
@@ -218,12 +218,12 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_connection_is_reset_and_waits_for_nothing() {
+    fn a_closed_connection_is_reset() {
         for first in [true, false] {
             let (one, other) = tcp_pair().expect("connected");
-            let (closed, mut left) = if first { (one, other) } else { (other, one) };
+            let (closed, mut open) = if first { (one, other) } else { (other, one) };
             drop(closed);
-            let error = left.read(&mut [0]).expect_err("the other end is gone");
+            let error = open.read(&mut [0]).expect_err("the other end is gone");
             assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
         }
     }

@@ -1,8 +1,8 @@
-//! Child processes, which end with the probe, however that ends, and helpers, which are held on
-//! their own CPU.
+//! Child processes, and helpers: children that run on a CPU of their own and work for the probe.
 //!
-//! No figure comes from a helper that is not there: it reports on which CPU it runs before anything
-//! is measured, and if it ends too early the probe ends with it.
+//! A child ends with the probe, however the probe ends. A helper reports its CPU before the
+//! measurement starts, and the probe ends if a helper ends too early; so no figure is measured
+//! without its helper.
 
 use std::ffi::c_int;
 use std::io::{self, Read, Write};
@@ -13,44 +13,43 @@ use equipoise_kernel::child::{die_with_parent, discard, reap};
 use equipoise_reporting::problem::Problem;
 
 use crate::channel::{End, Ends};
-use crate::cpus::{current_cpu, hold, sides};
+use crate::cpus::{current_cpu, pin_thread, side_cpus};
 use crate::handlers::Action;
 use crate::probe::{OpenProbe, Operation, ProbeOptions};
-use crate::system::{accepted, problem_of};
+use crate::system::{check_negative, problem_of};
 
 /// A child process, which is killed and reaped when dropped.
 ///
-/// It stays in the process group of the probe, so that it ends with the group, and the kernel kills it
-/// when the probe dies.
+/// The child stays in the process group of the probe, so that it ends with the group. The kernel kills
+/// the child when the probe dies.
 pub struct Child {
     pid: libc::pid_t,
 }
 
 impl Child {
-    /// Starts a copy of this process, which has one thread. The copy does `work` and leaves.
+    /// Starts a copy of this process that does `work` and exits. This process must have one thread.
     ///
-    /// A problem of the work goes to standard error; the probe notices that the child is gone.
+    /// A problem of the work is written to standard error.
     pub fn start(work: impl FnOnce() -> Result<(), Problem>) -> Result<Self, Problem> {
         let parent = process::id();
         Self::fork(move || {
-            die_with(parent).map_err(problem_of("prctl"))?;
+            end_with_parent(parent).map_err(problem_of("prctl"))?;
             work()
         })
     }
 
-    /// Starts a copy in a separate session, which is not killed when the probe dies: `work` must
-    /// then end without help.
-    pub fn start_alone(work: impl FnOnce() -> Result<(), Problem>) -> Result<Self, Problem> {
+    /// Starts a copy in a separate session, which is not killed when the probe dies.
+    pub fn start_session(work: impl FnOnce() -> Result<(), Problem>) -> Result<Self, Problem> {
         Self::fork(move || {
             // SAFETY: takes no arguments; a new child leads no process group.
-            accepted("setsid", unsafe { libc::setsid() })?;
+            check_negative("setsid", unsafe { libc::setsid() })?;
             work()
         })
     }
 
     fn fork(work: impl FnOnce() -> Result<(), Problem>) -> Result<Self, Problem> {
         // SAFETY: this process has one thread, so the copy finds every lock as it was.
-        let pid = accepted("fork", unsafe { libc::fork() })?;
+        let pid = check_negative("fork", unsafe { libc::fork() })?;
         if pid > 0 {
             return Ok(Self { pid });
         }
@@ -62,11 +61,11 @@ impl Child {
                 1
             }
         };
-        // SAFETY: leaves without running the exit handlers of the parent.
+        // SAFETY: ends the copy without running the exit handlers of the parent.
         unsafe { libc::_exit(status) }
     }
 
-    /// Waits until the child leaves without a signal.
+    /// Waits for the end of the child, without killing it; returns its exit status.
     pub fn wait(self) -> Result<ExitStatus, Problem> {
         let (status, _) = reap(self.pid).map_err(problem_of("wait4"))?;
         std::mem::forget(self);
@@ -74,11 +73,11 @@ impl Child {
     }
 }
 
-/// Has the kernel kill this process when the thread of `parent` that started it ends; a parent that
-/// is gone already is an error.
+/// Makes the kernel kill this process when the thread of `parent` that started it ends. It is an error
+/// if the parent has already ended.
 ///
-/// Allocates nothing and takes no lock.
-pub fn die_with(parent: u32) -> io::Result<()> {
+/// The function allocates nothing and takes no lock.
+pub fn end_with_parent(parent: u32) -> io::Result<()> {
     die_with_parent()?;
     if std::os::unix::process::parent_id() != parent {
         return Err(io::Error::from_raw_os_error(libc::ESRCH));
@@ -88,30 +87,30 @@ pub fn die_with(parent: u32) -> io::Result<()> {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // SAFETY: passes numbers only; the child was not reaped, so the number is still its own.
+        // SAFETY: passes numbers only; the child was not reaped, so its id was not reused.
         unsafe { libc::kill(self.pid, libc::SIGKILL) };
         discard(self.pid);
     }
 }
 
-/// A process that works for this one until it is dropped.
+/// A child process that works for this process until the helper is dropped.
 pub struct Helper {
     _child: Child,
-    /// CPU on which the helper ran when it began.
+    /// CPU on which the helper started.
     pub cpu: c_int,
 }
 
 impl Helper {
-    /// Starts a helper on a CPU (`None` leaves it to the kernel). `work` must go on until the helper
-    /// is dropped; the descriptors that it moves along are closed in this process.
+    /// Starts a helper on a CPU; for `None` the kernel chooses. `work` must continue until the helper
+    /// is dropped. Descriptors that are moved into `work` are closed in this process.
     pub fn start(
         cpu: Option<usize>,
         work: impl FnOnce() -> Result<(), Problem>,
     ) -> Result<Self, Problem> {
-        end_with_a_child(true)?;
+        set_exit_on_child_end(true)?;
         let (mut reader, mut writer) = io::pipe().map_err(problem_of("pipe"))?;
         let child = Child::start(move || {
-            hold(cpu)?;
+            pin_thread(cpu)?;
             writer
                 .write_all(&current_cpu()?.to_ne_bytes())
                 .map_err(problem_of("pipe"))?;
@@ -132,13 +131,13 @@ impl Helper {
 
 impl Drop for Helper {
     fn drop(&mut self) {
-        // From here on the end of the helper is expected. The default is always accepted.
-        let _ = end_with_a_child(false);
+        // From now on, the end of the helper is expected. The kernel always accepts the default action.
+        let _ = set_exit_on_child_end(false);
     }
 }
 
-/// Opens a channel, starts a helper that does `work` at its other end, and repeats an operation that
-/// moves `bytes` at this end.
+/// Returns a probe with a channel: a helper does `work` at the other end, and the operation `repeat`
+/// at this end moves `bytes`.
 pub fn exchange(
     options: &ProbeOptions,
     ends: impl FnOnce() -> Result<Ends, Problem>,
@@ -146,10 +145,10 @@ pub fn exchange(
     bytes: u64,
     repeat: impl FnMut(&mut End, u64) -> Result<Duration, Problem> + 'static,
 ) -> Result<OpenProbe, Problem> {
-    let sides = sides(options.placement)?;
-    hold(sides.measured)?;
+    let cpus = side_cpus(options.placement)?;
+    pin_thread(cpus.measured)?;
     let (end, other) = ends()?;
-    let helper = Helper::start(sides.other, move || work(other))?;
+    let helper = Helper::start(cpus.other, move || work(other))?;
     let helper_cpu = helper.cpu.to_string();
     let exchange = Exchange {
         _helper: helper,
@@ -161,8 +160,8 @@ pub fn exchange(
         .with_fact("helper_cpu", helper_cpu))
 }
 
-/// This side of a channel. The helper is dropped first: were the channel closed before, the helper
-/// would end too early.
+/// This end of a channel, with the helper at the other end. The helper is dropped first, because a
+/// closed channel would end it too early.
 struct Exchange<Repeat> {
     _helper: Helper,
     end: End,
@@ -178,18 +177,18 @@ where
     }
 }
 
-/// Sets whether the end of a child ends this process, too. The process may wait for an answer (a
-/// datagram, a futex) that no end of file replaces, and nothing else would wake it up.
-fn end_with_a_child(ends: bool) -> Result<(), Problem> {
-    let handler = if ends {
-        leave as *const () as libc::sighandler_t
+/// Sets whether this process exits when a child ends. The process may wait for a datagram or a futex
+/// without an end of file, so that nothing else would wake it.
+fn set_exit_on_child_end(exits: bool) -> Result<(), Problem> {
+    let handler = if exits {
+        exit_with_message as *const () as libc::sighandler_t
     } else {
         libc::SIG_DFL
     };
     Action::new(handler, 0).install(libc::SIGCHLD)
 }
 
-extern "C" fn leave(_: c_int) {
+extern "C" fn exit_with_message(_: c_int) {
     const MESSAGE: &[u8] = b"equipoise-probe: the other side of the probe ended too early\n";
     // SAFETY: both calls are async-signal-safe, and the bytes are static.
     unsafe {
@@ -204,7 +203,7 @@ mod tests {
     use std::io::{Read, pipe};
 
     #[test]
-    fn a_child_does_its_work_and_is_gone_when_dropped() {
+    fn a_child_does_its_work_and_ends_when_dropped() {
         let (mut reader, mut writer) = pipe().expect("a pipe");
         let child = Child::start(move || {
             writer.write_all(b"x").expect("written");

@@ -1,4 +1,4 @@
-//! CPUs on which the two sides of a probe run.
+//! Chooses the CPUs of the two sides of a probe: the timed side, and the other thread or process.
 
 use std::ffi::c_int;
 use std::fs::read_to_string;
@@ -9,26 +9,26 @@ use equipoise_reporting::problem::Problem;
 use crate::probe::Placement;
 use crate::system::problem_of;
 
-/// CPUs on which the two sides of a probe are held.
+/// CPUs of the two sides of a probe; for `None` the kernel chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sides {
-    /// CPU of the side that is timed; `None` leaves it to the kernel.
+pub struct SideCpus {
+    /// CPU of the side that is timed.
     pub measured: Option<usize>,
     /// CPU of the other side.
     pub other: Option<usize>,
 }
 
-/// Returns the CPUs of both sides. Across CPUs they are on two cores if possible, and unavailable
-/// without a second CPU.
-pub fn sides(placement: Placement) -> Result<Sides, Problem> {
-    choose(placement, &allowed()?, core_siblings)
+/// Returns the CPUs of both sides. Two CPUs are on two cores if possible; without a second CPU the
+/// placement is unavailable.
+pub fn side_cpus(placement: Placement) -> Result<SideCpus, Problem> {
+    choose_cpus(placement, &allowed_cpus()?, core_siblings)
 }
 
-fn choose(
+fn choose_cpus(
     placement: Placement,
     allowed: &[usize],
     core_siblings: impl FnOnce(usize) -> Vec<usize>,
-) -> Result<Sides, Problem> {
+) -> Result<SideCpus, Problem> {
     let first = allowed.first().copied();
     let (measured, other) = match (placement, allowed) {
         (Placement::None, _) => (None, None),
@@ -44,18 +44,18 @@ fn choose(
             )));
         }
     };
-    Ok(Sides { measured, other })
+    Ok(SideCpus { measured, other })
 }
 
-/// Holds the calling thread on one CPU, below 1024; `None` leaves it where it is.
-pub fn hold(cpu: Option<usize>) -> Result<(), Problem> {
+/// Pins the calling thread to one CPU, below 1024; `None` changes nothing.
+pub fn pin_thread(cpu: Option<usize>) -> Result<(), Problem> {
     let Some(cpu) = cpu else { return Ok(()) };
     let cpus =
         Cpus::from_numbers([cpu]).map_err(|error| Problem::unavailable(error.to_string()))?;
     cpus.apply().map_err(problem_of("sched_setaffinity"))
 }
 
-fn allowed() -> Result<Vec<usize>, Problem> {
+fn allowed_cpus() -> Result<Vec<usize>, Problem> {
     Cpus::allowed()
         .map(|cpus| cpus.numbers())
         .map_err(problem_of("sched_getaffinity"))
@@ -78,25 +78,26 @@ fn core_siblings(cpu: usize) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    fn none(_: usize) -> Vec<usize> {
+    fn no_siblings(_: usize) -> Vec<usize> {
         Vec::new()
     }
 
     #[test]
-    fn the_two_sides_share_a_cpu_or_do_not() {
+    fn each_placement_gives_the_two_sides_their_cpus() {
         for (placement, measured, other) in [
             (Placement::None, None, None),
             (Placement::SameCpu, Some(2), Some(2)),
             (Placement::AcrossCpus, Some(2), Some(5)),
         ] {
-            let sides = choose(placement, &[2, 5, 7], none).expect("there are three");
-            assert_eq!(sides, Sides { measured, other });
+            let sides = choose_cpus(placement, &[2, 5, 7], no_siblings).expect("there are three");
+            assert_eq!(sides, SideCpus { measured, other });
         }
     }
 
     #[test]
-    fn without_a_second_cpu_the_sides_cannot_be_held_apart() {
-        let problem = choose(Placement::AcrossCpus, &[3], none).expect_err("there is one");
+    fn a_placement_on_two_cpus_is_unavailable_with_one_cpu() {
+        let problem =
+            choose_cpus(Placement::AcrossCpus, &[3], no_siblings).expect_err("there is one");
         assert!(
             problem.is_unavailable() && problem.to_string().contains("[3]"),
             "{problem}"
@@ -106,30 +107,30 @@ mod tests {
     #[test]
     fn across_cpus_the_other_side_is_on_another_core_if_there_is_one() {
         for (allowed, other) in [(&[0, 1, 2, 3][..], 2), (&[0, 1], 1)] {
-            let sides = choose(Placement::AcrossCpus, allowed, |_| vec![0, 1]);
+            let sides = choose_cpus(Placement::AcrossCpus, allowed, |_| vec![0, 1]);
             assert_eq!(sides.expect("there are two").other, Some(other));
         }
     }
 
     #[test]
-    fn a_number_beyond_the_set_is_unavailable() {
+    fn a_cpu_number_above_1023_is_unavailable() {
         for cpu in [1024, usize::MAX] {
-            let problem = hold(Some(cpu)).expect_err("it does not fit");
+            let problem = pin_thread(Some(cpu)).expect_err("it does not fit");
             assert!(problem.to_string().contains("CPUs 0 to 1023"), "{problem}");
         }
     }
 
     #[test]
-    fn a_thread_is_held_on_the_cpu_that_is_named() {
-        let before = allowed().expect("readable");
+    fn a_thread_is_pinned_to_a_cpu() {
+        let before = allowed_cpus().expect("readable");
         std::thread::spawn(move || {
-            hold(before.last().copied()).expect("permitted");
+            pin_thread(before.last().copied()).expect("permitted");
             assert_eq!(
-                allowed().expect("readable").as_slice(),
+                allowed_cpus().expect("readable").as_slice(),
                 &before[before.len() - 1..]
             );
         })
         .join()
-        .expect("held");
+        .expect("pinned");
     }
 }

@@ -1,4 +1,4 @@
-//! Signal handlers that count.
+//! Installs signal handlers that count their signals.
 
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
@@ -8,7 +8,7 @@ use equipoise_reporting::problem::Problem;
 
 use crate::system::expect;
 
-/// Number of handled signals; a handler can only use a static.
+/// Number of handled signals; static, because a handler gets no other data.
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 
 /// Returns the number of signals handled so far.
@@ -16,21 +16,21 @@ pub fn handled() -> u64 {
     HANDLED.load(Ordering::Relaxed)
 }
 
-/// Counts one signal, in a handler.
-pub fn count_one() {
+/// Counts a signal; a handler may call this function.
+pub fn count_signal() {
     HANDLED.fetch_add(1, Ordering::Relaxed);
 }
 
 /// A handler that only counts.
-pub extern "C" fn counting(_: libc::c_int) {
-    count_one();
+pub extern "C" fn counting_handler(_: libc::c_int) {
+    count_signal();
 }
 
 /// The action for a signal.
 pub struct Action(libc::sigaction);
 
 impl Action {
-    /// `handler` is the address of a function that signals may run, or `SIG_IGN`.
+    /// Makes an action; `handler` is the address of an async-signal-safe function, or `SIG_IGN`.
     pub fn new(handler: libc::sighandler_t, flags: libc::c_int) -> Self {
         // SAFETY: all-zero is a valid action without flags that blocks no other signal.
         let mut action: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -39,7 +39,6 @@ impl Action {
         Self(action)
     }
 
-    /// Installs the action.
     #[inline]
     pub fn install(&self, signal: libc::c_int) -> Result<(), Problem> {
         // SAFETY: the action can be read, and its handler is safe in a signal.
@@ -48,14 +47,14 @@ impl Action {
     }
 }
 
-/// Sends this process a signal.
+/// Sends a signal to a process.
 #[inline]
-pub fn send_to_oneself(process: libc::pid_t, signal: libc::c_int) -> Result<(), Problem> {
+pub fn send_signal(process: libc::pid_t, signal: libc::c_int) -> Result<(), Problem> {
     // SAFETY: passes numbers only.
     expect("kill", unsafe { libc::kill(process, signal) }, 0)
 }
 
-/// Checks that exactly `count` signals were handled since there were `before`.
+/// Checks that exactly `count` signals were handled since `handled_count` returned `before`.
 pub fn check_handled(count: u64, before: u64) -> Result<(), Problem> {
     let handled = handled() - before;
     if handled == count {

@@ -1,4 +1,4 @@
-//! The list of the probes: as JSON lines for programs, as text for people.
+//! Lists the probes: as JSON lines for programs, and as help texts for people.
 
 use serde::Serialize;
 
@@ -10,10 +10,10 @@ const USAGE: &str = "usage: equipoise-probe NAME [--batches N] [--batch-ms N] [-
        equipoise-probe NAME --help
        equipoise-probe --list
 
-Measures one operating system primitive in N batches (default 11) of about so many milliseconds
-(default 10), after finding out how many operations a batch holds. --check does one operation and
-reports nothing. Exit status: 0; 69 and one JSON line {\"unavailable\": REASON} on standard error
-where the machine forbids it; 1 if a result was wrong; 2 for bad options.
+Measures one operating system primitive in --batches N (default 11) of --batch-ms N milliseconds
+(default 10). --check does one operation and reports nothing. Exit status: 0 for success; 69, with
+one JSON line {\"unavailable\": REASON} on standard error, if the machine cannot run the probe; 1 if
+a result was wrong; 2 if an option was wrong.
 ";
 
 /// A line of `--list`.
@@ -36,11 +36,11 @@ pub fn json_lines() -> String {
 }
 
 fn json_line(probe: &'static Probe) -> String {
-    let listed = |row: &Row| ListedRow {
+    let listed_row = |row: &Row| ListedRow {
         name: format!("{}{}", probe.name, row.suffix),
         options: options_of(row),
     };
-    let rows = probe.rows.iter().map(listed).collect();
+    let rows = probe.rows.iter().map(listed_row).collect();
     let line = serde_json::to_string(&Line { probe, rows }).expect("all keys are text");
     line + "\n"
 }

@@ -1,4 +1,4 @@
-//! `equipoise-probe NAME [options]`: operating system primitives, measured in batches.
+//! `equipoise-probe NAME [options]`: measures an operating system primitive in batches.
 
 mod batches;
 mod channel;
@@ -27,7 +27,7 @@ use crate::probe::{Metric, OpenProbe};
 fn main() -> ExitCode {
     finish(
         "equipoise-probe",
-        options::read(Parser::from_env()).and_then(run),
+        options::parse(Parser::from_env()).and_then(run),
     )
 }
 
@@ -51,18 +51,19 @@ fn measure(request: &Request) -> Result<Report, Problem> {
         facts,
     } = open(request)?;
     let batches::Batches { times, operations } =
-        batches::times(operation.as_mut(), &request.batching)?;
-    let step_s = monotonic_resolution_s() / operations as f64;
+        batches::measure(operation.as_mut(), &request.batching)?;
+    let resolution_s = monotonic_resolution_s() / operations as f64;
     let report = match request.probe.metric {
         Metric::Latency => {
-            Report::default().batches("latency_s", &times, "s", Better::Lower, |_| step_s)
+            Report::default().batches("latency_s", &times, "s", Better::Lower, |_| resolution_s)
         }
         Metric::Bandwidth => {
             let bytes = bytes as f64;
             let rates: Vec<f64> = times.iter().map(|time| bytes / time).collect();
-            // A rate is the inverse of a time: its relative step is the same.
-            let step = |rate: f64| rate * step_s / (bytes / rate);
-            Report::default().batches("bandwidth_bytes_per_s", &rates, "B/s", Better::Higher, step)
+            // A rate is the inverse of a time, so its relative resolution is the same.
+            let resolution = |rate: f64| rate * resolution_s / (bytes / rate);
+            let name = "bandwidth_bytes_per_s";
+            Report::default().batches(name, &rates, "B/s", Better::Higher, resolution)
         }
     };
     Ok(facts

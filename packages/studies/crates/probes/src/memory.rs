@@ -1,4 +1,4 @@
-//! Memory from the kernel: mappings, pages, and how much is free.
+//! Memory from the kernel: mappings, pages, and the number of free bytes.
 
 use std::fs::read_to_string;
 use std::ops::Range;
@@ -9,22 +9,22 @@ use equipoise_reporting::arguments::to_usize;
 use equipoise_reporting::problem::Problem;
 
 use crate::probe::Parameter;
-use crate::system::{expect, refused};
+use crate::system::{expect, last_problem};
 
-/// Parameter of the bytes that are read, written or copied at once.
-pub const MEMORY: Parameter = Parameter {
+/// The `--size` of a probe that reads, writes or copies memory.
+pub const MEMORY_SIZE: Parameter = Parameter {
     summary: "bytes of memory",
     default: 64 << 20,
     minimum: 64,
     maximum: 16 << 30,
 };
 
-/// Bytes that must be free for each byte that is used, because others share the machine.
+/// Free bytes that a probe requires for each byte it uses, because other programs share the machine.
 const MARGIN: u64 = 4;
 
-/// Returns the bytes as a size; unavailable if the machine has no room for them.
-pub fn room_for(bytes: u64) -> Result<usize, Problem> {
-    match free() {
+/// Returns a number of bytes as `usize`; the probe is unavailable if the machine has too little memory.
+pub fn check_free_memory(bytes: u64) -> Result<usize, Problem> {
+    match free_bytes() {
         Some(free) if free < bytes.saturating_mul(MARGIN) => Err(Problem::unavailable(format!(
             "it works on {bytes} bytes and wants {MARGIN} times as many free, but {free} are; \
              take a smaller --size"
@@ -33,18 +33,18 @@ pub fn room_for(bytes: u64) -> Result<usize, Problem> {
     }
 }
 
-/// Returns the sum, with as many parallel additions as the processor has.
-pub fn added_up(words: &[u64]) -> u64 {
+/// Returns the sum. The compiler can use vector instructions, because the additions wrap around.
+pub fn wrapping_sum(words: &[u64]) -> u64 {
     words.iter().fold(0, |sum, &word| sum.wrapping_add(word))
 }
 
-/// Free bytes of the machine, or of its container if that has fewer; `None` if unknown.
-fn free() -> Option<u64> {
-    let machine = in_machine(&read_to_string("/proc/meminfo").ok()?)?;
-    Some(in_container().map_or(machine, |container| container.min(machine)))
+/// Returns the free bytes of the machine, or of the container if it has fewer; `None` if unknown.
+fn free_bytes() -> Option<u64> {
+    let machine = free_in_machine(&read_to_string("/proc/meminfo").ok()?)?;
+    Some(free_in_container().map_or(machine, |container| container.min(machine)))
 }
 
-fn in_machine(meminfo: &str) -> Option<u64> {
+fn free_in_machine(meminfo: &str) -> Option<u64> {
     let line = meminfo
         .lines()
         .find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -52,16 +52,16 @@ fn in_machine(meminfo: &str) -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-/// Returns the bytes that the cgroup of version 2 leaves, if it has a limit.
-fn in_container() -> Option<u64> {
+/// Returns the free bytes of the cgroup (version 2), if it has a limit.
+fn free_in_container() -> Option<u64> {
     let groups = read_to_string("/proc/self/cgroup").ok()?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
     let folder = Path::new("/sys/fs/cgroup").join(group);
-    let number = |name| -> Option<u64> {
+    let read_number = |name| -> Option<u64> {
         let text = read_to_string(folder.join(name)).ok()?;
         text.trim().parse().ok()
     };
-    Some(number("memory.max")?.saturating_sub(number("memory.current")?))
+    Some(read_number("memory.max")?.saturating_sub(read_number("memory.current")?))
 }
 
 /// Private memory without a file, unmapped when dropped.
@@ -71,7 +71,7 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Maps memory, which the kernel provides when it is touched.
+    /// Maps memory. The kernel provides each page when it is touched.
     #[inline]
     pub fn new(bytes: usize) -> Result<Self, Problem> {
         // SAFETY: a new mapping at no particular address.
@@ -86,32 +86,30 @@ impl Mapping {
             )
         };
         if start == libc::MAP_FAILED {
-            return Err(refused("mmap"));
+            return Err(last_problem("mmap"));
         }
         NonNull::new(start.cast())
             .map(|start| Self { start, bytes })
             .ok_or_else(|| Problem::failure("mmap gave address 0"))
     }
 
-    /// Returns the start.
     pub fn start(&self) -> NonNull<u8> {
         self.start
     }
 
-    /// Writes one byte to each page of a part, so that the kernel provides it.
+    /// Writes one byte to each page of a part, so that the kernel provides the page.
     ///
     /// # Panics
     /// The part is not within the mapping.
     #[inline]
-    pub fn touch_each(&self, page: usize, part: Range<usize>) {
+    pub fn touch_pages(&self, page: usize, part: Range<usize>) {
         assert!(part.end <= self.bytes, "{part:?} is beyond {}", self.bytes);
         for offset in part.step_by(page) {
-            // SAFETY: within the mapping; volatile, so that it is not folded away.
+            // SAFETY: within the mapping; volatile, so that the compiler does not remove it.
             unsafe { self.start.as_ptr().add(offset).write_volatile(1) };
         }
     }
 
-    /// Unmaps the memory.
     #[inline]
     pub fn give_back(self) -> Result<(), Problem> {
         let result = self.unmap();
@@ -131,16 +129,16 @@ impl Drop for Mapping {
     }
 }
 
-/// Returns the bytes of a page of memory.
+/// Returns the size of a memory page in bytes.
 pub fn page_size() -> Result<usize, Problem> {
     // SAFETY: reads a constant of the system.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) })
-        .map_err(|_| refused("sysconf(_SC_PAGESIZE)"))
+        .map_err(|_| last_problem("sysconf(_SC_PAGESIZE)"))
 }
 
-/// Keeps huge pages out of the memory of this process.
-pub fn without_huge_pages() {
-    // A kernel without this request has no transparent huge pages.
+/// Turns transparent huge pages off for this process.
+pub fn disable_huge_pages() {
+    // A kernel that does not support this request has no transparent huge pages.
     // SAFETY: passes numbers only.
     unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
 }
@@ -152,13 +150,13 @@ mod tests {
     #[test]
     fn the_free_memory_is_read_in_bytes() {
         let meminfo = "MemTotal: 9 kB\nMemFree: 1 kB\nMemAvailable:    3 kB\n";
-        assert_eq!(in_machine(meminfo), Some(3 * 1024));
-        assert_eq!(in_machine("MemTotal: 9 kB\n"), None);
+        assert_eq!(free_in_machine(meminfo), Some(3 * 1024));
+        assert_eq!(free_in_machine("MemTotal: 9 kB\n"), None);
     }
 
     #[test]
-    fn more_than_the_machine_has_is_unavailable() {
-        assert!(room_for(1 << 60).unwrap_err().is_unavailable());
-        assert_eq!(room_for(4096).unwrap(), 4096);
+    fn more_memory_than_the_machine_has_is_unavailable() {
+        assert!(check_free_memory(1 << 60).unwrap_err().is_unavailable());
+        assert_eq!(check_free_memory(4096).unwrap(), 4096);
     }
 }

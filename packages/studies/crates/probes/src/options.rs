@@ -1,4 +1,4 @@
-//! The command line: which probe, with which options, for how long.
+//! Parses the command line: which probe to run, with which options, for how long.
 
 use std::time::Duration;
 
@@ -15,28 +15,24 @@ use crate::probes::PROBES;
 const MAX_BATCHES: u64 = 1_000_000;
 const MAX_BATCH_MS: u64 = 60_000;
 
-/// The request of the command line.
+/// What the command line requests.
 pub enum Command {
-    /// Text for standard output; nothing is measured.
+    /// Print a text, and measure nothing.
     Text(String),
-    /// Find out whether the probe works here.
+    /// Check whether the probe works here.
     Check(Request),
-    /// Measure.
     Measure(Request),
 }
 
 /// A probe with its options.
 pub struct Request {
-    /// The probe.
     pub probe: &'static Probe,
-    /// Options with which it is opened.
     pub options: ProbeOptions,
     /// Number and length of the batches.
     pub batching: Batching,
 }
 
-/// Reads the command line.
-pub fn read(mut parser: Parser) -> Result<Command, Problem> {
+pub fn parse(mut parser: Parser) -> Result<Command, Problem> {
     let name = match parser.next()? {
         Some(Arg::Long("list")) => return Ok(Command::Text(listing::json_lines())),
         Some(Arg::Long("help") | Arg::Short('h')) => return Ok(Command::Text(listing::help())),
@@ -49,10 +45,10 @@ pub fn read(mut parser: Parser) -> Result<Command, Problem> {
     if options.ask_for_help() {
         return Ok(Command::Text(listing::help_of(probe)));
     }
-    request(probe, &mut options).map_err(|problem| problem.within(probe.name))
+    parse_request(probe, &mut options).map_err(|problem| problem.within(probe.name))
 }
 
-fn request(probe: &'static Probe, options: &mut Options) -> Result<Command, Problem> {
+fn parse_request(probe: &'static Probe, options: &mut Options) -> Result<Command, Problem> {
     let default = |parameter: Option<Parameter>| parameter.map_or(0, |parameter| parameter.default);
     let mut request = Request {
         probe,
@@ -64,7 +60,7 @@ fn request(probe: &'static Probe, options: &mut Options) -> Result<Command, Prob
         },
         batching: Batching::default(),
     };
-    let mut check = false;
+    let mut is_check = false;
     while let Some(name) = options.next_name()? {
         match name.as_str() {
             "batches" => request.batching.batches = options.number(1..=MAX_BATCHES)?,
@@ -72,22 +68,22 @@ fn request(probe: &'static Probe, options: &mut Options) -> Result<Command, Prob
                 let milliseconds = options.number(1..=MAX_BATCH_MS)?;
                 request.batching.duration = Duration::from_millis(milliseconds);
             }
-            "check" => check = true,
+            "check" => is_check = true,
             "folder" => request.options.folder = Some(options.value()?.into()),
-            "placement" => request.options.placement = placement(probe, &options.text()?)?,
-            "size" => request.options.size = parameter(probe.size, options, "size")?,
-            "count" => request.options.count = parameter(probe.count, options, "count")?,
+            "placement" => request.options.placement = parse_placement(probe, &options.text()?)?,
+            "size" => request.options.size = parse_parameter(probe.size, options, "size")?,
+            "count" => request.options.count = parse_parameter(probe.count, options, "count")?,
             _ => return Err(options.unknown()),
         }
     }
-    Ok(if check {
+    Ok(if is_check {
         Command::Check(request)
     } else {
         Command::Measure(request)
     })
 }
 
-fn placement(probe: &Probe, name: &str) -> Result<Placement, Problem> {
+fn parse_placement(probe: &Probe, name: &str) -> Result<Placement, Problem> {
     let placement = probe
         .placements
         .iter()
@@ -98,7 +94,7 @@ fn placement(probe: &Probe, name: &str) -> Result<Placement, Problem> {
     })
 }
 
-fn parameter(
+fn parse_parameter(
     parameter: Option<Parameter>,
     options: &mut Options,
     name: &str,
@@ -111,20 +107,20 @@ fn parameter(
 mod tests {
     use super::*;
 
-    fn command(words: &[&str]) -> Result<Command, Problem> {
-        read(Parser::from_args(words))
+    fn parse_arguments(arguments: &[&str]) -> Result<Command, Problem> {
+        parse(Parser::from_args(arguments))
     }
 
-    fn refusal(words: &[&str]) -> String {
-        match command(words) {
+    fn error_message(arguments: &[&str]) -> String {
+        match parse_arguments(arguments) {
             Err(problem) => problem.to_string(),
-            Ok(_) => panic!("{words:?} was accepted"),
+            Ok(_) => panic!("{arguments:?} was accepted"),
         }
     }
 
     #[test]
-    fn an_option_that_is_absent_has_its_default() {
-        let Ok(Command::Measure(request)) = command(&["null_call"]) else {
+    fn absent_options_have_their_defaults() {
+        let Ok(Command::Measure(request)) = parse_arguments(&["null_call"]) else {
             panic!("a measurement");
         };
         assert_eq!(request.batching, Batching::default());
@@ -135,28 +131,26 @@ mod tests {
     fn every_row_is_a_usable_command_line() {
         for probe in PROBES {
             for row in probe.rows {
-                let mut words = vec![probe.name.to_owned(), "--check".to_owned()];
-                words.extend(listing::options_of(row));
-                let words: Vec<_> = words.iter().map(String::as_str).collect();
-                assert!(
-                    matches!(command(&words), Ok(Command::Check(_))),
-                    "{words:?}"
-                );
+                let mut arguments = vec![probe.name.to_owned(), "--check".to_owned()];
+                arguments.extend(listing::options_of(row));
+                let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+                let command = parse_arguments(&arguments);
+                assert!(matches!(command, Ok(Command::Check(_))), "{arguments:?}");
             }
         }
     }
 
     #[test]
-    fn an_error_names_the_wrong_word() {
-        for (words, named) in [
+    fn an_error_names_the_wrong_argument() {
+        for (arguments, expected) in [
             (&[][..], "null_call"),
             (&["no_call"], "no_call"),
             (&["null_call", "--size", "5"], "it takes no --size"),
             (&["null_call", "--placement", "same_cpu"], "one of none"),
             (&["null_call", "--batches", "0"], "--batches"),
         ] {
-            let message = refusal(words);
-            assert!(message.contains(named), "{words:?}: {message}");
+            let message = error_message(arguments);
+            assert!(message.contains(expected), "{arguments:?}: {message}");
         }
     }
 }

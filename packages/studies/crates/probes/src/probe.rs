@@ -1,4 +1,6 @@
 //! The definition of a probe: its description, its options, and the operation that it repeats.
+//!
+//! A row is a line of the table that `equipoise os` prints: a probe with certain options.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -18,27 +20,27 @@ pub struct Probe {
     pub summary: &'static str,
     /// The metric that is reported.
     pub metric: Metric,
-    /// Where its processes or threads may be held; the first is the default.
+    /// Permitted placements of the processes or threads on CPUs; the first is the default.
     pub placements: &'static [Placement],
-    /// The `--size` that it takes, in bytes.
+    /// Permitted values of `--size`, in bytes; `None` if the probe has no such option.
     pub size: Option<Parameter>,
-    /// The `--count` that it takes.
+    /// Permitted values of `--count`; `None` if the probe has no such option.
     pub count: Option<Parameter>,
     /// Requirements on the machine; empty if every Linux meets them.
     pub needs: &'static str,
-    /// Rows of `equipoise os` that it gives; the names follow on the probe's.
+    /// Rows of the probe; their names begin with the name of the probe.
     #[serde(skip)]
     pub rows: &'static [Row],
-    /// Makes the operation ready.
+    /// Function that prepares the operation.
     #[serde(skip)]
     pub open: Open,
 }
 
-/// Makes the operation of a probe ready.
+/// Function that prepares the operation of a probe.
 pub type Open = fn(&ProbeOptions) -> Result<OpenProbe, Problem>;
 
 impl Probe {
-    /// A probe of latency without a name, number, requirements or fixed CPUs.
+    /// Returns a probe of latency. The caller fills in the name and the summary.
     pub const fn latency(class: Class, open: Open) -> Self {
         Self {
             name: "",
@@ -54,14 +56,14 @@ impl Probe {
         }
     }
 
-    /// A probe of bandwidth without a name.
+    /// Returns a probe of bandwidth. The caller fills in the name and the summary.
     pub const fn bandwidth(class: Class, open: Open) -> Self {
         let mut probe = Self::latency(class, open);
         probe.metric = Metric::Bandwidth;
         probe
     }
 
-    /// The same probe with two sides, on one CPU or on two.
+    /// Returns the same probe with two sides (threads or processes), on one CPU or on two.
     pub const fn two_sided(mut self) -> Self {
         self.placements = &[Placement::SameCpu, Placement::AcrossCpus];
         self.rows = Row::TWO_SIDES;
@@ -72,35 +74,34 @@ impl Probe {
 /// Options with which a probe is opened.
 #[derive(Clone, Debug)]
 pub struct ProbeOptions {
-    /// Where its processes or threads are held.
+    /// Placement of the processes or threads on CPUs.
     pub placement: Placement,
-    /// Bytes, or 0 for a probe without a size.
+    /// Value of `--size` in bytes; 0 for a probe without this option.
     pub size: u64,
-    /// Number of things, or 0 for a probe without a count.
+    /// Value of `--count`; 0 for a probe without this option.
     pub count: u64,
     /// Folder for files, if the command line names one.
     pub folder: Option<PathBuf>,
 }
 
-/// The tables of `equipoise os`.
+/// The class of a probe; `equipoise os` prints a table for each class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// Making and ending processes.
+    /// Creating and ending processes.
     Process,
-    /// Making and ending threads, and handing over between them.
+    /// Creating and ending threads, and waking one thread from another.
     Thread,
     /// System calls with almost no work.
     SystemCalls,
     /// Signals and faults that become signals.
     Signals,
-    /// Between processes.
+    /// Communication between processes.
     Ipc,
     /// Switching from one process to the next.
     ContextSwitch,
-    /// Memory, and the kernel's part in it.
+    /// Memory accesses, mappings and page faults.
     Memory,
-    /// Files.
     Files,
     /// The clock and the timer.
     Time,
@@ -112,25 +113,24 @@ pub enum Metric {
     /// Seconds of one operation.
     #[serde(rename = "latency_s")]
     Latency,
-    /// Bytes per second.
     #[serde(rename = "bandwidth_bytes_per_s")]
     Bandwidth,
 }
 
-/// Where the processes or threads of a probe are held.
+/// Placement of the processes or threads of a probe on CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
-    /// Chosen by the kernel.
+    /// The kernel chooses.
     None,
-    /// All on one CPU.
+    /// All are on one CPU.
     SameCpu,
-    /// The two sides on two CPUs.
+    /// The two sides are on two CPUs.
     AcrossCpus,
 }
 
-/// Shows a value by its name in the listing.
-macro_rules! show_by_name {
+/// Formats the values of a type as their serde names.
+macro_rules! display_serde_name {
     ($($name:ident),*) => {$(
         impl fmt::Display for $name {
             fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -140,18 +140,18 @@ macro_rules! show_by_name {
     )*};
 }
 
-show_by_name!(Class, Metric, Placement);
+display_serde_name!(Class, Metric, Placement);
 
-/// A number that a probe takes.
+/// A numeric option of a probe.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Parameter {
-    /// The thing that the option counts.
+    /// What the number means.
     pub summary: &'static str,
-    /// Value without the option.
+    /// Value if the option is absent.
     pub default: u64,
-    /// Smallest value that makes sense.
+    /// Smallest permitted value.
     pub minimum: u64,
-    /// Largest value that is allowed.
+    /// Largest permitted value.
     pub maximum: u64,
 }
 
@@ -160,11 +160,11 @@ pub struct Parameter {
 pub struct Row {
     /// End of the row's name, after the name of the probe.
     pub suffix: &'static str,
-    /// `--placement`, unless it is the default.
+    /// Value of `--placement`; `None` for the default.
     pub placement: Option<Placement>,
-    /// `--size`, unless it is the default.
+    /// Value of `--size`; `None` for the default.
     pub size: Option<u64>,
-    /// `--count`, unless it is the default.
+    /// Value of `--count`; `None` for the default.
     pub count: Option<u64>,
 }
 
@@ -172,13 +172,12 @@ impl Row {
     /// The row of a probe with its default options.
     pub const PLAIN: Self = Self::named("");
 
-    /// The rows of a probe with two sides.
     pub const TWO_SIDES: &[Self] = &[
         Self::named("_same_cpu").at(Placement::SameCpu),
         Self::named("_across_cpus").at(Placement::AcrossCpus),
     ];
 
-    /// A row with the default options, under the probe's name and a suffix.
+    /// Returns a row with the default options; its name is the probe's name and a suffix.
     pub const fn named(suffix: &'static str) -> Self {
         Self {
             suffix,
@@ -188,42 +187,39 @@ impl Row {
         }
     }
 
-    /// The same row with its processes or threads held at a placement.
     pub const fn at(self, placement: Placement) -> Self {
         let placement = Some(placement);
         Self { placement, ..self }
     }
 
-    /// The same row with another size.
     pub const fn of_size(self, bytes: u64) -> Self {
         let size = Some(bytes);
         Self { size, ..self }
     }
 
-    /// The same row with another count.
     pub const fn of_count(self, count: u64) -> Self {
         let count = Some(count);
         Self { count, ..self }
     }
 }
 
-/// A probe that is ready.
+/// A probe that is ready to be measured.
 pub struct OpenProbe {
-    /// The operation; dropping it frees everything that opening took.
+    /// The operation. Dropping it frees all resources of the probe.
     pub operation: Box<dyn Operation>,
-    /// Bytes that one operation moves; 0 where the metric is not a bandwidth.
+    /// Bytes that one operation moves; 0 if the metric is not a bandwidth.
     pub bytes: u64,
-    /// Facts that are not numbers, by name.
+    /// Names and values of facts to report, such as the CPU.
     pub facts: Vec<(&'static str, String)>,
 }
 
 impl OpenProbe {
-    /// An operation that is reported as `latency_s`.
+    /// Returns a probe whose operation is reported as `latency_s`.
     pub fn latency(operation: impl Operation + 'static) -> Self {
         Self::bandwidth(0, operation)
     }
 
-    /// An operation that moves `bytes`, reported as `bandwidth_bytes_per_s`.
+    /// Returns a probe whose operation moves `bytes` and is reported as `bandwidth_bytes_per_s`.
     pub fn bandwidth(bytes: u64, operation: impl Operation + 'static) -> Self {
         Self {
             operation: Box::new(operation),
@@ -232,16 +228,15 @@ impl OpenProbe {
         }
     }
 
-    /// Adds a fact.
     pub fn with_fact(mut self, name: &'static str, value: String) -> Self {
         self.facts.push((name, value));
         self
     }
 }
 
-/// Something that is repeated and timed.
+/// An operation that is repeated and timed.
 pub trait Operation {
-    /// Repeats the operation, checks every result, and returns the time that counts.
+    /// Repeats the operation, checks every result, and returns the measured time.
     fn repeat(&mut self, count: u64) -> Result<Duration, Problem>;
 }
 
@@ -253,7 +248,7 @@ impl<Repeat: FnMut(u64) -> Result<Duration, Problem>> Operation for Repeat {
 
 /// Repeats some work, and returns the time of all repetitions.
 ///
-/// The loop itself costs less than a nanosecond an operation (docs/reference/primitives.md).
+/// The loop itself takes less than a nanosecond for each operation (docs/reference/primitives.md).
 pub fn timed(
     count: u64,
     mut work: impl FnMut() -> Result<(), Problem>,
@@ -265,7 +260,7 @@ pub fn timed(
     Ok(started.elapsed())
 }
 
-/// Splits `count` operations into rounds of at most `limit`; yields the size of each.
+/// Splits `count` operations into rounds of at most `limit`, and yields the size of each round.
 pub fn rounds(count: u64, limit: u64) -> impl Iterator<Item = u64> {
     (0..count.div_ceil(limit)).map(move |round| limit.min(count - round * limit))
 }
@@ -275,7 +270,7 @@ mod tests {
     use super::rounds;
 
     #[test]
-    fn no_round_is_larger_than_the_limit_and_all_operations_are_in_one() {
+    fn operations_are_split_into_rounds_up_to_the_limit() {
         assert_eq!(rounds(67, 32).collect::<Vec<_>>(), [32, 32, 3]);
         assert_eq!(rounds(64, 32).collect::<Vec<_>>(), [32, 32]);
     }

@@ -1,4 +1,4 @@
-//! The probes by name. A new probe needs a file here, or a part of one, and its lines below.
+//! The list of all probes. Each file of the folder `probes` defines one or more probes.
 
 mod connects;
 mod context_switch;

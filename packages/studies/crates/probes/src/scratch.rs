@@ -1,10 +1,10 @@
-//! A folder for files that need a name, which is removed however the probe ends.
+//! A temporary folder for the files of a probe, which is removed however the probe ends.
 //!
-//! A cleaner, in a session of its own so that ending the probe's process group does not end it,
-//! makes the folder and removes it when the probe has ended: it sleeps on a pipe that hangs up
-//! then. A campaign that ends the cleaner too removes the folder of `EQUIPOISE_METRICS`, and with
-//! it this one. Without a campaign, the cleaner holds a lock on the folder (`flock(2)`): `equipoise
-//! doctor` reports folders without a lock.
+//! A child process, the cleaner, creates the folder, waits on a pipe that closes when the probe ends,
+//! and then removes the folder. The cleaner has a session of its own, so it survives when the process
+//! group of the probe is killed. If a campaign kills the cleaner too, it also removes the folder of
+//! `EQUIPOISE_METRICS`, which contains this one. Without a campaign, the cleaner locks the folder
+//! (`flock(2)`), and `equipoise doctor` reports folders without a lock.
 
 use std::env;
 use std::ffi::{CString, OsStr};
@@ -18,9 +18,9 @@ use equipoise_reporting::problem::Problem;
 
 use crate::child::Child;
 use crate::probe::ProbeOptions;
-use crate::system::{accepted, expect, problem_of};
+use crate::system::{check_negative, expect, problem_of};
 
-/// The folder; removed when dropped, and when the probe dies.
+/// The temporary folder, which is removed when dropped, and when the probe dies.
 pub struct Scratch {
     folder: PathBuf,
     lifeline: Option<PipeWriter>,
@@ -28,33 +28,33 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes the folder in `--folder`, else next to the file of metrics, else in `TMPDIR`.
+    /// Creates the folder in `--folder`, else next to the file of metrics, else in `TMPDIR`.
     pub fn new(options: &ProbeOptions) -> Result<Self, Problem> {
-        let around = options.folder.clone().unwrap_or_else(default_folder);
+        let parent = options.folder.clone().unwrap_or_else(default_parent);
         let (end_of_probe, lifeline) = pipe().map_err(problem_of("pipe"))?;
         let (mut answer, answer_writer) = pipe().map_err(problem_of("pipe"))?;
-        let held_by_parent = [lifeline.as_raw_fd(), answer.as_raw_fd()];
-        let at = around.clone();
-        let cleaner = Child::start_alone(move || {
-            for descriptor in held_by_parent {
-                // SAFETY: the descriptor of this copy; while it is open, the pipe cannot hang up.
+        let probe_descriptors = [lifeline.as_raw_fd(), answer.as_raw_fd()];
+        let cleaner_parent = parent.clone();
+        let cleaner = Child::start_session(move || {
+            for descriptor in probe_descriptors {
+                // SAFETY: the cleaner's copy; while it is open, the pipe does not hang up.
                 unsafe { libc::close(descriptor) };
             }
-            keep(&at, answer_writer, end_of_probe)
+            create_and_clean(&cleaner_parent, answer_writer, end_of_probe)
         })?;
-        let mut answered = Vec::new();
+        let mut answer_bytes = Vec::new();
         answer
-            .read_to_end(&mut answered)
+            .read_to_end(&mut answer_bytes)
             .map_err(problem_of("the cleaner of the files"))?;
-        match answered.split_first() {
-            Some((&MADE, path)) => Ok(Self {
+        match answer_bytes.split_first() {
+            Some((&CREATED, path)) => Ok(Self {
                 folder: OsStr::from_bytes(path).into(),
                 lifeline: Some(lifeline),
                 cleaner: Some(cleaner),
             }),
             other => Err(Problem::unavailable(format!(
                 "no folder can be made in {}: {}",
-                around.display(),
+                parent.display(),
                 other.map_or_else(
                     || "its cleaner ended".into(),
                     |(_, reason)| String::from_utf8_lossy(reason)
@@ -63,12 +63,10 @@ impl Scratch {
         }
     }
 
-    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.folder
     }
 
-    /// Opens the folder.
     pub fn open(&self) -> Result<File, Problem> {
         File::open(&self.folder).map_err(problem_of("the folder of the files"))
     }
@@ -78,104 +76,103 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         drop(self.lifeline.take());
         if let Some(cleaner) = self.cleaner.take() {
-            // A cleaner that cannot be waited for still does its work.
+            // If the wait fails, the cleaner still removes the folder.
             let _ = cleaner.wait();
         }
     }
 }
 
-fn default_folder() -> PathBuf {
+fn default_parent() -> PathBuf {
     env::var_os("EQUIPOISE_METRICS")
         .and_then(|file| Path::new(&file).parent().map(Path::to_owned))
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or_else(env::temp_dir)
 }
 
-/// First byte of the cleaner's answer: the path follows, or the reason why there is none.
-const MADE: u8 = b'+';
-const NOT_MADE: u8 = b'-';
+/// First byte of the cleaner's answer: the path follows, or the reason why there is no folder.
+const CREATED: u8 = b'+';
+const NOT_CREATED: u8 = b'-';
 
-fn tagged(tag: u8, text: &[u8]) -> Vec<u8> {
+fn prefixed(tag: u8, text: &[u8]) -> Vec<u8> {
     [&[tag], text].concat()
 }
 
-/// Does the work of the cleaner: makes the folder, sends its path, waits, removes it.
-fn keep(
-    around: &Path,
+/// Does the work of the cleaner: creates the folder, sends its path, waits, removes the folder.
+fn create_and_clean(
+    parent: &Path,
     mut answer_writer: PipeWriter,
     mut end_of_probe: PipeReader,
 ) -> Result<(), Problem> {
     close_streams()?;
-    take_own_name();
-    let made = make_private(around);
-    // A probe that ended before it could read the answer leaves the folder to be removed, too.
-    let _ = answer_writer.write_all(&match &made {
-        Ok((folder, _)) => tagged(MADE, folder.as_os_str().as_bytes()),
-        Err(problem) => tagged(NOT_MADE, problem.to_string().as_bytes()),
+    rename_process();
+    let result = create_locked(parent);
+    // If the probe ended before it could read the answer, the folder must be removed all the same.
+    let _ = answer_writer.write_all(&match &result {
+        Ok((folder, _)) => prefixed(CREATED, folder.as_os_str().as_bytes()),
+        Err(problem) => prefixed(NOT_CREATED, problem.to_string().as_bytes()),
     });
     drop(answer_writer);
-    let (folder, _held) = made?;
-    let removed = problem_of("the folder of the files");
-    let hung_up = end_of_probe.read_to_end(&mut Vec::new());
-    fs::remove_dir_all(&folder).map_err(removed)?;
-    hung_up.map(drop).map_err(removed)
+    let (folder, _lock) = result?;
+    let problem = problem_of("the folder of the files");
+    let wait_result = end_of_probe.read_to_end(&mut Vec::new());
+    fs::remove_dir_all(&folder).map_err(problem)?;
+    wait_result.map(drop).map_err(problem)
 }
 
-/// Gives the cleaner a different name, so that it survives if all processes with the probe's name
-/// are killed.
-fn take_own_name() {
-    // A cleaner that keeps the probe's name does the same work.
+/// Gives the cleaner another process name, so that it survives a kill of the probe by name.
+fn rename_process() {
+    // A failure is harmless: the cleaner works with any name.
     // SAFETY: a string of at most fifteen bytes and a null byte.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"equipoise-clean".as_ptr()) };
 }
 
 /// Closes the standard streams, so that no reader of the probe's output waits for the cleaner.
 fn close_streams() -> Result<(), Problem> {
-    let nothing = File::options()
+    let null = File::options()
         .read(true)
         .write(true)
         .open("/dev/null")
         .map_err(problem_of("/dev/null"))?;
     for stream in 0..=2 {
         // SAFETY: passes numbers only.
-        accepted("dup2", unsafe { libc::dup2(nothing.as_raw_fd(), stream) })?;
+        check_negative("dup2", unsafe { libc::dup2(null.as_raw_fd(), stream) })?;
     }
     Ok(())
 }
 
-/// The folder and its lock. It gets its name only when it is locked, so that it never looks like an
-/// abandoned folder.
-fn make_private(around: &Path) -> Result<(PathBuf, File), Problem> {
-    let unnamed = make_unnamed(around)?;
-    let lost = problem_of("the folder of the files");
-    let held = File::open(&unnamed).map_err(lost)?;
-    held.lock().map_err(lost)?;
-    let letters = unnamed.as_os_str().as_bytes();
+/// Creates the folder, and returns it with its lock. The folder gets its final name only when it is
+/// locked, so that it never looks like an abandoned folder.
+fn create_locked(parent: &Path) -> Result<(PathBuf, File), Problem> {
+    let new_folder = create_new(parent)?;
+    let problem = problem_of("the folder of the files");
+    let lock = File::open(&new_folder).map_err(problem)?;
+    lock.lock().map_err(problem)?;
+    let bytes = new_folder.as_os_str().as_bytes();
     let mut name = OsStr::from_bytes(b"equipoise-probe-").to_owned();
-    name.push(OsStr::from_bytes(&letters[letters.len() - RANDOM..]));
-    let folder = around.join(name);
-    fs::rename(&unnamed, &folder).map_err(lost)?;
-    Ok((folder, held))
+    name.push(OsStr::from_bytes(&bytes[bytes.len() - RANDOM..]));
+    let folder = parent.join(name);
+    fs::rename(&new_folder, &folder).map_err(problem)?;
+    Ok((folder, lock))
 }
 
 /// Number of letters that `mkdtemp` draws.
 const RANDOM: usize = 6;
 
-fn make_unnamed(around: &Path) -> Result<PathBuf, Problem> {
-    let template = around.join("equipoise.new-XXXXXX");
+fn create_new(parent: &Path) -> Result<PathBuf, Problem> {
+    let template = parent.join("equipoise.new-XXXXXX");
     let mut template = CString::new(template.into_os_string().into_vec())
         .map_err(|_| Problem::usage("a folder with a null byte"))?
         .into_bytes_with_nul();
-    // SAFETY: the template ends with a null byte and is written over in place.
+    // SAFETY: the template ends with a null byte, and mkdtemp may overwrite it.
     if unsafe { libc::mkdtemp(template.as_mut_ptr().cast()) }.is_null() {
-        return Err(crate::system::refused("mkdtemp"));
+        return Err(crate::system::last_problem("mkdtemp"));
     }
     template.pop();
     Ok(OsStr::from_bytes(&template).into())
 }
 
-/// Returns the name of the file system of a file, or its magic number (statfs(2)) if it is unusual.
-pub fn kind_of(file: &File) -> Result<String, Problem> {
+/// Returns the name of a file's file system; for a rare one, its magic number (statfs(2)).
+pub fn file_system_of(file: &File) -> Result<String, Problem> {
     // SAFETY: all-zero is a valid answer.
     let mut system: libc::statfs = unsafe { std::mem::zeroed() };
     // SAFETY: the answer can be written.
@@ -208,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_and_what_is_in_it_are_gone_when_dropped() {
+    fn dropping_removes_the_folder_and_its_files() {
         let scratch = Scratch::new(&options_in(&env::temp_dir())).expect("made");
         let folder = scratch.folder.clone();
         fs::write(folder.join("file"), "x").expect("written");
@@ -217,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn where_no_folder_can_be_made_the_probe_is_unavailable() {
+    fn the_probe_is_unavailable_if_no_folder_can_be_created() {
         let problem = Scratch::new(&options_in(Path::new("/proc")))
             .err()
             .expect("refused");
@@ -231,8 +228,8 @@ mod tests {
     }
 
     #[test]
-    fn files_of_proc_are_on_a_file_system_of_their_own() {
+    fn the_file_system_of_proc_is_shown_by_its_magic_number() {
         let file = File::open("/proc/self/status").expect("readable");
-        assert_eq!(kind_of(&file).expect("known"), "0x9fa0");
+        assert_eq!(file_system_of(&file).expect("known"), "0x9fa0");
     }
 }

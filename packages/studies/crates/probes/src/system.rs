@@ -1,11 +1,11 @@
-//! Errors of the system, as problems.
+//! Checks the results of system calls, and turns errors into problems to report.
 
 use std::io;
 
 use equipoise_reporting::problem::Problem;
 
-/// Errors of a machine that forbids the work, or lacks a resource that it needs.
-const NOT_TO_BE_HAD: [i32; 16] = [
+/// Errors that mean that the machine forbids the operation or lacks a resource.
+const UNAVAILABLE_ERRORS: [i32; 16] = [
     libc::EPERM,
     libc::EACCES,
     libc::ENOSYS,
@@ -26,7 +26,7 @@ const NOT_TO_BE_HAD: [i32; 16] = [
 
 /// Returns the last error of this thread, as the problem of a call.
 #[cold]
-pub fn refused(call: &str) -> Problem {
+pub fn last_problem(call: &str) -> Problem {
     problem_of(call)(io::Error::last_os_error())
 }
 
@@ -35,7 +35,7 @@ pub fn problem_of(call: &str) -> impl Fn(io::Error) -> Problem + Copy + '_ {
     move |error| {
         let text = format!("{call}: {error}");
         match error.raw_os_error() {
-            Some(code) if NOT_TO_BE_HAD.contains(&code) => Problem::unavailable(text),
+            Some(code) if UNAVAILABLE_ERRORS.contains(&code) => Problem::unavailable(text),
             _ => Problem::failure(text),
         }
     }
@@ -43,28 +43,28 @@ pub fn problem_of(call: &str) -> impl Fn(io::Error) -> Problem + Copy + '_ {
 
 /// Checks the result of a call that returns an error number.
 #[inline]
-pub fn succeeded(call: &str, code: libc::c_int) -> Result<(), Problem> {
+pub fn check_error_number(call: &str, code: libc::c_int) -> Result<(), Problem> {
     match code {
         0 => Ok(()),
         _ => Err(problem_of(call)(io::Error::from_raw_os_error(code))),
     }
 }
 
-/// Checks the result of a call that returns a negative number when it is refused.
+/// Checks the result of a call that returns a negative number on an error; returns other results.
 #[inline]
-pub fn accepted<Number: PartialOrd + Default>(
+pub fn check_negative<Number: PartialOrd + Default>(
     call: &str,
     result: Number,
 ) -> Result<Number, Problem> {
     if result < Number::default() {
-        return Err(refused(call));
+        return Err(last_problem(call));
     }
     Ok(result)
 }
 
 /// Returns the problem of a call with a wrong result.
 #[cold]
-pub fn wrong(
+pub fn wrong_result(
     call: &str,
     result: impl std::fmt::Display,
     expected: impl std::fmt::Display,
@@ -72,8 +72,7 @@ pub fn wrong(
     Problem::failure(format!("{call} gave {result} instead of {expected}"))
 }
 
-/// Checks that a call has returned the expected result; a negative result is an error of the
-/// system.
+/// Checks that a call returned the expected result; a negative result means an error number.
 #[inline]
 pub fn expect<Number>(call: &str, result: Number, expected: Number) -> Result<(), Problem>
 where
@@ -82,7 +81,10 @@ where
     if result == expected {
         return Ok(());
     }
-    Err(accepted(call, result).map_or_else(|refused| refused, |other| wrong(call, other, expected)))
+    Err(match check_negative(call, result) {
+        Err(problem) => problem,
+        Ok(result) => wrong_result(call, result, expected),
+    })
 }
 
 #[cfg(test)]
@@ -90,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_machine_forbids_is_unavailable_and_the_rest_is_a_failure() {
+    fn errors_of_the_machine_are_unavailable_and_other_errors_are_failures() {
         for (code, unavailable) in [
             (libc::EPERM, true),
             (libc::ENOSYS, true),
@@ -106,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_that_is_not_what_it_must_be_is_said() {
+    fn a_wrong_result_is_named_in_the_problem() {
         let problem = expect("read", 0, 1).expect_err("0 is not 1");
         assert_eq!(problem.to_string(), "read gave 0 instead of 1");
         assert!(expect("read", 1, 1).is_ok());

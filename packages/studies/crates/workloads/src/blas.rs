@@ -1,7 +1,8 @@
-//! Products and inverses of matrices by the system's BLAS and LAPACK, opened at run time.
+//! Multiplies and inverts matrices by the system's BLAS and LAPACK, which are opened at run time.
 //!
-//! The Fortran interface of the reference implementation (netlib.org/blas, netlib.org/lapack):
-//! columns one after another, 32-bit integers, lengths of character arguments at the end.
+//! The calls use the Fortran interface of the reference implementation (netlib.org/blas,
+//! netlib.org/lapack): matrices are stored column by column, integers have 32 bits, and the lengths
+//! of character arguments follow at the end.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::path::Path;
@@ -52,7 +53,7 @@ type Dgetri = unsafe extern "C" fn(
     *mut c_int,
 );
 
-/// The product of an open BLAS.
+/// An open BLAS, with its matrix product.
 pub struct Blas {
     address: *mut c_void,
     dgemm: Dgemm,
@@ -61,10 +62,10 @@ pub struct Blas {
 impl Blas {
     /// Opens the library by name or path.
     pub fn open(name: &str) -> Result<Self, Problem> {
-        Self::within(&Library::open(name, BLAS_PACKAGES)?)
+        Self::from_library(&Library::open(name, BLAS_PACKAGES)?)
     }
 
-    fn within(library: &Library) -> Result<Self, Problem> {
+    fn from_library(library: &Library) -> Result<Self, Problem> {
         let address = library.function(c"dgemm_")?;
         Ok(Self {
             address,
@@ -73,13 +74,12 @@ impl Blas {
         })
     }
 
-    /// The file that the product comes from.
+    /// Returns the path of the file that contains the product.
     pub fn file(&self) -> String {
         file_of(self.address)
     }
 
-    /// `product` becomes `left` (rows × inner) times `right` (inner × columns), each with its
-    /// columns one after another.
+    /// Sets `product` to `left` (rows × inner) times `right` (inner × columns), stored by columns.
     pub fn multiply(
         &self,
         (rows, inner, columns): (usize, usize, usize),
@@ -90,8 +90,8 @@ impl Blas {
         assert_eq!(left.len(), rows * inner);
         assert_eq!(right.len(), inner * columns);
         assert_eq!(product.len(), rows * columns);
-        let (m, k, n) = (in_fortran(rows), in_fortran(inner), in_fortran(columns));
-        // SAFETY: the three arrays are as long as the sizes and leading dimensions require.
+        let (m, k, n) = (to_fortran(rows), to_fortran(inner), to_fortran(columns));
+        // SAFETY: the arrays have the lengths that the sizes and leading dimensions require.
         unsafe {
             (self.dgemm)(
                 c"N".as_ptr(),
@@ -117,7 +117,7 @@ impl Blas {
 static ONE: f64 = 1.0;
 static ZERO: f64 = 0.0;
 
-/// The inverse of an open LAPACK, and the product of the BLAS that it uses.
+/// An open LAPACK, with its functions for inverting a matrix.
 pub struct Lapack {
     address: *mut c_void,
     dgetrf: Dgetrf,
@@ -127,15 +127,15 @@ pub struct Lapack {
 }
 
 impl Lapack {
-    /// Opens the LAPACK that belongs to an open BLAS: first the library's own in the BLAS's folder,
-    /// then the reference implementation where Debian installs it, then the one that the dynamic
-    /// linker finds. A LAPACK that needs `libblas.so.3` uses the open BLAS.
-    pub fn belonging_to(blas: &Blas) -> Result<Self, Problem> {
+    /// Opens the LAPACK for an open BLAS: the first that exists of the LAPACK in the folder of the
+    /// BLAS, the reference implementation in Debian's folder, and the LAPACK that the dynamic linker
+    /// finds. A LAPACK that needs `libblas.so.3` uses the open BLAS.
+    pub fn open_for(blas: &Blas) -> Result<Self, Problem> {
         let file = blas.file();
         let folder = Path::new(&file).parent().unwrap_or(Path::new("/"));
-        let places = [folder.join(LAPACK), folder.join("../lapack").join(LAPACK)];
-        match places.iter().find(|place| place.exists()) {
-            Some(place) => Self::open(&place.to_string_lossy()),
+        let paths = [folder.join(LAPACK), folder.join("../lapack").join(LAPACK)];
+        match paths.iter().find(|path| path.exists()) {
+            Some(path) => Self::open(&path.to_string_lossy()),
             None => Self::open(LAPACK),
         }
     }
@@ -151,21 +151,21 @@ impl Lapack {
             dgetrf: unsafe { std::mem::transmute::<*mut c_void, Dgetrf>(address) },
             // SAFETY: as above.
             dgetri: unsafe { std::mem::transmute::<*mut c_void, Dgetri>(dgetri) },
-            blas: Blas::within(&library)?,
+            blas: Blas::from_library(&library)?,
         })
     }
 
-    /// The file that the factorisation comes from.
+    /// Returns the path of the file that contains the factorisation.
     pub fn file(&self) -> String {
         file_of(self.address)
     }
 
-    /// Inverts a matrix (size × size) in place; a singular one is an error.
+    /// Inverts a matrix (size × size) in place. A singular matrix is an error.
     pub fn invert(&self, matrix: &mut [f64], size: usize) -> Result<(), Problem> {
         assert_eq!(matrix.len(), size * size);
-        let n = in_fortran(size);
+        let n = to_fortran(size);
         let mut pivots: Vec<c_int> = vec![0; size];
-        let mut failed = 0;
+        let mut status = 0;
         // SAFETY: the matrix is n × n and there are n pivots.
         unsafe {
             (self.dgetrf)(
@@ -174,26 +174,26 @@ impl Lapack {
                 matrix.as_mut_ptr(),
                 &raw const n,
                 pivots.as_mut_ptr(),
-                &raw mut failed,
+                &raw mut status,
             );
         }
-        if failed == 0 {
-            let work_length = self.inverse(matrix, &pivots, n, &mut [0.0], -1).1;
-            // The first element of the work space has the length that it needs.
+        if status == 0 {
+            let work_length = self.call_dgetri(matrix, &pivots, n, &mut [0.0], -1).1;
+            // With length -1, dgetri only returns the length that the work space needs.
             let mut work = vec![0.0; work_length];
-            let length = in_fortran(work.len());
-            failed = self.inverse(matrix, &pivots, n, &mut work, length).0;
+            let length = to_fortran(work.len());
+            status = self.call_dgetri(matrix, &pivots, n, &mut work, length).0;
         }
-        if failed != 0 {
+        if status != 0 {
             return Err(Problem::failure(format!(
-                "the matrix cannot be inverted (LAPACK says {failed})"
+                "the matrix cannot be inverted (LAPACK says {status})"
             )));
         }
         Ok(())
     }
 
-    /// Calls dgetri; returns its status and the work space that it needs.
-    fn inverse(
+    /// Calls dgetri; returns its status and the length of the work space that it needs.
+    fn call_dgetri(
         &self,
         matrix: &mut [f64],
         pivots: &[c_int],
@@ -201,9 +201,9 @@ impl Lapack {
         work: &mut [f64],
         length: c_int,
     ) -> (c_int, usize) {
-        let mut failed = 0;
+        let mut status = 0;
         // SAFETY: the matrix is size × size with `size` pivots. The work space has `length`
-        // elements, or one if `length` is -1, which asks for the length needed.
+        // elements, or one element if `length` is -1.
         unsafe {
             (self.dgetri)(
                 &raw const size,
@@ -212,16 +212,16 @@ impl Lapack {
                 pivots.as_ptr(),
                 work.as_mut_ptr(),
                 &raw const length,
-                &raw mut failed,
+                &raw mut status,
             );
         }
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let work_length = work[0].max(f64::from(size)) as usize;
-        (failed, work_length)
+        (status, work_length)
     }
 }
 
-fn in_fortran(size: usize) -> c_int {
+fn to_fortran(size: usize) -> c_int {
     c_int::try_from(size).expect("the options keep sizes below 2^15")
 }
 
@@ -230,15 +230,15 @@ pub mod tests {
     use super::{Blas, Dgemm};
     use std::ffi::{c_char, c_int, c_void};
 
-    /// A small BLAS for tests without a library: only the function that `multiply` needs.
-    pub fn plain() -> Blas {
+    /// Returns a BLAS for tests without a library, with a simple implementation of dgemm.
+    pub fn test_blas() -> Blas {
         Blas {
-            address: plain_dgemm as *mut c_void,
-            dgemm: plain_dgemm as Dgemm,
+            address: test_dgemm as *mut c_void,
+            dgemm: test_dgemm as Dgemm,
         }
     }
 
-    unsafe extern "C" fn plain_dgemm(
+    unsafe extern "C" fn test_dgemm(
         _: *const c_char,
         _: *const c_char,
         m: *const c_int,
@@ -275,12 +275,12 @@ pub mod tests {
     }
 
     #[test]
-    fn sizes_and_leading_dimensions_are_those_of_fortran() {
-        // Columns one after another: (1 2 3; 4 5 6) times (7 8; 9 10; 11 12), by hand.
+    fn sizes_and_leading_dimensions_are_passed_as_fortran_expects() {
+        // Stored column by column: (1 2 3; 4 5 6) times (7 8; 9 10; 11 12), by hand.
         let left = [1.0, 4.0, 2.0, 5.0, 3.0, 6.0];
         let right = [7.0, 9.0, 11.0, 8.0, 10.0, 12.0];
         let mut product = [0.0; 4];
-        plain().multiply((2, 3, 2), &left, &right, &mut product);
+        test_blas().multiply((2, 3, 2), &left, &right, &mut product);
         assert_eq!(product[..], [58.0, 139.0, 64.0, 154.0]);
     }
 }

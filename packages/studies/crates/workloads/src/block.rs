@@ -1,22 +1,22 @@
-//! Memory of the C library's `malloc` and `free`, whichever allocator provides them.
+//! A block of memory from `malloc`, whichever allocator provides this function of the C library.
 
 use std::ffi::c_void;
 use std::hint::black_box;
 
 use crate::problem::Problem;
 
-/// Part of a block that is written to before it is freed.
+/// Which bytes of a block are written before the block is freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
-    /// Nothing.
+    /// None.
     None,
-    /// One byte of each page, so that the kernel must provide it.
+    /// One byte of each page, so that the kernel must provide the page.
     Page,
     /// Every byte.
     All,
 }
 
-/// The C library returned no memory for this number of bytes.
+/// The error that malloc returned no memory for this number of bytes.
 #[derive(Debug)]
 pub struct OutOfMemory(pub usize);
 
@@ -32,8 +32,9 @@ pub struct Block {
 }
 
 impl Block {
-    /// Allocates and touches. `black_box` and the volatile writes keep the compiler, which
-    /// knows malloc and free, from removing the pair.
+    /// Allocates a block and writes to it.
+    ///
+    /// `black_box` and the volatile writes keep the compiler from removing malloc and free.
     pub fn new(size: usize, touch: Touch, page: usize) -> Result<Self, OutOfMemory> {
         // SAFETY: malloc may be called with any size.
         let start = black_box(unsafe { libc::malloc(size) });
@@ -57,7 +58,6 @@ impl Block {
         Ok(Self { start })
     }
 
-    /// Returns the start.
     pub fn address(&self) -> usize {
         self.start as usize
     }
@@ -76,9 +76,9 @@ impl Drop for Block {
     }
 }
 
-/// Returns the bytes of a page of memory.
+/// Returns the size of a memory page in bytes.
 pub fn page_size() -> usize {
-    // SAFETY: sysconf reads a constant of the system and touches no memory of ours.
+    // SAFETY: sysconf reads a constant of the system.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(bytes).unwrap_or(4096)
 }

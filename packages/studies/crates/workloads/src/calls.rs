@@ -1,28 +1,29 @@
-//! Number of system calls of a piece of work.
+//! Counts the system calls of a function.
 //!
-//! The work is repeated in a traced copy of the process (ptrace(2)). Tracing makes a system call a
-//! hundred times as slow, so traced work is never timed.
+//! A traced copy of the process (ptrace(2)) runs the function again. Tracing makes a system call a
+//! hundred times as slow, so the traced run is never timed.
 
 use std::mem::size_of;
 
 use libc::{c_int, pid_t};
 
-/// System call that marks the start and the end of the work, which never makes it.
+/// System call that marks the start and the end of the work; the work itself never makes this call.
 const MARK: libc::c_long = libc::SYS_getppid;
+/// Value of `ptrace_syscall_info.op` at the entry of a system call.
 const ENTRY: u8 = 1;
 
-/// The system calls of `work`; `None` where a process may not trace its own child.
-pub fn system_calls(work: impl FnOnce()) -> Option<u64> {
+/// Returns the number of system calls of `work`; `None` if a process may not trace its own child.
+pub fn count_system_calls(work: impl FnOnce()) -> Option<u64> {
     // SAFETY: the copy runs `work` and ends by `_exit`: no cleanup of this process runs twice.
     let child = unsafe { libc::fork() };
     match child {
         -1 => None,
-        0 => traced(work),
-        _ => counted(child),
+        0 => run_traced(work),
+        _ => count_between_marks(child),
     }
 }
 
-fn traced(work: impl FnOnce()) -> ! {
+fn run_traced(work: impl FnOnce()) -> ! {
     // SAFETY: calls without arguments that point anywhere.
     unsafe {
         if libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) == 0 {
@@ -35,13 +36,13 @@ fn traced(work: impl FnOnce()) -> ! {
     }
 }
 
-/// Follows the copy to its end; the calls between the two marks.
-fn counted(child: pid_t) -> Option<u64> {
+/// Follows the copy to its end, and counts its system calls between the two marks.
+fn count_between_marks(child: pid_t) -> Option<u64> {
     let mut status: c_int = 0;
     let mut marks = 0;
     let mut calls = 0;
     loop {
-        // SAFETY: `status` is valid for writing and the child is ours.
+        // SAFETY: `status` is valid for writing, and the child was not reaped.
         if unsafe { libc::waitpid(child, &raw mut status, libc::__WALL) } != child
             || libc::WIFEXITED(status)
             || libc::WIFSIGNALED(status)
@@ -52,24 +53,24 @@ fn counted(child: pid_t) -> Option<u64> {
             let options = libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_EXITKILL;
             // SAFETY: the child is stopped; the options are passed by value.
             unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, child, 0, options) };
-        } else if let Some(number) = entered(child) {
+        } else if let Some(number) = entered_call(child) {
             if number == MARK {
                 marks += 1;
             } else if marks == 1 {
                 calls += 1;
             }
         }
-        // SAFETY: the child is stopped and goes on to its next system call.
+        // SAFETY: the child is stopped, and continues to its next system call.
         unsafe { libc::ptrace(libc::PTRACE_SYSCALL, child, 0, 0) };
     }
 }
 
-/// The system call that the stopped child enters, if it enters one.
-fn entered(child: pid_t) -> Option<libc::c_long> {
+/// Returns the number of the system call that the stopped child enters; `None` if it enters none.
+fn entered_call(child: pid_t) -> Option<libc::c_long> {
     // SAFETY: zero is a valid value of every field.
     let mut call: libc::ptrace_syscall_info = unsafe { std::mem::zeroed() };
     // SAFETY: `call` is valid for writing over its size.
-    let known = unsafe {
+    let bytes = unsafe {
         libc::ptrace(
             libc::PTRACE_GET_SYSCALL_INFO,
             child,
@@ -77,7 +78,7 @@ fn entered(child: pid_t) -> Option<libc::c_long> {
             &raw mut call,
         )
     };
-    if known <= 0 || call.op != ENTRY {
+    if bytes <= 0 || call.op != ENTRY {
         return None;
     }
     // SAFETY: at an entry the kernel fills in this member.
@@ -87,18 +88,18 @@ fn entered(child: pid_t) -> Option<libc::c_long> {
 
 #[cfg(test)]
 mod tests {
-    use super::system_calls;
+    use super::count_system_calls;
 
     #[test]
-    fn as_many_calls_are_counted_as_were_made() {
-        for made in [0, 1, 7] {
-            let counted = system_calls(|| {
-                for _ in 0..made {
+    fn every_system_call_is_counted() {
+        for calls in [0, 1, 7] {
+            let counted = count_system_calls(|| {
+                for _ in 0..calls {
                     // SAFETY: a call without arguments.
                     unsafe { libc::syscall(libc::SYS_getuid) };
                 }
             });
-            assert_eq!(counted, Some(made));
+            assert_eq!(counted, Some(calls));
         }
     }
 }

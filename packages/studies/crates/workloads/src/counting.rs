@@ -1,12 +1,12 @@
-//! Allocations of a size that the code under test makes, for unit tests.
+//! Counts the allocations of certain sizes in unit tests.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ops::RangeInclusive;
 
 thread_local! {
-    static WATCHED: Cell<(usize, usize)> = const { Cell::new((1, 0)) };
-    static SEEN: Cell<usize> = const { Cell::new(0) };
+    static COUNTED_SIZES: Cell<(usize, usize)> = const { Cell::new((1, 0)) };
+    static COUNT: Cell<usize> = const { Cell::new(0) };
 }
 
 struct Counting;
@@ -16,14 +16,14 @@ static COUNTING: Counting = Counting;
 
 impl Counting {
     fn count(size: usize) {
-        let (minimum, maximum) = WATCHED.get();
+        let (minimum, maximum) = COUNTED_SIZES.get();
         if (minimum..=maximum).contains(&size) {
-            SEEN.set(SEEN.get() + 1);
+            COUNT.set(COUNT.get() + 1);
         }
     }
 }
 
-// SAFETY: everything is passed on to the system's allocator.
+// SAFETY: every call is passed on to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         Self::count(layout.size());
@@ -43,14 +43,14 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Counts the blocks in a range of sizes that this thread allocates during `work`.
+/// Runs `work`; returns how many blocks in a range of sizes this thread allocated, and the result.
 pub fn allocations_of<Answer>(
     sizes: RangeInclusive<usize>,
     work: impl FnOnce() -> Answer,
 ) -> (usize, Answer) {
-    SEEN.set(0);
-    WATCHED.set((*sizes.start(), *sizes.end()));
+    COUNT.set(0);
+    COUNTED_SIZES.set((*sizes.start(), *sizes.end()));
     let answer = work();
-    WATCHED.set((1, 0));
-    (SEEN.get(), answer)
+    COUNTED_SIZES.set((1, 0));
+    (COUNT.get(), answer)
 }

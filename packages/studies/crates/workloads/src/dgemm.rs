@@ -1,4 +1,4 @@
-//! Workload `dgemm`: products of two square matrices by the BLAS that the environment chooses.
+//! Workload `dgemm`: multiplies two square matrices by the BLAS that the environment chooses.
 
 use std::time::{Duration, Instant};
 
@@ -26,10 +26,9 @@ over the mean). Standard output names the file that the product came from. The p
     run,
 };
 
-/// Rounding errors grow with the size; a wrong element is far above.
-const LARGEST_RESIDUAL: f64 = 1e-10;
+/// Maximum relative error. Rounding errors stay below, and a wrong element is far above.
+const MAX_ERROR: f64 = 1e-10;
 
-/// Reads the options and does the work.
 fn run(options: &mut Options) -> Result<Report, Problem> {
     let (mut size, mut repeat) = (512, 3);
     let mut library = BLAS.to_owned();
@@ -51,8 +50,8 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
         started.elapsed()
     };
     let times: Vec<Duration> = (0..repeat).map(multiply).collect();
-    let error = residual::of_product(size, &left, &right, &product);
-    if error.is_nan() || error > LARGEST_RESIDUAL {
+    let error = residual::relative_error_of_product(size, &left, &right, &product);
+    if error.is_nan() || error > MAX_ERROR {
         return Err(Problem::failure(format!(
             "{} multiplied wrongly: relative error {error:e}",
             blas.file()
@@ -67,7 +66,8 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
         .timed("gflop_per_s", rate, "Gflop/s", Better::Higher, total))
 }
 
-/// Elements even in [0, 1): sums of products do not cancel, so relative errors are small.
+/// Returns a matrix with uniform elements in [0, 1). Positive products do not cancel in a sum, so
+/// relative errors are small.
 pub fn random_matrix(size: usize, seed: u64) -> Vec<f64> {
     let draws = Draws::new(seed);
     (0..(size * size) as u64)

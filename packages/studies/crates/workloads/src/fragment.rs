@@ -1,13 +1,13 @@
-//! Workload `fragment`: blocks with mixed lifetimes, which leave holes.
+//! Workload `fragment`: allocates blocks with mixed lifetimes, which leave holes in the heap.
 //!
-//! The holes are the drawback of a high threshold: blocks above the threshold go back to the kernel
-//! and leave no holes. Robson (1974) gives the worst case of any allocator.
+//! An allocator returns freed blocks above a threshold to the kernel, so these leave no holes; the
+//! holes are the drawback of a high threshold. Robson (1974) gives the worst case of any allocator.
 
 use std::time::Instant;
 
 use crate::arguments::Options;
 use crate::block::{Block, OutOfMemory, Touch, page_size};
-use crate::memory::Held;
+use crate::memory::MemoryBaseline;
 use crate::metrics::{Better, Report};
 use crate::problem::Problem;
 use crate::workload::Workload;
@@ -18,18 +18,18 @@ pub const WORKLOAD: Workload = Workload {
     summary: "mixed lifetimes that leave holes (--live --rounds --keep)",
     help: "usage: equipoise-workload fragment [options]
 
-  --live BYTES       allocate until so much is live (default 67108864)
-  --rounds N         do so N times (default 4)
-  --keep PERCENT     between two rounds keep so many of the blocks, drawn at random; free the
-                     rest (default 20)
+  --live BYTES       in each round, allocate until this many bytes are live (default 67108864)
+  --rounds N         number of rounds (default 4)
+  --keep PERCENT     after each round, keep this percentage of the blocks, drawn at random; free
+                     the other blocks (default 20)
   --smallest BYTES   the smallest block of the first round (default 64)
   --largest BYTES    the largest block of the first round (default 16384)
 
-Sizes are drawn evenly by their logarithm and double from round to round, so that new blocks do
-not fit into the holes of the old ones. One byte of each page is written. Reports ns_per_call (of
-malloc or free, writing included); live_bytes, what is live after the last round has freed its
-share; held_bytes, what is resident then; peak_bytes, the most; and retained_bytes, what is
-resident after everything was freed: each beyond what was resident before.
+The logarithms of the sizes are uniform. Sizes double from round to round, so that new blocks do not
+fit into the holes of old blocks. One byte of each page is written. Reports ns_per_call (of malloc
+or free, including the writes); live_bytes, the live bytes after the last round; held_bytes, the
+resident memory then; peak_bytes, the largest resident memory; and retained_bytes, the resident
+memory after all blocks were freed. Memory that was resident before is subtracted.
 ",
     run,
 };
@@ -43,7 +43,7 @@ struct Plan {
     largest: usize,
 }
 
-/// Blocks, and the sum of their sizes.
+/// Blocks with their sizes, the sum of the sizes, and the number of calls of malloc and free.
 #[derive(Default)]
 struct Blocks {
     list: Vec<(Block, usize)>,
@@ -51,7 +51,6 @@ struct Blocks {
     calls: u64,
 }
 
-/// Reads the options and does the work.
 fn run(options: &mut Options) -> Result<Report, Problem> {
     let mut plan = Plan {
         live: 64 << 20,
@@ -81,25 +80,25 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
 
 fn measure(plan: &Plan) -> Result<Report, Problem> {
     let page = page_size();
-    let mut coin = Xorshift64::default();
+    let mut random = Xorshift64::default();
     let mut blocks = Blocks::default();
-    // The list of the blocks is not part of the measurement: room for all that may come.
+    // The list of the blocks must not grow during the measurement.
     blocks
         .list
         .reserve_exact(1 + plan.live.div_ceil(plan.smallest));
-    let held = Held::now();
+    let baseline = MemoryBaseline::now();
     let started = Instant::now();
     for round in 0..plan.rounds {
         let doublings = u32::try_from(round).expect("at most 20");
         let sizes = (plan.smallest << doublings, plan.largest << doublings);
-        blocks.fill(plan.live, sizes, page, &mut coin)?;
-        blocks.thin(plan.keep, &mut coin);
+        blocks.fill(plan.live, sizes, page, &mut random)?;
+        blocks.keep_percent(plan.keep, &mut random);
     }
     let mut elapsed = started.elapsed();
-    let held_bytes = held.since();
+    let held_bytes = baseline.bytes_since();
     let live_bytes = blocks.live;
     let started = Instant::now();
-    blocks.thin(0, &mut coin);
+    blocks.keep_percent(0, &mut random);
     elapsed += started.elapsed();
     let seconds = elapsed.as_secs_f64();
     let report = Report::default()
@@ -113,7 +112,7 @@ fn measure(plan: &Plan) -> Result<Report, Problem> {
         .work(seconds, elapsed)
         .bytes("live_bytes", Some(live_bytes as u64))
         .bytes("held_bytes", held_bytes);
-    Ok(held.add_to(report))
+    Ok(baseline.add_to(report))
 }
 
 impl Blocks {
@@ -123,10 +122,10 @@ impl Blocks {
         live: usize,
         (smallest, largest): (usize, usize),
         page: usize,
-        coin: &mut Xorshift64,
+        random: &mut Xorshift64,
     ) -> Result<(), OutOfMemory> {
         while self.live < live {
-            let size = drawn_size(smallest, largest, coin);
+            let size = draw_size(smallest, largest, random);
             self.list.push((Block::new(size, Touch::Page, page)?, size));
             self.live += size;
             self.calls += 1;
@@ -134,35 +133,36 @@ impl Blocks {
         Ok(())
     }
 
-    /// Frees all except `keep` percent of the blocks, drawn at random.
-    fn thin(&mut self, keep: usize, coin: &mut Xorshift64) {
+    /// Keeps `keep` percent of the blocks, drawn at random, and frees the others.
+    fn keep_percent(&mut self, keep: usize, random: &mut Xorshift64) {
         let before = self.list.len();
-        self.list.retain(|_| coin.below(100) < keep);
+        self.list.retain(|_| random.below(100) < keep);
         self.live = self.list.iter().map(|(_, size)| size).sum();
         self.calls += (before - self.list.len()) as u64;
     }
 }
 
-/// A size with a uniform logarithm between the two: first a random doubling, then a size within it.
-fn drawn_size(smallest: usize, largest: usize, coin: &mut Xorshift64) -> usize {
+/// Draws a size whose logarithm is about uniform: first a random power of two times the smallest
+/// size, then a size from there up to the next power.
+fn draw_size(smallest: usize, largest: usize, random: &mut Xorshift64) -> usize {
     let doublings = (largest / smallest).ilog2();
-    let power = coin.below(doublings as usize + 1);
+    let power = random.below(doublings as usize + 1);
     let low = smallest << power;
     let high = (low * 2 - 1).min(largest);
-    low + coin.below(high + 1 - low)
+    low + random.below(high + 1 - low)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Blocks, drawn_size};
+    use super::{Blocks, draw_size};
     use equipoise_random::Xorshift64;
 
     #[test]
-    fn sizes_stay_between_the_two_and_reach_both_ends() {
+    fn sizes_are_within_the_limits_and_come_near_the_largest() {
         for (smallest, largest) in [(1, 1), (64, 100), (64, 128), (3, 1000), (16, 16_384)] {
-            let mut coin = Xorshift64::default();
+            let mut random = Xorshift64::default();
             let sizes: Vec<usize> = (0..20_000)
-                .map(|_| drawn_size(smallest, largest, &mut coin))
+                .map(|_| draw_size(smallest, largest, &mut random))
                 .collect();
             assert!(*sizes.iter().min().unwrap() >= smallest);
             assert!(*sizes.iter().max().unwrap() <= largest);
@@ -171,16 +171,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_of_the_blocks_is_the_share_asked_for() {
-        let mut coin = Xorshift64::default();
+    fn the_requested_percentage_of_the_blocks_is_kept() {
+        let mut random = Xorshift64::default();
         let mut blocks = Blocks::default();
-        blocks.fill(1_000_000, (10, 100), 4096, &mut coin).unwrap();
+        blocks
+            .fill(1_000_000, (10, 100), 4096, &mut random)
+            .unwrap();
         let before = blocks.list.len();
-        blocks.thin(20, &mut coin);
+        blocks.keep_percent(20, &mut random);
         let share = blocks.list.len() as f64 / before as f64;
         // Five standard errors.
         assert!((share - 0.2).abs() < 5.0 * (0.2 * 0.8 / before as f64).sqrt());
-        blocks.thin(0, &mut coin);
+        blocks.keep_percent(0, &mut random);
         assert_eq!((blocks.list.len(), blocks.live), (0, 0));
         assert_eq!(blocks.calls, 2 * before as u64);
     }

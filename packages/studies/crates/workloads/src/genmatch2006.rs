@@ -1,8 +1,9 @@
-//! Workload `genmatch2006`: the search of Sekhon's "The Art of Benchmarking" (2006), by three
-//! algorithms that find the same matches.
+//! Workload `genmatch2006`: the genetic matching of Sekhon's "The Art of Benchmarking" (2006), by
+//! three algorithms that find the same matches.
 //!
-//! A search evaluates a list of candidate weights: matches every unit to the other arm under
-//! each, and tests the balance of the matches. The algorithms: docs/reference/workloads.md.
+//! A search evaluates a list of candidates. A candidate has a weight for each covariate: the search
+//! matches every unit to the nearest units of the other arm (treated or control) under these weights,
+//! and tests the balance of the matches. docs/reference/workloads.md describes the algorithms.
 
 mod candidates;
 mod data;
@@ -20,7 +21,7 @@ use equipoise_matching::Pairs;
 
 use crate::arguments::{Options, to_usize};
 use crate::blas::{BLAS, Blas};
-use crate::memory::{Held, minor_faults};
+use crate::memory::{MemoryBaseline, minor_faults};
 use crate::metrics::Report;
 use crate::problem::Problem;
 use crate::workload::Workload;
@@ -34,32 +35,31 @@ pub const WORKLOAD: Workload = Workload {
     summary: "the genetic matching of 2006 (--algorithm scythe | blas | fast)",
     help: "usage: equipoise-workload genmatch2006 [options]
 
-  --algorithm NAME   scythe: the release of 2005, temporaries for every unit (default)
-                     blas: that of May 2006, one dgemm for every unit; fast: Equipoise's own
-  --rows N           rows: those of the data again and again (default 445)
-  --candidates N     candidates that a search evaluates, drawn alike in every run (default 4)
-  --weights W,W,...  one candidate with these ten weights instead
-  --repeat N         searches (default 3)
+  --algorithm NAME   scythe: the release of 2005, with temporary matrices for each unit (default);
+                     blas: the release of May 2006, one dgemm for each unit; fast: Equipoise's own
+  --rows N           number of rows; the data are repeated up to this number (default 445)
+  --candidates N     candidates that a search evaluates, the same in every run (default 4)
+  --weights W,W,...  evaluate one candidate with these ten weights instead
+  --repeat N         number of searches (default 3)
   --data FILE        CSV with the columns treat, age, educ, black, hisp, married, nodegr, u74,
-                     u75, re75, re74; others are ignored; or made-up: 445 rows like them (default)
+                     u75, re75, re74 (others are ignored); made-up: 445 generated rows (default)
   --library NAME     the BLAS of `blas`: a soname or a path (default libblas.so.3)
 
-Reports search_s, as the mean and for each search; best_search_s; faults_per_search; peak_bytes
-and retained_bytes: what was resident at most, and after all, beyond what was resident before;
+Reports search_s, as the mean and for each search; best_search_s; faults_per_search; peak_bytes and
+retained_bytes, the largest and the final resident memory, less the memory that was resident before;
 smallest_p, the smallest p-value of the best candidate. Standard output names the BLAS, the number
-of pairs and a fingerprint of the matches, the same for all three algorithms.
+of pairs and a fingerprint of the matches, which is the same for all three algorithms.
 ",
     run,
 };
 
-/// Value of `--data` that reads no file.
-const MADE_UP: &str = "made-up";
+/// Value of `--data` for generated rows.
+const GENERATED: &str = "made-up";
 
-/// Result of a search.
 struct SearchResult {
     pairs: u64,
     fingerprint: u64,
-    /// The p-values of the best candidate, the smallest first.
+    /// The p-values of the best candidate, in ascending order.
     best: Vec<f64>,
 }
 
@@ -76,7 +76,6 @@ const ALGORITHMS: [(&str, Algorithm); 3] = [
     ("fast", Algorithm::Fast),
 ];
 
-/// Reads the options and does the search.
 fn run(options: &mut Options) -> Result<Report, Problem> {
     let mut algorithm = Algorithm::Scythe;
     let (mut rows, mut candidates, mut repeat) = (445, 4, 3);
@@ -95,23 +94,23 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
         }
     }
     let data = match file {
-        Some(name) if name != MADE_UP => Data::read(&name)?,
-        _ => Data::made_up(),
+        Some(name) if name != GENERATED => Data::read(&name)?,
+        _ => Data::generate(),
     }
-    .stacked(rows)?;
+    .repeated(rows)?;
     let uses_blas = algorithm == Algorithm::Blas;
     let blas = uses_blas.then(|| Blas::open(&library)).transpose()?;
     let candidates = match weights {
         Some(weights) => vec![weights],
         None => candidates::weights(candidates, COVARIATES.len()),
     };
-    let held = Held::now();
+    let baseline = MemoryBaseline::now();
     let mut times = Vec::with_capacity(to_usize(repeat));
     let faults = minor_faults();
     let mut result = None;
     for _ in 0..repeat {
         let started = Instant::now();
-        let mut matching = prepared(algorithm, &data, blas.as_ref());
+        let mut matching = prepare(algorithm, &data, blas.as_ref());
         result = Some(search(matching.as_mut(), &data, &candidates));
         drop(matching);
         times.push(started.elapsed());
@@ -120,7 +119,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     let (Some(result), Some(shortest)) = (result, times.iter().min()) else {
         unreachable!("--repeat is 1 or more");
     };
-    let report = held
+    let report = baseline
         .add_to(Report::default())
         .times("search_s", &times)
         .time("best_search_s", *shortest)
@@ -134,8 +133,8 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     })
 }
 
-/// The algorithm for the data. `blas` is there if the algorithm needs it.
-fn prepared<'a>(
+/// Prepares an algorithm for the data. `blas` is present if the algorithm needs it.
+fn prepare<'a>(
     algorithm: Algorithm,
     data: &'a Data,
     blas: Option<&'a Blas>,
@@ -147,8 +146,7 @@ fn prepared<'a>(
     }
 }
 
-/// Every candidate's matches and their balance. The best candidate has the largest smallest
-/// p-value, then the largest second smallest, and so on (Sekhon 2011, section 2.3).
+/// Evaluates every candidate by its matches and their balance.
 fn search(matching: &mut dyn Matching, data: &Data, candidates: &[Vec<f64>]) -> SearchResult {
     let balance = Balance::new(data);
     let mut result = SearchResult {
@@ -168,16 +166,20 @@ fn search(matching: &mut dyn Matching, data: &Data, candidates: &[Vec<f64>]) -> 
     result
 }
 
+/// Whether a candidate is better than the best one so far.
+///
+/// The better candidate has the larger smallest p-value; if these are equal, the larger second
+/// smallest p-value, and so on (Sekhon 2011, section 2.3).
 fn is_better(candidate: &[f64], best: &[f64]) -> bool {
     candidate
         .iter()
         .zip(best)
-        .map(|(ours, theirs)| ours.total_cmp(theirs))
+        .map(|(p, best_p)| p.total_cmp(best_p))
         .find(|order| order.is_ne())
         .is_some_and(std::cmp::Ordering::is_gt)
 }
 
-/// FNV-1a over the pairs, in their order.
+/// Returns the FNV-1a hash of the pairs, in their order.
 fn fingerprint(before: u64, pairs: &Pairs) -> u64 {
     pairs
         .iter()

@@ -1,7 +1,7 @@
-//! Workload `hashwalk`: a map with a random seed, walked until one value turns up.
+//! Workload `hashwalk`: visits the entries of a map with a random seed until one value is found.
 //!
-//! The first program of Tratt, "Minimum Times Tend to Mislead When Benchmarking" (2019), written
-//! again: the seed decides the place of the value, and so how long each walk is.
+//! This is the first program of Tratt, "Minimum Times Tend to Mislead When Benchmarking" (2019),
+//! rewritten. The seed decides the position of the value in the map, and so the length of each walk.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
@@ -22,32 +22,32 @@ pub const WORKLOAD: Workload = Workload {
     help: "usage: equipoise-workload hashwalk [--walks N] [--words N] [--map-seed N]
                                    [--dictionary FILE | made]
 
-  --walks N          so many walks from the map's beginning to one value (default 1000)
-  --words N          so many words of the dictionary, evenly spaced (default: all)
+  --walks N          number of walks from the first entry of the map to the value (default 1000)
+  --words N          number of words to use from the dictionary, evenly spaced (default: all)
   --map-seed N       the seed of the map (default: drawn in each process)
-  --dictionary FILE  a word a line (default /usr/share/dict/words; made: a list of our own, which is
-                     also what is taken where there is no such file)
+  --dictionary FILE  file with one word in each line (default /usr/share/dict/words); made: a
+                     generated list, which is also used if the default file does not exist
 
-The map goes from the SHA-256 of each word to the word. The value is the middle word of the list.
-Reports search_s, the time of all walks, and steps, the entries that they visited.
+The keys of the map are the SHA-256 of the words. The value is the middle word of the list. Reports
+search_s, the time of all walks, and steps, the number of visited entries.
 ",
     run,
 };
 
 type Key = [u8; 32];
 
-/// Seeds the standard library's hash by a number, in the same way as its random state.
+/// The standard library's hash with a fixed seed.
 #[derive(Clone, Copy)]
-struct Seeded(u64);
+struct SeededHash(u64);
 
-impl Seeded {
-    /// A seed that the operating system draws.
-    fn drawn() -> Self {
+impl SeededHash {
+    /// Draws a random seed from the operating system.
+    fn random() -> Self {
         Self(RandomState::new().hash_one(0))
     }
 }
 
-impl BuildHasher for Seeded {
+impl BuildHasher for SeededHash {
     type Hasher = DefaultHasher;
 
     fn build_hasher(&self) -> DefaultHasher {
@@ -57,7 +57,6 @@ impl BuildHasher for Seeded {
     }
 }
 
-/// Reads the options and does the walks.
 fn run(options: &mut Options) -> Result<Report, Problem> {
     let mut walks = 1000;
     let (mut count, mut seed, mut dictionary) = (None, None, None);
@@ -65,14 +64,14 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
         match name.as_str() {
             "walks" => walks = options.number(1..=1 << 32)?,
             "words" => count = read_count(options)?,
-            "map-seed" => seed = Some(Seeded(options.number(0..=u64::MAX)?)),
+            "map-seed" => seed = Some(SeededHash(options.number(0..=u64::MAX)?)),
             "dictionary" => dictionary = Some(options.text()?),
             _ => return Err(options.unknown()),
         }
     }
     let words = words(dictionary.as_deref(), count)?;
     let value = words.list[words.list.len() / 2].clone();
-    let map = by_digest(words.list, seed.unwrap_or_else(Seeded::drawn));
+    let map = map_by_digest(words.list, seed.unwrap_or_else(SeededHash::random));
     let started = Instant::now();
     let walk_once = |_| walk(black_box(&map), black_box(&value));
     let steps: usize = (0..walks).map(walk_once).sum();
@@ -83,7 +82,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
         .fact("words_from", words.source))
 }
 
-fn by_digest(words: Vec<String>, seed: Seeded) -> HashMap<Key, String, Seeded> {
+fn map_by_digest(words: Vec<String>, seed: SeededHash) -> HashMap<Key, String, SeededHash> {
     let mut map = HashMap::with_hasher(seed);
     map.extend(
         words
@@ -93,15 +92,15 @@ fn by_digest(words: Vec<String>, seed: Seeded) -> HashMap<Key, String, Seeded> {
     map
 }
 
-/// Number of entries that a walk visits until it finds the value.
-fn walk(map: &HashMap<Key, String, Seeded>, value: &str) -> usize {
-    let place = map.values().position(|word| word == value);
-    place.map_or(map.len(), |place| place + 1)
+/// Returns the number of entries that a walk visits until it finds the value.
+fn walk(map: &HashMap<Key, String, SeededHash>, value: &str) -> usize {
+    let position = map.values().position(|word| word == value);
+    position.map_or(map.len(), |position| position + 1)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Seeded, by_digest, walk};
+    use super::{SeededHash, map_by_digest, walk};
 
     fn words(count: usize) -> Vec<String> {
         (0..count).map(|number| format!("word {number}")).collect()
@@ -109,7 +108,7 @@ mod tests {
 
     #[test]
     fn the_seed_decides_how_long_the_walk_is() {
-        let steps = |seed| walk(&by_digest(words(1000), Seeded(seed)), "word 500");
+        let steps = |seed| walk(&map_by_digest(words(1000), SeededHash(seed)), "word 500");
         assert_eq!(steps(1), steps(1));
         let mut lengths: Vec<usize> = (0..20).map(steps).collect();
         lengths.sort_unstable();
@@ -119,15 +118,15 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_for_what_is_not_there_visits_every_entry() {
+    fn a_walk_for_an_absent_value_visits_every_entry() {
         assert_eq!(
-            walk(&by_digest(words(100), Seeded::drawn()), "no word"),
+            walk(&map_by_digest(words(100), SeededHash::random()), "no word"),
             100
         );
     }
 
     #[test]
-    fn drawn_seeds_differ() {
-        assert_ne!(Seeded::drawn().0, Seeded::drawn().0);
+    fn random_seeds_differ() {
+        assert_ne!(SeededHash::random().0, SeededHash::random().0);
     }
 }

@@ -1,4 +1,4 @@
-//! Workload `invert`: inverses of a matrix by the LAPACK and BLAS that the environment chooses.
+//! Workload `invert`: inverts a matrix by the LAPACK and BLAS that the environment chooses.
 
 use std::time::{Duration, Instant};
 
@@ -26,10 +26,9 @@ factorisation and the product came from. It is checked that the inverse is one.
     run,
 };
 
-/// Rounding errors grow with the size; a wrong element is far above.
-const LARGEST_RESIDUAL: f64 = 1e-8;
+/// Maximum relative error. Rounding errors stay below, and a wrong element is far above.
+const MAX_ERROR: f64 = 1e-8;
 
-/// Reads the options and does the work.
 fn run(options: &mut Options) -> Result<Report, Problem> {
     let (mut size, mut repeat) = (400, 3);
     let mut library = None;
@@ -43,9 +42,9 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     }
     let lapack = match library {
         Some(name) => Lapack::open(&name)?,
-        None => Lapack::belonging_to(&Blas::open(BLAS)?)?,
+        None => Lapack::open_for(&Blas::open(BLAS)?)?,
     };
-    // A heavy diagonal: the inverse exists, and its errors are small.
+    // With a large diagonal the inverse exists, and its errors are small.
     let matrix = with_diagonal(random_matrix(size, 3), size, size as f64);
     let mut inverse = Vec::new();
     let invert = |_| {
@@ -56,8 +55,8 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     };
     let times: Vec<Duration> = (0..repeat).map(invert).collect::<Result<_, Problem>>()?;
     let identity = with_diagonal(vec![0.0; size * size], size, 1.0);
-    let error = residual::of_product(size, &matrix, &inverse, &identity);
-    if error.is_nan() || error > LARGEST_RESIDUAL {
+    let error = residual::relative_error_of_product(size, &matrix, &inverse, &identity);
+    if error.is_nan() || error > MAX_ERROR {
         return Err(Problem::failure(format!(
             "{} inverted wrongly: relative error {error:e}",
             lapack.file()

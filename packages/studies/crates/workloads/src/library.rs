@@ -1,24 +1,23 @@
-//! A shared library that is opened at run time, so that the environment chooses it.
+//! Opens shared libraries at run time, so that the environment chooses them.
 
 use std::ffi::{CStr, CString, c_void};
 
 use crate::problem::Problem;
 
-/// An open library; it stays open until the process ends, because its functions do.
+/// An open library. It is never closed, because its functions may be called until the process ends.
 pub struct Library {
     name: String,
     handle: *mut c_void,
 }
 
 impl Library {
-    /// Opens a library by its name, as the dynamic linker finds it, or by its path. `packages` are
-    /// those of Debian that have it, for the message if it cannot be opened.
+    /// Opens a library by its path, or by a name that the dynamic linker searches for. `packages` are
+    /// the Debian packages with the library, for the error message.
     pub fn open(name: &str, packages: &str) -> Result<Self, Problem> {
-        let in_c = CString::new(name)
-            .map_err(|_| Problem::usage(format!("--library {name:?} is no file name")))?;
-        // SAFETY: the name is a string of C; the library's initialisers are trusted, like those of
-        // every library that a user names.
-        let handle = unsafe { libc::dlopen(in_c.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        let c_name = CString::new(name)
+            .map_err(|_| Problem::usage(format!("--library {name:?} is not a file name")))?;
+        // SAFETY: the name is a C string, and the user trusts the library.
+        let handle = unsafe { libc::dlopen(c_name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
             return Err(Problem::failure(format!(
                 "cannot open {name}: {}; install one of {packages}",
@@ -33,7 +32,7 @@ impl Library {
 
     /// Returns the address of a function of the library, or of a library that it needs.
     pub fn function(&self, name: &CStr) -> Result<*mut c_void, Problem> {
-        // SAFETY: the handle is open and the name is a string of C.
+        // SAFETY: the handle is open, and the name is a C string.
         let address = unsafe { libc::dlsym(self.handle, name.as_ptr()) };
         if address.is_null() {
             return Err(Problem::failure(format!(
@@ -46,7 +45,7 @@ impl Library {
     }
 }
 
-/// The file from which the function at the address was loaded, without symbolic links.
+/// Returns the path of the library with the function at an address, without symbolic links.
 pub fn file_of(address: *mut c_void) -> String {
     // SAFETY: zero is a valid value of every field.
     let mut symbol: libc::Dl_info = unsafe { std::mem::zeroed() };
@@ -54,7 +53,7 @@ pub fn file_of(address: *mut c_void) -> String {
     if unsafe { libc::dladdr(address, &raw mut symbol) } == 0 || symbol.dli_fname.is_null() {
         return "unknown".to_owned();
     }
-    // SAFETY: the linker gives a string of C that lives as long as the library is open.
+    // SAFETY: the linker returns a C string that is valid while the library is open.
     let name = unsafe { CStr::from_ptr(symbol.dli_fname) }.to_string_lossy();
     std::fs::canonicalize(name.as_ref())
         .map_or(name.clone(), |path| {
@@ -64,7 +63,7 @@ pub fn file_of(address: *mut c_void) -> String {
 }
 
 fn last_error() -> String {
-    // SAFETY: no other thread opens libraries, so the string stays as it is while it is copied.
+    // SAFETY: no other thread opens libraries, so the string does not change while it is copied.
     unsafe {
         let message = libc::dlerror();
         if message.is_null() {

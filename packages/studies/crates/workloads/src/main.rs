@@ -31,7 +31,7 @@ use lexopt::{Arg, Parser};
 use crate::problem::Problem;
 use crate::workload::Workload;
 
-/// Every workload. A new one is its own file and one line here.
+/// Every workload. A new workload needs a file and a line here.
 const WORKLOADS: [Workload; 9] = [
     dgemm::WORKLOAD,
     fragment::WORKLOAD,
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     finish("equipoise-workload", run(Parser::from_env()))
 }
 
-/// Runs the command of the arguments, and returns the text for standard output.
+/// Runs the command line, and returns the text for standard output.
 fn run(mut parser: Parser) -> Result<String, Problem> {
     let name = match parser.next()? {
         Some(Arg::Long("list")) => return Ok(listing()),

@@ -1,7 +1,7 @@
-//! Workload `malloc`: allocate, touch and free blocks with the C library's own functions.
+//! Workload `malloc`: allocates, touches and frees blocks by malloc and free.
 //!
-//! The benchmark of Sekhon's "The Art of Benchmarking" (2006) spends its time here: buffers of
-//! 35 KB, which one allocator takes from its own lists and another from the kernel each time.
+//! The benchmark of Sekhon's "The Art of Benchmarking" (2006) spends most of its time in such calls.
+//! Some allocators take its buffers of 35 KB from their own lists, others from the kernel each time.
 
 use std::ops::RangeInclusive;
 use std::sync::Barrier;
@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use crate::arguments::{Options, parse_number, to_usize};
 use crate::block::{Block, OutOfMemory, Touch, page_size};
-use crate::calls::system_calls;
-use crate::memory::{Held, minor_faults};
+use crate::calls::count_system_calls;
+use crate::memory::{MemoryBaseline, minor_faults};
 use crate::metrics::{Better, Report};
 use crate::problem::Problem;
-use crate::step::{Step, smallest_returned};
+use crate::step::{SearchResult, smallest_returned};
 use crate::workload::Workload;
 use equipoise_random::Xorshift64;
 
@@ -23,27 +23,27 @@ pub const WORKLOAD: Workload = Workload {
     help: "usage: equipoise-workload malloc [options]
 
   --size BYTES     size of a block (default 35840)
-  --count N        blocks that each thread allocates and frees (default 10000)
-  --volume BYTES   at most as many blocks as make so many bytes, but at least 4
-  --touch WHAT     page: write one byte of each page (default); all: fill; none
-  --pattern HOW    immediate: free each block at once (default)
-                   fifo:K: keep K blocks, free the oldest; random:K: free one at random
-  --threads N      threads that do so at the same time (default 1: the main thread alone)
-  --trace N        afterwards, count the system calls of N more pairs of the main thread, in a
-                   traced copy of the process (default 0: do not)
-  --search BYTES   before, find the smallest block up to so many bytes that goes back to the
-                   kernel when it is freed, each in a fresh copy of the process (default 0: do not)
+  --count N        number of blocks that each thread allocates and frees (default 10000)
+  --volume BYTES   reduce --count so that the sizes add up to at most BYTES, but not below 4 blocks
+  --touch WHAT     page: write one byte of each page (default); all: fill the block; none
+  --pattern HOW    immediate: free each block at once (default);
+                   fifo:K: keep K blocks, free the oldest; random:K: keep K, free a random block
+  --threads N      number of threads that do this at once (default 1: only the main thread)
+  --trace N        afterwards, count the system calls of N more pairs of malloc and free, in a
+                   traced copy of the process (default 0: none)
+  --search BYTES   before, find the smallest block, up to BYTES, that the allocator returns to the
+                   kernel when it is freed; each size in a new copy of the process (default 0: none)
 
-Calls malloc and free of the C library, so a preloaded allocator is what it measures. Reports
-ns_per_pair: the wall time of the slowest thread over --count; faults_per_pair: minor faults of
-the process over the pairs of all threads; calls_per_pair; kernel_from_bytes, left out where no
-block that was tried goes back, and searched_to_bytes; peak_bytes and retained_bytes: what was resident at
-most, and after everything was freed, beyond what was resident before.
+Calls malloc and free of the C library, so it measures a preloaded allocator. Reports ns_per_pair
+(the wall time of the slowest thread over --count); faults_per_pair (minor faults of the process
+over the pairs of all threads); calls_per_pair; kernel_from_bytes (the result of --search, absent if
+no block was returned) and searched_to_bytes; peak_bytes and retained_bytes (the largest resident
+memory, and the resident memory after all was freed, less the memory that was resident before).
 ",
     run,
 };
 
-const LEAST_PAIRS: u64 = 4;
+const MIN_PAIRS: u64 = 4;
 const SIZES: RangeInclusive<u64> = 1..=1 << 40;
 const COUNTS: RangeInclusive<u64> = 1..=1 << 40;
 const LIVE_BLOCKS: RangeInclusive<u64> = 1..=1 << 24;
@@ -54,7 +54,7 @@ const TOUCHES: [(&str, Touch); 3] = [
     ("none", Touch::None),
 ];
 
-/// Block that is freed after a new one was allocated.
+/// Which block is freed after a new block was allocated; the numbers are of live blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pattern {
     Immediate,
@@ -73,12 +73,11 @@ struct Job {
 }
 
 impl Job {
-    fn block(&self) -> Result<Block, OutOfMemory> {
+    fn allocate(&self) -> Result<Block, OutOfMemory> {
         Block::new(self.size, self.touch, self.page)
     }
 }
 
-/// Reads the options and does the work.
 fn run(options: &mut Options) -> Result<Report, Problem> {
     let mut job = Job {
         size: 35_840,
@@ -87,94 +86,95 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
         pattern: Pattern::Immediate,
         page: page_size(),
     };
-    let (mut threads, mut volume, mut traced, mut searched) = (1, u64::MAX, 0, 0);
+    let (mut threads, mut volume, mut traced_pairs, mut max_searched) = (1, u64::MAX, 0, 0);
     while let Some(name) = options.next_name()? {
         match name.as_str() {
             "size" => job.size = options.size(SIZES)?,
             "count" => job.count = options.number(COUNTS)?,
             "volume" => volume = options.number(SIZES)?,
-            "trace" => traced = options.number(0..=1 << 20)?,
-            "search" => searched = options.size(0..=1 << 40)?,
+            "trace" => traced_pairs = options.number(0..=1 << 20)?,
+            "search" => max_searched = options.size(0..=1 << 40)?,
             "touch" => job.touch = options.choice(&TOUCHES)?,
             "pattern" => job.pattern = parse_pattern(&options.text()?)?,
             "threads" => threads = options.size(THREADS)?,
             _ => return Err(options.unknown()),
         }
     }
-    job.count = job.count.min((volume / job.size as u64).max(LEAST_PAIRS));
-    let step = match searched {
+    job.count = job.count.min((volume / job.size as u64).max(MIN_PAIRS));
+    let search_result = match max_searched {
         0 => None,
         largest => smallest_returned(largest, job.page),
     };
-    let held = Held::now();
+    let baseline = MemoryBaseline::now();
     let faults = minor_faults();
     let elapsed = if threads == 1 {
         // glibc gives other threads other arenas, so a single thread must be the main thread.
-        timed(&job)
+        time_job(&job)
     } else {
-        on_threads(&job, threads)
+        time_on_threads(&job, threads)
     }?;
     let faults = minor_faults() - faults;
     let pairs = job.count as f64;
     let seconds = elapsed.as_secs_f64() / pairs;
     let faults = faults as f64 / (pairs * threads as f64);
-    let mut report = held.add_to(
+    let mut report = baseline.add_to(
         Report::default()
             .timed("ns_per_pair", seconds * 1e9, "ns", Better::Lower, elapsed)
             .work(seconds, elapsed)
             .cost("faults_per_pair", faults, "1"),
     );
-    if let Some(calls) = traced_calls(&job, traced) {
+    if let Some(calls) = traced_calls(&job, traced_pairs) {
         report = report.cost("calls_per_pair", calls, "1");
     }
-    if let Some(step) = step {
-        report = report.bytes("searched_to_bytes", Some(searched as u64));
-        if let Step::At(size) = step {
+    if let Some(search_result) = search_result {
+        report = report.bytes("searched_to_bytes", Some(max_searched as u64));
+        if let SearchResult::Found(size) = search_result {
             report = report.bytes("kernel_from_bytes", Some(size as u64));
         }
     }
     Ok(report)
 }
 
-/// System calls for each of `pairs` more pairs; `None` if there are none, or tracing is impossible.
+/// Returns the number of system calls for each of `pairs` more pairs of malloc and free; `None` if
+/// `pairs` is 0 or tracing is not permitted.
 fn traced_calls(job: &Job, pairs: u64) -> Option<f64> {
     if pairs == 0 {
         return None;
     }
     let count = pairs;
     let job = Job { count, ..*job };
-    let calls = system_calls(|| {
-        // An error here has occurred before, in the timed run.
-        let _ = timed(&job);
+    let calls = count_system_calls(|| {
+        // An error would have occurred in the timed run before.
+        let _ = time_job(&job);
     })?;
     Some(calls as f64 / pairs as f64)
 }
 
-fn parse_pattern(word: &str) -> Result<Pattern, Problem> {
+fn parse_pattern(value: &str) -> Result<Pattern, Problem> {
     let live = |count: &str| {
         parse_number(count, LIVE_BLOCKS)
             .map(to_usize)
-            .map_err(|words| Problem::usage(format!("--pattern {word}: {words}")))
+            .map_err(|message| Problem::usage(format!("--pattern {value}: {message}")))
     };
-    match word.split_once(':') {
-        None if word == "immediate" => Ok(Pattern::Immediate),
+    match value.split_once(':') {
+        None if value == "immediate" => Ok(Pattern::Immediate),
         Some(("fifo", count)) => Ok(Pattern::Fifo(live(count)?)),
         Some(("random", count)) => Ok(Pattern::Random(live(count)?)),
         _ => Err(Problem::usage(format!(
-            "--pattern: `{word}` is none of: immediate, fifo:K, random:K"
+            "--pattern: `{value}` is none of: immediate, fifo:K, random:K"
         ))),
     }
 }
 
-/// The wall time of the slowest of several threads that start together.
-fn on_threads(job: &Job, threads: usize) -> Result<Duration, OutOfMemory> {
+/// Returns the wall time of the slowest of several threads that start together.
+fn time_on_threads(job: &Job, threads: usize) -> Result<Duration, OutOfMemory> {
     let start = Barrier::new(threads);
     std::thread::scope(|scope| {
         let running: Vec<_> = (0..threads)
             .map(|_| {
                 scope.spawn(|| {
                     start.wait();
-                    timed(job)
+                    time_job(job)
                 })
             })
             .collect();
@@ -185,33 +185,34 @@ fn on_threads(job: &Job, threads: usize) -> Result<Duration, OutOfMemory> {
     })
 }
 
-fn timed(job: &Job) -> Result<Duration, OutOfMemory> {
+fn time_job(job: &Job) -> Result<Duration, OutOfMemory> {
     match job.pattern {
         Pattern::Immediate => {
             let started = Instant::now();
             for _ in 0..job.count {
-                drop(job.block()?);
+                drop(job.allocate()?);
             }
             Ok(started.elapsed())
         }
         Pattern::Fifo(live) => {
             let mut next = 0;
-            with_live_blocks(job, live, || {
+            time_with_live_blocks(job, live, || {
                 next = (next + 1) % live;
                 next
             })
         }
         Pattern::Random(live) => {
-            let mut coin = Xorshift64::default();
-            with_live_blocks(job, live, || coin.below(live))
+            let mut random = Xorshift64::default();
+            time_with_live_blocks(job, live, || random.below(live))
         }
     }
 }
 
-/// Keeps up to `live` blocks; each new block replaces the block in the slot that `choose` names,
-/// which is freed. The slots are allocated before the clock starts, and the remaining blocks are
-/// freed before it stops: `count` pairs, all timed.
-fn with_live_blocks(
+/// Times pairs of malloc and free with up to `live` blocks. Each new block replaces the block in the
+/// slot that `choose` returns, which is then freed.
+///
+/// The slots are allocated before the clock starts, and the last blocks are freed before it stops.
+fn time_with_live_blocks(
     job: &Job,
     live: usize,
     mut choose: impl FnMut() -> usize,
@@ -219,7 +220,7 @@ fn with_live_blocks(
     let mut slots: Vec<Option<Block>> = std::iter::repeat_with(|| None).take(live).collect();
     let started = Instant::now();
     for _ in 0..job.count {
-        slots[choose()] = Some(job.block()?);
+        slots[choose()] = Some(job.allocate()?);
     }
     slots.fill_with(|| None);
     Ok(started.elapsed())
@@ -232,14 +233,14 @@ mod tests {
     use super::{Options, Pattern, TOUCHES, Touch, parse_pattern};
 
     #[test]
-    fn patterns_are_read_with_their_number_of_live_blocks() {
+    fn patterns_are_parsed_with_their_number_of_live_blocks() {
         assert_eq!(parse_pattern("immediate").unwrap(), Pattern::Immediate);
         assert_eq!(parse_pattern("fifo:8").unwrap(), Pattern::Fifo(8));
         assert_eq!(parse_pattern("random:3").unwrap(), Pattern::Random(3));
     }
 
     #[test]
-    fn what_is_no_pattern_is_refused_with_the_choices() {
+    fn an_unknown_pattern_is_refused_with_the_choices() {
         for word in "fifo fifo: fifo:0 random:-1 immediate:3 lifo:2"
             .split(' ')
             .chain([""])
@@ -251,9 +252,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_touch_is_refused_with_the_choices() {
-        let touch = |word: &str| {
-            let mut options = Options::new(Parser::from_args(["--touch", word]));
+    fn an_unknown_touch_is_refused_with_the_choices() {
+        let touch = |value: &str| {
+            let mut options = Options::new(Parser::from_args(["--touch", value]));
             options.next_name().expect("an option");
             options.choice(&TOUCHES)
         };

@@ -1,29 +1,28 @@
-//! Memory of the process, as the kernel counts it.
+//! Reads the resident memory and the page faults of the process.
 
 use std::fs::read_to_string;
 
 use crate::metrics::Report;
 
-/// Bytes that were resident before the work; `None` if the kernel does not report them.
-pub struct Held(Option<u64>);
+/// Resident bytes before the work, to subtract; `None` if the kernel does not report them.
+pub struct MemoryBaseline(Option<u64>);
 
-impl Held {
-    /// Reads the resident memory.
+impl MemoryBaseline {
     pub fn now() -> Self {
-        Self(resident())
+        Self(resident_bytes())
     }
 
-    /// Returns the resident bytes beyond those of the first reading.
-    pub fn since(&self) -> Option<u64> {
-        Some(resident()?.saturating_sub(self.0?))
+    /// Returns the present resident bytes, less those before the work.
+    pub fn bytes_since(&self) -> Option<u64> {
+        Some(resident_bytes()?.saturating_sub(self.0?))
     }
 
-    /// Adds `peak_bytes` and `retained_bytes`: the highest and the present number of resident bytes
-    /// beyond those of the first reading. To be called when everything is freed.
+    /// Adds `peak_bytes` and `retained_bytes` to a report: the largest and the present number of
+    /// resident bytes, less those before the work. Call this after everything was freed.
     #[must_use]
     pub fn add_to(&self, report: Report) -> Report {
-        let retained = self.since();
-        // The kernel's high-water mark lags behind by some pages for each processor.
+        let retained = self.bytes_since();
+        // The kernel updates its peak late, by some pages for each processor.
         let peak = self.peak_since().max(retained);
         report
             .bytes("peak_bytes", peak)
@@ -31,25 +30,25 @@ impl Held {
     }
 
     fn peak_since(&self) -> Option<u64> {
-        let peak = kilobytes(&read_to_string("/proc/self/status").ok()?, "VmHWM:")?;
+        let peak = bytes_in_line(&read_to_string("/proc/self/status").ok()?, "VmHWM:")?;
         Some(peak.saturating_sub(self.0?))
     }
 }
 
-/// Resident bytes, counted page by page: the counters in `/proc/self/statm` lag behind by some
-/// pages for each processor.
-fn resident() -> Option<u64> {
-    kilobytes(&read_to_string("/proc/self/smaps_rollup").ok()?, "Rss:")
+/// Returns the resident bytes, which the kernel counts page by page for this file. (The counters in
+/// `/proc/self/statm` are late by some pages for each processor.)
+fn resident_bytes() -> Option<u64> {
+    bytes_in_line(&read_to_string("/proc/self/smaps_rollup").ok()?, "Rss:")
 }
 
-/// The bytes in the line of a file of /proc that starts with the name.
-fn kilobytes(text: &str, name: &str) -> Option<u64> {
+/// Returns the bytes in the line of a file in /proc that begins with a name and is in kB.
+fn bytes_in_line(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.starts_with(name))?;
     let number: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(number * 1024)
 }
 
-/// Minor page faults of the process and all its threads so far.
+/// Returns the number of minor page faults of all threads of the process so far.
 pub fn minor_faults() -> u64 {
     // SAFETY: zero is a valid value of every field.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -62,43 +61,43 @@ pub fn minor_faults() -> u64 {
 mod tests {
     use std::process::Command;
 
-    use super::{Held, kilobytes, minor_faults};
+    use super::{MemoryBaseline, bytes_in_line, minor_faults};
 
     #[test]
-    fn a_line_of_proc_is_read_in_bytes() {
+    fn a_line_in_kilobytes_is_returned_in_bytes() {
         assert_eq!(
-            kilobytes("VmPeak:\t 9 kB\nVmHWM:\t 12 kB\n", "VmHWM:"),
+            bytes_in_line("VmPeak:\t 9 kB\nVmHWM:\t 12 kB\n", "VmHWM:"),
             Some(12 * 1024)
         );
-        assert_eq!(kilobytes("VmPeak:\t 9 kB\n", "VmHWM:"), None);
+        assert_eq!(bytes_in_line("VmPeak:\t 9 kB\n", "VmHWM:"), None);
     }
 
-    /// Set in a process that runs only one test.
-    const ALONE: &str = "EQUIPOISE_TEST_ALONE";
+    /// Environment variable that is set in a process that runs only one test.
+    const SINGLE_TEST: &str = "EQUIPOISE_TEST_ALONE";
 
     #[test]
-    fn memory_that_is_touched_is_held_and_costs_faults() {
-        if std::env::var_os(ALONE).is_none() {
-            // Other tests of this process free theirs meanwhile.
-            return in_a_process_of_its_own(
-                "memory::tests::memory_that_is_touched_is_held_and_costs_faults",
+    fn touched_memory_is_resident_and_causes_faults() {
+        if std::env::var_os(SINGLE_TEST).is_none() {
+            // Other tests of this process allocate and free memory meanwhile.
+            return run_in_new_process(
+                "memory::tests::touched_memory_is_resident_and_causes_faults",
             );
         }
-        let held = Held::now();
+        let baseline = MemoryBaseline::now();
         let faults = minor_faults();
         let bytes = 64 << 20;
         let block = std::hint::black_box(vec![1_u8; bytes]);
-        assert!(held.since().unwrap() >= bytes as u64);
-        // The mark lags behind by a batch of pages for each processor.
-        assert!(held.peak_since().unwrap() >= (bytes / 4 * 3) as u64);
+        assert!(baseline.bytes_since().unwrap() >= bytes as u64);
+        // The kernel updates its peak late, by some pages for each processor.
+        assert!(baseline.peak_since().unwrap() >= (bytes / 4 * 3) as u64);
         assert!(minor_faults() > faults);
         drop(block);
     }
 
-    fn in_a_process_of_its_own(test: &str) {
+    fn run_in_new_process(test: &str) {
         let ran = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", test])
-            .env(ALONE, "1")
+            .env(SINGLE_TEST, "1")
             .output()
             .unwrap();
         let output = String::from_utf8_lossy(&ran.stdout);

@@ -1,17 +1,17 @@
-//! Whether a product of two matrices is right, without computing it again.
+//! Checks a product of two matrices without computing it again.
 
 use equipoise_random::Draws;
 
-/// The largest error of `product` (size × size, columns one after another) against `left` times
-/// `right`, relative to its largest element: both are applied to one random vector (Freivalds
-/// 1979), so a wrong element is found at the cost of three products with a vector.
-pub fn of_product(size: usize, left: &[f64], right: &[f64], product: &[f64]) -> f64 {
+/// Returns the largest relative error of `product` (size × size, stored by columns) as the product of
+/// `left` and `right`. Both sides are multiplied by one random vector (Freivalds 1979), so that a wrong
+/// element is found by three products of a matrix and a vector.
+pub fn relative_error_of_product(size: usize, left: &[f64], right: &[f64], product: &[f64]) -> f64 {
     let draws = Draws::new(size as u64);
     let probe: Vec<f64> = (0..size as u64)
         .map(|number| draws.within(number, 0.5..1.5))
         .collect();
-    let through_both = applied(left, &applied(right, &probe));
-    let through_product = applied(product, &probe);
+    let through_both = times_vector(left, &times_vector(right, &probe));
+    let through_product = times_vector(product, &probe);
     let differences = through_both
         .iter()
         .zip(&through_product)
@@ -20,18 +20,17 @@ pub fn of_product(size: usize, left: &[f64], right: &[f64], product: &[f64]) -> 
     error / largest(through_both.iter().copied())
 }
 
-/// The matrix times the vector.
-fn applied(matrix: &[f64], vector: &[f64]) -> Vec<f64> {
-    let mut answer = vec![0.0; vector.len()];
+fn times_vector(matrix: &[f64], vector: &[f64]) -> Vec<f64> {
+    let mut product = vec![0.0; vector.len()];
     for (column, factor) in matrix.chunks_exact(vector.len()).zip(vector) {
-        for (sum, element) in answer.iter_mut().zip(column) {
+        for (sum, element) in product.iter_mut().zip(column) {
             *sum += element * factor;
         }
     }
-    answer
+    product
 }
 
-/// The largest absolute value; NaN if a value is NaN, so that no comparison with it succeeds.
+/// Returns the largest absolute value; NaN if any value is NaN.
 fn largest(values: impl Iterator<Item = f64>) -> f64 {
     values.fold(0.0, |largest, value| {
         if value.is_nan() || value.abs() >= largest {
@@ -44,26 +43,26 @@ fn largest(values: impl Iterator<Item = f64>) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::of_product;
+    use super::relative_error_of_product;
 
     const LEFT: [f64; 4] = [1.0, 2.0, 3.0, 4.0];
     const RIGHT: [f64; 4] = [5.0, 6.0, 7.0, 8.0];
-    /// Product by hand, columns one after another.
+    /// Product, computed by hand and stored column by column.
     const PRODUCT: [f64; 4] = [23.0, 34.0, 31.0, 46.0];
 
     #[test]
-    fn a_right_product_has_no_residual() {
-        assert!(of_product(2, &LEFT, &RIGHT, &PRODUCT) < 1e-15);
+    fn a_right_product_has_no_error() {
+        assert!(relative_error_of_product(2, &LEFT, &RIGHT, &PRODUCT) < 1e-15);
     }
 
     #[test]
-    fn one_wrong_element_shows() {
+    fn one_wrong_element_is_found() {
         for wrong in 0..4 {
             for value in [0.0, 1000.0, f64::NAN] {
                 let mut product = PRODUCT;
                 product[wrong] = value;
-                let residual = of_product(2, &LEFT, &RIGHT, &product);
-                assert!(residual.is_nan() || residual > 1e-3);
+                let error = relative_error_of_product(2, &LEFT, &RIGHT, &product);
+                assert!(error.is_nan() || error > 1e-3);
             }
         }
     }

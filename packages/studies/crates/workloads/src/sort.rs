@@ -1,13 +1,13 @@
-//! Workload `sort`: a merge sort that allocates the way a C program does.
+//! Workload `sort`: a merge sort that allocates a scratch area by malloc for each merge.
 //!
-//! Each merge takes a scratch area from malloc and gives it back: blocks of every size up to the
-//! whole array, each freed soon, the largest ones beyond any threshold.
+//! So it allocates blocks of every size up to that of the whole array, and frees each soon. The
+//! largest blocks are above the size from which any allocator returns blocks to the kernel.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use crate::arguments::{Options, to_usize};
-use crate::memory::{Held, minor_faults};
+use crate::memory::{MemoryBaseline, minor_faults};
 use crate::metrics::Report;
 use crate::problem::Problem;
 use crate::workload::Workload;
@@ -18,20 +18,19 @@ pub const WORKLOAD: Workload = Workload {
     summary: "merge sort, a scratch area from malloc for each merge (--count)",
     help: "usage: equipoise-workload sort [--count N] [--repeat N]
 
-  --count N     numbers of 8 bytes (default 1000000)
-  --repeat N    sort the same numbers so many times (default 3)
+  --count N     how many numbers of 8 bytes to sort (default 1000000)
+  --repeat N    how many times to sort the same numbers (default 3)
 
-Reports sort_s, as the mean and for each repetition; faults_per_sort, its array
-included; peak_bytes and retained_bytes: what was resident at most, and after all, beyond what was
-resident before. It is checked that the numbers are in order and are those of the start.
+Reports sort_s, as the mean and for each repetition; faults_per_sort, including the faults of the
+array; peak_bytes and retained_bytes, the largest and the final resident memory, less the memory that
+was resident before. Checks that the sorted numbers are in order and complete.
 ",
     run,
 };
 
-/// Pieces of at most this many numbers are sorted by insertion.
-const SHORT: usize = 16;
+/// Maximum length of an array that is sorted by insertion.
+const MAX_INSERTION_SORT: usize = 16;
 
-/// Reads the options and does the work.
 fn run(options: &mut Options) -> Result<Report, Problem> {
     let (mut count, mut repeat) = (1_000_000, 3);
     while let Some(name) = options.next_name()? {
@@ -42,19 +41,19 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
         }
     }
     let draws = Draws::new(count);
-    let held = Held::now();
+    let baseline = MemoryBaseline::now();
     let faults = minor_faults();
     let mut times = Vec::with_capacity(to_usize(repeat));
     for _ in 0..repeat {
-        times.push(one_sort(draws, count)?);
+        times.push(time_sort(draws, count)?);
     }
     let faults = (minor_faults() - faults) as f64 / repeat as f64;
     let report = Report::default().times("sort_s", &times);
-    Ok(held.add_to(report.cost("faults_per_sort", faults, "1")))
+    Ok(baseline.add_to(report.cost("faults_per_sort", faults, "1")))
 }
 
-/// The time of one sort, with a check of the result.
-fn one_sort(draws: Draws, count: u64) -> Result<Duration, Problem> {
+/// Returns the time of one sort, and checks the result.
+fn time_sort(draws: Draws, count: u64) -> Result<Duration, Problem> {
     let mut numbers: Vec<f64> = (0..count).map(|number| draws.uniform(number)).collect();
     let expected = fingerprint(&numbers);
     let started = Instant::now();
@@ -67,7 +66,7 @@ fn one_sort(draws: Draws, count: u64) -> Result<Duration, Problem> {
     }
 }
 
-/// Checksum that is the same for the same numbers in any order, and differs for nearly all others.
+/// Returns a checksum that does not depend on the order of the numbers.
 fn fingerprint(numbers: &[f64]) -> u64 {
     numbers.iter().fold(0, |sum, number| {
         sum.wrapping_add(Draws::new(number.to_bits()).bits(0))
@@ -75,7 +74,7 @@ fn fingerprint(numbers: &[f64]) -> u64 {
 }
 
 fn merge_sort(numbers: &mut [f64]) {
-    if numbers.len() <= SHORT {
+    if numbers.len() <= MAX_INSERTION_SORT {
         insertion_sort(numbers);
         return;
     }
@@ -88,18 +87,18 @@ fn merge_sort(numbers: &mut [f64]) {
 fn insertion_sort(numbers: &mut [f64]) {
     for end in 1..numbers.len() {
         let number = numbers[end];
-        let mut place = end;
-        while place > 0 && numbers[place - 1] > number {
-            numbers[place] = numbers[place - 1];
-            place -= 1;
+        let mut index = end;
+        while index > 0 && numbers[index - 1] > number {
+            numbers[index] = numbers[index - 1];
+            index -= 1;
         }
-        numbers[place] = number;
+        numbers[index] = number;
     }
 }
 
-/// Merges the parts before and from `middle`, each in order.
+/// Merges two sorted parts: the numbers before `middle`, and those from `middle` on.
 fn merge(numbers: &mut [f64], middle: usize) {
-    // Rust's allocator is malloc, and black_box keeps the compiler from merging the areas.
+    // Rust allocates by malloc; black_box keeps the compiler from removing the allocation.
     let mut scratch = black_box(Vec::with_capacity(numbers.len()));
     let (mut left, mut right) = (0, middle);
     while left < middle && right < numbers.len() {
@@ -129,28 +128,28 @@ mod tests {
     }
 
     #[test]
-    fn it_sorts_as_the_standard_library_does() {
+    fn the_merge_sort_sorts_as_the_standard_library_does() {
         for count in [0, 1, 2, 16, 17, 33, 1000] {
-            let mut ours = numbers(count);
-            let mut theirs = ours.clone();
-            merge_sort(&mut ours);
-            theirs.sort_by(f64::total_cmp);
-            assert_eq!(ours, theirs);
+            let mut sorted = numbers(count);
+            let mut expected = sorted.clone();
+            merge_sort(&mut sorted);
+            expected.sort_by(f64::total_cmp);
+            assert_eq!(sorted, expected);
         }
     }
 
     #[test]
-    fn the_fingerprint_knows_the_numbers_but_not_their_order() {
+    fn the_fingerprint_depends_on_the_numbers_but_not_on_their_order() {
         let unsorted = numbers(100);
-        let mut turned = unsorted.clone();
-        turned.reverse();
-        assert_eq!(fingerprint(&unsorted), fingerprint(&turned));
-        turned[0] += 1.0;
-        assert_ne!(fingerprint(&unsorted), fingerprint(&turned));
+        let mut reversed = unsorted.clone();
+        reversed.reverse();
+        assert_eq!(fingerprint(&unsorted), fingerprint(&reversed));
+        reversed[0] += 1.0;
+        assert_ne!(fingerprint(&unsorted), fingerprint(&reversed));
     }
 
     #[test]
-    fn each_merge_takes_a_scratch_area_of_its_size() {
+    fn each_merge_allocates_a_scratch_area_of_its_size() {
         let mut unsorted = numbers(1024);
         for (size, areas) in [(1024, 1), (512, 2), (32, 32), (16, 0)] {
             let (counted, ()) = allocations_of(size * 8..=size * 8, || merge_sort(&mut unsorted));

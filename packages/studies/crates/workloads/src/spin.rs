@@ -1,4 +1,4 @@
-//! Workload `spin`: a counted number of dependent integer steps.
+//! Workload `spin`: a given number of integer operations, each of which needs the previous result.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -21,7 +21,6 @@ with 3 % more steps does exactly 3 % more work. Reports ns_per_step.
 
 const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Reads the options and does the steps.
 fn run(options: &mut Options) -> Result<Report, Problem> {
     let mut work = 4_000_000;
     while let Some(name) = options.next_name()? {
@@ -37,8 +36,8 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     Ok(Report::default().timed("ns_per_step", nanoseconds, "ns", Better::Lower, elapsed))
 }
 
-/// The state after `work` steps. A shift, an exclusive or and a product in turn have no closed
-/// form that a compiler can find, and each step needs the one before it.
+/// Returns the state after `work` steps. A step is a shift, an exclusive or and a product, so that a
+/// compiler finds no closed form for many steps.
 fn steps(seed: u64, work: u64) -> u64 {
     let mut state = seed;
     for _ in 0..work {
@@ -52,12 +51,12 @@ mod tests {
     use super::{SEED, steps};
 
     #[test]
-    fn steps_follow_one_from_the_other() {
+    fn each_step_starts_from_the_result_of_the_step_before() {
         assert_eq!(steps(steps(SEED, 3), 4), steps(SEED, 7));
     }
 
     #[test]
-    fn every_step_counts() {
+    fn every_step_changes_the_result() {
         assert_ne!(steps(SEED, 1000), steps(SEED, 1001));
     }
 }

@@ -1,7 +1,7 @@
-//! Smallest size from which the allocator returns a freed block to the kernel at once.
+//! Finds the smallest block that the allocator returns to the kernel as soon as it is freed.
 //!
-//! Each size is tried in a fresh copy of the process, as the first block after a small one: an
-//! allocator may adapt to earlier frees, as glibc's threshold does.
+//! Each size is tried in a new copy of the process, as the first block after a small block, because an
+//! allocator may adapt to earlier frees (as glibc's threshold does).
 
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -10,26 +10,28 @@ use libc::c_int;
 
 use crate::block::{Block, Touch};
 
-const SMALLEST: usize = 1024;
+const FIRST_SIZE: usize = 1024;
+/// Exit status of a copy whose allocator kept the freed block.
 const KEPT: c_int = 0;
+/// Exit status of a copy whose allocator returned the freed block to the kernel.
 const RETURNED: c_int = 1;
 
 /// Result of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// The smallest size.
-    At(usize),
-    /// No size that was tried.
-    Nowhere,
+pub enum SearchResult {
+    /// The smallest size that is returned to the kernel.
+    Found(usize),
+    /// No tried size is returned to the kernel.
+    NotFound,
 }
 
-/// Finds the smallest size up to `largest`, to the byte; `None` if it cannot be determined.
-pub fn smallest_returned(largest: usize, page: usize) -> Option<Step> {
+/// Searches for the smallest returned size up to `largest`, to the byte; `None` if a trial failed.
+pub fn smallest_returned(largest: usize, page: usize) -> Option<SearchResult> {
     let mut kept = 0;
-    let mut returned = SMALLEST.min(largest);
+    let mut returned = FIRST_SIZE.min(largest);
     while !is_returned(returned, page)? {
         if returned == largest {
-            return Some(Step::Nowhere);
+            return Some(SearchResult::NotFound);
         }
         kept = returned;
         returned = returned.saturating_mul(2).min(largest);
@@ -42,18 +44,19 @@ pub fn smallest_returned(largest: usize, page: usize) -> Option<Step> {
             kept = middle;
         }
     }
-    Some(Step::At(returned))
+    Some(SearchResult::Found(returned))
 }
 
-/// Whether a block of that size, the first of a copy of this process, is away once it is freed.
+/// Whether the allocator returns a freed block of this size to the kernel, in a copy of this process;
+/// `None` if that cannot be determined.
 fn is_returned(size: usize, page: usize) -> Option<bool> {
     // SAFETY: the copy tries one block and ends by `_exit`: no cleanup of this process runs twice.
     match unsafe { libc::fork() } {
         -1 => None,
         0 => {
-            let outcome = try_block(size, page);
+            let status = free_and_check(size, page);
             // SAFETY: ends the copy at once.
-            unsafe { libc::_exit(outcome.unwrap_or(-1)) }
+            unsafe { libc::_exit(status.unwrap_or(-1)) }
         }
         child => match equipoise_kernel::child::reap(child).ok()?.0.code()? {
             KEPT => Some(false),
@@ -63,11 +66,12 @@ fn is_returned(size: usize, page: usize) -> Option<bool> {
     }
 }
 
-fn try_block(size: usize, page: usize) -> Option<c_int> {
+/// Allocates and frees a block; returns `KEPT` or `RETURNED`.
+fn free_and_check(size: usize, page: usize) -> Option<c_int> {
     let first = black_box(Block::new(16, Touch::All, page).ok()?);
     let block = Block::new(size, Touch::None, page).ok()?;
     let start = block.address();
-    // The first page that is the block's alone; a small block shares its page with others.
+    // The first page that belongs to the block alone; a small block has no such page.
     let mut address = start.next_multiple_of(page);
     if address + page > start + size {
         address = start / page * page;
@@ -75,9 +79,9 @@ fn try_block(size: usize, page: usize) -> Option<c_int> {
     block.touch_at(address.saturating_sub(start));
     drop(block);
     let mut resident = 0;
-    // SAFETY: asks for one page; an address that is not mapped is an answer, not an access.
-    let known = unsafe { libc::mincore(address as *mut c_void, page, &raw mut resident) };
+    // SAFETY: writes the state of one page; if the address is not mapped, the call fails.
+    let status = unsafe { libc::mincore(address as *mut c_void, page, &raw mut resident) };
     drop(first);
-    let is_returned = known != 0 || resident & 1 == 0;
+    let is_returned = status != 0 || resident & 1 == 0;
     Some(if is_returned { RETURNED } else { KEPT })
 }

@@ -1,5 +1,4 @@
-//! The words that `hashwalk` and `wordsearch` search: a dictionary of the system, or one that is
-//! generated here and is the same on every host.
+//! The words for `hashwalk` and `wordsearch`: the system's dictionary, or a generated list.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,12 +8,12 @@ use crate::arguments::{Options, parse_number, to_usize};
 use crate::problem::Problem;
 use equipoise_random::Draws;
 
-/// Value of `--words` for a made-up list.
+/// Value of `--dictionary` for the generated list.
 pub const MADE: &str = "made";
 
-const SYSTEM: &str = "/usr/share/dict/words";
-/// Number of words in Debian's wamerican 2020.12.07.
-const MADE_WORDS: usize = 104_334;
+const SYSTEM_DICTIONARY: &str = "/usr/share/dict/words";
+/// Number of generated words, as in Debian's wamerican 2020.12.07.
+const GENERATED_WORDS: usize = 104_334;
 const SEED: u64 = 2019;
 const CONSONANTS: &[u8] = b"bcdfghjklmnprstvwz";
 const VOWELS: &[u8] = b"aeiou";
@@ -22,22 +21,22 @@ const VOWELS: &[u8] = b"aeiou";
 /// The words in the order of their dictionary.
 #[derive(Debug)]
 pub struct Words {
-    /// The words.
     pub list: Vec<String>,
-    /// Source of the words: a path, or `made`.
+    /// Source of the words: the path of a file, or `made`.
     pub source: String,
 }
 
-/// Reads a dictionary, or makes one.
+/// Reads a dictionary, or generates a list of words.
 ///
-/// `dictionary` is a path or `made`; the default is the system's, if there is one. With `count`,
-/// returns that number of its words, evenly spaced; fewer words are an error.
+/// `dictionary` is a path or `made`; by default the system's dictionary is used, or `made` if there is
+/// none. If `count` is given, returns this number of evenly spaced words of the dictionary; it is an
+/// error if the dictionary has fewer words.
 pub fn words(dictionary: Option<&str>, count: Option<usize>) -> Result<Words, Problem> {
     let words = match dictionary {
-        Some(MADE) => made(MADE_WORDS),
+        Some(MADE) => generate(GENERATED_WORDS),
         Some(path) => read(path)?,
-        None if Path::new(SYSTEM).is_file() => read(SYSTEM)?,
-        None => made(MADE_WORDS),
+        None if Path::new(SYSTEM_DICTIONARY).is_file() => read(SYSTEM_DICTIONARY)?,
+        None => generate(GENERATED_WORDS),
     };
     match count {
         Some(count) if count > words.list.len() => Err(Problem::usage(format!(
@@ -45,12 +44,12 @@ pub fn words(dictionary: Option<&str>, count: Option<usize>) -> Result<Words, Pr
             words.source,
             words.list.len()
         ))),
-        Some(count) => Ok(thinned(words, count)),
+        Some(count) => Ok(evenly_spaced(words, count)),
         None => Ok(words),
     }
 }
 
-/// Reads the value of `--words`; `None` for `all`.
+/// Parses the value of `--words`; `None` for `all`.
 pub fn read_count(options: &mut Options) -> Result<Option<usize>, Problem> {
     parse_count(&options.text()?)
 }
@@ -78,12 +77,12 @@ fn read(path: &str) -> Result<Words, Problem> {
     })
 }
 
-fn made(count: usize) -> Words {
+fn generate(count: usize) -> Words {
     let draws = Draws::new(SEED);
     let mut words = BTreeSet::new();
     let mut number = 0;
     while words.len() < count {
-        words.insert(made_word(draws.bits(number)));
+        words.insert(generate_word(draws.bits(number)));
         number += 1;
     }
     Words {
@@ -92,8 +91,8 @@ fn made(count: usize) -> Words {
     }
 }
 
-/// A word of two to five syllables, from 64 random bits.
-fn made_word(mut bits: u64) -> String {
+/// Returns a word of two to five syllables, from 64 random bits.
+fn generate_word(mut bits: u64) -> String {
     let mut below = |limit: usize| {
         let remainder = bits % limit as u64;
         bits /= limit as u64;
@@ -106,8 +105,8 @@ fn made_word(mut bits: u64) -> String {
         .collect()
 }
 
-fn thinned(words: Words, count: usize) -> Words {
-    let word = |place: usize| words.list[place * words.list.len() / count].clone();
+fn evenly_spaced(words: Words, count: usize) -> Words {
+    let word = |index: usize| words.list[index * words.list.len() / count].clone();
     Words {
         list: (0..count).map(word).collect(),
         source: words.source,
@@ -119,14 +118,14 @@ mod tests {
     use super::{MADE, parse_count, words};
 
     #[test]
-    fn what_is_made_is_distinct_in_order_and_the_same_every_time() {
+    fn generated_words_are_distinct_sorted_and_the_same_every_time() {
         let first = words(Some(MADE), None).unwrap().list;
         assert!(first.is_sorted_by(|one, next| one < next));
         assert_eq!(first, words(Some(MADE), None).unwrap().list);
     }
 
     #[test]
-    fn fewer_words_come_from_the_whole_list() {
+    fn a_smaller_number_of_words_is_spread_over_the_whole_list() {
         let all = words(Some(MADE), None).unwrap().list;
         let sample = words(Some(MADE), Some(10)).unwrap().list;
         assert_eq!(sample.len(), 10);
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_a_number_or_all() {
+    fn a_count_is_a_number_or_all() {
         assert_eq!(parse_count("all").unwrap(), None);
         assert_eq!(parse_count("7").unwrap(), Some(7));
         assert!(
@@ -147,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn more_words_than_there_are_is_a_problem_that_says_how_many_there_are() {
+    fn an_error_for_too_many_words_gives_the_size_of_the_dictionary() {
         let problem = words(Some(MADE), Some(1 << 30)).unwrap_err().to_string();
         assert!(problem.contains("104334"), "{problem}");
     }

@@ -1,7 +1,7 @@
-//! Workload `wordsearch`: one random word, searched repeatedly, by linear or binary search.
+//! Workload `wordsearch`: searches repeatedly for one random word, by linear or binary search.
 //!
-//! The second program of Tratt, "Minimum Times Tend to Mislead When Benchmarking" (2019), written
-//! again: the word is drawn in each process and decides how long a linear search takes.
+//! This is the second program of Tratt, "Minimum Times Tend to Mislead When Benchmarking" (2019),
+//! rewritten. The word is drawn in each process and decides how long a linear search takes.
 
 use std::cmp::Ordering;
 use std::hash::{BuildHasher, RandomState};
@@ -20,15 +20,15 @@ pub const WORKLOAD: Workload = Workload {
     help: "usage: equipoise-workload wordsearch --algorithm linear|binary [--searches N]
                                      [--words N] [--word-seed N] [--dictionary FILE | made]
 
-  --algorithm NAME   linear: from the first word on; binary: after a sort
-  --searches N       look for the word so often (default 10000)
-  --words N          so many words of the dictionary, evenly spaced (default: all)
-  --word-seed N      decides the word (default: drawn in each process)
-  --dictionary FILE  a word a line (default /usr/share/dict/words; made: a list of our own, which is
-                     also what is taken where there is no such file)
+  --algorithm NAME   linear: search from the first word on; binary: sort the words, then search
+  --searches N       number of searches for the word (default 10000)
+  --words N          number of words to use from the dictionary, evenly spaced (default: all)
+  --word-seed N      seed that decides the word (default: drawn in each process)
+  --dictionary FILE  file with one word in each line (default /usr/share/dict/words); made: a
+                     generated list, which is also used if the default file does not exist
 
-Reports search_s, the time of all searches without that of loading and sorting; steps, the words
-that they compared; for binary also sort_s.
+Reports search_s, the time of all searches, without loading and sorting; steps, the number of
+compared words; and, for binary, sort_s.
 ",
     run,
 };
@@ -60,7 +60,6 @@ impl Algorithm {
     }
 }
 
-/// Reads the options and does the searches.
 fn run(options: &mut Options) -> Result<Report, Problem> {
     let mut searches = 10_000;
     let (mut algorithm, mut count, mut seed, mut dictionary) = (None, None, None, None);
@@ -78,14 +77,14 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
         algorithm.ok_or_else(|| Problem::usage("--algorithm is missing: linear or binary"))?;
     let mut words = words(dictionary.as_deref(), count)?;
     let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(0));
-    let word = words.list[chosen(seed, words.list.len())].clone();
+    let word = words.list[word_index(seed, words.list.len())].clone();
     let mut report = Report::default();
     if matches!(algorithm, Algorithm::Binary) {
         let started = Instant::now();
         words.list.sort_unstable();
         report = report.time("sort_s", started.elapsed());
     }
-    // Counted beforehand, so that the counting is not timed.
+    // The comparisons are counted before, so that the timed searches do not count.
     let mut steps = 0_u64;
     if algorithm.find(&words.list, &word, || steps += 1).is_none() {
         return Err(Problem::failure("a word of the list was not found in it"));
@@ -101,14 +100,14 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
         .fact("words_from", words.source))
 }
 
-/// The place of the word: uniform over the list for uniform seeds.
-fn chosen(seed: u64, count: usize) -> usize {
+/// Returns the index of the word to search for, which is uniform if the seed is uniform.
+fn word_index(seed: u64, count: usize) -> usize {
     usize::try_from((u128::from(seed) * count as u128) >> 64).expect("below the count")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Algorithm, chosen};
+    use super::{Algorithm, word_index};
 
     fn words() -> Vec<String> {
         (100..200).map(|number| number.to_string()).collect()
@@ -117,15 +116,15 @@ mod tests {
     #[test]
     fn both_algorithms_find_every_word_where_it_is() {
         let words = words();
-        for (place, word) in words.iter().enumerate() {
+        for (index, word) in words.iter().enumerate() {
             for algorithm in [Algorithm::Linear, Algorithm::Binary] {
-                assert_eq!(algorithm.find(&words, word, || ()), Some(place));
+                assert_eq!(algorithm.find(&words, word, || ()), Some(index));
             }
         }
     }
 
     #[test]
-    fn linear_compares_as_many_words_as_stand_before_it_and_binary_few() {
+    fn linear_search_compares_all_words_up_to_the_word_and_binary_search_few() {
         let words = words();
         let steps = |algorithm: Algorithm, word: &str| {
             let mut steps = 0;
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_found() {
+    fn an_absent_word_is_not_found() {
         for algorithm in [Algorithm::Linear, Algorithm::Binary] {
             assert_eq!(algorithm.find(&words(), "none", || ()), None);
         }
@@ -146,7 +145,7 @@ mod tests {
 
     #[test]
     fn seeds_reach_the_first_word_and_the_last() {
-        assert_eq!(chosen(0, 100), 0);
-        assert_eq!(chosen(u64::MAX, 100), 99);
+        assert_eq!(word_index(0, 100), 0);
+        assert_eq!(word_index(u64::MAX, 100), 99);
     }
 }

@@ -12,6 +12,6 @@ pub struct Workload {
     pub summary: &'static str,
     /// Text for `--help`.
     pub help: &'static str,
-    /// Reads its options and does the work.
+    /// Function that parses the options and does the work.
     pub run: fn(&mut Options) -> Result<Report, Problem>,
 }

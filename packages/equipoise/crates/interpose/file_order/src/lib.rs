@@ -1,9 +1,9 @@
-//! Folders list their files in the order of their names: a library for `LD_PRELOAD`.
+//! A library for `LD_PRELOAD` with which a program reads the entries of folders in the order of names.
 //!
 //! Signatures and errors follow POSIX.1-2017 and readdir(3). The C library still opens, reads and
-//! closes the streams; `streams` keeps a sorted `listing` for each of them.
+//! closes the folder streams; `streams` keeps a sorted `listing` for each open stream.
 
-// In a test program these names would replace those of the test harness itself.
+// A test program does not export the functions, so nothing calls them there.
 #![cfg_attr(test, allow(dead_code))]
 #![cfg(all(target_os = "linux", target_pointer_width = "64"))]
 
@@ -16,25 +16,25 @@ use std::ptr;
 use equipoise_interpose::{errno, exports, hooks};
 use libc::{DIR, dirent64};
 
-/// Whether `scandir` returns an entry.
+/// Function that decides whether `scandir` returns an entry.
 pub type Filter = unsafe extern "C" fn(*const dirent64) -> c_int;
-/// Which of two entries comes first.
+/// Function that compares two entries, for the order.
 pub type Compare = unsafe extern "C" fn(*mut *const dirent64, *mut *const dirent64) -> c_int;
 
 /// Reads the whole folder of a stream, unless it was read already.
 ///
 /// # Safety
 /// The stream is open, and no other thread uses it.
-unsafe fn begin(stream: *mut DIR) {
+unsafe fn read_folder(stream: *mut DIR) {
     // SAFETY: the caller vouches for the stream, and an entry stays until the next one is read.
-    unsafe { streams::begin(stream, || next::readdir(stream)) };
+    unsafe { streams::read_folder(stream, || next::readdir(stream)) };
 }
 
 hooks! {
     /// Returns the next entry in the order of names; null at the end.
     fn readdir(stream: *mut DIR) -> *mut dirent64 {
         let entry = errno::preserved(|| {
-            begin(stream);
+            read_folder(stream);
             streams::advance(stream)
         });
         entry.unwrap_or_else(|error| {
@@ -43,7 +43,7 @@ hooks! {
         })
     }
 
-    /// Begins again, with the present content of the folder.
+    /// Moves to the first entry, and reads the folder again.
     fn rewinddir(stream: *mut DIR) {
         streams::forget(stream);
         next::rewinddir(stream);
@@ -65,12 +65,12 @@ hooks! {
 }
 
 exports! {
-    /// The same function on machines of 64 bits.
+    /// The same function as `readdir` on 64-bit machines.
     fn readdir64(stream: *mut DIR) -> *mut dirent64 {
         readdir(stream)
     }
 
-    /// The same function on machines of 64 bits.
+    /// The same function as `scandir` on 64-bit machines.
     fn scandir64(
         folder: *const c_char, entries: *mut *mut *mut dirent64, filter: Option<Filter>,
         compare: Option<Compare>,
@@ -78,21 +78,21 @@ exports! {
         scandir(folder, entries, filter, compare)
     }
 
-    /// Returns the place of the next entry.
+    /// Returns the position of the next entry.
     fn telldir(stream: *mut DIR) -> c_long {
-        streams::place(stream)
+        streams::position(stream)
     }
 
-    /// Goes on at a place that `telldir` returned.
-    fn seekdir(stream: *mut DIR, place: c_long) {
-        errno::preserved(|| begin(stream));
-        streams::go_to(stream, place);
+    /// Moves to a position that `telldir` returned.
+    fn seekdir(stream: *mut DIR, position: c_long) {
+        errno::preserved(|| read_folder(stream));
+        streams::go_to(stream, position);
     }
 }
 
 unsafe extern "C" fn by_name(left: *mut *const dirent64, right: *mut *const dirent64) -> c_int {
-    // SAFETY: scandir(3) gives two places of entries, whose names end with NUL.
+    // SAFETY: scandir(3) passes two pointers to entries, whose names end with NUL.
     let name = |entry: *mut *const dirent64| unsafe { CStr::from_ptr((**entry).d_name.as_ptr()) };
-    // The variants of an order are -1, 0 and 1.
+    // The values of `Ordering` are -1, 0 and 1.
     name(left).cmp(name(right)) as c_int
 }

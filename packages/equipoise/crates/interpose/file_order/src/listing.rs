@@ -6,17 +6,17 @@ use std::ptr;
 
 use libc::dirent64;
 
-const WORD: usize = size_of::<u64>();
-/// Number of words that a copy of a whole entry reads.
-const TAIL: usize = size_of::<dirent64>().div_ceil(WORD);
+const WORD_BYTES: usize = size_of::<u64>();
+/// Number of words that a program reads if it copies a whole `dirent64`, however short the entry is.
+const ENTRY_WORDS: usize = size_of::<dirent64>().div_ceil(WORD_BYTES);
 
-/// The entries of a folder as the C library read them, and the place of the next one.
+/// The entries of a folder as the C library read them, and the position of the next entry.
 pub struct Listing {
-    /// Entries one after the other, each at the start of a word, and `TAIL` more words.
+    /// Entries one after the other, each at the start of a word, and `ENTRY_WORDS` more words.
     entries: Vec<u64>,
-    /// Start of each entry, in the order of names.
+    /// Index in `entries` at which each entry starts, in the order of names.
     starts: Vec<usize>,
-    place: usize,
+    position: usize,
     /// Error number that stopped the reading.
     error: Option<c_int>,
 }
@@ -25,7 +25,7 @@ impl Listing {
     /// Reads entries until there are no more.
     ///
     /// # Safety
-    /// `read_entry` returns null, or an entry that stays until it is called again.
+    /// `read_entry` returns null, or an entry that is valid until the next call.
     pub unsafe fn read(
         mut read_entry: impl FnMut() -> *const dirent64,
         error: impl FnOnce() -> Option<c_int>,
@@ -38,20 +38,20 @@ impl Listing {
                 break;
             }
             starts.push(entries.len());
-            // SAFETY: an entry has the length in its header, and the words have room for it.
+            // SAFETY: the entry is as long as its header says, and the words have space for it.
             unsafe {
                 let length = usize::from((*entry).d_reclen);
                 let start = entries.len();
-                entries.resize(start + length.div_ceil(WORD), 0);
-                let room = entries[start..].as_mut_ptr().cast::<u8>();
-                ptr::copy_nonoverlapping(entry.cast::<u8>(), room, length);
+                entries.resize(start + length.div_ceil(WORD_BYTES), 0);
+                let target = entries[start..].as_mut_ptr().cast::<u8>();
+                ptr::copy_nonoverlapping(entry.cast::<u8>(), target, length);
             }
         }
-        entries.resize(entries.len() + TAIL, 0);
+        entries.resize(entries.len() + ENTRY_WORDS, 0);
         let mut listing = Self {
             entries,
             starts,
-            place: 0,
+            position: 0,
             error: error(),
         };
         listing.sort();
@@ -61,32 +61,32 @@ impl Listing {
     fn sort(&mut self) {
         let entries = &self.entries;
         self.starts.sort_by_key(|start| name_at(entries, *start));
-        for (place, start) in self.starts.iter().enumerate() {
-            let after = i64::try_from(place + 1).unwrap_or(i64::MAX);
-            self.entries[start + offset_of!(dirent64, d_off) / WORD] = after.cast_unsigned();
+        for (position, start) in self.starts.iter().enumerate() {
+            let after = i64::try_from(position + 1).unwrap_or(i64::MAX);
+            self.entries[start + offset_of!(dirent64, d_off) / WORD_BYTES] = after.cast_unsigned();
         }
     }
 
-    /// Returns the next entry, which stays until this listing is dropped; null at the end.
+    /// Returns the next entry, which is valid until this listing is dropped; null at the end.
     ///
     /// # Errors
     /// The error number that stopped the reading, after all entries that were read.
     pub fn advance(&mut self) -> Result<*mut dirent64, c_int> {
-        let Some(start) = self.starts.get(self.place) else {
+        let Some(start) = self.starts.get(self.position) else {
             return self.error.map_or(Ok(ptr::null_mut()), Err);
         };
-        self.place += 1;
+        self.position += 1;
         Ok(self.entries[*start..].as_mut_ptr().cast::<dirent64>())
     }
 
     /// Returns the number of entries before the next one.
-    pub fn place(&self) -> usize {
-        self.place
+    pub fn position(&self) -> usize {
+        self.position
     }
 
-    /// Goes on at a place.
-    pub fn go_to(&mut self, place: usize) {
-        self.place = place.min(self.starts.len());
+    /// Moves to a position.
+    pub fn go_to(&mut self, position: usize) {
+        self.position = position.min(self.starts.len());
     }
 }
 
@@ -100,12 +100,12 @@ fn name_at(entries: &[u64], start: usize) -> &CStr {
 mod tests {
     use super::*;
 
-    /// An entry of this name at a separate place.
+    /// Returns an entry with this name and this `d_off`.
     fn entry_of(name: &str, off: i64) -> dirent64 {
         // SAFETY: all of an entry may be zero.
         let mut entry: dirent64 = unsafe { std::mem::zeroed() };
         let length = offset_of!(dirent64, d_name) + name.len() + 1;
-        entry.d_reclen = u16::try_from(length.next_multiple_of(WORD)).expect("short");
+        entry.d_reclen = u16::try_from(length.next_multiple_of(WORD_BYTES)).expect("short");
         entry.d_off = off;
         for (to, from) in entry.d_name.iter_mut().zip(name.bytes()) {
             *to = from.cast_signed();
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_come_in_the_order_of_their_names_and_know_their_places() {
+    fn entries_have_the_order_of_their_names_and_their_positions() {
         let mut listing = listing_of(&["b", "a longer name than most", "..", "."], None);
         let read: Vec<_> = std::iter::from_fn(|| next_name(&mut listing)).collect();
         let names: Vec<&str> = read.iter().map(|(name, _)| name.as_str()).collect();
@@ -140,11 +140,11 @@ mod tests {
     }
 
     #[test]
-    fn reading_goes_on_at_a_given_place() {
+    fn reading_continues_at_a_position() {
         let mut listing = listing_of(&["c", "b", "a"], None);
         listing.go_to(2);
         assert_eq!(next_name(&mut listing), Some(("c".to_owned(), 3)));
-        assert_eq!(listing.place(), 3);
+        assert_eq!(listing.position(), 3);
         listing.go_to(99);
         assert_eq!(next_name(&mut listing), None);
         listing.go_to(0);
@@ -152,14 +152,14 @@ mod tests {
     }
 
     #[test]
-    fn an_error_comes_after_what_was_read_before_it() {
+    fn an_error_is_returned_after_the_entries_read_before_it() {
         let mut listing = listing_of(&["only"], Some(libc::EIO));
         assert!(next_name(&mut listing).is_some());
         assert_eq!(listing.advance(), Err(libc::EIO));
     }
 
     #[test]
-    fn an_empty_folder_ends_at_once() {
+    fn an_empty_folder_has_no_entries() {
         assert_eq!(next_name(&mut listing_of(&[], None)), None);
     }
 }

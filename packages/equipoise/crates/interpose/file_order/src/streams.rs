@@ -1,4 +1,4 @@
-//! The listing of each open stream.
+//! The sorted listing of each open folder stream.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_long};
@@ -10,24 +10,24 @@ use libc::{DIR, dirent64};
 
 use crate::listing::Listing;
 
-/// Listings by the address of their stream.
+/// Listings by the addresses of their streams.
 static LISTINGS: Mutex<BTreeMap<usize, Listing>> = Mutex::new(BTreeMap::new());
 
 fn listings() -> MutexGuard<'static, BTreeMap<usize, Listing>> {
-    // A panic ends the process, so no thread sees a listing that a panic left.
+    // A panic ends the process, so a poisoned lock is never seen.
     LISTINGS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Reads a folder by `read_entry`, unless it was read already.
 ///
 /// # Safety
-/// No other thread uses the stream. `read_entry` returns null, or an entry that stays until it is
-/// called again.
-pub unsafe fn begin(stream: *mut DIR, mut read_entry: impl FnMut() -> *mut dirent64) {
+/// No other thread uses the stream. `read_entry` returns null, or an entry that is valid until the
+/// next call.
+pub unsafe fn read_folder(stream: *mut DIR, mut read_entry: impl FnMut() -> *mut dirent64) {
     if listings().contains_key(&stream.addr()) {
         return;
     }
-    // Read without the lock: other threads list other folders meanwhile.
+    // The lock is free meanwhile, so that other threads can list other folders.
     // SAFETY: the caller vouches for the entries.
     let listing = unsafe {
         Listing::read(
@@ -51,16 +51,16 @@ pub fn advance(stream: *mut DIR) -> Result<*mut dirent64, c_int> {
         .map_or(Ok(ptr::null_mut()), Listing::advance)
 }
 
-/// Returns the place of the next entry; 0 if nothing was read.
-pub fn place(stream: *mut DIR) -> c_long {
-    let place = listings().get(&stream.addr()).map_or(0, Listing::place);
-    c_long::try_from(place).unwrap_or(c_long::MAX)
+/// Returns the position of the next entry; 0 if the folder was not read yet.
+pub fn position(stream: *mut DIR) -> c_long {
+    let position = listings().get(&stream.addr()).map_or(0, Listing::position);
+    c_long::try_from(position).unwrap_or(c_long::MAX)
 }
 
-/// Goes on at a place.
-pub fn go_to(stream: *mut DIR, place: c_long) {
+/// Moves to a position.
+pub fn go_to(stream: *mut DIR, position: c_long) {
     if let Some(listing) = listings().get_mut(&stream.addr()) {
-        listing.go_to(usize::try_from(place).unwrap_or(0));
+        listing.go_to(usize::try_from(position).unwrap_or(0));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Large buffers, which are part of the memory of this library, and the streams that have them.
+//! Large buffers for streams of the C library, in the static memory of this library.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_char;
@@ -7,59 +7,57 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use libc::FILE;
 
-/// Size of each buffer.
+/// Size of a large buffer.
 pub const BUFFER_BYTES: usize = 256 << 10;
 const BUFFERS: usize = 64;
 
 struct Buffers(UnsafeCell<[[c_char; BUFFER_BYTES]; BUFFERS]>);
 
-// SAFETY: a buffer is used by the stream that has its slot alone, under that stream's own lock.
+// SAFETY: only the stream that owns the slot uses its buffer, under the stream's own lock.
 unsafe impl Sync for Buffers {}
 
-/// Memory of the buffers; only the parts that are used are touched.
+/// Memory of the buffers; unused buffers take no memory, because their pages are never touched.
 static MEMORY: Buffers = Buffers(UnsafeCell::new([[0; BUFFER_BYTES]; BUFFERS]));
 static STREAMS: [AtomicPtr<FILE>; BUFFERS] = [const { AtomicPtr::new(ptr::null_mut()) }; BUFFERS];
-/// Number of slots in use; while it is 0, no stream is searched for.
+/// Number of slots in use; while it is 0, a search for a stream ends at once.
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 
-/// The place of one buffer.
+/// Index of a buffer.
 pub struct Slot(usize);
 
 impl Slot {
     /// Claims a free slot for an open stream.
     pub fn claim(stream: *mut FILE) -> Option<Self> {
-        let free = STREAMS.iter().position(|slot| {
+        let index = STREAMS.iter().position(|slot| {
             slot.compare_exchange(ptr::null_mut(), stream, Ordering::AcqRel, Ordering::Relaxed)
                 .is_ok()
         })?;
         IN_USE.fetch_add(1, Ordering::AcqRel);
-        Some(Self(free))
+        Some(Self(index))
     }
 
-    /// Returns the slot of a stream that is about to be closed.
+    /// Takes the slot from a stream that is about to be closed, and returns the slot.
     ///
-    /// Until it is released the slot belongs to no stream and is not free, because the C library may
-    /// open another stream at the same address.
-    pub fn closing(stream: *mut FILE) -> Option<Self> {
+    /// Until its release, the slot belongs to no stream but is not free, because the C library may open
+    /// another stream at the same address.
+    pub fn take_from(stream: *mut FILE) -> Option<Self> {
         let slot = slot_of(stream)?;
         STREAMS[slot].store(closing_mark(), Ordering::Release);
         Some(Self(slot))
     }
 
-    /// Frees the slot.
     pub fn release(self) {
         STREAMS[self.0].store(ptr::null_mut(), Ordering::Release);
         IN_USE.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Returns the start of the buffer.
     pub fn buffer(&self) -> *mut c_char {
-        // SAFETY: the slot is one of them.
+        // SAFETY: the index is below BUFFERS.
         unsafe { MEMORY.0.get().cast::<c_char>().add(self.0 * BUFFER_BYTES) }
     }
 }
 
-/// Address without a stream.
+/// Returns an address that marks a slot as taken from its stream; no stream has this address.
 fn closing_mark() -> *mut FILE {
     MEMORY.0.get().cast()
 }
@@ -72,7 +70,6 @@ fn slot_of(stream: *mut FILE) -> Option<usize> {
     slots.position(|slot| slot.load(Ordering::Acquire) == stream)
 }
 
-/// Whether a stream has a large buffer.
 pub fn has_buffer(stream: *mut FILE) -> bool {
     slot_of(stream).is_some()
 }
@@ -93,10 +90,10 @@ mod tests {
 
     /// Only one test, because all tests of a process share the slots.
     #[test]
-    fn a_slot_is_one_streams_until_it_is_released() {
-        let mut places = [0_u64; BUFFERS + 1];
-        let places = places.iter_mut();
-        let streams: Vec<*mut FILE> = places.map(|place| ptr::from_mut(place).cast()).collect();
+    fn a_slot_belongs_to_one_stream_until_its_release() {
+        let mut words = [0_u64; BUFFERS + 1];
+        let words = words.iter_mut();
+        let streams: Vec<*mut FILE> = words.map(|word| ptr::from_mut(word).cast()).collect();
         let slots = streams.iter().filter_map(|stream| Slot::claim(*stream));
         let slots: Vec<_> = slots.collect();
         assert_eq!(slots.len(), BUFFERS);
@@ -104,7 +101,7 @@ mod tests {
         assert!(!has_buffer(ptr::null_mut()));
         let distance = slots[1].buffer().addr() - slots[0].buffer().addr();
         assert_eq!(distance, BUFFER_BYTES);
-        let closing = Slot::closing(streams[3]).expect("it has a slot");
+        let closing = Slot::take_from(streams[3]).expect("it has a slot");
         assert!(!has_buffer(streams[3]));
         assert!(Slot::claim(streams[3]).is_none());
         closing.release();

@@ -1,5 +1,5 @@
-//! `quick_sync`: syncs return at once, although the data are not on the disk.
-//! `keep_cache`: files that the program drops from the page cache stay there.
+//! The interventions `quick_sync` (syncs return at once, although the data are not on the disk) and
+//! `keep_cache` (files that the program drops from the page cache stay there).
 
 use std::ffi::{c_int, c_uint, c_void};
 
@@ -7,55 +7,55 @@ use libc::{off64_t, size_t};
 
 use crate::intervention::{Intervention, current};
 
-fn is_quick() -> bool {
+fn skips_sync() -> bool {
     current() == Intervention::QuickSync
 }
 
 /// Whether a descriptor is open; sets `errno` to `EBADF` if it is not.
 fn is_open(descriptor: c_int) -> bool {
-    // SAFETY: asks about a number.
+    // SAFETY: passes numbers only.
     unsafe { libc::fcntl(descriptor, libc::F_GETFD) >= 0 }
 }
 
 /// Returns the result of a sync without syncing: 0, or -1 for a descriptor that is not open.
-fn synced(descriptor: c_int) -> c_int {
+fn result_without_sync(descriptor: c_int) -> c_int {
     if is_open(descriptor) { 0 } else { -1 }
 }
 
 equipoise_interpose::hooks! {
     /// POSIX.
     fn fsync(descriptor: c_int) -> c_int {
-        if is_quick() { synced(descriptor) } else { next::fsync(descriptor) }
+        if skips_sync() { result_without_sync(descriptor) } else { next::fsync(descriptor) }
     }
 
     /// POSIX.
     fn fdatasync(descriptor: c_int) -> c_int {
-        if is_quick() { synced(descriptor) } else { next::fdatasync(descriptor) }
+        if skips_sync() { result_without_sync(descriptor) } else { next::fdatasync(descriptor) }
     }
 
     /// Linux.
     fn sync_file_range(descriptor: c_int, offset: off64_t, bytes: off64_t, flags: c_uint) -> c_int {
-        if is_quick() {
-            return synced(descriptor);
+        if skips_sync() {
+            return result_without_sync(descriptor);
         }
         next::sync_file_range(descriptor, offset, bytes, flags)
     }
 
     /// Linux.
     fn syncfs(descriptor: c_int) -> c_int {
-        if is_quick() { synced(descriptor) } else { next::syncfs(descriptor) }
+        if skips_sync() { result_without_sync(descriptor) } else { next::syncfs(descriptor) }
     }
 
     /// POSIX.
     fn sync() {
-        if !is_quick() {
+        if !skips_sync() {
             next::sync();
         }
     }
 
     /// POSIX.
     fn msync(address: *mut c_void, bytes: size_t, flags: c_int) -> c_int {
-        if is_quick() && flags & libc::MS_INVALIDATE == 0 {
+        if skips_sync() && flags & libc::MS_INVALIDATE == 0 {
             return 0;
         }
         next::msync(address, bytes, flags)
@@ -71,7 +71,7 @@ equipoise_interpose::hooks! {
 }
 
 equipoise_interpose::exports! {
-    /// The same function on machines of 64 bits.
+    /// The same function as `posix_fadvise` on 64-bit machines.
     fn posix_fadvise64(descriptor: c_int, offset: off64_t, bytes: off64_t, advice: c_int) -> c_int {
         posix_fadvise(descriptor, offset, bytes, advice)
     }

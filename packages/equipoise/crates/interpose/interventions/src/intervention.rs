@@ -1,14 +1,14 @@
-//! The intervention that this process was given.
+//! The intervention of this process, named by the environment variable `EQUIPOISE_INTERVENTION`.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use equipoise_interpose::process;
 
-/// One change of a program.
+/// A change of the program's behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Intervention {
-    /// The sham; also the meaning of an unknown word.
+    /// No change; for the sham run, and for an unknown name.
     Nothing = 1,
     QuickSync,
     NoSleep,
@@ -36,13 +36,12 @@ impl Intervention {
         known.map_or(Self::Nothing, |(_, intervention)| *intervention)
     }
 
-    /// Whether streams have large buffers.
     pub fn has_large_buffers(self) -> bool {
         matches!(self, Self::LargeBuffers | Self::LateFlush)
     }
 }
 
-/// Returns the intervention, which is read once, as a program may change its environment.
+/// Returns the intervention. It is read only once, because a program may change its environment.
 #[inline]
 pub fn current() -> Intervention {
     static CURRENT: AtomicU8 = AtomicU8::new(0);
@@ -68,11 +67,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_word_changes_nothing() {
-        let named = Intervention::from_name;
-        assert_eq!(named(b"quick_sync"), Intervention::QuickSync);
-        assert_eq!(named(b"nothing"), Intervention::Nothing);
-        assert_eq!(named(b"quick_sync "), Intervention::Nothing);
+    fn an_unknown_name_is_no_change() {
+        let from_name = Intervention::from_name;
+        assert_eq!(from_name(b"quick_sync"), Intervention::QuickSync);
+        assert_eq!(from_name(b"nothing"), Intervention::Nothing);
+        assert_eq!(from_name(b"quick_sync "), Intervention::Nothing);
         assert_eq!(current(), Intervention::Nothing);
     }
 }

@@ -1,5 +1,5 @@
-//! Writes the output pending in large buffers before the program ends or executes another one, and
-//! before its descriptor becomes another file.
+//! Writes the pending output of large buffers in time: before the program ends, forks or executes
+//! another program, and before the descriptor of a buffer is closed or replaced.
 
 use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use crate::intervention::current;
 use crate::streams::write_pending;
 
-/// Process that owns the buffers. A child of vfork borrows the memory of its parent, and must not
-/// write the output of its parent.
+/// Id of the process that owns the buffers. A child of vfork shares the memory of its parent, but must
+/// not write the parent's output.
 static OWNER: AtomicI32 = AtomicI32::new(0);
 
 fn process() -> c_int {
@@ -16,33 +16,33 @@ fn process() -> c_int {
     unsafe { libc::getpid() }
 }
 
-/// Writes pending output before each fork, or the child would write it again.
-pub fn watch_forks() {
-    extern "C" fn in_child() {
+/// Arranges that pending output is written before each fork; else the child would write it again.
+pub fn write_before_forks() {
+    extern "C" fn own_buffers() {
         OWNER.store(process(), Ordering::Relaxed);
     }
     unsafe extern "C" fn before() {
         write_pending(None);
     }
     unsafe extern "C" fn after() {
-        in_child();
+        own_buffers();
     }
-    in_child();
+    own_buffers();
     // SAFETY: the handlers take no arguments and stay loaded.
     unsafe { libc::pthread_atfork(Some(before), None, Some(after)) };
 }
 
 /// Writes the pending output of one descriptor, or of all, if this process owns the buffers.
-fn settle(descriptor: Option<c_int>) {
+fn write_own_pending(descriptor: Option<c_int>) {
     if current().has_large_buffers() && OWNER.load(Ordering::Relaxed) == process() {
         write_pending(descriptor);
     }
 }
 
 equipoise_interpose::exports! {
-    /// POSIX; ends all threads, as the function of the C library does.
+    /// POSIX; ends all threads, as in the C library.
     fn _exit(status: c_int) -> ! {
-        settle(None);
+        write_own_pending(None);
         libc::syscall(libc::SYS_exit_group, status);
         libc::abort()
     }
@@ -59,37 +59,37 @@ equipoise_interpose::hooks! {
     fn execve(
         path: *const c_char, arguments: *const *const c_char, environment: *const *const c_char,
     ) -> c_int {
-        settle(None);
+        write_own_pending(None);
         next::execve(path, arguments, environment)
     }
 
     /// POSIX.
     fn execv(path: *const c_char, arguments: *const *const c_char) -> c_int {
-        settle(None);
+        write_own_pending(None);
         next::execv(path, arguments)
     }
 
     /// POSIX.
     fn execvp(name: *const c_char, arguments: *const *const c_char) -> c_int {
-        settle(None);
+        write_own_pending(None);
         next::execvp(name, arguments)
     }
 
     /// POSIX.
     fn dup2(from: c_int, to: c_int) -> c_int {
-        settle(Some(to));
+        write_own_pending(Some(to));
         next::dup2(from, to)
     }
 
     /// Linux.
     fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
-        settle(Some(to));
+        write_own_pending(Some(to));
         next::dup3(from, to, flags)
     }
 
     /// POSIX.
     fn close(descriptor: c_int) -> c_int {
-        settle(Some(descriptor));
+        write_own_pending(Some(descriptor));
         next::close(descriptor)
     }
 }

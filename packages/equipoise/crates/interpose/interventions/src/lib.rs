@@ -1,16 +1,18 @@
-//! Changes one thing of a program, so that `equipoise why` can see whether a gap closes: a library
-//! for `LD_PRELOAD`. `EQUIPOISE_INTERVENTION` names the change. Without it, or with `nothing`, each
-//! function calls the one that would be called without this library.
+//! A library for `LD_PRELOAD` that changes one behaviour of a program (an intervention), so that
+//! `equipoise why` can see whether a difference in time disappears.
+//!
+//! `EQUIPOISE_INTERVENTION` names the change. Without it, or with `nothing`, each function only calls
+//! the function that it replaces.
 //!
 //! Signatures and errors follow C17, POSIX.1-2017 and the Linux manual pages.
 //!
-//! - `intervention`: which change the process was given.
-//! - `files`: quick syncs, and files that stay in the page cache.
+//! - `intervention`: the name of the change.
+//! - `files`: syncs that return at once, and files that stay in the page cache.
 //! - `sleep`: sleeps that return at once.
 //! - `streams`, `buffers`, `leaving`: large buffers of standard I/O, written in time.
 //! - `pages`, `ranges`: memory that is kept instead of given back, and huge pages.
 
-// In a test program these names would replace those of the test harness itself.
+// A test program does not export the functions, so nothing calls them there.
 #![cfg_attr(test, allow(dead_code))]
 #![cfg(all(target_os = "linux", target_pointer_width = "64"))]
 
@@ -23,11 +25,11 @@ mod ranges;
 mod sleep;
 mod streams;
 
-equipoise_interpose::at_load!(loaded);
+equipoise_interpose::at_load!(start);
 
-fn loaded() {
+fn start() {
     if intervention::current().has_large_buffers() {
-        leaving::watch_forks();
+        leaving::write_before_forks();
         streams::enlarge_standard_streams();
     }
 }

@@ -1,5 +1,5 @@
-//! `keep_pages`: pages that the program gives back are zeroed and kept.
-//! `huge_mappings`: large mappings get huge pages, whatever the program advises.
+//! The interventions `keep_pages` (pages that the program gives back are zeroed and kept) and
+//! `huge_mappings` (large mappings get huge pages, whatever the program advises).
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -13,22 +13,23 @@ use equipoise_interpose::errno;
 use crate::intervention::{Intervention, current};
 use crate::ranges::{Range, Ranges};
 
-struct Watched(UnsafeCell<Ranges>);
+struct LockedRanges(UnsafeCell<Ranges>);
 
-// SAFETY: reached under `LOCKED` alone.
-unsafe impl Sync for Watched {}
+// SAFETY: used only while `LOCKED` is held.
+unsafe impl Sync for LockedRanges {}
 
-static WATCHED: Watched = Watched(UnsafeCell::new(Ranges::new()));
+/// The memory that may be kept.
+static RANGES: LockedRanges = LockedRanges(UnsafeCell::new(Ranges::new()));
 static LOCKED: AtomicBool = AtomicBool::new(false);
-/// Whether the lock could not be taken: the known ranges may be wrong, and are not used any more.
+/// Whether an attempt to take the lock failed. The ranges may then be wrong, so they are not used.
 static GIVEN_UP: AtomicBool = AtomicBool::new(false);
-/// Smallest mapping that has room for a huge page on most machines.
-const HUGE_BYTES: usize = 2 << 20;
-/// Number of attempts to take the lock. Its owner may be a thread that does not exist in this child,
-/// or the code below a signal handler.
+/// Size of a huge page on most machines.
+const HUGE_PAGE_BYTES: usize = 2 << 20;
+/// Number of attempts to take the lock. Its owner may be a thread that does not exist in this forked
+/// child, or the code that a signal handler has interrupted.
 const MAX_ATTEMPTS: usize = 10_000;
 
-fn watching() -> bool {
+fn tracks_ranges() -> bool {
     current() == Intervention::KeepPages && !GIVEN_UP.load(Ordering::Acquire)
 }
 
@@ -44,7 +45,7 @@ fn with_ranges<T>(work: impl FnOnce(&mut Ranges) -> T) -> Option<T> {
         unsafe { libc::sched_yield() };
     }
     // SAFETY: the lock is held.
-    let result = work(unsafe { &mut *WATCHED.0.get() });
+    let result = work(unsafe { &mut *RANGES.0.get() });
     LOCKED.store(false, Ordering::Release);
     Some(result)
 }
@@ -54,7 +55,7 @@ fn page_bytes() -> usize {
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
-/// Returns the first address of a part of memory and the end of its last page.
+/// Returns the first address of some memory and the end of its last page.
 fn pages(address: *mut c_void, bytes: size_t) -> (usize, usize) {
     let start = address.addr();
     let end = start.saturating_add(bytes);
@@ -67,7 +68,7 @@ fn is_writable(protection: c_int) -> bool {
 }
 
 fn forget(address: *mut c_void, bytes: size_t) {
-    if watching() {
+    if tracks_ranges() {
         let (start, end) = pages(address, bytes);
         with_ranges(|ranges| ranges.remove(start, end));
     }
@@ -89,11 +90,11 @@ equipoise_interpose::hooks! {
         let is_private = flags & libc::MAP_TYPE == libc::MAP_PRIVATE
             && flags & libc::MAP_ANONYMOUS != 0
             && flags & libc::MAP_HUGETLB == 0;
-        if is_private && bytes >= HUGE_BYTES && current() == Intervention::HugeMappings {
+        if is_private && bytes >= HUGE_PAGE_BYTES && current() == Intervention::HugeMappings {
             // The mapping is new, and the advice leaves its bytes as they are.
             errno::preserved(|| next::madvise(mapped, bytes, libc::MADV_HUGEPAGE));
         }
-        if is_private && watching() {
+        if is_private && tracks_ranges() {
             let (start, end) = pages(mapped, bytes);
             let writable = is_writable(protection);
             with_ranges(|ranges| ranges.add(Range { start, end, writable }));
@@ -109,7 +110,7 @@ equipoise_interpose::hooks! {
         next::munmap(address, bytes)
     }
 
-    /// Linux. The last argument is present for some flags only; it is passed on as it comes.
+    /// Linux. The last argument is present for some flags only; it is passed on unchanged.
     fn mremap(
         address: *mut c_void, bytes: size_t, new_bytes: size_t, flags: c_int, to: *mut c_void,
     ) -> *mut c_void {
@@ -122,14 +123,14 @@ equipoise_interpose::hooks! {
 
     /// POSIX.
     fn mprotect(address: *mut c_void, bytes: size_t, protection: c_int) -> c_int {
-        if watching() {
+        if tracks_ranges() {
             let (start, end) = pages(address, bytes);
             with_ranges(|ranges| ranges.protect(start, end, is_writable(protection)));
         }
         next::mprotect(address, bytes, protection)
     }
 
-    /// Linux. A key allows and forbids writing without a call, so such memory is forgotten.
+    /// Linux. A key permits and forbids writing without a system call, so such memory is forgotten.
     fn pkey_mprotect(
         address: *mut c_void, bytes: size_t, protection: c_int, key: c_int,
     ) -> c_int {
@@ -139,7 +140,7 @@ equipoise_interpose::hooks! {
 
     /// Linux.
     fn madvise(address: *mut c_void, bytes: size_t, advice: c_int) -> c_int {
-        if matches!(advice, libc::MADV_DONTNEED | libc::MADV_FREE) && may_keep(address, bytes) {
+        if matches!(advice, libc::MADV_DONTNEED | libc::MADV_FREE) && can_keep(address, bytes) {
             return if advice == libc::MADV_FREE { 0 } else { zero(address, bytes) };
         }
         if advice == libc::MADV_NOHUGEPAGE && current() == Intervention::HugeMappings {
@@ -150,7 +151,7 @@ equipoise_interpose::hooks! {
 }
 
 equipoise_interpose::exports! {
-    /// The same function on machines of 64 bits.
+    /// The same function as `mmap` on 64-bit machines.
     fn mmap64(
         address: *mut c_void, bytes: size_t, protection: c_int, flags: c_int, descriptor: c_int,
         offset: off64_t,
@@ -159,43 +160,43 @@ equipoise_interpose::exports! {
     }
 }
 
-fn may_keep(address: *mut c_void, bytes: size_t) -> bool {
+fn can_keep(address: *mut c_void, bytes: size_t) -> bool {
     let (start, end) = pages(address, bytes);
-    watching()
+    tracks_ranges()
         && start.is_multiple_of(page_bytes())
         && with_ranges(|ranges| ranges.covers(start, end, true)) == Some(true)
         && !GIVEN_UP.load(Ordering::Acquire)
 }
 
-/// Number of pages that the kernel is asked about at once.
-const AT_ONCE: usize = 1024;
+/// Maximum number of pages for one call of mincore.
+const MAX_PAGES_PER_CALL: usize = 1024;
 
-/// Writes zeroes to the pages in memory; the kernel drops the others, swapped ones included.
+/// Writes zeroes to the pages in memory; the kernel drops all other pages, swapped pages included.
 ///
 /// # Safety
 /// The pages are private, without a file, and may be written to.
 unsafe fn zero(address: *mut c_void, bytes: size_t) -> c_int {
     let page = page_bytes();
     let (start, end) = pages(address, bytes);
-    let mut present = [0_u8; AT_ONCE];
-    let mut at = 0;
-    while start + at < end {
-        let count = ((end - start - at) / page).min(AT_ONCE);
+    let mut in_memory = [0_u8; MAX_PAGES_PER_CALL];
+    let mut offset = 0;
+    while start + offset < end {
+        let count = ((end - start - offset) / page).min(MAX_PAGES_PER_CALL);
         // SAFETY: the caller vouches for the pages, and the list is long enough.
         unsafe {
-            let from = address.byte_add(at);
-            if libc::mincore(from, count * page, present.as_mut_ptr()) != 0 {
-                return next::madvise(from, end - start - at, libc::MADV_DONTNEED);
+            let from = address.byte_add(offset);
+            if libc::mincore(from, count * page, in_memory.as_mut_ptr()) != 0 {
+                return next::madvise(from, end - start - offset, libc::MADV_DONTNEED);
             }
-            for run in present[..count].chunk_by(|left, right| left & 1 == right & 1) {
-                let place = address.byte_add(at);
+            for run in in_memory[..count].chunk_by(|left, right| left & 1 == right & 1) {
+                let run_start = address.byte_add(offset);
                 let length = run.len() * page;
                 if run[0] & 1 == 1 {
-                    ptr::write_bytes(place.cast::<u8>(), 0, length);
-                } else if next::madvise(place, length, libc::MADV_DONTNEED) != 0 {
+                    ptr::write_bytes(run_start.cast::<u8>(), 0, length);
+                } else if next::madvise(run_start, length, libc::MADV_DONTNEED) != 0 {
                     return -1;
                 }
-                at += length;
+                offset += length;
             }
         }
     }

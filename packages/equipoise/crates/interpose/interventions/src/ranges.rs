@@ -1,4 +1,4 @@
-//! Memory that is private, without a file, and may be written to.
+//! A list of address ranges whose memory is private and without a file, with their write permission.
 
 /// Addresses from `start` up to, not including, `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,14 +10,14 @@ pub struct Range {
 
 const CAPACITY: usize = 512;
 
-/// Ranges that do not overlap. A range without room is forgotten, which makes it unknown, not wrong.
+/// Ranges that do not overlap. If the list is full, a new range is left out and counts as unknown.
 pub struct Ranges {
     known: [Range; CAPACITY],
     count: usize,
 }
 
 impl Ranges {
-    /// Returns no ranges.
+    /// Makes an empty list.
     pub const fn new() -> Self {
         const NONE: Range = Range {
             start: 0,
@@ -47,16 +47,16 @@ impl Ranges {
 
     /// Forgets the addresses from `start` to `end`.
     pub fn remove(&mut self, start: usize, end: usize) {
-        let mut place = 0;
-        while place < self.count {
-            let range = self.known[place];
+        let mut index = 0;
+        while index < self.count {
+            let range = self.known[index];
             if range.end <= start || end <= range.start {
-                place += 1;
+                index += 1;
                 continue;
             }
             self.count -= 1;
-            self.known[place] = self.known[self.count];
-            // The rest on either side goes to the end, where this loop passes over it.
+            self.known[index] = self.known[self.count];
+            // The remaining parts go to the end of the list, where this loop skips them.
             if range.start < start {
                 self.push(Range {
                     end: start,
@@ -72,11 +72,11 @@ impl Ranges {
         }
     }
 
-    /// Changes whether a range may be written to; an unknown range stays unknown.
+    /// Changes whether a range is writable; an unknown range stays unknown.
     pub fn protect(&mut self, start: usize, end: usize, writable: bool) {
-        let known = self.covers(start, end, false);
+        let is_known = self.covers(start, end, false);
         self.remove(start, end);
-        if known {
+        if is_known {
             self.add(Range {
                 start,
                 end,
@@ -85,14 +85,14 @@ impl Ranges {
         }
     }
 
-    /// Whether a whole range is known, and writable if `to_write`.
-    pub fn covers(&self, start: usize, end: usize, to_write: bool) -> bool {
-        let mut at = start;
-        while at < end {
-            let holds = |range: &&Range| (range.start..range.end).contains(&at);
-            let range = self.known[..self.count].iter().find(holds);
-            match range.filter(|range| range.writable || !to_write) {
-                Some(range) => at = range.end,
+    /// Whether all addresses from `start` to `end` are known, and writable if `must_be_writable`.
+    pub fn covers(&self, start: usize, end: usize, must_be_writable: bool) -> bool {
+        let mut address = start;
+        while address < end {
+            let contains = |range: &&Range| (range.start..range.end).contains(&address);
+            let range = self.known[..self.count].iter().find(contains);
+            match range.filter(|range| range.writable || !must_be_writable) {
+                Some(range) => address = range.end,
                 None => return false,
             }
         }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_unmapped_in_the_middle_is_known_no_more() {
+    fn a_range_removed_from_the_middle_is_unknown() {
         let mut ranges = Ranges::new();
         ranges.add(writable(10, 50));
         ranges.remove(20, 30);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_one() {
+    fn adjacent_ranges_become_one() {
         let mut ranges = Ranges::new();
         for start in 0..2 * CAPACITY {
             ranges.add(writable(start, start + 1));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_be_written_to_is_known_as_such() {
+    fn a_protected_range_is_known_but_not_writable() {
         let mut ranges = Ranges::new();
         ranges.add(writable(0, 100));
         ranges.protect(40, 60, false);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_finds_no_room_is_only_not_known() {
+    fn a_range_that_does_not_fit_into_the_list_is_unknown() {
         let mut ranges = Ranges::new();
         for number in 0..=CAPACITY {
             ranges.add(writable(10 * number, 10 * number + 5));

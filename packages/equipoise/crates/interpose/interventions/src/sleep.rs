@@ -1,4 +1,4 @@
-//! `no_sleep`: calls that only wait for time to pass return at once.
+//! The intervention `no_sleep`: calls that only wait for time to pass return at once.
 
 use std::ffi::{c_int, c_long, c_uint};
 use std::ptr;
@@ -7,38 +7,38 @@ use libc::{fd_set, nfds_t, pollfd, sigset_t, timespec, timeval};
 
 use crate::intervention::{Intervention, current};
 
-/// Whether a call returns at once, because it is a sleep and sleeps are skipped. The thread then
-/// gives its CPU away, as another thread may wait for that.
+/// Whether to return from a call at once, because it is a sleep and the intervention skips sleeps.
+/// The thread then yields its CPU, because another thread may need it.
 fn skips(is_sleep: impl FnOnce() -> bool) -> bool {
-    let skips = current() == Intervention::NoSleep && is_sleep();
-    if skips {
+    let is_skipped = current() == Intervention::NoSleep && is_sleep();
+    if is_skipped {
         // SAFETY: has no conditions.
         unsafe { libc::sched_yield() };
     }
-    skips
+    is_skipped
 }
 
-/// Whether a thread can sleep for a time; the C library reports an error for any other.
+/// Whether a time is valid for a sleep; the C library reports an error for an invalid time.
 ///
 /// # Safety
 /// `time` is null or points to a time.
-unsafe fn is_time(time: *const timespec) -> bool {
-    const SECOND: c_long = 1_000_000_000;
+unsafe fn is_valid(time: *const timespec) -> bool {
+    const SECOND_NS: c_long = 1_000_000_000;
     // SAFETY: it is not null.
-    !time.is_null() && unsafe { (*time).tv_sec >= 0 && (0..SECOND).contains(&(*time).tv_nsec) }
+    !time.is_null() && unsafe { (*time).tv_sec >= 0 && (0..SECOND_NS).contains(&(*time).tv_nsec) }
 }
 
 equipoise_interpose::hooks! {
     /// POSIX.
     fn nanosleep(time: *const timespec, rest: *mut timespec) -> c_int {
-        if skips(|| is_time(time)) { 0 } else { next::nanosleep(time, rest) }
+        if skips(|| is_valid(time)) { 0 } else { next::nanosleep(time, rest) }
     }
 
     /// POSIX.
     fn clock_nanosleep(
         clock: libc::clockid_t, flags: c_int, time: *const timespec, rest: *mut timespec,
     ) -> c_int {
-        if skips(|| is_time(time)) {
+        if skips(|| is_valid(time)) {
             return 0;
         }
         next::clock_nanosleep(clock, flags, time, rest)
@@ -56,10 +56,10 @@ equipoise_interpose::hooks! {
 
     /// C11.
     fn thrd_sleep(time: *const timespec, rest: *mut timespec) -> c_int {
-        if skips(|| is_time(time)) { 0 } else { next::thrd_sleep(time, rest) }
+        if skips(|| is_valid(time)) { 0 } else { next::thrd_sleep(time, rest) }
     }
 
-    /// POSIX. Without descriptors it is a sleep; without a timeout it waits for a signal.
+    /// POSIX. A call without descriptors is a sleep, unless it has no timeout and waits for a signal.
     fn poll(descriptors: *mut pollfd, count: nfds_t, milliseconds: c_int) -> c_int {
         if skips(|| count == 0 && milliseconds >= 0) {
             return 0;
@@ -71,7 +71,7 @@ equipoise_interpose::hooks! {
     fn ppoll(
         descriptors: *mut pollfd, count: nfds_t, time: *const timespec, signals: *const sigset_t,
     ) -> c_int {
-        if skips(|| count == 0 && signals.is_null() && is_time(time)) {
+        if skips(|| count == 0 && signals.is_null() && is_valid(time)) {
             return 0;
         }
         next::ppoll(descriptors, count, time, signals)
@@ -83,7 +83,7 @@ equipoise_interpose::hooks! {
         time: *mut timeval,
     ) -> c_int {
         if skips(|| count == 0 && !time.is_null()) {
-            // Linux stores the time that is left, which is none.
+            // Linux stores the remaining time, which is zero.
             ptr::write_bytes(time, 0, 1);
             return 0;
         }
@@ -95,7 +95,7 @@ equipoise_interpose::hooks! {
         count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set,
         time: *const timespec, signals: *const sigset_t,
     ) -> c_int {
-        if skips(|| count == 0 && signals.is_null() && is_time(time)) {
+        if skips(|| count == 0 && signals.is_null() && is_valid(time)) {
             return 0;
         }
         next::pselect(count, read, write, except, time, signals)

@@ -1,5 +1,5 @@
-//! `large_buffers`, `late_flush`: streams of the C library with large buffers, whatever the program
-//! asks for.
+//! The interventions `large_buffers` and `late_flush`: streams of the C library get large buffers,
+//! whatever size the program requests; with `late_flush` they also ignore flushes.
 
 use std::ffi::{c_char, c_int};
 
@@ -11,11 +11,11 @@ use crate::intervention::{Intervention, current};
 unsafe extern "C" {
     static stdout: *mut FILE;
     static stderr: *mut FILE;
-    /// Number of bytes that wait to be written (`stdio_ext.h`).
+    /// Number of bytes in the buffer that are not written yet (`stdio_ext.h`).
     fn __fpending(stream: *mut FILE) -> size_t;
 }
 
-/// Gives standard output and standard error their buffers, before the program begins.
+/// Gives standard output and standard error large buffers, before the program begins.
 pub fn enlarge_standard_streams() {
     // SAFETY: both are open streams before main.
     unsafe {
@@ -29,24 +29,26 @@ pub fn write_pending(descriptor: Option<c_int>) {
     buffers::for_each_stream(|stream| {
         // SAFETY: a stream with a large buffer is open.
         unsafe {
-            let is_chosen = descriptor.is_none_or(|number| libc::fileno(stream) == number);
-            if __fpending(stream) > 0 && is_chosen {
+            let is_selected = descriptor.is_none_or(|number| libc::fileno(stream) == number);
+            if __fpending(stream) > 0 && is_selected {
                 next::fflush(stream);
             }
         }
     });
 }
 
+/// Gives a stream a large buffer, if one is free.
+///
 /// # Safety
 /// The stream is open, and nothing was read or written since it was opened.
 unsafe fn enlarge(stream: *mut FILE) {
     let Some(slot) = Slot::claim(stream) else {
         return;
     };
-    // SAFETY: the caller vouches for the stream; the buffer is its own until it is closed.
-    let refused =
+    // SAFETY: the caller vouches for the stream, which alone uses the buffer until it is closed.
+    let status =
         unsafe { next::setvbuf(stream, slot.buffer(), libc::_IOFBF, buffers::BUFFER_BYTES) };
-    if refused != 0 {
+    if status != 0 {
         slot.release();
     }
 }
@@ -54,8 +56,8 @@ unsafe fn enlarge(stream: *mut FILE) {
 /// Enlarges the buffer of a stream that was just opened, and returns the stream.
 ///
 /// # Safety
-/// As `enlarge`; null is passed over.
-unsafe fn opened(stream: *mut FILE) -> *mut FILE {
+/// The stream is null, or as `enlarge` requires.
+unsafe fn enlarge_opened(stream: *mut FILE) -> *mut FILE {
     if !stream.is_null() && current().has_large_buffers() {
         // SAFETY: the caller vouches for the stream.
         unsafe { enlarge(stream) };
@@ -64,8 +66,8 @@ unsafe fn opened(stream: *mut FILE) -> *mut FILE {
 }
 
 /// Closes a stream by `close`, which may open it again, and frees its slot.
-fn closing<T>(stream: *mut FILE, close: impl FnOnce() -> T) -> T {
-    let slot = Slot::closing(stream);
+fn close_and_release<T>(stream: *mut FILE, close: impl FnOnce() -> T) -> T {
+    let slot = Slot::take_from(stream);
     let result = close();
     if let Some(slot) = slot {
         slot.release();
@@ -76,32 +78,32 @@ fn closing<T>(stream: *mut FILE, close: impl FnOnce() -> T) -> T {
 equipoise_interpose::hooks! {
     /// C17 7.21.5.3.
     fn fopen(path: *const c_char, mode: *const c_char) -> *mut FILE {
-        opened(next::fopen(path, mode))
+        enlarge_opened(next::fopen(path, mode))
     }
 
     /// The same function on machines of 64 bits.
     fn fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE {
-        opened(next::fopen64(path, mode))
+        enlarge_opened(next::fopen64(path, mode))
     }
 
     /// POSIX.
     fn fdopen(descriptor: c_int, mode: *const c_char) -> *mut FILE {
-        opened(next::fdopen(descriptor, mode))
+        enlarge_opened(next::fdopen(descriptor, mode))
     }
 
     /// C17 7.21.5.4.
     fn freopen(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE {
-        opened(closing(stream, || next::freopen(path, mode, stream)))
+        enlarge_opened(close_and_release(stream, || next::freopen(path, mode, stream)))
     }
 
     /// The same function on machines of 64 bits.
     fn freopen64(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE {
-        opened(closing(stream, || next::freopen64(path, mode, stream)))
+        enlarge_opened(close_and_release(stream, || next::freopen64(path, mode, stream)))
     }
 
     /// C17 7.21.5.1.
     fn fclose(stream: *mut FILE) -> c_int {
-        closing(stream, || next::fclose(stream))
+        close_and_release(stream, || next::fclose(stream))
     }
 
     /// C17 7.21.5.2.
@@ -113,7 +115,7 @@ equipoise_interpose::hooks! {
         next::fflush(stream)
     }
 
-    /// `stdio_ext.h`: the program believes that its output was flushed, so it is not discarded.
+    /// `stdio_ext.h`. The program assumes that its earlier output was flushed, so it is written.
     fn __fpurge(stream: *mut FILE) {
         if current() == Intervention::LateFlush && buffers::has_buffer(stream) {
             next::fflush(stream);

@@ -1,9 +1,10 @@
-//! Birth time and size class of each living block: one word for each place of a block.
+//! Table of the births of living blocks: when each block was allocated, and its size class.
 //!
-//! A header before each block would change the requests to the allocator, and would not distinguish
-//! our blocks from blocks of unknown origin. So the words are in separate reserved memory, found by
-//! the block's address with two reads: one reservation for each GiB of addresses in which there are
-//! blocks, of which only what is written costs memory.
+//! The table has one word for each address at which a block can begin. It is not a header before each
+//! block, because a header would change the requests to the allocator and would not distinguish
+//! recorded blocks from blocks of unknown origin. The table is separate reserved memory: a leaf for
+//! each GiB of addresses (a region) that has blocks. Only written pages of a leaf use memory, and two
+//! reads find the word of a block.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -13,20 +14,20 @@ use equipoise_interpose::errno;
 
 use crate::system;
 
-/// User addresses of x86-64 and `AArch64` with four levels of page tables.
+/// Bits of a user address on x86-64 and `AArch64` with four levels of page tables.
 const ADDRESS_BITS: u32 = 48;
 const REGION_BITS: u32 = 30;
 const REGIONS: usize = 1 << (ADDRESS_BITS - REGION_BITS);
-/// Some allocators align small blocks to 8 bytes only.
-const PLACE_BITS: u32 = 3;
-const REGION_BYTES: usize = 1 << (REGION_BITS - PLACE_BITS) << 3;
+/// Lowest bits of an address that are 0: some allocators align small blocks to 8 bytes only.
+const ALIGNMENT_BITS: u32 = 3;
+const LEAF_BYTES: usize = 1 << (REGION_BITS - ALIGNMENT_BITS) << 3;
 
-/// Null until a block is in the region; `NONE` if the kernel gave no memory for it.
+/// The leaf of each region: null until the region has a block; `NONE` if the kernel had no memory.
 static LEAVES: [AtomicPtr<AtomicU64>; REGIONS] =
     [const { AtomicPtr::new(ptr::null_mut()) }; REGIONS];
 const NONE: *mut AtomicU64 = ptr::without_provenance_mut(1);
 
-/// A block's class and the ticks at its birth, which wrap after 2^56: months.
+/// A block's size class and the clock ticks at its birth, which wrap around after months (2^56 ticks).
 #[derive(Clone, Copy)]
 pub struct Birth {
     pub class: usize,
@@ -38,44 +39,44 @@ const CLASS_MASK: u64 = (1 << CLASS_BITS) - 1;
 const TICKS_MASK: u64 = u64::MAX >> CLASS_BITS;
 
 impl Birth {
-    fn word(self) -> u64 {
-        // Class 0 at tick 0 would be the empty word; one tick more does no harm.
+    fn to_word(self) -> u64 {
+        // Class 0 at tick 0 would look like an empty word, so tick 0 counts as tick 1.
         ((self.ticks & TICKS_MASK).max(1) << CLASS_BITS) | self.class as u64
     }
 
-    fn of(word: u64) -> Option<Self> {
+    fn from_word(word: u64) -> Option<Self> {
         (word != 0).then_some(Self {
             class: (word & CLASS_MASK) as usize,
             ticks: word >> CLASS_BITS,
         })
     }
 
-    /// Returns the ticks from this birth to `later`; negative if that was before.
-    pub fn until(self, later: u64) -> i64 {
-        let difference = later.wrapping_sub(self.ticks) << CLASS_BITS;
+    /// Returns the ticks from this birth to a time; negative if the time is before the birth.
+    pub fn ticks_until(self, time: u64) -> i64 {
+        let difference = time.wrapping_sub(self.ticks) << CLASS_BITS;
         difference.cast_signed() >> CLASS_BITS
     }
 }
 
-/// Notes a birth; `false` if there is no place for it.
+/// Stores the birth of a block; returns `false` if there is no memory for it.
 #[inline]
-pub fn note(block: *mut c_void, birth: Birth) -> bool {
+pub fn store(block: *mut c_void, birth: Birth) -> bool {
     let Some(leaf) = LEAVES.get(block.addr() >> REGION_BITS) else {
         return false;
     };
     let mut words = leaf.load(Ordering::Acquire);
     if words.is_null() {
-        words = make_leaf(leaf);
+        words = reserve_leaf(leaf);
     }
     if words == NONE {
         return false;
     }
-    // SAFETY: the leaf has a word for every place of its region.
-    unsafe { &*words.add(place_of(block)) }.store(birth.word(), Ordering::Relaxed);
+    // SAFETY: the leaf has a word for every block of its region.
+    unsafe { &*words.add(word_index(block)) }.store(birth.to_word(), Ordering::Relaxed);
     true
 }
 
-/// Removes the birth of a block, before the block itself is freed.
+/// Removes the birth of a block that is about to be freed, and returns it.
 #[inline]
 pub fn take(block: *mut c_void) -> Option<Birth> {
     let leaf = LEAVES.get(block.addr() >> REGION_BITS)?;
@@ -83,37 +84,37 @@ pub fn take(block: *mut c_void) -> Option<Birth> {
     if words.is_null() || words == NONE {
         return None;
     }
-    // SAFETY: the leaf has a word for every place of its region.
-    let word = unsafe { &*words.add(place_of(block)) };
-    let birth = Birth::of(word.load(Ordering::Relaxed));
+    // SAFETY: the leaf has a word for every block of its region.
+    let word = unsafe { &*words.add(word_index(block)) };
+    let birth = Birth::from_word(word.load(Ordering::Relaxed));
     word.store(0, Ordering::Relaxed);
     birth
 }
 
 #[inline]
-fn place_of(block: *mut c_void) -> usize {
-    (block.addr() & ((1 << REGION_BITS) - 1)) >> PLACE_BITS
+fn word_index(block: *mut c_void) -> usize {
+    (block.addr() & ((1 << REGION_BITS) - 1)) >> ALIGNMENT_BITS
 }
 
 #[cold]
-fn make_leaf(leaf: &AtomicPtr<AtomicU64>) -> *mut AtomicU64 {
+fn reserve_leaf(leaf: &AtomicPtr<AtomicU64>) -> *mut AtomicU64 {
     errno::preserved(|| {
-        let fresh = system::reserve(REGION_BYTES);
-        if fresh.is_null() {
+        let memory = system::reserve(LEAF_BYTES);
+        if memory.is_null() {
             leaf.store(NONE, Ordering::Release);
             return NONE;
         }
-        // A huge page for a few words would cost more than all that is recorded.
-        system::advise(fresh, REGION_BYTES, libc::MADV_NOHUGEPAGE);
-        let words = fresh.cast::<AtomicU64>();
+        // A huge page for a few words would use more memory than the whole recording.
+        system::advise(memory, LEAF_BYTES, libc::MADV_NOHUGEPAGE);
+        let words = memory.cast::<AtomicU64>();
         let exchanged =
             leaf.compare_exchange(ptr::null_mut(), words, Ordering::AcqRel, Ordering::Acquire);
         match exchanged {
             Ok(_) => words,
-            Err(other) => {
-                // SAFETY: no other thread has seen our mapping.
-                unsafe { system::unmap(fresh, REGION_BYTES) };
-                other
+            Err(words_of_other_thread) => {
+                // SAFETY: no other thread has seen this mapping.
+                unsafe { system::unmap(memory, LEAF_BYTES) };
+                words_of_other_thread
             }
         }
     })
@@ -128,36 +129,36 @@ mod tests {
     }
 
     #[test]
-    fn a_birth_is_taken_once() {
+    fn a_birth_can_be_taken_once() {
         let (class, ticks) = (7, 99);
         let birth = Birth { class, ticks };
         assert!(take(block(0x7000_1000)).is_none());
-        assert!(note(block(0x7000_1000), birth));
-        let taken = take(block(0x7000_1000)).expect("it was noted");
+        assert!(store(block(0x7000_1000), birth));
+        let taken = take(block(0x7000_1000)).expect("it was stored");
         assert_eq!((taken.class, taken.ticks), (7, 99));
         assert!(take(block(0x7000_1000)).is_none());
     }
 
     #[test]
-    fn neighbours_of_eight_bytes_are_told_apart() {
-        assert!(note(block(0x9000_0000), Birth { class: 1, ticks: 1 }));
-        assert!(note(block(0x9000_0008), Birth { class: 2, ticks: 2 }));
+    fn blocks_eight_bytes_apart_have_separate_births() {
+        assert!(store(block(0x9000_0000), Birth { class: 1, ticks: 1 }));
+        assert!(store(block(0x9000_0008), Birth { class: 2, ticks: 2 }));
         assert_eq!(take(block(0x9000_0000)).map(|birth| birth.class), Some(1));
         assert_eq!(take(block(0x9000_0008)).map(|birth| birth.class), Some(2));
     }
 
     #[test]
-    fn a_lifetime_outlives_the_wrap_of_the_clock() {
+    fn a_lifetime_is_right_when_the_clock_wraps_around() {
         let (class, ticks) = (0, u64::MAX - 5);
-        let birth = Birth::of(Birth { class, ticks }.word()).expect("a word");
-        assert_eq!(birth.until(4), 10);
-        assert_eq!(Birth { class: 0, ticks: 9 }.until(4), -5);
+        let birth = Birth::from_word(Birth { class, ticks }.to_word()).expect("a word");
+        assert_eq!(birth.ticks_until(4), 10);
+        assert_eq!(Birth { class: 0, ticks: 9 }.ticks_until(4), -5);
     }
 
     #[test]
-    fn an_address_beyond_all_regions_has_no_place() {
+    fn a_birth_beyond_all_regions_is_not_stored() {
         let far = block(1 << ADDRESS_BITS);
-        assert!(!note(far, Birth { class: 0, ticks: 1 }));
+        assert!(!store(far, Birth { class: 0, ticks: 1 }));
         assert!(take(far).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! The processor's own clock: a lifetime costs two readings for each block.
+//! The processor's own clock, which is cheap enough to read twice for each block.
 
 use equipoise_kernel::clock::monotonic_ns;
 
@@ -21,19 +21,19 @@ pub fn ticks() -> u64 {
     monotonic_ns()
 }
 
-/// Reads the same moment by both clocks, ticks first.
+/// Returns the present time by two clocks: the ticks, and the nanoseconds of the monotonic clock.
 ///
-/// The thread may lose its turn between two readings; the closest of several pairs counts.
-pub fn both() -> (u64, u64) {
-    const TRIES: usize = 8;
-    let readings = (0..TRIES).map(|_| {
+/// The kernel may suspend the thread between two readings, so the closest of several pairs is used.
+pub fn ticks_and_ns() -> (u64, u64) {
+    const READINGS: usize = 8;
+    let readings = (0..READINGS).map(|_| {
         let before = ticks();
-        let now = monotonic_ns();
+        let now_ns = monotonic_ns();
         let distance = ticks().wrapping_sub(before);
-        (distance, before.wrapping_add(distance / 2), now)
+        (distance, before.wrapping_add(distance / 2), now_ns)
     });
     let closest = readings.min_by_key(|(distance, ..)| *distance);
-    closest.map_or((0, 0), |(_, ticks, now)| (ticks, now))
+    closest.map_or((0, 0), |(_, ticks, now_ns)| (ticks, now_ns))
 }
 
 /// Whether ticks have the same rate on every core and in every power state.
@@ -42,10 +42,10 @@ pub fn is_steady() -> bool {
     {
         /// Intel's and AMD's manuals: advanced power management, "invariant TSC".
         const POWER_MANAGEMENT: u32 = 0x8000_0007;
-        const INVARIANT: u32 = 1 << 8;
-        let highest = core::arch::x86_64::__cpuid(0x8000_0000).eax;
-        highest >= POWER_MANAGEMENT
-            && core::arch::x86_64::__cpuid(POWER_MANAGEMENT).edx & INVARIANT != 0
+        const INVARIANT_TSC: u32 = 1 << 8;
+        let max_leaf = core::arch::x86_64::__cpuid(0x8000_0000).eax;
+        max_leaf >= POWER_MANAGEMENT
+            && core::arch::x86_64::__cpuid(POWER_MANAGEMENT).edx & INVARIANT_TSC != 0
     }
     #[cfg(not(target_arch = "x86_64"))]
     true
@@ -56,16 +56,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_clocks_go_on_together() {
-        let (first_ticks, first_ns) = both();
+    fn the_two_clocks_keep_the_same_rate() {
+        let (first_ticks, first_ns) = ticks_and_ns();
         while monotonic_ns() < first_ns + 20_000_000 {
             std::hint::spin_loop();
         }
-        let (second_ticks, second_ns) = both();
+        let (second_ticks, second_ns) = ticks_and_ns();
         while monotonic_ns() < second_ns + 20_000_000 {
             std::hint::spin_loop();
         }
-        let (third_ticks, third_ns) = both();
+        let (third_ticks, third_ns) = ticks_and_ns();
         let early = (second_ticks - first_ticks) as f64 / (second_ns - first_ns) as f64;
         let late = (third_ticks - second_ticks) as f64 / (third_ns - second_ns) as f64;
         let difference = (early / late - 1.0).abs();

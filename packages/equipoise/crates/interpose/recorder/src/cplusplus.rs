@@ -1,14 +1,15 @@
-//! `new` and `delete` of C++, under their mangled names.
+//! Records `new` and `delete` of C++, under their mangled names.
 //!
-//! Allocators such as jemalloc and mimalloc bring their own, which do not call malloc and would not
-//! be recorded. All of them, and the C++ library, make blocks that `free` takes.
+//! Allocators such as jemalloc and mimalloc have their own `new` and `delete`, which do not call
+//! malloc, so that a recording of malloc alone would miss them. `free` accepts the blocks of all of
+//! these allocators and of the C++ library.
 
 use std::ffi::c_void;
 use std::mem::transmute;
 
 use equipoise_interpose::hooks::Next;
 
-use crate::record::{Origin, made};
+use crate::record::{Origin, record_block};
 use crate::{free, next};
 
 macro_rules! new {
@@ -36,7 +37,7 @@ macro_rules! new {
                 // SAFETY: the arguments are those of this call.
                 return unsafe { function(size $(, $extra)*) };
             }
-            made(block, size, if alignment.is_some() { Origin::Aligned } else { Origin::Plain })
+            record_block(block, size, if alignment.is_some() { Origin::Aligned } else { Origin::Plain })
         }
     )* };
 }
@@ -53,7 +54,7 @@ macro_rules! delete {
     )* };
 }
 
-/// `std::nothrow_t const&`.
+/// The C++ type `std::nothrow_t const&`.
 type NoThrow = *const c_void;
 
 #[rustfmt::skip]

@@ -1,5 +1,4 @@
-//! Blocks that are allocated while the first function of the allocator is looked up: the C library
-//! may allocate for a look-up.
+//! Allocates early blocks, which the C library requests while the allocator's functions are looked up.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -7,25 +6,25 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use equipoise_interpose::errno;
 
-/// Memory of early blocks, which is never given back.
+/// Memory of early blocks, which are never freed.
 static mut MEMORY: [Unit; UNITS] = [[0; UNIT_WORDS]; UNITS];
 static USED: AtomicUsize = AtomicUsize::new(0);
 
-/// 16 bytes, the alignment of blocks; the unit before each block holds the size of the block.
+/// 16 bytes, the alignment of blocks. The unit before each block contains the size of the block.
 type Unit = [usize; UNIT_WORDS];
 const UNIT_WORDS: usize = 16 / size_of::<usize>();
 const UNITS: usize = 1 << 12;
 
-/// Returns an early block of `size` bytes; null with `ENOMEM` if there is no room.
+/// Returns an early block of `size` bytes; null with `ENOMEM` if the memory is used up.
 pub fn allocate(size: usize) -> *mut c_void {
     let units = 1 + size.div_ceil(size_of::<Unit>());
-    let at = USED.fetch_add(units.min(UNITS), Ordering::Relaxed);
-    if at.saturating_add(units) > UNITS {
+    let first_unit = USED.fetch_add(units.min(UNITS), Ordering::Relaxed);
+    if first_unit.saturating_add(units) > UNITS {
         return out_of_memory();
     }
-    // SAFETY: `at + units` units are inside, and no other call gets them.
+    // SAFETY: the units are inside the memory, and no other call gets them.
     unsafe {
-        let header = (&raw mut MEMORY).cast::<Unit>().add(at);
+        let header = (&raw mut MEMORY).cast::<Unit>().add(first_unit);
         (*header)[0] = size;
         header.add(1).cast()
     }
@@ -53,11 +52,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_early_block_knows_its_size_and_others_are_none() {
-        let (one, other) = (allocate(5), allocate(1000));
-        assert_eq!(size_of_block(one), Some(5));
-        assert_eq!(size_of_block(other), Some(1000));
-        assert_eq!(other.addr() % 16, 0);
+    fn only_early_blocks_have_a_size() {
+        let (small, large) = (allocate(5), allocate(1000));
+        assert_eq!(size_of_block(small), Some(5));
+        assert_eq!(size_of_block(large), Some(1000));
+        assert_eq!(large.addr() % 16, 0);
         assert_eq!(size_of_block((&raw const USED).cast_mut().cast()), None);
         assert!(allocate(usize::MAX).is_null());
     }

@@ -1,15 +1,17 @@
-//! The file of one process, mapped into its memory: the counts are complete however the process
-//! ends. `src/equipoise/why/evidence/allocations.py` reads it.
+//! Layout of the file in which a process records its allocations.
+//!
+//! The process maps the file into its memory, so the counts are complete even if the process is
+//! killed. `src/equipoise/why/evidence/allocations.py` reads the file.
 
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// "EQALLOC" and the version of this layout.
+/// First bytes of the file: "EQALLOC" and the version of this layout.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"EQALLOC1");
 
-/// Size classes: four to each power of two.
+/// Number of size classes: four for each power of two.
 pub const CLASSES: usize = 192;
-/// Lifetimes by the number of bits of their ticks.
+/// Number of lifetime classes: a class for each number of bits of the ticks.
 pub const LIFETIMES: usize = 50;
 
 pub const PAGE: usize = 4096;
@@ -21,13 +23,12 @@ pub const SAMPLES_OFFSET: usize = MAPS_OFFSET + MAPS_BYTES;
 pub const SAMPLES: usize = 4096;
 pub const FILE_BYTES: usize = SAMPLES_OFFSET + SAMPLES * size_of::<Sample>();
 
-/// Length of the file of a process whose recording found no room on the disk.
+/// Length of the file if the disk was full, so that there is no recording.
 ///
-/// A length takes no room itself. The file is either as long as this or at least as long as a
-/// header.
+/// Setting a length needs no disk space. Every other file is at least as long as a header.
 pub const NO_ROOM_BYTES: usize = 1;
 
-/// A number that one thread (or the kernel for it) writes and the reader reads.
+/// A number in the file, which the process and the reader of the file share.
 #[derive(Default)]
 #[repr(transparent)]
 pub struct Number(AtomicU64);
@@ -47,12 +48,12 @@ impl Number {
         self.set(self.get().wrapping_add(value));
     }
 
-    /// Adds to a number that threads share; returns its value before.
+    /// Adds to a number that threads share; returns the value before.
     pub fn add_shared(&self, value: u64) -> u64 {
         self.0.fetch_add(value, Ordering::Relaxed)
     }
 
-    /// Replaces `before` by `after`; returns whether it was `before`.
+    /// Replaces `before` by `after`; returns whether the number was `before`.
     pub fn exchange(&self, before: u64, after: u64) -> bool {
         self.0
             .compare_exchange(before, after, Ordering::AcqRel, Ordering::Relaxed)
@@ -60,7 +61,7 @@ impl Number {
     }
 }
 
-/// The first page.
+/// The first page of the file.
 #[repr(C)]
 pub struct Header {
     pub magic: Number,
@@ -76,54 +77,54 @@ pub struct Header {
     pub samples_offset: Number,
     pub sample_bytes: Number,
     pub samples: Number,
-    /// May exceed `samples`: the rest had no room.
+    /// Number of samples taken. It may exceed `samples`, the number that the file has space for.
     pub samples_taken: Number,
     pub process: Number,
     pub parent: Number,
-    /// Two moments, each by both clocks.
+    /// Two times, each by the processor's clock and by the monotonic clock.
     pub first_ticks: Number,
     pub first_ns: Number,
     pub second_ticks: Number,
     pub second_ns: Number,
     pub steady_clock: Number,
-    /// 1 once the process has left by `exit`.
+    /// 1 after the process has ended by `exit`.
     pub ended: Number,
-    /// Forked children that could not make a file of their own.
+    /// Number of forked children that could not create a file of their own.
     pub children_without_file: Number,
-    /// Allocations and frees of threads for which there was no table.
+    /// Number of allocations and frees by threads without a table.
     pub calls_without_table: Number,
-    /// Blocks whose birth there was no memory for.
+    /// Number of blocks whose birth could not be stored, because memory ran out.
     pub births_without_place: Number,
-    /// Machine of the registers in samples: 1 x86-64, 2 `AArch64`, 0 none.
+    /// Processor of the registers in samples: 1 is x86-64, 2 is `AArch64`, 0 is any other.
     pub machine: Number,
-    /// Threads whose table found no room on the disk.
+    /// Number of threads without a table because the disk was full.
     pub tables_without_room: Number,
-    /// Samples that found no room on the disk.
+    /// Number of samples that were not kept because the disk was full.
     pub samples_without_room: Number,
-    /// 1 once the maps of the process found no room on the disk, in whole or in part.
+    /// 1 if the disk had no space for the whole memory maps of the process.
     pub maps_without_room: Number,
 }
 
 const _: () = assert!(size_of::<Header>() <= PAGE);
 
 impl Header {
-    /// The place at this distance from the header, which is the beginning of the mapping.
+    /// Returns a pointer to this offset in the mapped file, which begins with the header.
     ///
-    /// A pointer made from the reference would be valid for the header only. This one is made from
-    /// the address, like the pointer to the mapping.
-    pub fn place<T>(&self, offset: usize) -> *mut T {
+    /// A pointer made from the reference would be valid for the header only. So the pointer is made
+    /// from the address, as the pointer to the mapping was.
+    pub fn pointer_at<T>(&self, offset: usize) -> *mut T {
         ptr::with_exposed_provenance_mut(ptr::from_ref(self).addr() + offset)
     }
 }
 
-/// Counts of one thread at a time; the reader adds the tables up.
+/// Counts of one thread. A thread may reuse the table of an ended thread; the reader adds all tables.
 #[repr(C)]
 pub struct Table {
-    /// The thread that owns it, 0 before the first.
+    /// Id of the thread that owns the table; 0 if no thread has owned it.
     pub owner: Number,
-    /// Blocks that were born before a fork and freed after it, in the child.
+    /// Frees, in a forked child, of blocks that were allocated before the fork.
     pub inherited_frees: Number,
-    /// Blocks that were not seen when they were allocated.
+    /// Frees of blocks whose allocation was not recorded.
     pub unknown_frees: Number,
     pub resized: Number,
     pub zeroed: Number,
@@ -137,10 +138,10 @@ pub struct Table {
 pub struct Row {
     pub allocations: Number,
     pub bytes: Number,
-    /// Size of the majority of the blocks in the class, if there is one (Boyer and Moore's vote).
+    /// Size of more than half of the blocks, if there is one (Boyer and Moore's majority vote).
     pub majority: Number,
     votes: Number,
-    /// Number of blocks that had that size since it became the majority.
+    /// Number of blocks of the majority size since it became the majority.
     pub majority_seen: Number,
     spare: u64,
     pub lifetimes: [Number; LIFETIMES],
@@ -148,18 +149,18 @@ pub struct Row {
 
 impl Row {
     #[inline]
-    pub fn allocated(&self, size: u64) {
+    pub fn count_allocation(&self, size: u64) {
         self.allocations.add(1);
         self.bytes.add(size);
         if self.majority.get() == size && self.votes.get() != 0 {
             self.votes.add(1);
             self.majority_seen.add(1);
         } else {
-            self.contest(size);
+            self.vote_against_majority(size);
         }
     }
 
-    fn contest(&self, size: u64) {
+    fn vote_against_majority(&self, size: u64) {
         if self.votes.get() == 0 {
             self.majority.set(size);
             self.votes.set(1);
@@ -170,13 +171,12 @@ impl Row {
     }
 
     #[inline]
-    pub fn freed_after(&self, ticks: u64) {
+    pub fn count_free_after(&self, ticks: u64) {
         let bits = (u64::BITS - ticks.leading_zeros()) as usize;
         self.lifetimes[bits.min(LIFETIMES - 1)].add(1);
     }
 }
 
-/// The class of a size.
 #[inline]
 pub fn class_of(size: usize) -> usize {
     let size = size.clamp(1, (1 << (CLASSES / 4)) - 1);
@@ -184,7 +184,7 @@ pub fn class_of(size: usize) -> usize {
     4 * power + ((size << 2 >> power) & 3)
 }
 
-/// Registers and the top of a stack at one allocation, to be unwound later.
+/// Registers and the top of the stack at one allocation; the reader unwinds the stack.
 #[repr(C)]
 pub struct Sample {
     pub size: Number,
@@ -192,10 +192,10 @@ pub struct Sample {
     pub interval: Number,
     pub ticks: Number,
     pub thread: Number,
-    /// Number of bytes of `stack` that were kept.
+    /// Number of bytes in `stack` that are valid.
     pub kept: Number,
     spare: u64,
-    /// Instruction, stack and frame pointer, then those that a callee saves.
+    /// Instruction pointer, stack pointer, frame pointer, then the callee-saved registers.
     pub registers: [Number; 10],
     pub stack: [Number; STACK_WORDS],
 }
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_class_holds_a_quarter_of_a_power_of_two() {
+    fn there_are_four_classes_between_powers_of_two() {
         assert_eq!(class_of(0), class_of(1));
         assert_eq!(class_of(32_768), 60);
         assert_eq!(class_of(35_600), 60);
@@ -224,12 +224,12 @@ mod tests {
     }
 
     #[test]
-    fn the_majority_of_sizes_is_found_whatever_the_order() {
+    fn the_majority_size_is_found() {
         // SAFETY: all numbers may be zero.
         let row: Row = unsafe { std::mem::zeroed() };
         for index in 0..100 {
             let is_rare = index % 3 == 0;
-            row.allocated(if is_rare { 33_000 + index } else { 35_600 });
+            row.count_allocation(if is_rare { 33_000 + index } else { 35_600 });
         }
         assert_eq!(row.majority.get(), 35_600);
         assert!(row.majority_seen.get() <= 66);
@@ -237,11 +237,11 @@ mod tests {
     }
 
     #[test]
-    fn a_lifetime_is_counted_by_its_bits() {
+    fn the_class_of_a_lifetime_is_its_number_of_bits() {
         // SAFETY: all numbers may be zero.
         let row: Row = unsafe { std::mem::zeroed() };
         for ticks in [0, 1, 2, 3, 1023, 1024, u64::MAX] {
-            row.freed_after(ticks);
+            row.count_free_after(ticks);
         }
         let counts = row.lifetimes.iter().map(Number::get).enumerate();
         let counted: Vec<(usize, u64)> = counts.filter(|(_, count)| *count > 0).collect();

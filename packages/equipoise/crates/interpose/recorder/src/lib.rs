@@ -1,18 +1,18 @@
-//! Records the allocations of a process with any allocator, as a library for `LD_PRELOAD`: sizes,
+//! A library for `LD_PRELOAD` that records the allocations of a process with any allocator: sizes,
 //! lifetimes and sampled stacks, in a file for each process.
 //!
-//! The exported functions are those that the GNU C library asks of a replacement of malloc (its
-//! manual, "Replacing malloc"). Each calls the function that would be called without this library.
+//! The exported functions are those that a replacement of malloc must have (GNU C library manual,
+//! "Replacing malloc"). Each calls the function that the program would call without this library.
 //!
-//! - `record`: what is done at each allocation and each free.
+//! - `record`: counts each allocation and each free.
 //! - `births`: when each living block was allocated.
 //! - `recording`: the file of the process, and the table of each thread.
 //! - `file`: the layout of the file.
-//! - `samples`, `maps`: sampled stacks, and the places of code in memory.
+//! - `samples`, `maps`: sampled stacks, and the memory maps that give their functions names.
 //! - `thread`, `clock`, `system`, `early`: thread-locals, clocks, system calls, early blocks.
 //! - `cplusplus`: `new` and `delete`.
 
-// In a test program these names would replace the allocator of the test harness itself.
+// A test program does not export the functions, so nothing calls them there.
 #![cfg_attr(test, allow(dead_code))]
 
 mod births;
@@ -31,53 +31,54 @@ mod thread;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use crate::record::{Origin, made};
+use crate::record::{Origin, record_block};
 
 equipoise_interpose::at_load!(recording::library_started);
-equipoise_interpose::at_exit!(recording::ended);
+equipoise_interpose::at_exit!(recording::finish);
 
 equipoise_interpose::hooks! {
     /// C17 7.22.3.4.
     fn malloc(size: usize) -> *mut c_void, else { early::allocate(size) } {
-        made(next::malloc(size), size, Origin::Plain)
+        record_block(next::malloc(size), size, Origin::Plain)
     }
 
     /// C17 7.22.3.2.
     fn calloc(count: usize, size: usize) -> *mut c_void, else {
         count.checked_mul(size).map_or(ptr::null_mut(), early::allocate)
     } {
-        made(next::calloc(count, size), count.wrapping_mul(size), Origin::Zeroed)
+        record_block(next::calloc(count, size), count.wrapping_mul(size), Origin::Zeroed)
     }
 
-    /// C17 7.22.3.5; recorded as the end of one block and the birth of another.
+    /// C17 7.22.3.5; recorded as a free of one block and an allocation of another.
     fn realloc(block: *mut c_void, size: usize) -> *mut c_void, else { early::allocate(size) } {
         if block.is_null() {
-            return made(next::realloc(block, size), size, Origin::Plain);
+            return record_block(next::realloc(block, size), size, Origin::Plain);
         }
         if let Some(early_size) = early::size_of_block(block) {
-            let fresh = malloc(size);
-            if !fresh.is_null() {
-                ptr::copy_nonoverlapping(block.cast::<u8>(), fresh.cast(), early_size.min(size));
+            let new_block = malloc(size);
+            if !new_block.is_null() {
+                let bytes = early_size.min(size);
+                ptr::copy_nonoverlapping(block.cast::<u8>(), new_block.cast(), bytes);
             }
-            return fresh;
+            return new_block;
         }
-        // Before: another thread may be given the same place as soon as it is free.
-        let birth = record::about_to_free(block);
-        let fresh = next::realloc(block, size);
-        if fresh.is_null() && size != 0 {
+        // Before the call: another thread may get the same address as soon as the block is free.
+        let birth = births::take(block);
+        let new_block = next::realloc(block, size);
+        if new_block.is_null() && size != 0 {
             record::put_back(block, birth);
-            return fresh;
+            return new_block;
         }
-        record::freed(birth);
-        made(fresh, size, Origin::Resized)
+        record::record_free(birth);
+        record_block(new_block, size, Origin::Resized)
     }
 
-    /// C17 7.22.3.3; leaves `errno` as it was if the allocator does.
+    /// C17 7.22.3.3; does not change `errno`, unless the allocator does.
     fn free(block: *mut c_void), else { } {
         if block.is_null() || early::size_of_block(block).is_some() {
             return;
         }
-        record::freed(record::about_to_free(block));
+        record::record_free(births::take(block));
         next::free(block);
     }
 
@@ -85,12 +86,12 @@ equipoise_interpose::hooks! {
     fn aligned_alloc(alignment: usize, size: usize) -> *mut c_void, else {
         early::out_of_memory()
     } {
-        made(next::aligned_alloc(alignment, size), size, Origin::Aligned)
+        record_block(next::aligned_alloc(alignment, size), size, Origin::Aligned)
     }
 
     /// GNU.
     fn memalign(alignment: usize, size: usize) -> *mut c_void, else { early::out_of_memory() } {
-        made(next::memalign(alignment, size), size, Origin::Aligned)
+        record_block(next::memalign(alignment, size), size, Origin::Aligned)
     }
 
     /// POSIX.1-2017.
@@ -99,18 +100,18 @@ equipoise_interpose::hooks! {
     ) -> c_int, else { libc::ENOMEM } {
         let error = next::posix_memalign(result, alignment, size);
         if error == 0 {
-            made(result.read(), size, Origin::Aligned);
+            record_block(result.read(), size, Origin::Aligned);
         }
         error
     }
 
     /// GNU.
     fn valloc(size: usize) -> *mut c_void, else { early::out_of_memory() } {
-        made(next::valloc(size), size, Origin::Aligned)
+        record_block(next::valloc(size), size, Origin::Aligned)
     }
 
     /// GNU.
     fn pvalloc(size: usize) -> *mut c_void, else { early::out_of_memory() } {
-        made(next::pvalloc(size), size, Origin::Aligned)
+        record_block(next::pvalloc(size), size, Origin::Aligned)
     }
 }

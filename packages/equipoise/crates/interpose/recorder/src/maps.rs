@@ -1,4 +1,4 @@
-//! The memory maps of this process, by which samples are named later.
+//! Copies the memory maps of this process into its file, where they give sampled functions names.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,26 +6,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::file::{Header, MAPS_BYTES, MAPS_OFFSET};
 use crate::system;
 
-/// The maps of this process. Those of `/proc/self` are empty once its first thread has ended.
-const MAPS: &CStr = c"/proc/thread-self/maps";
+/// File with the maps of this process. `/proc/self/maps` is empty once the first thread has ended.
+const MAPS_PATH: &CStr = c"/proc/thread-self/maps";
 
-/// Writes the maps of the process to its file, as many as fit.
+/// Writes as many maps of the process to its file as fit.
 ///
-/// One thread at a time writes them, under `lock`. A thread that finds the lock taken does nothing,
-/// because the lock's owner reads the same maps. So neither a signal handler nor a child waits for
-/// a stopped thread.
-pub fn keep(header: &Header, lock: &AtomicBool) {
+/// The thread with the lock writes them. A thread that finds the lock taken does nothing, because the
+/// owner of the lock reads the same maps. So neither a signal handler nor a child waits for a stopped
+/// thread.
+pub fn write_to_file(header: &Header, lock: &AtomicBool) {
     if lock.swap(true, Ordering::Acquire) {
         return;
     }
-    if let Some(descriptor) = system::open(MAPS, libc::O_RDONLY) {
+    if let Some(descriptor) = system::open(MAPS_PATH, libc::O_RDONLY) {
         let mut length = 0;
         let mut without_room = false;
         while length < MAPS_BYTES {
-            let place = header.place::<u8>(MAPS_OFFSET + length);
-            // SAFETY: the room for maps is inside the mapping. One thread at a time is here, and
-            // the reader reads it only after the end of the process. No reference points there.
-            match unsafe { system::read_to(descriptor, place, MAPS_BYTES - length) } {
+            let target = header.pointer_at::<u8>(MAPS_OFFSET + length);
+            // SAFETY: the target is inside the mapping. One thread at a time writes to it, and the
+            // reader of the file waits for the end of the process. No reference points there.
+            match unsafe { system::read_to(descriptor, target, MAPS_BYTES - length) } {
                 Ok(0) => break,
                 Ok(read) => length += read,
                 Err(error) => {
@@ -41,9 +41,9 @@ pub fn keep(header: &Header, lock: &AtomicBool) {
     lock.store(false, Ordering::Release);
 }
 
-/// Returns the first address and the end of the mapping around an address; zeros if there is none.
+/// Returns the start and the end of the mapping that contains an address; zeros if there is none.
 pub fn mapping_of(address: usize) -> (usize, usize) {
-    let Some(descriptor) = system::open(MAPS, libc::O_RDONLY) else {
+    let Some(descriptor) = system::open(MAPS_PATH, libc::O_RDONLY) else {
         return (0, 0);
     };
     let mut ranges = Ranges::default();
@@ -63,7 +63,7 @@ pub fn mapping_of(address: usize) -> (usize, usize) {
     range
 }
 
-/// Reads `low-high …` lines byte by byte.
+/// Parser of the addresses in lines such as `low-high r-xp …`, which it reads byte by byte.
 #[derive(Default)]
 struct Ranges {
     low: usize,
@@ -72,7 +72,7 @@ struct Ranges {
 }
 
 impl Ranges {
-    /// A range, when its last digit has been read.
+    /// Parses one byte; returns a range of addresses if the byte ends it.
     fn next(&mut self, byte: u8) -> Option<(usize, usize)> {
         let digit = char::from(byte).to_digit(16).map(|digit| digit as usize);
         match (self.field, byte, digit) {
@@ -111,7 +111,7 @@ mod tests {
     fn kept_maps(header: &Header) -> Vec<(usize, usize)> {
         let length = usize::try_from(header.maps_bytes.get()).expect("a length");
         // SAFETY: it is inside the mapping, and every writer has ended.
-        let text = unsafe { std::slice::from_raw_parts(header.place(MAPS_OFFSET), length) };
+        let text = unsafe { std::slice::from_raw_parts(header.pointer_at(MAPS_OFFSET), length) };
         let text = std::str::from_utf8(text).expect("text");
         assert!(text.ends_with('\n'), "{text}");
         text.lines()
@@ -124,10 +124,10 @@ mod tests {
     }
 
     #[test]
-    fn of_many_threads_one_at_a_time_writes_the_maps() {
+    fn one_thread_at_a_time_writes_the_maps() {
         let header = header();
         let lock = AtomicBool::new(true);
-        keep(header, &lock);
+        write_to_file(header, &lock);
         assert_eq!(header.maps_bytes.get(), 0, "another thread writes them");
         let lock = &AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -136,7 +136,7 @@ mod tests {
                     for round in 1..=50 {
                         // The maps become longer and shorter again.
                         let block = system::reserve(4096 * (thread + round));
-                        keep(header, lock);
+                        write_to_file(header, lock);
                         // SAFETY: no thread uses it.
                         unsafe { system::unmap(block, 4096 * (thread + round)) };
                     }
@@ -147,7 +147,7 @@ mod tests {
         let maps = kept_maps(header);
         assert!(maps.iter().all(|(low, high)| low < high));
         assert!(maps.is_sorted());
-        let start = header.place::<u8>(0).addr();
+        let start = header.pointer_at::<u8>(0).addr();
         assert!(
             maps.iter()
                 .any(|(low, high)| (*low..*high).contains(&start))
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mapping_of_a_local_is_its_stack() {
+    fn the_mapping_of_a_local_variable_contains_it() {
         let local = 0_u64;
         let address = (&raw const local).addr();
         let (low, high) = mapping_of(address);

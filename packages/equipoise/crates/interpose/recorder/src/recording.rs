@@ -19,62 +19,63 @@ use crate::samples;
 use crate::system;
 use crate::thread::Thread;
 
-/// The folder that gets a file for each process.
-const FOLDER: &CStr = c"EQUIPOISE_ALLOCATIONS";
-const PATH_BYTES: usize = 4096;
-/// Most programs that a process may execute with a file each.
-const PROGRAMS: u32 = 1000;
-/// Both clocks are read twice, so far apart at least.
+/// Environment variable with the folder for the files of all processes.
+const FOLDER_VARIABLE: &CStr = c"EQUIPOISE_ALLOCATIONS";
+const MAX_PATH_BYTES: usize = 4096;
+/// Maximum number of programs with a file each that a process may execute one after the other.
+const MAX_PROGRAMS: u32 = 1000;
+/// Minimum time between the two readings of both clocks.
 const CALIBRATION_NS: u64 = 20_000;
 
-/// State of the process. The kernel wipes its page in a forked child, however it was forked.
+/// State of the process, on a page that the kernel sets to zero in every forked child.
 #[repr(C)]
 struct Process {
-    /// Key that threads compare theirs with; 0 until it is decided whether the process records.
+    /// Key of this process, which its threads store; 0 until the recording was started or refused.
     key: AtomicU64,
     starting: AtomicBool,
     header: AtomicPtr<Header>,
     start_ticks: AtomicU64,
-    /// Whether a thread writes the maps of the process to the file.
-    keeps_maps: AtomicBool,
-    /// A bit for each table that has room on the disk. Other tables must not even be read, because
-    /// a file system in memory allocates pages for reads, too.
-    tables_with_room: [AtomicU64; TABLES / BITS],
+    /// Whether a thread is writing the maps of the process to the file.
+    writes_maps: AtomicBool,
+    /// A bit for each table that has disk space. Other tables must not even be read, because a file
+    /// system in memory allocates pages for reads, too.
+    tables_with_space: [AtomicU64; TABLES / BITS],
 }
 
 const BITS: usize = u64::BITS as usize;
 const _: () = assert!(size_of::<Process>() <= PAGE);
 
-static NOWHERE: Process = Process {
+/// State of a process whose own state page does not exist yet.
+static NO_PROCESS: Process = Process {
     key: AtomicU64::new(0),
     starting: AtomicBool::new(false),
     header: AtomicPtr::new(ptr::null_mut()),
     start_ticks: AtomicU64::new(0),
-    keeps_maps: AtomicBool::new(false),
-    tables_with_room: [const { AtomicU64::new(0) }; TABLES / BITS],
+    writes_maps: AtomicBool::new(false),
+    tables_with_space: [const { AtomicU64::new(0) }; TABLES / BITS],
 };
-static PROCESS: AtomicPtr<Process> = AtomicPtr::new((&raw const NOWHERE).cast_mut());
-/// The recording of the process or, after a fork, still that of its parent.
-static LAST_HEADER: AtomicPtr<Header> = AtomicPtr::new(ptr::null_mut());
-/// Whether the environment can be read: it cannot before the C library has started.
-static STARTED: AtomicBool = AtomicBool::new(false);
-static KEYS: AtomicU64 = AtomicU64::new(2);
+static PROCESS: AtomicPtr<Process> = AtomicPtr::new((&raw const NO_PROCESS).cast_mut());
+/// File of the process; in a forked child, the parent's file until the child has its own.
+static INHERITED_HEADER: AtomicPtr<Header> = AtomicPtr::new(ptr::null_mut());
+/// Whether the C library has started, so that the environment can be read.
+static LIBRARY_STARTED: AtomicBool = AtomicBool::new(false);
+static NEXT_KEY: AtomicU64 = AtomicU64::new(2);
 
 #[inline]
 fn process() -> &'static Process {
-    // SAFETY: it is NOWHERE or a page that is never given back.
+    // SAFETY: it is NO_PROCESS or a page that is never unmapped.
     unsafe { &*PROCESS.load(Ordering::Acquire) }
 }
 
-/// Whether the thread's table is that of this process.
+/// Whether the thread's table belongs to this process (and not to the parent before a fork).
 #[inline]
 pub fn is_attached(thread: &Thread) -> bool {
     thread.key.get() == process().key.load(Ordering::Relaxed)
 }
 
-/// The file of this process, if it has one.
+/// Returns the file of this process, if it has one.
 pub fn header() -> Option<&'static Header> {
-    // SAFETY: it is null or a mapping that is never given back.
+    // SAFETY: it is null or a mapping that is never unmapped.
     unsafe { process().header.load(Ordering::Acquire).as_ref() }
 }
 
@@ -83,54 +84,54 @@ pub fn start_ticks() -> u64 {
     process().start_ticks.load(Ordering::Relaxed)
 }
 
-/// Gives the thread a table of this process; without one, `thread.table` is null.
+/// Gives the thread a table of this process; sets `thread.table` to null if there is none.
 #[cold]
 pub fn attach(thread: &Thread) {
-    if thread.busy.replace(true) {
+    if thread.is_in_library.replace(true) {
         return;
     }
     errno::preserved(|| {
         thread.table.set(ptr::null());
-        if let Some(key) = begin() {
+        if let Some(key) = start_recording() {
             thread.key.set(key);
             if let Some(header) = header() {
-                thread.table.set(table_for(header, system::thread()));
+                thread.table.set(claim_table(header, system::thread()));
                 samples::start(thread, header);
             }
         }
     });
-    thread.busy.set(false);
+    thread.is_in_library.set(false);
 }
 
-/// Writes the maps of this process to its file, unless another thread does so now.
-pub fn keep_maps(header: &Header) {
-    maps::keep(header, &process().keeps_maps);
+/// Writes the maps of this process to its file, unless another thread is doing so.
+pub fn write_maps(header: &Header) {
+    maps::write_to_file(header, &process().writes_maps);
 }
 
-/// The C library has started, and with it this library.
+/// Remembers that the C library has started.
 pub fn library_started() {
-    STARTED.store(true, Ordering::Relaxed);
+    LIBRARY_STARTED.store(true, Ordering::Relaxed);
 }
 
-/// The process leaves by `exit`.
-pub fn ended() {
+/// Completes the file when the process ends by `exit`.
+pub fn finish() {
     if let Some(header) = header() {
-        errno::preserved(|| keep_maps(header));
+        errno::preserved(|| write_maps(header));
         header.ended.set(1);
     }
 }
 
-/// The key of this process, after its recording was started or refused; `None` if it is too early
-/// to decide.
-fn begin() -> Option<u64> {
+/// Starts the recording of this process, unless it was started or refused before; returns the key of
+/// the process. `None` if the environment cannot be read yet.
+fn start_recording() -> Option<u64> {
     let process = wiped_page()?;
     loop {
         match process.key.load(Ordering::Acquire) {
             0 => {}
             key => return Some(key),
         }
-        let folder = variable(FOLDER);
-        if folder.is_none() && !STARTED.load(Ordering::Relaxed) {
+        let folder = variable(FOLDER_VARIABLE);
+        if folder.is_none() && !LIBRARY_STARTED.load(Ordering::Relaxed) {
             return None;
         }
         if process.starting.swap(true, Ordering::AcqRel) {
@@ -138,39 +139,40 @@ fn begin() -> Option<u64> {
             continue;
         }
         process.start_ticks.store(clock::ticks(), Ordering::Relaxed);
-        let made = folder.map_or(ptr::null_mut(), make_file);
-        process.header.store(made, Ordering::Release);
-        let parents = LAST_HEADER.load(Ordering::Relaxed);
-        if made.is_null() && !parents.is_null() {
-            // SAFETY: a shared mapping of the parent's, which a fork keeps.
-            unsafe { &*parents }.children_without_file.add_shared(1);
+        let header = folder.map_or(ptr::null_mut(), create_file);
+        process.header.store(header, Ordering::Release);
+        let parent = INHERITED_HEADER.load(Ordering::Relaxed);
+        if header.is_null() && !parent.is_null() {
+            // SAFETY: a shared mapping of the parent, which a fork keeps.
+            unsafe { &*parent }.children_without_file.add_shared(1);
         }
-        LAST_HEADER.store(made, Ordering::Relaxed);
-        // Even, and so never that of a thread that is new.
-        let key = KEYS.fetch_add(2, Ordering::Relaxed);
+        INHERITED_HEADER.store(header, Ordering::Relaxed);
+        // Keys are even, and a new thread has key 1, so they differ.
+        let key = NEXT_KEY.fetch_add(2, Ordering::Relaxed);
         process.key.store(key, Ordering::Release);
     }
 }
 
+/// Returns the state of this process, on a page that is zero in a forked child.
 fn wiped_page() -> Option<&'static Process> {
-    let nowhere = (&raw const NOWHERE).cast_mut();
-    if PROCESS.load(Ordering::Acquire) == nowhere {
+    let no_process = (&raw const NO_PROCESS).cast_mut();
+    if PROCESS.load(Ordering::Acquire) == no_process {
         let page = system::reserve(PAGE);
         if page.is_null() {
             return None;
         }
-        // Without it a child would go on in its parent's file.
-        let wiped = system::advise(page, PAGE, libc::MADV_WIPEONFORK);
-        let fresh = page.cast::<Process>();
+        // Without this advice, a child would continue to write to its parent's file.
+        let is_wiped = system::advise(page, PAGE, libc::MADV_WIPEONFORK);
+        let state = page.cast::<Process>();
         let exchanged =
-            PROCESS.compare_exchange(nowhere, fresh, Ordering::AcqRel, Ordering::Acquire);
-        if !wiped || exchanged.is_err() {
+            PROCESS.compare_exchange(no_process, state, Ordering::AcqRel, Ordering::Acquire);
+        if !is_wiped || exchanged.is_err() {
             if exchanged.is_ok() {
-                PROCESS.store(nowhere, Ordering::Release);
+                PROCESS.store(no_process, Ordering::Release);
             }
             // SAFETY: no other thread has begun to use the page.
             unsafe { system::unmap(page, PAGE) };
-            if !wiped {
+            if !is_wiped {
                 return None;
             }
         }
@@ -178,27 +180,27 @@ fn wiped_page() -> Option<&'static Process> {
     Some(process())
 }
 
-/// `FOLDER/PID-N.allocations`, mapped; null if that cannot be had.
-fn make_file(folder: &CStr) -> *mut Header {
-    let mut path = [MaybeUninit::<c_char>::uninit(); PATH_BYTES];
+/// Creates and maps the file `FOLDER/PID-N.allocations`; null if that fails.
+fn create_file(folder: &CStr) -> *mut Header {
+    let mut path = [MaybeUninit::<c_char>::uninit(); MAX_PATH_BYTES];
     let start = path.as_mut_ptr().cast::<c_char>();
     let process = system::process();
-    for program in 0..PROGRAMS {
-        // SAFETY: writes at most PATH_BYTES, and a NUL at their end.
+    for program in 0..MAX_PROGRAMS {
+        // SAFETY: writes at most MAX_PATH_BYTES, the last of which is NUL.
         let length = unsafe {
             libc::snprintf(
                 start,
-                PATH_BYTES,
+                MAX_PATH_BYTES,
                 c"%s/%u-%u.allocations".as_ptr(),
                 folder.as_ptr(),
                 process,
                 program,
             )
         };
-        if usize::try_from(length).is_ok_and(|length| length >= PATH_BYTES) {
+        if usize::try_from(length).is_ok_and(|length| length >= MAX_PATH_BYTES) {
             return ptr::null_mut();
         }
-        // SAFETY: snprintf has ended the string.
+        // SAFETY: snprintf has written NUL at the end of the string.
         let file = unsafe { CStr::from_ptr(start) };
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL;
         let Some(descriptor) = system::open(file, flags) else {
@@ -211,23 +213,23 @@ fn make_file(folder: &CStr) -> *mut Header {
         system::close(descriptor);
         // SAFETY: a mapping of that length, or null.
         if let Some(header) = unsafe { header.as_ref() } {
-            describe(header);
+            fill_header(header);
         }
         return header;
     }
     ptr::null_mut()
 }
 
-/// The whole file, mapped, with room for its header; null if that cannot be had. Where the disk is
-/// full, the length of the file shows it.
+/// Maps the whole file, with disk space for its header; null if that fails. If the disk is full, the
+/// length of the file is `NO_ROOM_BYTES`.
 fn map_with_header(descriptor: c_int) -> *mut Header {
     if !system::lengthen(descriptor, FILE_BYTES) {
         return ptr::null_mut();
     }
     let memory = system::map_file(descriptor, FILE_BYTES);
-    // SAFETY: a fresh mapping of a fresh file, which is zero.
-    if !memory.is_null() && !unsafe { system::take_room(memory, PAGE) } {
-        // SAFETY: no other thread has seen it.
+    // SAFETY: a new mapping of a new file, which is zero.
+    if !memory.is_null() && !unsafe { system::allocate_disk_space(memory, PAGE) } {
+        // SAFETY: no other thread has seen the mapping.
         unsafe { system::unmap(memory, FILE_BYTES) };
         system::shorten(descriptor, NO_ROOM_BYTES);
         return ptr::null_mut();
@@ -235,8 +237,8 @@ fn map_with_header(descriptor: c_int) -> *mut Header {
     memory.cast()
 }
 
-fn describe(header: &Header) {
-    let (ticks, ns) = clock::both();
+fn fill_header(header: &Header) {
+    let (ticks, ns) = clock::ticks_and_ns();
     header.first_ticks.set(ticks);
     header.first_ns.set(ns);
     header.table_offset.set(PAGE as u64);
@@ -253,26 +255,26 @@ fn describe(header: &Header) {
     header.parent.set(u64::from(system::parent()));
     header.steady_clock.set(u64::from(clock::is_steady()));
     header.machine.set(samples::MACHINE);
-    keep_maps(header);
+    write_maps(header);
     while monotonic_ns() - ns < CALIBRATION_NS {
         std::hint::spin_loop();
     }
-    let (ticks, ns) = clock::both();
+    let (ticks, ns) = clock::ticks_and_ns();
     header.second_ticks.set(ticks);
     header.second_ns.set(ns);
-    // Last: a file without it was not finished.
+    // Last: a file without the magic number is incomplete.
     header.magic.set(MAGIC);
 }
 
-/// A table without a living owner; null if all have owners, or there is no room for a new one.
-fn table_for(header: &'static Header, thread: u32) -> *const Table {
+/// Claims a table whose owner has ended, or a new table, for a thread; null if there is none.
+fn claim_table(header: &'static Header, thread: u32) -> *const Table {
     let owner = u64::from(thread);
     let used = usize::try_from(header.tables_used.get()).unwrap_or(TABLES);
-    for index in (0..used.min(TABLES)).filter(|index| has_room(*index)) {
+    for index in (0..used.min(TABLES)).filter(|index| has_disk_space(*index)) {
         let table = table(header, index);
-        let before = table.owner.get();
-        let ended = u32::try_from(before).is_ok_and(system::has_ended);
-        if (before == owner || ended) && table.owner.exchange(before, owner) {
+        let owner_before = table.owner.get();
+        let has_ended = u32::try_from(owner_before).is_ok_and(system::has_ended);
+        if (owner_before == owner || has_ended) && table.owner.exchange(owner_before, owner) {
             return table;
         }
     }
@@ -280,30 +282,30 @@ fn table_for(header: &'static Header, thread: u32) -> *const Table {
     if index >= TABLES {
         return ptr::null();
     }
-    // SAFETY: the table is inside the mapping, and no other call gets the same number; no thread
-    // reads it before its bit is set.
-    if !unsafe { system::take_room(place_of_table(header, index).cast(), TABLE_BYTES) } {
+    // SAFETY: the table is inside the mapping, and no other call gets the same index; no thread
+    // reads the table before its bit is set.
+    if !unsafe { system::allocate_disk_space(table_pointer(header, index).cast(), TABLE_BYTES) } {
         header.tables_without_room.add_shared(1);
         return ptr::null();
     }
     let table = table(header, index);
     table.owner.set(owner);
-    process().tables_with_room[index / BITS].fetch_or(1 << (index % BITS), Ordering::Release);
+    process().tables_with_space[index / BITS].fetch_or(1 << (index % BITS), Ordering::Release);
     table
 }
 
-fn has_room(index: usize) -> bool {
-    let bits = process().tables_with_room[index / BITS].load(Ordering::Acquire);
+fn has_disk_space(index: usize) -> bool {
+    let bits = process().tables_with_space[index / BITS].load(Ordering::Acquire);
     bits >> (index % BITS) & 1 == 1
 }
 
-fn place_of_table(header: &Header, index: usize) -> *mut Table {
-    header.place(PAGE + index * TABLE_BYTES)
+fn table_pointer(header: &Header, index: usize) -> *mut Table {
+    header.pointer_at(PAGE + index * TABLE_BYTES)
 }
 
-/// A table that has room.
+/// Returns a table that has disk space.
 fn table(header: &'static Header, index: usize) -> &'static Table {
-    // SAFETY: `index` is below TABLES, so the table is inside the mapping, which is never given
-    // back, and is zero where nothing was written. Threads share it by atomic numbers alone.
-    unsafe { &*place_of_table(header, index) }
+    // SAFETY: `index` is below TABLES, so the table is inside the mapping, which is never unmapped
+    // and is zero where nothing was written. All numbers that threads share are atomic.
+    unsafe { &*table_pointer(header, index) }
 }

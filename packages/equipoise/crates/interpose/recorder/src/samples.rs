@@ -1,8 +1,9 @@
-//! Stacks, sampled by bytes: registers and the top of the stack are kept and unwound later.
+//! Samples the stack after a random number of allocated bytes. A sample keeps the registers and the
+//! top of the stack; the reader of the file unwinds the stack.
 //!
-//! The distance between two samples is exponential, so that the byte sampled next does not depend
-//! on the program's rhythm; its mean doubles after every `PER_MEAN` samples, so that a short run
-//! has enough samples and a long run does not pay for more.
+//! The number of bytes between two samples has an exponential distribution, so that the samples do
+//! not depend on the program's rhythm. Its mean doubles after every `SAMPLES_PER_MEAN` samples: a
+//! short run has enough samples, and a long run does not pay for too many.
 
 use std::ptr;
 
@@ -15,7 +16,7 @@ use crate::system;
 use crate::thread::Thread;
 
 const FIRST_MEAN_BYTES: u64 = 1 << 14;
-const PER_MEAN: u64 = 128;
+const SAMPLES_PER_MEAN: u64 = 128;
 
 #[cfg(target_arch = "x86_64")]
 pub const MACHINE: u64 = 1;
@@ -24,20 +25,21 @@ pub const MACHINE: u64 = 2;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub const MACHINE: u64 = 0;
 
-/// Draws when the thread's first sample is due.
+/// Prepares sampling in a thread, and draws the number of bytes until its first sample.
 pub fn start(thread: &Thread, header: &Header) {
     let owner = u64::from(system::thread());
     thread.random.set(owner.wrapping_mul(GOLDEN) | 1);
     thread.stack.set((0, 0));
-    draw(thread, header);
+    draw_interval(thread, header);
 }
 
-fn draw(thread: &Thread, header: &Header) {
-    let doublings = (header.samples_taken.get() / PER_MEAN).min(40);
+/// Draws the number of bytes until the thread's next sample.
+fn draw_interval(thread: &Thread, header: &Header) {
+    let doublings = (header.samples_taken.get() / SAMPLES_PER_MEAN).min(40);
     let interval = FIRST_MEAN_BYTES << doublings;
     let mut random = Xorshift64::from_state(thread.random.get());
     let bytes = exponential(random.uniform()) * interval as f64;
-    // Less than 40 means of at most 2^54 bytes.
+    // At most 40 times the mean, which is at most 2^54 bytes.
     #[expect(clippy::cast_possible_truncation)]
     let bytes = bytes as i64;
     thread.random.set(random.state());
@@ -49,19 +51,18 @@ fn exponential(uniform: f64) -> f64 {
     -uniform.ln()
 }
 
-/// Keeps a sample of the allocation that the thread is in; `keep_maps` writes the maps of the
-/// process again.
+/// Samples the allocation that the thread is in; `write_maps` updates the maps in the file.
 #[cold]
 #[inline(never)]
-pub fn take(thread: &Thread, header: &Header, keep_maps: fn(&Header), size: usize, ticks: u64) {
-    thread.busy.set(true);
+pub fn take(thread: &Thread, header: &Header, write_maps: fn(&Header), size: usize, ticks: u64) {
+    thread.is_in_library.set(true);
     errno::preserved(|| {
         let number = header.samples_taken.add_shared(1);
-        let sampled_at = thread.interval.get();
-        draw(thread, header);
+        let interval = thread.interval.get();
+        draw_interval(thread, header);
         if number.is_power_of_two() {
-            // For libraries that were opened since the last time.
-            keep_maps(header);
+            // The program may have opened libraries since the last time.
+            write_maps(header);
         }
         let Some(sample) = new_sample(header, number) else {
             return;
@@ -70,32 +71,32 @@ pub fn take(thread: &Thread, header: &Header, keep_maps: fn(&Header), size: usiz
         sample.ticks.set(ticks);
         sample.thread.set(u64::from(system::thread()));
         let registers = registers();
-        for (kept, value) in sample.registers.iter().zip(registers) {
-            kept.set(value);
+        for (register, value) in sample.registers.iter().zip(registers) {
+            register.set(value);
         }
-        keep_stack(thread, sample, registers[1]);
-        // Last: a sample without it was not finished.
-        sample.interval.set(sampled_at);
+        copy_stack(thread, sample, registers[1]);
+        // Last: a sample without an interval is incomplete.
+        sample.interval.set(interval);
     });
-    thread.busy.set(false);
+    thread.is_in_library.set(false);
 }
 
-/// The sample with this number, with room on the disk; `None` if there is no room.
+/// Returns the sample with this number, with disk space; `None` if there is no space.
 fn new_sample(header: &Header, number: u64) -> Option<&Sample> {
-    let index = usize::try_from(number).ok().filter(|at| *at < SAMPLES)?;
-    let place = header.place::<Sample>(SAMPLES_OFFSET + index * size_of::<Sample>());
+    let index = usize::try_from(number).ok().filter(|n| *n < SAMPLES)?;
+    let pointer = header.pointer_at::<Sample>(SAMPLES_OFFSET + index * size_of::<Sample>());
     // SAFETY: the sample is inside the mapping, which is zero where nothing was written, and no
     // other call gets the same number.
-    if unsafe { system::take_room(place.cast(), size_of::<Sample>()) } {
-        // SAFETY: as above; the mapping is never given back.
-        Some(unsafe { &*place })
+    if unsafe { system::allocate_disk_space(pointer.cast(), size_of::<Sample>()) } {
+        // SAFETY: as above; the mapping is never unmapped.
+        Some(unsafe { &*pointer })
     } else {
         header.samples_without_room.add_shared(1);
         None
     }
 }
 
-fn keep_stack(thread: &Thread, sample: &Sample, stack_pointer: u64) {
+fn copy_stack(thread: &Thread, sample: &Sample, stack_pointer: u64) {
     let Ok(low) = usize::try_from(stack_pointer) else {
         return;
     };
@@ -107,17 +108,16 @@ fn keep_stack(thread: &Thread, sample: &Sample, stack_pointer: u64) {
     let kept = words.min(STACK_WORDS);
     let stack = ptr::with_exposed_provenance::<u64>(low);
     for (index, word) in sample.stack.iter().take(kept).enumerate() {
-        // SAFETY: the mapping with the stack extends that far; other frames of this thread
-        // are not written to meanwhile.
+        // SAFETY: the mapping extends that far, and no other frame of this thread runs meanwhile.
         word.set(unsafe { stack.add(index).read_volatile() });
     }
     sample.kept.set(8 * kept as u64);
 }
 
-/// Present instruction, stack and frame pointer, then the callee-saved registers.
+/// Returns the instruction, stack and frame pointers, then the callee-saved registers.
 #[expect(
     clippy::inline_always,
-    reason = "the stack that they point to must stay as it is while it is kept"
+    reason = "the frame to which the registers point must exist while the stack is copied"
 )]
 #[inline(always)]
 fn registers() -> [u64; 10] {
@@ -162,11 +162,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn distances_have_the_mean_that_was_asked_for() {
+    fn exponential_draws_have_mean_one() {
         let mut random = Xorshift64::from_state(1);
-        let drawn = 20_000;
-        let sum: f64 = (0..drawn).map(|_| exponential(random.uniform())).sum();
+        let draws = 20_000;
+        let sum: f64 = (0..draws).map(|_| exponential(random.uniform())).sum();
         // The standard error of the mean is 1 / sqrt(20000) = 0.007.
-        assert!((sum / f64::from(drawn) - 1.0).abs() < 0.03);
+        assert!((sum / f64::from(draws) - 1.0).abs() < 0.03);
     }
 }

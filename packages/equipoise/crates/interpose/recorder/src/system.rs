@@ -1,4 +1,4 @@
-//! System calls that no other preloaded library intercepts.
+//! Makes system calls directly, so that no other preloaded library intercepts them.
 
 use std::ffi::{CStr, c_int, c_long, c_void};
 use std::ptr;
@@ -34,23 +34,22 @@ pub fn read(descriptor: c_int, buffer: &mut [u8]) -> usize {
     unsafe { read_to(descriptor, buffer.as_mut_ptr(), buffer.len()) }.unwrap_or(0)
 }
 
-/// Reads to a place and returns the number of bytes; 0 at the end.
+/// Reads to an address and returns the number of bytes; 0 at the end of the file.
 ///
 /// # Errors
-/// The error number. `EFAULT`: the place is in a file that has no room on the disk.
+/// The error number. `EFAULT`: the target is in a mapped file, and the disk is full.
 ///
 /// # Safety
-/// The place is mapped for writing over that many bytes, and nothing else uses them meanwhile.
-pub unsafe fn read_to(descriptor: c_int, place: *mut u8, bytes: usize) -> Result<usize, c_int> {
-    // SAFETY: the caller vouches for the place.
-    let result = unsafe { libc::syscall(libc::SYS_read, descriptor, place, bytes) };
+/// The target is mapped for writing over that many bytes, and no other thread uses it meanwhile.
+pub unsafe fn read_to(descriptor: c_int, target: *mut u8, bytes: usize) -> Result<usize, c_int> {
+    // SAFETY: the caller vouches for the target.
+    let result = unsafe { libc::syscall(libc::SYS_read, descriptor, target, bytes) };
     usize::try_from(result).map_err(|_| errno::get())
 }
 
 /// Lengthens a file, and returns whether it now has that many bytes.
 ///
-/// Beyond the limit of file sizes (`ulimit -f`) the kernel would end the process, so nothing is
-/// tried.
+/// Checks the limit of file sizes (`ulimit -f`) first: beyond it, the kernel would end the process.
 pub fn lengthen(descriptor: c_int, bytes: usize) -> bool {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -70,37 +69,36 @@ pub fn lengthen(descriptor: c_int, bytes: usize) -> bool {
     }
 }
 
-/// Shortens a file.
 pub fn shorten(descriptor: c_int, bytes: usize) {
     // SAFETY: passes numbers only.
     unsafe { libc::syscall(libc::SYS_ftruncate, descriptor, bytes) };
 }
 
-/// Allocates disk space for every page of a fresh part of a mapped file; `false` if the disk is
-/// full.
+/// Allocates disk space for an unused part of a mapped file; returns `false` if the disk is full.
 ///
-/// Our own write to a page without disk space would end the process by SIGBUS. The kernel finds the
-/// same room when a system call writes to the page for us, and answers `EFAULT` where there is
-/// none. `fallocate` would need a descriptor, which the program may have closed, and
-/// `MADV_POPULATE_WRITE` needs Linux 5.14. The call is one that sandboxes allow.
+/// A direct write to a page without disk space would end the process by SIGBUS. So a system call that
+/// sandboxes permit (`clock_gettime`) writes to each page: the kernel then allocates the space, or
+/// returns `EFAULT` if the disk is full. `fallocate` would need a descriptor, which the program may
+/// have closed, and `MADV_POPULATE_WRITE` needs Linux 5.14.
 ///
-/// # Safety The part is mapped for writing, begins at a page, is all zero, and is not used yet.
-pub unsafe fn take_room(begin: *mut c_void, bytes: usize) -> bool {
+/// # Safety
+/// The part is mapped for writing, begins at a page, is all zero, and is not used yet.
+pub unsafe fn allocate_disk_space(begin: *mut c_void, bytes: usize) -> bool {
     (0..bytes).step_by(PAGE).all(|offset| {
         // SAFETY: the caller vouches for the part.
         let page = unsafe { begin.byte_add(offset) }.cast::<libc::timespec>();
-        // SAFETY: the page is valid for writing, and the call fails if it has no room.
-        let written =
+        // SAFETY: the page is valid for writing, and the call fails if there is no disk space.
+        let has_space =
             unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, page) } == 0;
-        if written {
-            // SAFETY: the page has room now, and all-zero is a value of this plain structure.
+        if has_space {
+            // SAFETY: the page has disk space now, and this plain structure may be all zero.
             unsafe { page.write(std::mem::zeroed()) };
         }
-        written
+        has_space
     })
 }
 
-/// Reserves zeroed private memory, of which only used pages cost memory; null if there is none.
+/// Reserves zeroed private memory, of which only used pages take memory; null if there is none.
 pub fn reserve(bytes: usize) -> *mut c_void {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     map(bytes, flags, -1)
@@ -112,7 +110,7 @@ pub fn map_file(descriptor: c_int, bytes: usize) -> *mut c_void {
 }
 
 fn map(bytes: usize, flags: c_int, descriptor: c_int) -> *mut c_void {
-    // SAFETY: the kernel chooses an unused place.
+    // SAFETY: the kernel chooses an unused address.
     let address = unsafe {
         libc::syscall(
             libc::SYS_mmap,
@@ -137,13 +135,13 @@ fn map(bytes: usize, flags: c_int, descriptor: c_int) -> *mut c_void {
 /// # Safety
 /// Nothing uses the mapping any more.
 pub unsafe fn unmap(address: *mut c_void, bytes: usize) {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: the caller vouches for the mapping.
     unsafe { libc::syscall(libc::SYS_munmap, address, bytes) };
 }
 
 /// Advises the kernel about a mapping of this library, and returns whether it accepts.
 pub fn advise(address: *mut c_void, bytes: usize, advice: c_int) -> bool {
-    // SAFETY: `advice` keeps the bytes as they are, in this process.
+    // SAFETY: the advice leaves the bytes unchanged in this process.
     unsafe { libc::syscall(libc::SYS_madvise, address, bytes, advice) == 0 }
 }
 
@@ -178,18 +176,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_that_cannot_be_stored_is_refused_and_ends_nobody() {
+    fn a_page_without_disk_space_is_refused_without_a_signal() {
         // SAFETY: the name is NUL-terminated.
         let file = unsafe { libc::memfd_create(c"recording".as_ptr(), 0) };
         assert!(file >= 0 && lengthen(file, PAGE));
         let memory = map_file(file, 3 * PAGE);
         assert!(!memory.is_null());
-        // SAFETY: mapped for writing, fresh, and ours; memory after the end of the file is like a
-        // full disk: writing to it raises SIGBUS.
+        // SAFETY: mapped for writing and unused. Memory after the end of the file is like a full
+        // disk: writing to it raises SIGBUS.
         unsafe {
-            assert!(take_room(memory, PAGE));
+            assert!(allocate_disk_space(memory, PAGE));
             assert_eq!(memory.cast::<[u64; 2]>().read(), [0, 0]);
-            assert!(!take_room(memory, 2 * PAGE));
+            assert!(!allocate_disk_space(memory, 2 * PAGE));
             unmap(memory, 3 * PAGE);
         }
         close(file);

@@ -1,36 +1,36 @@
-//! The own state of each thread, which is found without a call and never allocated.
+//! The state of each thread, which is read without a function call and never allocated.
 
 use std::cell::Cell;
 
 use crate::file::Table;
 
-/// State of one thread; all zero except the key until the thread first allocates.
+/// State of one thread. Until the thread first allocates, all fields but the key are zero.
 ///
-/// A signal handler that allocates may run between any two steps of its thread, so the thread never
-/// has exclusive access: cells allow that.
+/// A signal handler that allocates may interrupt its thread anywhere, so the thread never has
+/// exclusive access to its state; cells permit that.
 #[repr(C, align(64))]
 pub struct Thread {
-    /// The key of the process for which the other fields are valid; no process has key 1.
+    /// Key of the process for which the other fields are valid; no process has key 1.
     pub key: Cell<u64>,
-    /// Null if this thread is not recorded.
+    /// Table of the thread; null if the thread is not recorded.
     pub table: Cell<*const Table>,
     /// Bytes until the next stack is sampled.
     pub until_sample: Cell<i64>,
     /// Mean number of bytes between two samples.
     pub interval: Cell<u64>,
     pub random: Cell<u64>,
-    /// Addresses of the stack on which this thread was last seen.
+    /// Start and end of the stack of the thread's last sample.
     pub stack: Cell<(usize, usize)>,
-    /// Whether this library works for the thread in a way that could call it again.
-    pub busy: Cell<bool>,
+    /// Whether the thread runs a function of this library that may itself allocate.
+    pub is_in_library: Cell<bool>,
 }
 
 #[cfg(target_arch = "x86_64")]
-mod place {
+mod thread_local {
     use super::Thread;
 
-    // The language has no thread-locals without a call in a shared library (`__tls_get_addr`); the
-    // offset of ours is fixed when the program starts, because the library is preloaded.
+    // In a shared library, Rust's thread-locals need a call of `__tls_get_addr`. This one needs none:
+    // its offset is fixed when the program starts, because the library is preloaded.
     core::arch::global_asm!(
         ".section .tdata.equipoise_recorder_thread,\"awT\",@progbits",
         ".p2align 6",
@@ -61,7 +61,7 @@ mod place {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-mod place {
+mod thread_local {
     use super::Thread;
     use std::cell::Cell;
 
@@ -74,7 +74,7 @@ mod place {
                 interval: Cell::new(0),
                 random: Cell::new(0),
                 stack: Cell::new((0, 0)),
-                busy: Cell::new(false),
+                is_in_library: Cell::new(false),
             }
         };
     }
@@ -87,4 +87,4 @@ mod place {
 
 const _: () = assert!(size_of::<Thread>() == 64);
 
-pub use place::current;
+pub use thread_local::current;

@@ -1,8 +1,8 @@
 //! `tcp_connect`, `unix_connect`: socket, connect and close.
 //!
-//! The other end is a listening socket, for which the kernel answers: no other process has to run
-//! before connect returns. Connections are accepted between rounds, untimed, because only a limited
-//! number may wait to be accepted.
+//! The other end is a listening socket, for which the kernel answers, so no other process has to run
+//! before connect returns. Only a limited number of connections may wait to be accepted, so they are
+//! accepted between rounds, untimed.
 
 use std::io;
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use equipoise_reporting::problem::Problem;
 
-use crate::channel::{close_without_waiting, tcp_listener};
+use crate::channel::{reset_on_close, tcp_listener};
 use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, rounds, timed};
 use crate::system::problem_of;
 
@@ -28,14 +28,14 @@ fn open_tcp(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let address = listener.local_addr().map_err(problem_of("getsockname"))?;
     let connect = move || {
         let stream = TcpStream::connect(address).map_err(problem_of("connect over TCP"))?;
-        close_without_waiting(&stream)
+        reset_on_close(&stream)
     };
     Ok(in_rounds(connect, move || listener.accept().map(drop)))
 }
 
 /// Probe `unix_connect`.
 ///
-/// The address is abstract: it is not a file, and ends with the socket.
+/// The address is abstract: it is not a file, and disappears with the socket.
 pub const UNIX_CONNECT: Probe = Probe {
     name: "unix_connect",
     summary: "socket, connect and close over AF_UNIX, to an abstract address",
@@ -44,10 +44,10 @@ pub const UNIX_CONNECT: Probe = Probe {
 
 fn open_unix(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let name = format!("equipoise-probe-{}", std::process::id());
-    let place = format!("AF_UNIX at @{name}");
-    let refused = problem_of(&place);
-    let address = SocketAddr::from_abstract_name(&name).map_err(refused)?;
-    let listener = UnixListener::bind_addr(&address).map_err(refused)?;
+    let description = format!("AF_UNIX at @{name}");
+    let problem = problem_of(&description);
+    let address = SocketAddr::from_abstract_name(&name).map_err(problem)?;
+    let listener = UnixListener::bind_addr(&address).map_err(problem)?;
     let connect = move || {
         UnixStream::connect_addr(&address)
             .map(drop)
@@ -56,22 +56,22 @@ fn open_unix(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     Ok(in_rounds(connect, move || listener.accept().map(drop)))
 }
 
-/// Connections that wait to be accepted; every system lets more of them wait.
-const ROUND: u64 = 32;
+/// Number of connections in a round, which wait to be accepted; every system permits more.
+const CONNECTIONS_PER_ROUND: u64 = 32;
 
-/// Returns a probe that times `connect` and runs `accept` for each connection after a round.
+/// Returns a probe that times rounds of `connect`, and accepts the connections after each round.
 fn in_rounds(
     mut connect: impl FnMut() -> Result<(), Problem> + 'static,
     mut accept: impl FnMut() -> io::Result<()> + 'static,
 ) -> OpenProbe {
     OpenProbe::latency(move |count| {
-        let mut took = Duration::ZERO;
-        for round in rounds(count, ROUND) {
-            took += timed(round, &mut connect)?;
+        let mut elapsed = Duration::ZERO;
+        for round in rounds(count, CONNECTIONS_PER_ROUND) {
+            elapsed += timed(round, &mut connect)?;
             for _ in 0..round {
                 accept().map_err(problem_of("accept"))?;
             }
         }
-        Ok(took)
+        Ok(elapsed)
     })
 }

@@ -1,9 +1,9 @@
-//! Probe `context_switch`: from one process to the next, round a ring of pipes on one CPU.
+//! Probe `context_switch`: a switch from one process to the next, in a ring of pipes on one CPU.
 //!
-//! A token goes round. Each process that gets it visits its own working set and writes the token
-//! on, so that a hop is a write, a switch, a read and a visit. Before, this process does the same
-//! write, read and visit alone, with a pipe that is never empty when it is read: the median of that
-//! time is subtracted. The rest is the switch, and the caches that it leaves to be filled again.
+//! A token goes round the ring. A process that receives the token visits its own working set and
+//! sends the token to the next process, so a hop is a write, a switch, a read and a visit. Before the
+//! measurement, this process does the same write, read and visit alone, through a pipe that is never
+//! empty when it is read. The median of that time is subtracted; the rest is switch and cold caches.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -13,9 +13,9 @@ use equipoise_reporting::problem::Problem;
 use crate::batches::{subtract, time_to_subtract};
 use crate::channel::End;
 use crate::child::Helper;
-use crate::cpus::{current_cpu, hold, sides};
+use crate::cpus::{current_cpu, pin_thread, side_cpus};
 use crate::probe::{Class, OpenProbe, Operation, Parameter, Placement, Probe, ProbeOptions, Row};
-use crate::system::{problem_of, wrong};
+use crate::system::{problem_of, wrong_result};
 
 pub const CONTEXT_SWITCH: Probe = Probe {
     name: "context_switch",
@@ -52,14 +52,14 @@ const fn row(name: &'static str, processes: u64, bytes: u64) -> Row {
 }
 
 fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    let sides = sides(options.placement)?;
-    hold(sides.measured)?;
+    let cpus = side_cpus(options.placement)?;
+    pin_thread(cpus.measured)?;
     let mut ends = ring(options.count)?;
     let first = ends.remove(0);
     let size = options.size;
     let mut helpers = ends
         .into_iter()
-        .map(|end| Helper::start(sides.other, move || pass_on(end, size)))
+        .map(|end| Helper::start(cpus.other, move || pass_on(end, size)))
         .collect::<Result<Vec<_>, _>>()?;
     let helper_cpus: Vec<_> = helpers
         .iter()
@@ -67,7 +67,7 @@ fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
         .collect();
     helpers.reverse();
     let mut working_set = WorkingSet::new(size);
-    let alone_s = alone(&mut working_set)?;
+    let alone_s = time_alone(&mut working_set)?;
     let ring = Ring {
         helpers,
         first,
@@ -81,16 +81,16 @@ fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
 }
 
 /// Measures the seconds of a hop in one process, which needs no switch.
-fn alone(working_set: &mut WorkingSet) -> Result<f64, Problem> {
+fn time_alone(working_set: &mut WorkingSet) -> Result<f64, Problem> {
     let mut end = ring(1)?.remove(0);
     let mut hops = |count| go_round(&mut end, working_set, count, 0);
     time_to_subtract(&mut hops)
 }
 
-/// The ring, seen from the process that measures, which is part of it.
+/// The ring as the measuring process uses it, which is a part of the ring.
 ///
-/// A helper that notices the end of the process before it reports an error. So the helpers are
-/// dropped before this side closes, the last of the ring first.
+/// A helper reports an error if the process before it in the ring ends first. So the helpers are
+/// dropped before this end closes, the last helper of the ring first.
 struct Ring {
     helpers: Vec<Helper>,
     first: End,
@@ -109,7 +109,7 @@ impl Operation for Ring {
     }
 }
 
-/// Sends a token on `laps` laps; each of the other processes adds one to it.
+/// Sends a token round the ring `laps` times; each of the other processes adds 1 to the token.
 fn go_round(
     end: &mut End,
     working_set: &mut WorkingSet,
@@ -124,14 +124,14 @@ fn go_round(
         let expected = token.wrapping_add(added);
         token = end.receive()?;
         if token != expected {
-            return Err(wrong("the ring", token, expected));
+            return Err(wrong_result("the ring", token, expected));
         }
         working_set.visit();
     }
     Ok(started.elapsed())
 }
 
-/// Does the work of a helper.
+/// Does the work of a helper: receives a token, visits the working set, sends the token.
 fn pass_on(mut end: End, size: u64) -> Result<(), Problem> {
     let mut working_set = WorkingSet::new(size);
     loop {
@@ -141,7 +141,7 @@ fn pass_on(mut end: End, size: u64) -> Result<(), Problem> {
     }
 }
 
-/// Returns the ends of the processes of a ring: each writes what the next one reads.
+/// Returns an end for each process of a ring. Each process writes to the pipe that the next one reads.
 fn ring(processes: u64) -> Result<Vec<End>, Problem> {
     let (mut readers, writers): (Vec<_>, Vec<_>) = (0..processes)
         .map(|_| std::io::pipe().map_err(problem_of("pipe")))
@@ -156,10 +156,10 @@ fn ring(processes: u64) -> Result<Vec<End>, Problem> {
         .collect())
 }
 
-/// Bytes of a cache line on nearly all processors.
-const LINE: usize = 64;
+/// Size of a cache line on nearly all processors.
+const LINE_BYTES: usize = 64;
 
-const WORDS_IN_A_LINE: usize = LINE / size_of::<u64>();
+const WORDS_PER_LINE: usize = LINE_BYTES / size_of::<u64>();
 
 /// Memory of which each visit reads and writes one word in each cache line.
 struct WorkingSet(Vec<u64>);
@@ -175,7 +175,7 @@ impl WorkingSet {
 
     /// Adds one to a word of each cache line.
     pub fn visit(&mut self) {
-        for word in black_box(&mut self.0).iter_mut().step_by(WORDS_IN_A_LINE) {
+        for word in black_box(&mut self.0).iter_mut().step_by(WORDS_PER_LINE) {
             *word = word.wrapping_add(1);
         }
     }
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn no_bytes_are_nothing_to_visit() {
+    fn a_working_set_may_be_empty() {
         let mut set = WorkingSet::new(0);
         set.visit();
         assert!(set.0.is_empty());

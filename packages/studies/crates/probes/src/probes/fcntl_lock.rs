@@ -1,4 +1,4 @@
-//! Probe `fcntl_lock`: an uncontended record lock.
+//! Probe `fcntl_lock`: a record lock that no other process wants.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use equipoise_reporting::problem::Problem;
 
 use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
-use crate::system::{accepted, expect};
+use crate::system::{check_negative, expect};
 
 pub const FCNTL_LOCK: Probe = Probe {
     name: "fcntl_lock",
@@ -18,18 +18,18 @@ fn open(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     // SAFETY: the name ends with a null byte.
     let file = unsafe { libc::memfd_create(c"equipoise-lock".as_ptr(), libc::MFD_CLOEXEC) };
     // SAFETY: a new descriptor without another owner.
-    let file = unsafe { File::from_raw_fd(accepted("memfd_create", file)?) };
-    let lock = first_byte(libc::F_WRLCK)?;
-    let unlock = first_byte(libc::F_UNLCK)?;
+    let file = unsafe { File::from_raw_fd(check_negative("memfd_create", file)?) };
+    let lock = lock_of_first_byte(libc::F_WRLCK)?;
+    let unlock = lock_of_first_byte(libc::F_UNLCK)?;
     Ok(OpenProbe::latency(move |count| {
         timed(count, || {
-            set(&file, &lock)?;
-            set(&file, &unlock)
+            set_lock(&file, &lock)?;
+            set_lock(&file, &unlock)
         })
     }))
 }
 
-fn first_byte(kind: libc::c_int) -> Result<libc::flock, Problem> {
+fn lock_of_first_byte(kind: libc::c_int) -> Result<libc::flock, Problem> {
     let number = |value: libc::c_int| {
         libc::c_short::try_from(value).map_err(|error| Problem::failure(error.to_string()))
     };
@@ -42,7 +42,7 @@ fn first_byte(kind: libc::c_int) -> Result<libc::flock, Problem> {
 }
 
 #[inline]
-fn set(file: &File, lock: &libc::flock) -> Result<(), Problem> {
+fn set_lock(file: &File, lock: &libc::flock) -> Result<(), Problem> {
     // SAFETY: the lock can be read.
     let result = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, std::ptr::from_ref(lock)) };
     expect("fcntl(F_SETLK)", result, 0)

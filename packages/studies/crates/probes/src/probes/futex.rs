@@ -1,4 +1,4 @@
-//! Probe `futex`: a token to another thread and back.
+//! Probe `futex`: a round trip of a token to another thread and back.
 
 use std::ptr::null;
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use std::thread::{JoinHandle, spawn};
 
 use equipoise_reporting::problem::Problem;
 
-use crate::cpus::{hold, sides};
+use crate::cpus::{pin_thread, side_cpus};
 use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
-use crate::system::{accepted, problem_of};
+use crate::system::{check_negative, problem_of};
 
 pub const FUTEX: Probe = Probe {
     name: "futex",
@@ -19,17 +19,19 @@ pub const FUTEX: Probe = Probe {
     ..Probe::latency(Class::Thread, open).two_sided()
 };
 
+/// Value of the token that this thread has.
 const HERE: u32 = 0;
+/// Value of the token that the other thread has.
 const THERE: u32 = 1;
-/// The other thread is to end.
-const OVER: u32 = 2;
-/// The other thread could not go on.
-const BROKEN: u32 = 3;
+/// Value that tells the other thread to end.
+const END: u32 = 2;
+/// Value that shows that the other thread has failed.
+const FAILED: u32 = 3;
 
 fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    let sides = sides(options.placement)?;
-    let other = Other::start(sides.other)?;
-    hold(sides.measured)?;
+    let cpus = side_cpus(options.placement)?;
+    let other = OtherThread::start(cpus.other)?;
+    pin_thread(cpus.measured)?;
     Ok(OpenProbe::latency(move |count| {
         timed(count, || {
             hand_over(&other.token, THERE)?;
@@ -41,28 +43,29 @@ fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// The other thread, which gives every token back; it ends when dropped.
-struct Other {
+/// The other thread, which returns the token each time; it ends when dropped.
+struct OtherThread {
     token: Arc<AtomicU32>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Other {
+impl OtherThread {
     fn start(cpu: Option<usize>) -> Result<Self, Problem> {
         let token = Arc::new(AtomicU32::new(HERE));
-        let theirs = Arc::clone(&token);
-        let (ready, held) = sync_channel(1);
+        let shared_token = Arc::clone(&token);
+        let (sender, receiver) = sync_channel(1);
         let thread = spawn(move || {
-            let is_held = hold(cpu);
-            let goes_on = is_held.is_ok();
-            // The thread that started this one waits for the answer.
-            let _ = ready.send(is_held);
-            if goes_on && give_back_each(&theirs).is_err() {
-                // The waiting thread must not wait without end; it reports a failure to wake it.
-                let _ = hand_over(&theirs, BROKEN);
+            let result = pin_thread(cpu);
+            let is_pinned = result.is_ok();
+            // The receiver exists, because the starting thread waits for the result.
+            let _ = sender.send(result);
+            if is_pinned && return_tokens(&shared_token).is_err() {
+                // Without this the measuring thread would wait forever.
+                let _ = hand_over(&shared_token, FAILED);
             }
         });
-        held.recv()
+        receiver
+            .recv()
             .unwrap_or_else(|_| Err(Problem::failure("the other thread did not start")))?;
         Ok(Self {
             token,
@@ -71,10 +74,10 @@ impl Other {
     }
 }
 
-impl Drop for Other {
+impl Drop for OtherThread {
     fn drop(&mut self) {
         // A thread that cannot be woken ends with the process.
-        if hand_over(&self.token, OVER).is_ok()
+        if hand_over(&self.token, END).is_ok()
             && let Some(thread) = self.thread.take()
         {
             let _ = thread.join();
@@ -82,25 +85,26 @@ impl Drop for Other {
     }
 }
 
-fn give_back_each(token: &AtomicU32) -> Result<(), Problem> {
+/// Returns the token each time, until it has another value than `THERE`.
+fn return_tokens(token: &AtomicU32) -> Result<(), Problem> {
     while wait_while(token, HERE)? == THERE {
         hand_over(token, HERE)?;
     }
     Ok(())
 }
 
-/// Sleeps while the token is at a place, and returns its new place.
+/// Sleeps while the token has a value, and returns its new value.
 #[inline]
-fn wait_while(token: &AtomicU32, place: u32) -> Result<u32, Problem> {
+fn wait_while(token: &AtomicU32, value: u32) -> Result<u32, Problem> {
     loop {
-        let now = token.load(Ordering::Acquire);
-        if now != place {
-            return Ok(now);
+        let new_value = token.load(Ordering::Acquire);
+        if new_value != value {
+            return Ok(new_value);
         }
-        let result = futex(token, libc::FUTEX_WAIT, place);
+        let result = futex(token, libc::FUTEX_WAIT, value);
         if result != 0 {
             let error = std::io::Error::last_os_error();
-            // It moved before this thread slept, or a signal woke it: look again.
+            // The token changed before this thread slept, or a signal woke the thread.
             if !matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR)) {
                 return Err(problem_of("futex")(error));
             }
@@ -109,9 +113,9 @@ fn wait_while(token: &AtomicU32, place: u32) -> Result<u32, Problem> {
 }
 
 #[inline]
-fn hand_over(token: &AtomicU32, to: u32) -> Result<(), Problem> {
-    token.store(to, Ordering::Release);
-    accepted("futex", futex(token, libc::FUTEX_WAKE, 1)).map(drop)
+fn hand_over(token: &AtomicU32, value: u32) -> Result<(), Problem> {
+    token.store(value, Ordering::Release);
+    check_negative("futex", futex(token, libc::FUTEX_WAKE, 1)).map(drop)
 }
 
 #[inline]

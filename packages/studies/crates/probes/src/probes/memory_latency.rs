@@ -1,7 +1,7 @@
 //! Probe `memory_latency`: a load from the address that the previous load returned.
 //!
-//! The lines of the working set form one cycle in random order: no prefetcher can predict the next
-//! line, and every line is visited before one is visited again.
+//! The cache lines of the working set form one cycle in random order. So no prefetcher can predict
+//! the next line, and every line is visited before any line is visited again.
 
 use std::hint::black_box;
 use std::ptr::{from_ref, null};
@@ -10,7 +10,7 @@ use std::time::Instant;
 use equipoise_reporting::problem::Problem;
 use fastrand::Rng;
 
-use crate::memory::room_for;
+use crate::memory::check_free_memory;
 use crate::probe::{Class, OpenProbe, Parameter, Probe, ProbeOptions, Row};
 
 pub const MEMORY_LATENCY: Probe = Probe {
@@ -36,7 +36,7 @@ pub const MEMORY_LATENCY: Probe = Probe {
     ..Probe::latency(Class::Memory, open)
 };
 
-/// Seed of the order, which is the same in every process; processes differ by their memory.
+/// Seed of the order, which is the same in every process.
 const SEED: u64 = 2005;
 
 /// A cache line that points to the next one.
@@ -46,35 +46,35 @@ struct Line {
 }
 
 fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    let order = order_of(room_for(options.size)? / size_of::<Line>());
-    let lines = linked(&order);
+    let order = random_order(check_free_memory(options.size)? / size_of::<Line>());
+    let lines = link_lines(&order);
     let mut visits = 0;
     Ok(OpenProbe::latency(move |count| {
-        let mut at = from_ref(&lines[order[visits % order.len()]]);
+        let mut line = from_ref(&lines[order[visits % order.len()]]);
         let started = Instant::now();
         for _ in 0..count {
             // SAFETY: every line points to a line of the same slice, which lives as long.
-            at = unsafe { (*at).next };
+            line = unsafe { (*line).next };
         }
-        let at = black_box(at);
-        let took = started.elapsed();
+        let line = black_box(line);
+        let elapsed = started.elapsed();
         visits += usize::try_from(count).expect("far fewer loads than that");
-        if at != from_ref(&lines[order[visits % order.len()]]) {
+        if line != from_ref(&lines[order[visits % order.len()]]) {
             return Err(Problem::failure("the chain of loads ended elsewhere"));
         }
-        Ok(took)
+        Ok(elapsed)
     }))
 }
 
 /// Returns the numbers of the lines in random order.
-fn order_of(lines: usize) -> Vec<usize> {
+fn random_order(lines: usize) -> Vec<usize> {
     let mut order: Vec<_> = (0..lines).collect();
     Rng::with_seed(SEED).shuffle(&mut order);
     order
 }
 
 /// Returns the lines, each pointing to the next one in the order, and the last to the first.
-fn linked(order: &[usize]) -> Vec<Line> {
+fn link_lines(order: &[usize]) -> Vec<Line> {
     let mut lines: Vec<_> = order.iter().map(|_| Line { next: null() }).collect();
     let base = lines.as_ptr();
     for (step, &line) in order.iter().enumerate() {
@@ -90,8 +90,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_is_visited_once_before_the_first_comes_again() {
-        let lines = linked(&order_of(1000));
+    fn every_line_is_visited_once_before_any_is_visited_again() {
+        let lines = link_lines(&random_order(1000));
         let mut visited = vec![0; lines.len()];
         let mut at = from_ref(&lines[0]);
         for _ in 0..lines.len() {
@@ -108,8 +108,8 @@ mod tests {
 
     #[test]
     fn the_order_is_random_and_the_same_in_every_process() {
-        let order = order_of(1000);
-        assert_eq!(order, order_of(1000));
+        let order = random_order(1000);
+        assert_eq!(order, random_order(1000));
         let neighbours = order
             .windows(2)
             .filter(|pair| pair[1] == pair[0] + 1)

@@ -1,4 +1,4 @@
-//! `file_create`, `file_delete`: new files in a folder of their own, made and deleted again.
+//! `file_create`, `file_delete`: create and delete files in a folder of their own.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -9,65 +9,65 @@ use equipoise_reporting::arguments::to_usize;
 use equipoise_reporting::problem::Problem;
 
 use crate::probe::{Class, OpenProbe, Parameter, Probe, ProbeOptions, Row, rounds};
-use crate::scratch::{Scratch, kind_of};
-use crate::system::{accepted, expect};
+use crate::scratch::{Scratch, file_system_of};
+use crate::system::{check_negative, expect};
 
 pub const FILE_CREATE: Probe = Probe {
     name: "file_create",
     summary: "openat of a new file, write of its bytes (none, 10 KiB), close",
-    size: Some(BYTES),
+    size: Some(FILE_SIZE),
     needs: "a folder that can be written to",
     rows: &[
         Row::named("_0k").of_size(0),
         Row::named("_10k").of_size(10 << 10),
     ],
     ..Probe::latency(Class::Files, |options| {
-        open(options, |halves| halves.creating)
+        open(options, |times| times.creating)
     })
 };
 
 pub const FILE_DELETE: Probe = Probe {
     name: "file_delete",
     summary: "unlinkat of a file (of 0 bytes, of 10 KiB) that was made just before",
-    size: Some(BYTES),
+    size: Some(FILE_SIZE),
     needs: "a folder that can be written to",
     rows: &[
         Row::named("_0k").of_size(0),
         Row::named("_10k").of_size(10 << 10),
     ],
     ..Probe::latency(Class::Files, |options| {
-        open(options, |halves| halves.deleting)
+        open(options, |times| times.deleting)
     })
 };
 
-fn open(options: &ProbeOptions, timed: fn(Halves) -> Duration) -> Result<OpenProbe, Problem> {
-    let files = NewFiles::in_folder_of(options)?;
-    let system = kind_of(&files.folder)?;
-    let opened = OpenProbe::latency(move |count| files.make_and_delete(count).map(timed));
-    Ok(opened.with_fact("file_system", system))
+fn open(options: &ProbeOptions, timed: fn(Times) -> Duration) -> Result<OpenProbe, Problem> {
+    let files = NewFiles::new(options)?;
+    let system = file_system_of(&files.folder)?;
+    let probe = OpenProbe::latency(move |count| files.create_and_delete(count).map(timed));
+    Ok(probe.with_fact("file_system", system))
 }
 
-/// Parameter of the length of the files.
-pub const BYTES: Parameter = Parameter {
+/// The `--size` of the files.
+pub const FILE_SIZE: Parameter = Parameter {
     summary: "bytes that are written to each file",
     default: 0,
     minimum: 0,
     maximum: 1 << 20,
 };
 
-/// Files that are there at once.
-const AT_ONCE: u64 = 256;
+/// Maximum number of files that exist at once.
+const FILES_PER_ROUND: u64 = 256;
 
-/// The time that each half of the work took.
+/// The times of the two parts of a measurement.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Halves {
-    /// open with `O_CREAT`, write, close.
+pub struct Times {
+    /// Time to open with `O_CREAT`, write and close.
     pub creating: Duration,
-    /// unlink.
+    /// Time to unlink.
     pub deleting: Duration,
 }
 
-/// The folder, the names and the content.
+/// The folder, the names and the content of the files.
 pub struct NewFiles {
     folder: File,
     names: Vec<CString>,
@@ -76,12 +76,12 @@ pub struct NewFiles {
 }
 
 impl NewFiles {
-    /// Makes the folder.
-    fn in_folder_of(options: &ProbeOptions) -> Result<Self, Problem> {
+    /// Creates the folder, without files.
+    fn new(options: &ProbeOptions) -> Result<Self, Problem> {
         let scratch = Scratch::new(options)?;
         Ok(Self {
             folder: scratch.open()?,
-            names: (0..AT_ONCE)
+            names: (0..FILES_PER_ROUND)
                 .map(|number| CString::new(number.to_string()).expect("digits"))
                 .collect(),
             content: vec![b'x'; to_usize(options.size)],
@@ -89,19 +89,19 @@ impl NewFiles {
         })
     }
 
-    /// Makes `count` files and deletes them, some at a time.
-    fn make_and_delete(&self, count: u64) -> Result<Halves, Problem> {
-        let mut halves = Halves::default();
-        for files in rounds(count, AT_ONCE) {
+    /// Creates and deletes `count` files, in rounds of `FILES_PER_ROUND`.
+    fn create_and_delete(&self, count: u64) -> Result<Times, Problem> {
+        let mut times = Times::default();
+        for files in rounds(count, FILES_PER_ROUND) {
             let names = &self.names[..to_usize(files)];
             let started = Instant::now();
             names.iter().try_for_each(|name| self.create(name))?;
             let created = Instant::now();
             names.iter().try_for_each(|name| self.delete(name))?;
-            halves.deleting += created.elapsed();
-            halves.creating += created - started;
+            times.deleting += created.elapsed();
+            times.creating += created - started;
         }
-        Ok(halves)
+        Ok(times)
     }
 
     #[inline]
@@ -111,7 +111,7 @@ impl NewFiles {
         let folder = self.folder.as_raw_fd();
         // SAFETY: the name ends with a null byte.
         let descriptor = unsafe { libc::openat(folder, name.as_ptr(), OPTIONS, MODE) };
-        let descriptor = accepted("openat", descriptor)?;
+        let descriptor = check_negative("openat", descriptor)?;
         // SAFETY: a new descriptor without another owner; closed on every return.
         let file = unsafe { OwnedFd::from_raw_fd(descriptor) };
         if !self.content.is_empty() {
@@ -121,7 +121,7 @@ impl NewFiles {
             expect("write", written, bytes.cast_signed())?;
         }
         let descriptor = std::os::fd::IntoRawFd::into_raw_fd(file);
-        // SAFETY: given up by its owner just now.
+        // SAFETY: the owner has just released the descriptor.
         expect("close", unsafe { libc::close(descriptor) }, 0)
     }
 

@@ -1,4 +1,4 @@
-//! `page_fault`, `mmap`: memory from the kernel, and its first use.
+//! `page_fault`, `mmap`: get memory from the kernel, and write to it for the first time.
 
 use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use equipoise_reporting::arguments::to_usize;
 use equipoise_reporting::problem::Problem;
 
-use crate::memory::{Mapping, page_size, without_huge_pages};
+use crate::memory::{Mapping, disable_huge_pages, page_size};
 use crate::probe::{Class, OpenProbe, Parameter, Probe, ProbeOptions, Row, timed};
 use crate::system::expect;
 
@@ -16,61 +16,62 @@ pub const PAGE_FAULT: Probe = Probe {
     ..Probe::latency(Class::Memory, open_page_fault)
 };
 
-/// Pages that are mapped at once: 16 MiB of 4 KiB each. With more pages the cost of one does not
-/// change (docs/reference/primitives.md).
-const AT_ONCE: usize = 4096;
+/// Number of pages in one mapping: 16 MiB with pages of 4 KiB. More pages do not change the time of
+/// one page (docs/reference/primitives.md).
+const PAGES_PER_MAPPING: usize = 4096;
 
 fn open_page_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    without_huge_pages();
-    let mut room = Room::new(page_size()?)?;
+    disable_huge_pages();
+    let mut memory = FreshMemory::new(page_size()?)?;
     Ok(OpenProbe::latency(move |count| {
         let before = minor_faults()?;
-        let mut took = Duration::ZERO;
-        let mut left = to_usize(count);
-        while left > 0 {
-            let (pages, time) = room.touch(left)?;
-            took += time;
-            left -= pages;
+        let mut elapsed = Duration::ZERO;
+        let mut remaining = to_usize(count);
+        while remaining > 0 {
+            let (pages, time) = memory.touch(remaining)?;
+            elapsed += time;
+            remaining -= pages;
         }
         check_faults(count, minor_faults()? - before)?;
-        Ok(took)
+        Ok(elapsed)
     }))
 }
 
-/// Memory of which some pages were touched. Each batch uses its next pages, so that the cost of a
-/// page does not depend on the length of a batch.
-struct Room {
+/// Memory whose first pages were touched. Each batch continues with the next pages, so that the time
+/// of a page does not depend on the length of a batch.
+struct FreshMemory {
     mapping: Mapping,
-    page: usize,
-    touched: usize,
+    page_bytes: usize,
+    touched_pages: usize,
 }
 
-impl Room {
-    fn new(page: usize) -> Result<Self, Problem> {
+impl FreshMemory {
+    fn new(page_bytes: usize) -> Result<Self, Problem> {
         Ok(Self {
-            mapping: Mapping::new(AT_ONCE * page)?,
-            page,
-            touched: 0,
+            mapping: Mapping::new(PAGES_PER_MAPPING * page_bytes)?,
+            page_bytes,
+            touched_pages: 0,
         })
     }
 
     /// Touches up to `limit` new pages; returns their number and the time.
     fn touch(&mut self, limit: usize) -> Result<(usize, Duration), Problem> {
-        if self.touched == AT_ONCE {
-            *self = Self::new(self.page)?;
+        if self.touched_pages == PAGES_PER_MAPPING {
+            *self = Self::new(self.page_bytes)?;
         }
-        let pages = limit.min(AT_ONCE - self.touched);
-        let from = self.touched * self.page;
+        let pages = limit.min(PAGES_PER_MAPPING - self.touched_pages);
+        let start = self.touched_pages * self.page_bytes;
         let started = Instant::now();
         self.mapping
-            .touch_each(self.page, from..from + pages * self.page);
-        let took = started.elapsed();
-        self.touched += pages;
-        Ok((pages, took))
+            .touch_pages(self.page_bytes, start..start + pages * self.page_bytes);
+        let elapsed = started.elapsed();
+        self.touched_pages += pages;
+        Ok((pages, elapsed))
     }
 }
 
-/// Every page must fault. The probe may cause a few more faults, if its own memory was reclaimed.
+/// Checks that every page faulted. A few more faults are permitted, because the kernel may have
+/// reclaimed memory of the probe.
 fn check_faults(count: u64, faults: u64) -> Result<(), Problem> {
     if (count..=count + count / 100 + 16).contains(&faults) {
         return Ok(());
@@ -114,7 +115,7 @@ fn open_mmap(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     Ok(OpenProbe::latency(move |count| {
         timed(count, || {
             let mapping = Mapping::new(bytes)?;
-            mapping.touch_each(page, 0..bytes);
+            mapping.touch_pages(page, 0..bytes);
             mapping.give_back()
         })
     }))
@@ -125,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_without_a_fault_of_their_own_are_a_problem() {
+    fn fewer_or_many_more_faults_than_pages_are_a_problem() {
         assert!(check_faults(1000, 1000).is_ok());
         for faults in [0, 2, 999, 2000] {
             let problem = check_faults(1000, faults).expect_err("not one for each");

@@ -1,8 +1,8 @@
-//! `fork`, `exec`, `sh`: new processes, made by the fork server, a small static program.
+//! `fork`, `exec`, `sh`: the fork server, a small static program, creates processes.
 //!
-//! The cost of a fork depends on the memory to copy, so a fork of the probe would include its
-//! memory. The fork server (`fork_server/`, built by `build.rs`) is in a memory file without a
-//! name: no file remains, wherever the probe is stopped.
+//! The time of a fork depends on the memory to copy, so a fork of the probe itself would include the
+//! probe's memory. The fork server (`fork_server/`, built by `build.rs`) is in a memory file without
+//! a name, so no file remains if the probe is killed.
 
 use std::ffi::c_uint;
 use std::fs::File;
@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use equipoise_reporting::problem::Problem;
 
-use crate::child::die_with;
-use crate::cpus::{hold, sides};
-use crate::memory::room_for;
+use crate::child::end_with_parent;
+use crate::cpus::{pin_thread, side_cpus};
+use crate::memory::check_free_memory;
 use crate::probe::{Class, OpenProbe, Parameter, Placement, Probe, ProbeOptions, Row};
-use crate::system::{accepted, problem_of};
+use crate::system::{check_negative, problem_of};
 
 const HUNDRED_MEGABYTES: u64 = 100 << 20;
 
@@ -35,7 +35,7 @@ pub const FORK: Probe = Probe {
     needs: "memory files that can be executed",
     rows: &[Row::PLAIN, Row::named("_100mb").of_size(HUNDRED_MEGABYTES)],
     ..Probe::latency(Class::Process, |options| {
-        make_children(options, Work::End(options.size))
+        open_fork_server(options, Work::End(options.size))
     })
 };
 
@@ -45,7 +45,7 @@ pub const EXEC: Probe = Probe {
     placements: &[Placement::None, Placement::SameCpu],
     needs: "memory files that can be executed",
     ..Probe::latency(Class::Process, |options| {
-        make_children(options, Work::Execute)
+        open_fork_server(options, Work::Execute)
     })
 };
 
@@ -58,10 +58,10 @@ pub const SH: Probe = Probe {
 };
 
 fn open_sh(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    Ok(make_children(options, Work::Shell)?.with_fact("shell", shell_file()))
+    Ok(open_fork_server(options, Work::Shell)?.with_fact("shell", shell_file()))
 }
 
-/// The file that `/bin/sh` is: dash, bash, busybox.
+/// Returns the path of the program behind `/bin/sh`, such as dash, bash or busybox.
 fn shell_file() -> String {
     std::fs::canonicalize("/bin/sh").map_or_else(
         |error| error.to_string(),
@@ -69,10 +69,10 @@ fn shell_file() -> String {
     )
 }
 
-/// The program of the fork server; empty where it could not be built.
+/// The program of the fork server; empty if it could not be built.
 const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/fork_server"));
 
-/// Exit status of a child that did its work; no shell ends with it.
+/// Exit status of a child that succeeded; no shell returns this status.
 const DONE: i32 = 242;
 
 const SHELL: &str = "/bin/sh";
@@ -80,20 +80,20 @@ const SHELL: &str = "/bin/sh";
 /// Work of each child of the fork server.
 #[derive(Clone, Copy, Debug)]
 enum Work {
-    /// The child ends at once; the fork server holds some bytes of memory.
+    /// The child ends at once; the fork server has allocated some bytes of memory.
     End(u64),
     /// The child executes the program of the fork server, which ends at once.
     Execute,
-    /// The child executes `/bin/sh -c` with the path of that program.
+    /// The child executes `/bin/sh -c` with the path of the program of the fork server.
     Shell,
 }
 
-/// Opens a probe that makes children by the fork server.
-fn make_children(options: &ProbeOptions, work: Work) -> Result<OpenProbe, Problem> {
-    hold(sides(options.placement)?.measured)?;
+/// Returns a probe whose operation is one child of the fork server.
+fn open_fork_server(options: &ProbeOptions, work: Work) -> Result<OpenProbe, Problem> {
+    pin_thread(side_cpus(options.placement)?.measured)?;
     let mut server = ForkServer::start(work)?;
-    let opened = OpenProbe::latency(move |count| server.children(count));
-    Ok(opened.with_fact("small_program_bytes", PROGRAM.len().to_string()))
+    let probe = OpenProbe::latency(move |count| server.create_children(count));
+    Ok(probe.with_fact("small_program_bytes", PROGRAM.len().to_string()))
 }
 
 /// The fork server, which ends when dropped, and when the probe dies.
@@ -110,7 +110,7 @@ impl ForkServer {
         let program = memory_file()?;
         let path = format!("/proc/self/fd/{}", program.as_raw_fd());
         let (mode, detail) = match work {
-            Work::End(bytes) => ("fork", room_for(bytes)?.to_string()),
+            Work::End(bytes) => ("fork", check_free_memory(bytes)?.to_string()),
             Work::Execute => ("exec", path.clone()),
             Work::Shell => ("sh", path.clone()),
         };
@@ -125,7 +125,7 @@ impl ForkServer {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
         // SAFETY: two system calls, which allocate nothing and take no lock.
-        unsafe { command.pre_exec(move || die_with(parent)) };
+        unsafe { command.pre_exec(move || end_with_parent(parent)) };
         let mut process = command.spawn().map_err(problem_of("the fork server"))?;
         let (Some(requests), Some(answers)) = (process.stdin.take(), process.stdout.take()) else {
             unreachable!("both are pipes");
@@ -138,53 +138,53 @@ impl ForkServer {
         })
     }
 
-    /// Makes children, one after the other, and waits for each; every one must end as it should.
-    fn children(&mut self, count: u64) -> Result<Duration, Problem> {
-        let answer = self.ask(count).map_err(problem_of("the fork server"))?;
+    /// Creates children one after the other, and returns the time; each must exit with `DONE`.
+    fn create_children(&mut self, count: u64) -> Result<Duration, Problem> {
+        let answer = self.request(count).map_err(problem_of("the fork server"))?;
         let [nanoseconds, code, detail] = answer;
         let number = i32::try_from(detail).unwrap_or_default();
-        let refused = |call| problem_of(call)(io::Error::from_raw_os_error(number));
+        let problem = |call| problem_of(call)(io::Error::from_raw_os_error(number));
         match code {
             0 => Ok(Duration::from_nanos(nanoseconds)),
-            1 => Err(refused("fork")),
-            2 => Err(refused("wait4")),
-            4 => Err(refused("the memory to hold")),
+            1 => Err(problem("fork")),
+            2 => Err(problem("wait4")),
+            4 => Err(problem("the memory to hold")),
             _ => Err(Problem::failure(format!(
                 "a child ended with the wait status {detail:#x}, not with exit status {DONE}"
             ))),
         }
     }
 
-    fn ask(&mut self, count: u64) -> io::Result<[u64; 3]> {
+    fn request(&mut self, count: u64) -> io::Result<[u64; 3]> {
         if let Some(requests) = &mut self.requests {
             requests.write_all(&count.to_ne_bytes())?;
         }
-        let mut number = || -> io::Result<u64> {
+        let mut read_number = || -> io::Result<u64> {
             let mut bytes = [0; 8];
             self.answers.read_exact(&mut bytes)?;
             Ok(u64::from_ne_bytes(bytes))
         };
-        Ok([number()?, number()?, number()?])
+        Ok([read_number()?, read_number()?, read_number()?])
     }
 }
 
 impl Drop for ForkServer {
     fn drop(&mut self) {
-        // It ends when there can be no more requests.
+        // The fork server ends when its standard input is closed.
         drop(self.requests.take());
-        // There is nothing to do if waiting for the process fails.
+        // Nothing can be done if the wait fails.
         let _ = self.process.wait();
     }
 }
 
-/// Returns a file without a name, which can be executed through its descriptor.
+/// Returns a memory file with the program, which can be executed through its descriptor.
 fn memory_file() -> Result<File, Problem> {
     /// Flag of `memfd_create(2)`, from Linux 6.3 on.
     const MFD_EXEC: c_uint = 0x10;
     if PROGRAM.is_empty() {
         return Err(Problem::unavailable(
             "this Equipoise was built where there was no static C library, and the process probes \
-             start a static program; build it anew with one (Debian: libc6-dev)",
+             start a static program; build it again with one (Debian: libc6-dev)",
         ));
     }
     let create = |flags: c_uint| {
@@ -195,7 +195,7 @@ fn memory_file() -> Result<File, Problem> {
     if descriptor < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
         descriptor = create(0);
     }
-    let descriptor = accepted("memfd_create", descriptor)?;
+    let descriptor = check_negative("memfd_create", descriptor)?;
     // SAFETY: a new descriptor without another owner.
     let mut file = unsafe { File::from_raw_fd(descriptor) };
     file.write_all(PROGRAM)
@@ -221,18 +221,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_child_is_made_and_ends_as_it_must() {
+    fn children_of_every_kind_of_work_succeed() {
         for work in [Work::End(0), Work::End(1 << 20), Work::Execute, Work::Shell] {
             let mut server = ForkServer::start(work).expect("started");
             for count in [1, 3] {
-                let took = server.children(count).expect("made");
-                assert!(took > Duration::ZERO, "{work:?}");
+                let elapsed = server.create_children(count).expect("created");
+                assert!(elapsed > Duration::ZERO, "{work:?}");
             }
         }
     }
 
     #[test]
-    fn what_does_not_do_its_work_is_unavailable() {
+    fn a_program_that_fails_is_unavailable() {
         for command in ["/bin/true", "/no/such/program"] {
             let problem = check_executable(&mut Command::new(command), command)
                 .expect_err("it does not end as the small program does");

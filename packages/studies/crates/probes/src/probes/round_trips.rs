@@ -1,4 +1,4 @@
-//! One byte to another process and its answer back, through any channel for bytes.
+//! `pipe`, `fifo`, `unix`, `udp`, `tcp`: send one byte to another process and receive its answer.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -13,7 +13,7 @@ use crate::channel::{End, Ends, pipes, tcp_streams, two_way, udp_sockets, unix_s
 use crate::child::exchange;
 use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
 use crate::scratch::Scratch;
-use crate::system::{expect, problem_of, wrong};
+use crate::system::{expect, problem_of, wrong_result};
 
 pub const PIPE: Probe = Probe {
     name: "pipe",
@@ -35,19 +35,19 @@ fn fifos(options: &ProbeOptions) -> Result<Ends, Problem> {
     Ok(two_way(fifo("question")?, fifo("answer")?))
 }
 
-/// Makes a named pipe and opens it for reading and for writing.
+/// Creates a named pipe, and opens it for reading and for writing.
 fn open_fifo(path: &Path) -> Result<(File, File), Problem> {
     let name = CString::new(path.as_os_str().as_bytes()).expect("the folder was made so");
     // SAFETY: the name ends with a null byte.
     expect("mkfifo", unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0)?;
-    let opened = problem_of("opening a named pipe");
+    let problem = problem_of("opening a named pipe");
     // Opening for reading waits for a writer, unless this flag is set.
     let reader = File::options()
         .read(true)
         .custom_flags(libc::O_NONBLOCK)
         .open(path)
-        .map_err(opened)?;
-    let writer = File::options().write(true).open(path).map_err(opened)?;
+        .map_err(problem)?;
+    let writer = File::options().write(true).open(path).map_err(problem)?;
     // SAFETY: passes numbers only; without a flag, reading waits for bytes.
     let result = unsafe { libc::fcntl(reader.as_raw_fd(), libc::F_SETFL, 0) };
     expect("fcntl(F_SETFL)", result, 0)?;
@@ -74,7 +74,7 @@ pub const TCP: Probe = Probe {
     ..Probe::latency(Class::Ipc, |options| open(options, tcp_streams)).two_sided()
 };
 
-/// Opens a channel, starts a helper that answers at its other end, and makes round trips.
+/// Returns a probe whose operation is a round trip to a helper at the other end of a channel.
 fn open(
     options: &ProbeOptions,
     ends: impl FnOnce() -> Result<Ends, Problem>,
@@ -88,17 +88,17 @@ fn open(
     })
 }
 
-/// One round trip.
+/// Makes one round trip, and checks the answer.
 fn ask(end: &mut End, question: u8) -> Result<(), Problem> {
     end.send(question)?;
     let answer = end.receive()?;
     if answer == answer_to(question) {
         return Ok(());
     }
-    Err(wrong("the other side", answer, answer_to(question)))
+    Err(wrong_result("the other side", answer, answer_to(question)))
 }
 
-/// Answers every question, as the helper.
+/// Does the work of the helper: answers every question.
 fn answer(mut end: End) -> Result<(), Problem> {
     loop {
         let question = end.receive()?;
@@ -106,7 +106,7 @@ fn answer(mut end: End) -> Result<(), Problem> {
     }
 }
 
-/// Returns the answer, which differs from the question so that they cannot be confused.
+/// Returns the right answer to a question; it always differs from the question.
 fn answer_to(question: u8) -> u8 {
     !question
 }
@@ -129,19 +129,19 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_the_question_itself_is_wrong() {
+    fn an_answer_equal_to_the_question_is_wrong() {
         let (mut end, mut other) = unix_streams().expect("a channel");
         let echo = thread::spawn(move || {
             let byte = other.receive()?;
             other.send(byte)
         });
-        let problem = ask(&mut end, 7).expect_err("7 is no answer to 7");
+        let problem = ask(&mut end, 7).expect_err("7 is a wrong answer");
         assert_eq!(problem.to_string(), "the other side gave 7 instead of 248");
         echo.join().expect("no panic").expect("sent");
     }
 
     #[test]
-    fn no_answer_is_a_problem() {
+    fn a_missing_answer_is_a_problem() {
         let (mut end, other) = pipes().expect("a channel");
         drop(other);
         assert!(ask(&mut end, 1).is_err());

@@ -1,9 +1,11 @@
-//! Signals, and faults that become signals.
+//! `signal_install`, `signal_handle`, `protection_fault`: signals, and faults that become signals.
 
 use equipoise_reporting::problem::Problem;
 
 use crate::batches::{subtract, time_to_subtract};
-use crate::handlers::{Action, check_handled, count_one, counting, handled, send_to_oneself};
+use crate::handlers::{
+    Action, check_handled, count_signal, counting_handler, handled, send_signal,
+};
 use crate::memory::{Mapping, page_size};
 use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
 use crate::system::expect;
@@ -16,7 +18,7 @@ pub const SIGNAL_INSTALL: Probe = Probe {
 
 #[expect(clippy::unnecessary_wraps, reason = "as every probe is opened")]
 fn open_signal_install(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    let action = Action::new(counting as *const () as libc::sighandler_t, 0);
+    let action = Action::new(counting_handler as *const () as libc::sighandler_t, 0);
     Ok(OpenProbe::latency(move |count| {
         timed(count, || action.install(libc::SIGUSR1))
     }))
@@ -24,8 +26,8 @@ fn open_signal_install(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
 
 /// Probe `signal_handle`.
 ///
-/// The cost of sending is measured first, with the signal ignored, which the kernel finds out while
-/// it is sent.
+/// The time to send the signal is measured first, while this process ignores the signal (the kernel
+/// then drops it on sending), and is subtracted.
 pub const SIGNAL_HANDLE: Probe = Probe {
     name: "signal_handle",
     summary: "a signal to oneself and its handler, less the same kill of an ignored signal",
@@ -38,16 +40,16 @@ fn open_signal_handle(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     // SAFETY: takes no arguments and changes nothing.
     let process = unsafe { libc::getpid() };
     Action::new(libc::SIG_IGN, 0).install(SIGNAL)?;
-    let mut kill = move |count| timed(count, || send_to_oneself(process, SIGNAL));
-    let kill_s = time_to_subtract(&mut kill)?;
-    Action::new(counting as *const () as libc::sighandler_t, 0).install(SIGNAL)?;
-    let opened = OpenProbe::latency(move |count| {
+    let mut send = move |count| timed(count, || send_signal(process, SIGNAL));
+    let send_s = time_to_subtract(&mut send)?;
+    Action::new(counting_handler as *const () as libc::sighandler_t, 0).install(SIGNAL)?;
+    let probe = OpenProbe::latency(move |count| {
         let before = handled();
-        let took = kill(count)?;
+        let elapsed = send(count)?;
         check_handled(count, before)?;
-        Ok(subtract(took, count, kill_s))
+        Ok(subtract(elapsed, count, send_s))
     });
-    Ok(opened.with_fact("subtracted_s", kill_s.to_string()))
+    Ok(probe.with_fact("subtracted_s", send_s.to_string()))
 }
 
 pub const PROTECTION_FAULT: Probe = Probe {
@@ -68,9 +70,9 @@ fn open_protection_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
 fn open_protection_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let page = page_size()?;
     let mapping = Mapping::new(page)?;
-    mapping.touch_each(page, 0..page);
+    mapping.touch_pages(page, 0..page);
     let start = mapping.start().as_ptr();
-    // SAFETY: our own mapping; only the forbidden write writes to it.
+    // SAFETY: the mapping is this probe's; only the forbidden write writes to it.
     let result = unsafe { libc::mprotect(start.cast(), page, libc::PROT_READ) };
     expect("mprotect", result, 0)?;
     let handler = step_over as *const () as libc::sighandler_t;
@@ -78,62 +80,62 @@ fn open_protection_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     Ok(OpenProbe::latency(move |count| {
         let forbidden = mapping.start().as_ptr();
         let before = handled();
-        let took = timed(count, || {
+        let elapsed = timed(count, || {
             write_forbidden(forbidden);
             Ok(())
         })?;
         check_handled(count, before)?;
-        Ok(took)
+        Ok(elapsed)
     }))
 }
 
-/// The instruction that writes; its length is known to [`step_over`].
+/// Writes to the page, by the instruction that [`step_over`] expects.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn write_forbidden(address: *mut u8) {
-    // SAFETY: the page cannot be written, so that nothing is.
+    // SAFETY: the page is read-only, so nothing is written.
     unsafe { std::arch::asm!("mov byte ptr [rax], 1", in("rax") address, options(nostack)) };
 }
 
-/// As above.
+/// Does the same on `AArch64`.
 #[cfg(target_arch = "aarch64")]
 #[inline]
 fn write_forbidden(address: *mut u8) {
-    // SAFETY: the page cannot be written, so that nothing is.
+    // SAFETY: the page is read-only, so nothing is written.
     unsafe { std::arch::asm!("strb wzr, [{}]", in(reg) address, options(nostack)) };
 }
 
 #[cfg(target_arch = "x86_64")]
 extern "C" fn step_over(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     const WRITE: [u8; 3] = [0xC6, 0x00, 0x01];
-    // SAFETY: the kernel gives a handler with SA_SIGINFO the context that it will go on from.
+    // SAFETY: the kernel passes a handler with SA_SIGINFO the context in which the program continues.
     let registers = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
     let at = &mut registers[usize::try_from(libc::REG_RIP).unwrap_or_default()];
     // SAFETY: the program was executing there, so there are instructions to read.
     if unsafe { *(*at as *const [u8; 3]) } != WRITE {
-        return give_up();
+        return restore_default();
     }
     *at += 3;
-    count_one();
+    count_signal();
 }
 
 #[cfg(target_arch = "aarch64")]
 extern "C" fn step_over(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     const STRB_OF_ZERO: u32 = 0x3900_001F;
-    const BUT_THE_ADDRESS: u32 = 0xFFFF_FC1F;
-    // SAFETY: the kernel gives a handler with SA_SIGINFO the context that it will go on from.
+    const MASK_WITHOUT_ADDRESS: u32 = 0xFFFF_FC1F;
+    // SAFETY: the kernel passes a handler with SA_SIGINFO the context in which the program continues.
     let at = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.pc };
     // SAFETY: the program was executing there, so there is an instruction to read.
-    if unsafe { *(*at as *const u32) } & BUT_THE_ADDRESS != STRB_OF_ZERO {
-        return give_up();
+    if unsafe { *(*at as *const u32) } & MASK_WITHOUT_ADDRESS != STRB_OF_ZERO {
+        return restore_default();
     }
     *at += 4;
-    count_one();
+    count_signal();
 }
 
-/// The fault is an error of the probe; it must kill the probe and not be stepped over.
+/// Restores the default action, so that a fault of the probe itself kills the probe.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-fn give_up() {
+fn restore_default() {
     // SAFETY: the default action, after which the instruction faults again.
     unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
 }

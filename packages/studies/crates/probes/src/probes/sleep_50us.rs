@@ -1,4 +1,4 @@
-//! Probe `sleep_50us`: how much later than asked for a thread wakes.
+//! Probe `sleep_50us`: how much later than requested a thread wakes.
 
 use std::ptr::null_mut;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use equipoise_reporting::problem::Problem;
 
 use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
-use crate::system::{accepted, succeeded};
+use crate::system::{check_error_number, check_negative};
 
 pub const SLEEP_50US: Probe = Probe {
     name: "sleep_50us",
@@ -14,14 +14,14 @@ pub const SLEEP_50US: Probe = Probe {
     ..Probe::latency(Class::Time, open)
 };
 
-const NANOSECONDS: u32 = 50_000;
+const SLEEP_NS: u32 = 50_000;
 
 fn open(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     // SAFETY: passes numbers only.
     let slack = unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) };
-    let slack = accepted("prctl(PR_GET_TIMERSLACK)", slack)?;
+    let slack = check_negative("prctl(PR_GET_TIMERSLACK)", slack)?;
     Ok(OpenProbe::latency(|count| {
-        let requested = u64::from(NANOSECONDS).saturating_mul(count);
+        let requested = u64::from(SLEEP_NS).saturating_mul(count);
         timed(count, sleep)?
             .checked_sub(Duration::from_nanos(requested))
             .ok_or_else(|| Problem::failure("it woke earlier than asked for"))
@@ -31,12 +31,12 @@ fn open(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
 
 #[inline]
 fn sleep() -> Result<(), Problem> {
-    let span = libc::timespec {
+    let duration = libc::timespec {
         tv_sec: 0,
-        tv_nsec: NANOSECONDS.into(),
+        tv_nsec: SLEEP_NS.into(),
     };
-    // SAFETY: the span can be read; the remaining time is not requested.
+    // SAFETY: the duration can be read; the remaining time is not requested.
     let code =
-        unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, 0, &raw const span, null_mut()) };
-    succeeded("clock_nanosleep", code)
+        unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, 0, &raw const duration, null_mut()) };
+    check_error_number("clock_nanosleep", code)
 }

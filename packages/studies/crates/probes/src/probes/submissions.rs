@@ -1,4 +1,4 @@
-//! `io_uring_nop`, `io_uring_read_byte`: system calls through the ring of `io_uring`, many at a time.
+//! `io_uring_nop`, `io_uring_read_byte`: operations through `io_uring`, many for each system call.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -12,12 +12,12 @@ use io_uring::squeue::Entry;
 use io_uring::types::Fd;
 
 use crate::probe::{Class, OpenProbe, Operation, Parameter, Probe, ProbeOptions, rounds};
-use crate::system::{expect, problem_of, wrong};
+use crate::system::{expect, problem_of, wrong_result};
 
 pub const IO_URING_NOP: Probe = Probe {
     name: "io_uring_nop",
     summary: "an operation that does nothing, handed over by io_uring 32 at a time",
-    count: Some(BATCH),
+    count: Some(OPERATIONS_PER_CALL),
     needs: NEEDS,
     // SAFETY: the operation points to nothing.
     ..Probe::latency(Class::SystemCalls, |options| unsafe {
@@ -28,7 +28,7 @@ pub const IO_URING_NOP: Probe = Probe {
 pub const IO_URING_READ_BYTE: Probe = Probe {
     name: "io_uring_read_byte",
     summary: "read of one byte from /dev/zero, handed over by io_uring 32 at a time",
-    count: Some(BATCH),
+    count: Some(OPERATIONS_PER_CALL),
     needs: NEEDS,
     ..Probe::latency(Class::SystemCalls, open_io_uring_read_byte)
 };
@@ -43,57 +43,55 @@ fn open_io_uring_read_byte(options: &ProbeOptions) -> Result<OpenProbe, Problem>
     unsafe { open(options, read, 1, (file, byte)) }
 }
 
-/// Parameter of the operations per submission.
-pub const BATCH: Parameter = Parameter {
+/// The `--count` of operations for each system call.
+pub const OPERATIONS_PER_CALL: Parameter = Parameter {
     summary: "operations handed over at a time",
     default: 32,
     minimum: 1,
     maximum: 4096,
 };
 
-/// Requirements on the machine.
 pub const NEEDS: &str =
     "io_uring, which many containers forbid (seccomp, kernel.io_uring_disabled)";
 
-/// A ring for one kind of operation, several at a time.
-struct Submissions<Held> {
+/// A ring for one kind of operation.
+struct Submissions<Data> {
     ring: IoUring,
-    at_a_time: u64,
+    operations_per_call: u64,
     operation: Entry,
     /// Result of the operation.
     expected: i32,
     /// Memory and files that the operation points to.
-    _held: Held,
+    _data: Data,
 }
 
-/// Opens a ring for one kind of operation.
+/// Returns a probe with a ring for one kind of operation.
 ///
 /// # Safety
-/// The data of the operation must be in `held`, and stay where it is when that is moved.
-unsafe fn open<Held: 'static>(
+/// `data` must own the operation's memory and files, at addresses that a move does not change.
+unsafe fn open<Data: 'static>(
     options: &ProbeOptions,
     operation: Entry,
     expected: i32,
-    held: Held,
+    data: Data,
 ) -> Result<OpenProbe, Problem> {
     let entries = u32::try_from(options.count).expect("within the parameter's range");
     let ring = IoUring::new(entries).map_err(problem_of("io_uring_setup"))?;
     Ok(OpenProbe::latency(Submissions {
         ring,
-        at_a_time: options.count,
+        operations_per_call: options.count,
         operation,
         expected,
-        _held: held,
+        _data: data,
     }))
 }
 
-impl<Held> Submissions<Held> {
-    /// Submits some operations by one system call, which returns when all are done.
-    fn hand_over(&mut self, operations: usize) -> Result<(), Problem> {
+impl<Data> Submissions<Data> {
+    /// Submits operations by one system call, which returns when all are complete.
+    fn submit(&mut self, operations: usize) -> Result<(), Problem> {
         let mut queue = self.ring.submission();
         for _ in 0..operations {
-            // SAFETY: as the caller of `open` promised; the operation ends before this function
-            // returns.
+            // SAFETY: as the caller of `open` promised; the operation ends before the return.
             unsafe { queue.push(&self.operation) }
                 .map_err(|_| Problem::failure("the ring of io_uring is full"))?;
         }
@@ -102,24 +100,28 @@ impl<Held> Submissions<Held> {
             .ring
             .submit_and_wait(operations)
             .map_err(problem_of("io_uring_enter"))?;
-        let mut done = 0;
+        let mut completions = 0;
         for completion in self.ring.completion() {
             let result = completion.result();
             expect("an operation by io_uring", result, self.expected)?;
-            done += 1;
+            completions += 1;
         }
-        if (submitted, done) != (operations, operations) {
-            return Err(wrong("io_uring_enter", submitted.min(done), operations));
+        if (submitted, completions) != (operations, operations) {
+            return Err(wrong_result(
+                "io_uring_enter",
+                submitted.min(completions),
+                operations,
+            ));
         }
         Ok(())
     }
 }
 
-impl<Held> Operation for Submissions<Held> {
+impl<Data> Operation for Submissions<Data> {
     fn repeat(&mut self, count: u64) -> Result<Duration, Problem> {
         let started = Instant::now();
-        for operations in rounds(count, self.at_a_time) {
-            self.hand_over(to_usize(operations))?;
+        for operations in rounds(count, self.operations_per_call) {
+            self.submit(to_usize(operations))?;
         }
         Ok(started.elapsed())
     }

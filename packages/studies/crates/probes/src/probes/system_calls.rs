@@ -1,4 +1,4 @@
-//! System calls with almost no work.
+//! `null_call`, `read_byte`, `stat` and others: system calls with almost no work.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -10,8 +10,8 @@ use equipoise_reporting::problem::Problem;
 
 use crate::child::Child;
 use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
-use crate::scratch::kind_of;
-use crate::system::{accepted, expect, problem_of, wrong};
+use crate::scratch::file_system_of;
+use crate::system::{check_negative, expect, problem_of, wrong_result};
 
 pub const NULL_CALL: Probe = Probe {
     name: "null_call",
@@ -31,9 +31,7 @@ fn open_null_call(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// Probe `null_call_int80`.
-///
-/// The texts argue about the cost of entering the kernel.
+/// Probe `null_call_int80`: an older way to enter the kernel.
 pub const NULL_CALL_INT80: Probe = Probe {
     name: "null_call_int80",
     summary: "getppid by int 0x80, the way of 32-bit programs",
@@ -55,17 +53,16 @@ fn open_null_call_int80(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// A kernel without 32-bit programs kills a process that makes a 32-bit call.
+/// Checks in a child whether the kernel has 32-bit system calls; without them, it kills the child.
 #[cfg(target_arch = "x86_64")]
 fn check_support() -> Result<(), Problem> {
     let status = Child::start(|| {
-        let none = libc::rlimit {
+        let zero_limit = libc::rlimit {
             rlim_cur: 0,
             rlim_max: 0,
         };
-        // SAFETY: the limit can be read. If the call fails, the only effect is a possible core
-        // file.
-        unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const none) };
+        // SAFETY: the limit can be read. If the call fails, there may be a core file.
+        unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const zero_limit) };
         getppid_by_interrupt();
         Ok(())
     })?
@@ -81,7 +78,7 @@ fn check_support() -> Result<(), Problem> {
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn getppid_by_interrupt() -> libc::pid_t {
-    /// In the table of 32-bit programs.
+    /// Number of the system call for 32-bit programs.
     const GETPPID: i32 = 64;
     let result: i32;
     // SAFETY: takes no arguments and changes nothing; older kernels clear the registers r8 to r11.
@@ -114,7 +111,7 @@ fn open_read_byte(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
             let read = unsafe { libc::read(file.as_raw_fd(), (&raw mut byte).cast(), 1) };
             expect("read", read, 1)?;
             if byte != 0 {
-                return Err(wrong("/dev/zero", byte, 0));
+                return Err(wrong_result("/dev/zero", byte, 0));
             }
             Ok(())
         })
@@ -151,13 +148,13 @@ pub const STAT: Probe = Probe {
 };
 
 fn open_stat(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    let system = fixed_file()?;
+    let system = check_readable()?;
     let expected = inode_number()?;
     Ok(OpenProbe::latency(move |count| {
         timed(count, || {
             let number = inode_number()?;
             if number != expected {
-                return Err(wrong("stat", number, expected));
+                return Err(wrong_result("stat", number, expected));
             }
             Ok(())
         })
@@ -165,12 +162,12 @@ fn open_stat(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     .with_fact("file_system", system))
 }
 
-/// Returns the inode number of the file.
+/// Returns the inode number of `/etc/passwd`.
 #[inline]
 fn inode_number() -> Result<libc::ino_t, Problem> {
     let mut status = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the path ends with a null byte, and the answer can be written.
-    let result = unsafe { libc::stat(FIXED.as_ptr(), status.as_mut_ptr()) };
+    let result = unsafe { libc::stat(PASSWD.as_ptr(), status.as_mut_ptr()) };
     expect("stat", result, 0)?;
     // SAFETY: the call filled it.
     Ok(unsafe { status.assume_init() }.st_ino)
@@ -184,12 +181,12 @@ pub const OPEN_CLOSE: Probe = Probe {
 };
 
 fn open_and_close(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    let system = fixed_file()?;
+    let system = check_readable()?;
     Ok(OpenProbe::latency(move |count| {
         timed(count, || {
             // SAFETY: the path ends with a null byte.
-            let descriptor = unsafe { libc::open(FIXED.as_ptr(), libc::O_RDONLY) };
-            let descriptor = accepted("open", descriptor)?;
+            let descriptor = unsafe { libc::open(PASSWD.as_ptr(), libc::O_RDONLY) };
+            let descriptor = check_negative("open", descriptor)?;
             // SAFETY: a descriptor that was opened just now, without another owner.
             expect("close", unsafe { libc::close(descriptor) }, 0)
         })
@@ -197,13 +194,13 @@ fn open_and_close(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     .with_fact("file_system", system))
 }
 
-/// Two components, readable by everybody, and on nearly every Linux.
-const FIXED: &CStr = c"/etc/passwd";
+/// A path of two components, which exists on nearly every Linux and which every user may read.
+const PASSWD: &CStr = c"/etc/passwd";
 
-/// Returns the name of the file system of the file; unavailable if it cannot be read.
-fn fixed_file() -> Result<String, Problem> {
-    let path = Path::new(FIXED.to_str().expect("it is ASCII"));
+/// Returns the name of the file system of `/etc/passwd`; unavailable if the file cannot be read.
+fn check_readable() -> Result<String, Problem> {
+    let path = Path::new(PASSWD.to_str().expect("it is ASCII"));
     let file = File::open(path)
         .map_err(|error| Problem::unavailable(format!("{}: {error}", path.display())))?;
-    kind_of(&file)
+    file_system_of(&file)
 }

@@ -1,4 +1,4 @@
-//! `thread`, `threads_many`: threads of pthreads, without the work that Rust adds.
+//! `thread`, `threads_many`: threads by pthreads directly, without the work that Rust adds.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -7,9 +7,9 @@ use std::ptr::{null, null_mut};
 use equipoise_reporting::arguments::to_usize;
 use equipoise_reporting::problem::Problem;
 
-use crate::cpus::{hold, sides};
+use crate::cpus::{pin_thread, side_cpus};
 use crate::probe::{Class, OpenProbe, Parameter, Placement, Probe, ProbeOptions, timed};
-use crate::system::{succeeded, wrong};
+use crate::system::{check_error_number, wrong_result};
 
 pub const THREAD: Probe = Probe {
     name: "thread",
@@ -19,12 +19,12 @@ pub const THREAD: Probe = Probe {
 };
 
 fn open_thread(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    hold(sides(options.placement)?.measured)?;
+    pin_thread(side_cpus(options.placement)?.measured)?;
     Ok(OpenProbe::latency(|count| {
         let mut token = 0;
         timed(count, || {
             token += 1;
-            Idle::start(token)?.join()
+            EmptyThread::start(token)?.join()
         })
     }))
 }
@@ -43,27 +43,27 @@ pub const THREADS_MANY: Probe = Probe {
 };
 
 fn open_threads_many(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    hold(sides(options.placement)?.measured)?;
-    let many = to_usize(options.count);
-    let mut threads = Vec::with_capacity(many);
+    pin_thread(side_cpus(options.placement)?.measured)?;
+    let thread_count = to_usize(options.count);
+    let mut threads = Vec::with_capacity(thread_count);
     Ok(OpenProbe::latency(move |count| {
-        let took = timed(count, || {
-            for token in 1..=many {
-                threads.push(Idle::start(token)?);
+        let elapsed = timed(count, || {
+            for token in 1..=thread_count {
+                threads.push(EmptyThread::start(token)?);
             }
-            threads.drain(..).try_for_each(Idle::join)
+            threads.drain(..).try_for_each(EmptyThread::join)
         })?;
-        Ok(took.div_f64(many as f64))
+        Ok(elapsed.div_f64(thread_count as f64))
     }))
 }
 
 /// A thread that ends at once and returns its argument.
-pub struct Idle {
+pub struct EmptyThread {
     thread: libc::pthread_t,
     token: usize,
 }
 
-impl Idle {
+impl EmptyThread {
     /// Starts the thread with the default attributes.
     #[inline]
     pub fn start(token: usize) -> Result<Self, Problem> {
@@ -73,21 +73,21 @@ impl Idle {
             let token = token as *mut c_void;
             libc::pthread_create(thread.as_mut_ptr(), null(), return_argument, token)
         };
-        succeeded("pthread_create", code)?;
+        check_error_number("pthread_create", code)?;
         // SAFETY: the call filled it.
         let thread = unsafe { thread.assume_init() };
         Ok(Self { thread, token })
     }
 
-    /// Waits for the end of the thread.
+    /// Waits for the end of the thread, and checks the number that it returns.
     #[inline]
     pub fn join(self) -> Result<(), Problem> {
         let mut returned = null_mut();
         // SAFETY: the thread was started and is joined once; its answer can be written.
         let code = unsafe { libc::pthread_join(self.thread, &raw mut returned) };
-        succeeded("pthread_join", code)?;
+        check_error_number("pthread_join", code)?;
         if returned as usize != self.token {
-            return Err(wrong("a thread", returned as usize, self.token));
+            return Err(wrong_result("a thread", returned as usize, self.token));
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Many bytes from another process, through whatever carries bytes.
+//! `pipe_bandwidth`, `unix_bandwidth`, `tcp_bandwidth`: receive many bytes from another process.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use equipoise_reporting::problem::Problem;
 use crate::channel::{End, Ends, pipes, tcp_streams, unix_streams};
 use crate::child::exchange;
 use crate::probe::{Class, OpenProbe, Probe, ProbeOptions};
-use crate::system::wrong;
+use crate::system::wrong_result;
 
 pub const PIPE_BANDWIDTH: Probe = Probe {
     name: "pipe_bandwidth",
@@ -29,41 +29,41 @@ pub const TCP_BANDWIDTH: Probe = Probe {
     ..Probe::bandwidth(Class::Ipc, |options| open(options, tcp_streams)).two_sided()
 };
 
-/// Bytes that are written and read at a time.
+/// Number of bytes in each write, and at most in each read.
 const CHUNK: usize = 64 << 10;
 
-/// Opens a channel and starts a helper that sends as many chunks as this process requests. One
-/// operation is a chunk: a batch is the request and the chunks, without another wait.
+/// Returns a probe with a helper that sends as many chunks as this process requests. One operation is
+/// a chunk; a batch is one request and its chunks.
 fn open(
     options: &ProbeOptions,
     ends: impl FnOnce() -> Result<Ends, Problem>,
 ) -> Result<OpenProbe, Problem> {
-    let mut room = vec![0; CHUNK];
+    let mut buffer = vec![0; CHUNK];
     exchange(options, ends, serve, CHUNK as u64, move |end, chunks| {
-        fetch(end, &mut room, chunks)
+        fetch(end, &mut buffer, chunks)
     })
 }
 
 /// Requests chunks and receives them; returns the time from the request to the last byte.
-fn fetch(end: &mut End, room: &mut [u8], chunks: u64) -> Result<Duration, Problem> {
+fn fetch(end: &mut End, buffer: &mut [u8], chunks: u64) -> Result<Duration, Problem> {
     let started = Instant::now();
     end.send_number(chunks)?;
     let bytes = chunks * CHUNK as u64;
     let mut received = 0;
     while received < bytes {
-        let limit = to_usize(bytes - received).min(room.len());
-        received += end.receive_some(&mut room[..limit])? as u64;
+        let limit = to_usize(bytes - received).min(buffer.len());
+        received += end.receive_some(&mut buffer[..limit])? as u64;
     }
-    let took = started.elapsed();
-    // The number follows the last byte, so no byte was added or lost.
+    let elapsed = started.elapsed();
+    // The helper's count follows the last byte, so that a lost or extra byte is noticed.
     let sent = end.receive_number()?;
     if sent != bytes {
-        return Err(wrong("the other side's count of bytes", sent, bytes));
+        return Err(wrong_result("the other side's count of bytes", sent, bytes));
     }
-    Ok(took)
+    Ok(elapsed)
 }
 
-/// Sends the requested chunks, then the number of their bytes, as the helper.
+/// Does the work of the helper: sends the requested chunks, then the number of their bytes.
 fn serve(mut end: End) -> Result<(), Problem> {
     let chunk = vec![1; CHUNK];
     loop {
@@ -81,13 +81,13 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn exactly_the_requested_bytes_come_through_every_channel() {
+    fn exactly_the_requested_bytes_arrive_through_every_channel() {
         for ends in [pipes, unix_streams, tcp_streams] {
             let (mut end, other) = ends().expect("a channel");
             let helper = thread::spawn(move || serve(other));
-            let mut room = vec![0; CHUNK];
+            let mut buffer = vec![0; CHUNK];
             for chunks in [1, 2, 9] {
-                fetch(&mut end, &mut room, chunks).expect("the requested bytes");
+                fetch(&mut end, &mut buffer, chunks).expect("the requested bytes");
             }
             drop((end, helper));
         }

@@ -1,4 +1,4 @@
-//! `select_tcp`, `poll_tcp`, `epoll_tcp`: whether any of many idle connections has something to read.
+//! `select_tcp`, `poll_tcp`, `epoll_tcp`: check many idle connections for something to read.
 
 use std::mem::MaybeUninit;
 use std::net::TcpStream;
@@ -10,12 +10,12 @@ use equipoise_reporting::problem::Problem;
 
 use crate::channel::tcp_pair;
 use crate::probe::{Class, OpenProbe, Parameter, Probe, ProbeOptions, timed};
-use crate::system::{accepted, expect};
+use crate::system::{check_negative, expect};
 
 pub const SELECT_TCP: Probe = Probe {
     name: "select_tcp",
     summary: "select on 100 idle TCP descriptors, without waiting",
-    count: Some(DESCRIPTORS),
+    count: Some(DESCRIPTOR_COUNT),
     needs: "the loopback interface",
     ..Probe::latency(Class::SystemCalls, open_select_tcp)
 };
@@ -24,7 +24,7 @@ fn open_select_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let (connections, descriptors) = idle_connections(options)?;
     // SAFETY: all-zero is an empty set.
     let mut watched: libc::fd_set = unsafe { MaybeUninit::zeroed().assume_init() };
-    let mut beyond = 0;
+    let mut end_descriptor = 0;
     for descriptor in descriptors {
         if usize::try_from(descriptor).is_ok_and(|number| number >= libc::FD_SETSIZE) {
             return Err(Problem::failure(format!(
@@ -33,25 +33,25 @@ fn open_select_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
         }
         // SAFETY: the number is within the set.
         unsafe { libc::FD_SET(descriptor, &raw mut watched) };
-        beyond = beyond.max(descriptor + 1);
+        end_descriptor = end_descriptor.max(descriptor + 1);
     }
     Ok(OpenProbe::latency(move |count| {
         let _open = &connections;
         timed(count, || {
-            // The call writes its answer over the set.
+            // The call overwrites the set with its answer.
             let mut readable = watched;
-            let mut at_once = libc::timeval {
+            let mut no_wait = libc::timeval {
                 tv_sec: 0,
                 tv_usec: 0,
             };
             // SAFETY: the set and the time can be read and written.
             let ready = unsafe {
                 libc::select(
-                    beyond,
+                    end_descriptor,
                     &raw mut readable,
                     null_mut(),
                     null_mut(),
-                    &raw mut at_once,
+                    &raw mut no_wait,
                 )
             };
             expect("select", ready, 0)
@@ -62,7 +62,7 @@ fn open_select_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
 pub const POLL_TCP: Probe = Probe {
     name: "poll_tcp",
     summary: "poll of 100 idle TCP descriptors, without waiting",
-    count: Some(DESCRIPTORS),
+    count: Some(DESCRIPTOR_COUNT),
     needs: "the loopback interface",
     ..Probe::latency(Class::SystemCalls, open_poll_tcp)
 };
@@ -91,7 +91,7 @@ fn open_poll_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
 pub const EPOLL_TCP: Probe = Probe {
     name: "epoll_tcp",
     summary: "epoll_wait on 100 idle TCP descriptors, without waiting",
-    count: Some(DESCRIPTORS),
+    count: Some(DESCRIPTOR_COUNT),
     needs: "the loopback interface",
     ..Probe::latency(Class::SystemCalls, open_epoll_tcp)
 };
@@ -99,7 +99,7 @@ pub const EPOLL_TCP: Probe = Probe {
 fn open_epoll_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let (connections, descriptors) = idle_connections(options)?;
     // SAFETY: passes numbers only.
-    let queue = accepted("epoll_create1", unsafe { libc::epoll_create1(0) })?;
+    let queue = check_negative("epoll_create1", unsafe { libc::epoll_create1(0) })?;
     // SAFETY: a new descriptor without another owner.
     let queue = unsafe { OwnedFd::from_raw_fd(queue) };
     for descriptor in descriptors {
@@ -125,16 +125,16 @@ fn open_epoll_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// Parameter of the descriptors that are watched.
-const DESCRIPTORS: Parameter = Parameter {
+/// The `--count` of watched descriptors.
+const DESCRIPTOR_COUNT: Parameter = Parameter {
     summary: "TCP descriptors that are watched, of which none is ready",
     default: 100,
     minimum: 2,
     maximum: 900,
 };
 
-/// Opens connections over the loopback interface on which nothing is sent. Returns the ends, and
-/// the ends to watch: only one end of the last connection if their number is odd.
+/// Opens connections over the loopback interface on which nothing is sent. Returns all ends, and the
+/// descriptors to watch. If their number is odd, only one end of the last connection is watched.
 fn idle_connections(options: &ProbeOptions) -> Result<(Vec<TcpStream>, Vec<RawFd>), Problem> {
     let mut ends = Vec::new();
     for _ in 0..options.count.div_ceil(2) {

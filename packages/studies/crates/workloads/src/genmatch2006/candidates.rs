@@ -1,4 +1,4 @@
-//! The list of candidate weights: the same in every run and for every algorithm.
+//! The candidates of a search, each with a weight for every covariate; the same in every run.
 
 use crate::problem::Problem;
 use equipoise_random::Draws;
@@ -6,28 +6,26 @@ use equipoise_random::Draws;
 use super::data::COVARIATES;
 
 const SEED: u64 = 2006;
-/// Range of the weights of `GenMatch` in 2006: whole numbers from 1 to 1000.
-const LARGEST: f64 = 1000.0;
+/// Largest weight of `GenMatch` in 2006, whose weights are whole numbers from 1.
+const MAX_WEIGHT: f64 = 1000.0;
 
-/// A number of candidates, each with a weight for every column. A longer list starts with the
-/// shorter one.
+/// Draws candidates, each with a weight for every column. A longer list starts with the shorter list.
 pub fn weights(candidates: u64, columns: usize) -> Vec<Vec<f64>> {
     let draws = Draws::new(SEED);
     let columns = columns as u64;
     (0..candidates)
         .map(|candidate| {
             let numbers = candidate * columns..(candidate + 1) * columns;
-            let weight = |number| draws.within(number, 1.0..LARGEST + 1.0).floor();
+            let weight = |number| draws.within(number, 1.0..MAX_WEIGHT + 1.0).floor();
             numbers.map(weight).collect()
         })
         .collect()
 }
 
-/// Reads the weights of one candidate: as many positive numbers as there are columns, with commas
-/// between them.
+/// Parses the weights of one candidate: a positive number for each covariate, with commas between.
 pub fn parse(text: &str) -> Result<Vec<f64>, Problem> {
-    let parse_weight = |word: &str| -> Option<f64> {
-        let weight: f64 = word.trim().parse().ok()?;
+    let parse_weight = |number: &str| -> Option<f64> {
+        let weight: f64 = number.trim().parse().ok()?;
         (weight.is_finite() && weight > 0.0).then_some(weight)
     };
     let weights: Option<Vec<f64>> = text.split(',').map(parse_weight).collect();
@@ -46,21 +44,16 @@ mod tests {
     use super::{parse, weights};
 
     #[test]
-    fn weights_are_read_if_there_are_ten_positive_ones() {
-        let words = "1,2,3,4,5,6,7,8,9,10.5";
-        assert_eq!(parse(words).unwrap()[8..], [9.0, 10.5]);
-        for wrong in [
-            "",
-            "1,2",
-            &words.replace("10.5", "0"),
-            &format!("{words},x"),
-        ] {
+    fn ten_positive_weights_are_accepted() {
+        let text = "1,2,3,4,5,6,7,8,9,10.5";
+        assert_eq!(parse(text).unwrap()[8..], [9.0, 10.5]);
+        for wrong in ["", "1,2", &text.replace("10.5", "0"), &format!("{text},x")] {
             assert_eq!(parse(wrong).expect_err(wrong).exit_status(), 2);
         }
     }
 
     #[test]
-    fn weights_are_whole_numbers_from_1_to_1000_that_reach_both_ends() {
+    fn weights_are_whole_numbers_spread_from_1_to_1000() {
         let all = weights(2000, 10).concat();
         assert!(all.iter().all(|weight| weight.fract() == 0.0));
         assert!(all.iter().all(|weight| (1.0..=1000.0).contains(weight)));
@@ -68,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_list_starts_with_the_shorter_one() {
+    fn a_longer_list_starts_with_the_shorter_list() {
         assert_eq!(weights(9, 10)[..4], weights(4, 10)[..]);
     }
 }

@@ -1,18 +1,18 @@
-//! The data: a table of the experiment of `LaLonde` (1986), or made-up rows like it.
+//! The data of the search: a table of `LaLonde`'s experiment (1986), or generated rows like it.
 //!
-//! Nothing is copied into the project: `equipoise_matching.matching.datasets.lalonde` writes the real
-//! table. The made-up rows have its arms, its kinds of columns and its many ties.
+//! The project contains no copy of the table; `equipoise_matching.matching.datasets.lalonde` writes
+//! it. The generated rows have the same arms (treated and control), columns and numbers of ties.
 
 use crate::problem::Problem;
 use equipoise_random::Draws;
 
-/// The columns that are matched on, in the order of the example of the package Matching.
+/// The columns that are matched, in the order of the example of the R package Matching.
 pub const COVARIATES: [&str; 10] = [
     "age", "educ", "black", "hisp", "married", "nodegr", "u74", "u75", "re75", "re74",
 ];
-/// Places of the earnings among the covariates.
+/// Index of the earnings of 1975 among the covariates.
 pub const RE75: usize = 8;
-/// As above.
+/// Index of the earnings of 1974 among the covariates.
 pub const RE74: usize = 9;
 const TREATMENT: &str = "treat";
 const TREATED: usize = 185;
@@ -23,22 +23,20 @@ const ROWS: usize = 445;
 pub struct Data {
     /// Whether each row is treated.
     pub treated: Vec<bool>,
-    /// Row after row, the columns in the order of `COVARIATES`.
+    /// The values, row by row, with the columns in the order of `COVARIATES`.
     pub covariates: Vec<f64>,
 }
 
 impl Data {
-    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.treated.len()
     }
 
-    /// The covariates of the row.
     pub fn row(&self, row: usize) -> &[f64] {
         &self.covariates[row * COVARIATES.len()..(row + 1) * COVARIATES.len()]
     }
 
-    /// Reads a CSV file with a line of names. Fields are numbers and are not quoted.
+    /// Reads a CSV file with a line of names and numeric fields without quotes.
     pub fn read(name: &str) -> Result<Self, Problem> {
         let text = std::fs::read_to_string(name)
             .map_err(|error| Problem::usage(format!("--data {name}: {error}")))?;
@@ -52,67 +50,72 @@ impl Data {
             .split(',')
             .map(|name| name.trim().trim_matches('"'))
             .collect();
-        let place = |column: &str| {
-            let place = names.iter().position(|&name| name == column);
-            place.ok_or_else(|| format!("it has no column `{column}`"))
+        let index_of = |column: &str| {
+            let index = names.iter().position(|&name| name == column);
+            index.ok_or_else(|| format!("it has no column `{column}`"))
         };
-        let treatment = place(TREATMENT)?;
-        let places = COVARIATES
-            .map(place)
+        let treatment = index_of(TREATMENT)?;
+        let indices = COVARIATES
+            .map(index_of)
             .into_iter()
             .collect::<Result<Vec<_>, _>>()?;
         let mut data = Self {
             treated: Vec::new(),
             covariates: Vec::new(),
         };
-        for (index, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
+        for (line_index, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
             let fields: Vec<&str> = line.split(',').collect();
-            let value = |place: usize| {
+            let value = |index: usize| {
                 fields
-                    .get(place)
+                    .get(index)
                     .and_then(|field| field.trim().parse::<f64>().ok())
                     .filter(|value| value.is_finite())
-                    .ok_or_else(|| format!("line {}: `{}` is no number", index + 1, names[place]))
+                    .ok_or_else(|| {
+                        format!(
+                            "line {}: `{}` is not a number",
+                            line_index + 1,
+                            names[index]
+                        )
+                    })
             };
             data.treated.push(value(treatment)? != 0.0);
-            for &place in &places {
-                data.covariates.push(value(place)?);
+            for &index in &indices {
+                data.covariates.push(value(index)?);
             }
         }
         Ok(data)
     }
 
-    /// 445 rows with the arms of the experiment, and columns drawn from the same distribution in
-    /// both: years of age and of school, whole earnings that are zero for most.
-    pub fn made_up() -> Self {
+    /// Generates 445 rows with the arms of the experiment. Both arms have the same distribution of
+    /// years of age, years of school and earnings, which are zero for most people.
+    pub fn generate() -> Self {
         let source = Draws::new(1986);
         let mut covariates = Vec::with_capacity(ROWS * COVARIATES.len());
         for row in 0..ROWS {
-            let drawn = |column: u64| source.uniform(row as u64 * 16 + column);
-            let is = |yes: bool| f64::from(u8::from(yes));
-            let years = drawn(1) * drawn(2);
-            let educ = (6.0 + 4.0 * drawn(3) + 4.0 * drawn(4)).floor();
-            let black = drawn(5) < 0.83;
-            // Most people earned nothing, mostly in both years; small earnings are more frequent
-            // than large ones.
-            let earned = |zero: f64, first: u64| {
-                if drawn(first) < zero {
+            let draw = |column: u64| source.uniform(row as u64 * 16 + column);
+            let zero_or_one = |condition: bool| f64::from(u8::from(condition));
+            let years = draw(1) * draw(2);
+            let educ = (6.0 + 4.0 * draw(3) + 4.0 * draw(4)).floor();
+            let black = draw(5) < 0.83;
+            // Most people have no earnings, usually in both years; large earnings are rare.
+            let earnings = |share_of_zeros: f64, first: u64| {
+                if draw(first) < share_of_zeros {
                     0.0
                 } else {
-                    (200.0 + 24_000.0 * drawn(first + 1) * drawn(first + 2)).floor()
+                    (200.0 + 24_000.0 * draw(first + 1) * draw(first + 2)).floor()
                 }
             };
-            let re74 = earned(0.73, 8);
-            let re75 = earned(if re74 == 0.0 { 0.86 } else { 0.07 }, 11);
+            let re74 = earnings(0.73, 8);
+            let re75 = earnings(if re74 == 0.0 { 0.86 } else { 0.07 }, 11);
             covariates.extend([
                 (17.0 + 39.0 * years).floor(),
                 educ,
-                is(black),
-                is(!black && drawn(6) < 0.5),
-                is(drawn(7) < 0.17),
-                is(educ < 12.0),
-                is(re74 == 0.0),
-                is(re75 == 0.0),
+                zero_or_one(black),
+                zero_or_one(!black && draw(6) < 0.5),
+                zero_or_one(draw(7) < 0.17),
+                zero_or_one(educ < 12.0),
+                zero_or_one(re74 == 0.0),
+                zero_or_one(re75 == 0.0),
                 re75,
                 re74,
             ]);
@@ -123,20 +126,20 @@ impl Data {
         }
     }
 
-    /// Repeats the rows up to a number, as the article made its larger data sets. It is an error if
-    /// an arm has no row then.
-    pub fn stacked(&self, rows: usize) -> Result<Self, Problem> {
-        let stacked = self.of_rows((0..self.rows()).cycle().take(rows));
-        if stacked.treated.contains(&true) && stacked.treated.contains(&false) {
-            return Ok(stacked);
+    /// Repeats the rows up to a number of rows, as the article made its larger data sets. It is an
+    /// error if an arm has no row then.
+    pub fn repeated(&self, rows: usize) -> Result<Self, Problem> {
+        let repeated = self.select_rows((0..self.rows()).cycle().take(rows));
+        if repeated.treated.contains(&true) && repeated.treated.contains(&false) {
+            return Ok(repeated);
         }
         Err(Problem::usage(format!(
             "--rows {rows}: one arm has no row among them"
         )))
     }
 
-    /// Returns the data of some rows, in their order.
-    pub fn of_rows(&self, rows: impl Iterator<Item = usize> + Clone) -> Self {
+    /// Returns a selection of rows, in the order given.
+    pub fn select_rows(&self, rows: impl Iterator<Item = usize> + Clone) -> Self {
         Self {
             treated: rows.clone().map(|row| self.treated[row]).collect(),
             covariates: rows.flat_map(|row| self.row(row).to_vec()).collect(),
@@ -154,7 +157,7 @@ mod tests {
 ";
 
     #[test]
-    fn columns_are_found_by_name_and_others_ignored() {
+    fn columns_are_found_by_name_and_other_columns_are_ignored() {
         let data = Data::parse(TABLE).unwrap();
         assert_eq!(data.treated, [true, false]);
         assert_eq!(
@@ -165,16 +168,22 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_table_is_said() {
+    fn an_error_names_the_wrong_column_or_line() {
         let wrong = [
             ("", "it is empty"),
             ("age,treat\n", "it has no column `educ`"),
             (
                 &TABLE.replace(",20,", ",many,"),
-                "line 3: `age` is no number",
+                "line 3: `age` is not a number",
             ),
-            (&TABLE.replace("\n0,", "\n,"), "line 3: `re74` is no number"),
-            (&TABLE.replace(",0,x", ""), "line 3: `treat` is no number"),
+            (
+                &TABLE.replace("\n0,", "\n,"),
+                "line 3: `re74` is not a number",
+            ),
+            (
+                &TABLE.replace(",0,x", ""),
+                "line 3: `treat` is not a number",
+            ),
         ];
         for (text, message) in wrong {
             assert_eq!(Data::parse(text).unwrap_err(), message);
@@ -182,23 +191,23 @@ mod tests {
     }
 
     #[test]
-    fn larger_data_are_the_same_rows_again() {
-        let data = Data::made_up();
-        let stacked = data.stacked(2 * 445 + 3).unwrap();
-        for row in 0..stacked.rows() {
-            assert_eq!(stacked.row(row), data.row(row % 445));
-            assert_eq!(stacked.treated[row], data.treated[row % 445]);
+    fn larger_data_repeat_the_same_rows() {
+        let data = Data::generate();
+        let repeated = data.repeated(2 * 445 + 3).unwrap();
+        for row in 0..repeated.rows() {
+            assert_eq!(repeated.row(row), data.row(row % 445));
+            assert_eq!(repeated.treated[row], data.treated[row % 445]);
         }
-        assert!(data.stacked(100).is_err(), "the first 185 are all treated");
+        assert!(data.repeated(100).is_err(), "the first 185 are all treated");
     }
 
     #[test]
-    fn made_up_rows_tie_as_often_as_the_kinds_of_their_columns_say() {
-        let data = Data::made_up();
+    fn generated_columns_have_the_values_of_the_experiment() {
+        let data = Data::generate();
         let column = |name: &str| {
-            let place = COVARIATES.iter().position(|&other| other == name).unwrap();
+            let index = COVARIATES.iter().position(|&other| other == name).unwrap();
             let covariates = &data.covariates;
-            (0..data.rows()).map(move |row| covariates[row * COVARIATES.len() + place])
+            (0..data.rows()).map(move |row| covariates[row * COVARIATES.len() + index])
         };
         for name in ["black", "hisp", "married", "nodegr", "u74", "u75"] {
             assert!(column(name).all(|value| [0.0, 1.0].contains(&value)));

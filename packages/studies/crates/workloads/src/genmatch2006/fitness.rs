@@ -1,17 +1,17 @@
-//! Balance of matched units: a paired t test and a Kolmogorov-Smirnov test of each column.
+//! Tests the balance of matched units: a paired t test and a Kolmogorov-Smirnov test of each column.
 //!
-//! docs/methods/genetic-matching.md ("pvals"): the columns are the covariates and the product of the two
-//! earnings, as in the example of the package Matching.
+//! The columns are the covariates and the product of the two earnings, as in the example of the R
+//! package Matching (docs/methods/genetic-matching.md, "pvals").
 
 use equipoise_matching::Pairs;
 use puruspe::betai;
 
 use super::data::{COVARIATES, Data, RE74, RE75};
 
-/// Beyond, the terms of the series are below the precision of a number.
+/// Number of terms of each series; further terms are below the precision of a number.
 const TERMS: i32 = 100;
 
-/// The columns whose balance is tested.
+/// The data, and the columns whose balance is tested.
 pub struct Balance<'a> {
     data: &'a Data,
     columns: Vec<Column>,
@@ -19,12 +19,11 @@ pub struct Balance<'a> {
 
 struct Column {
     values: Vec<f64>,
-    /// With at most two values both tests are the same.
-    dichotomous: bool,
+    /// Whether the column has at most two distinct values, so that the t test replaces the other test.
+    is_dichotomous: bool,
 }
 
 impl<'a> Balance<'a> {
-    /// Prepares the tests of the data.
     pub fn new(data: &'a Data) -> Self {
         let values = |value: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
             (0..data.rows()).map(|row| value(data.row(row))).collect()
@@ -33,14 +32,14 @@ impl<'a> Balance<'a> {
         let columns = covariates
             .chain([values(&|row| row[RE74] * row[RE75])])
             .map(|values| Column {
-                dichotomous: distinct(&values) < 3,
+                is_dichotomous: count_distinct(&values) < 3,
                 values,
             })
             .collect();
         Self { data, columns }
     }
 
-    /// The p-values of both tests of every column, ascending.
+    /// Returns the p-values of both tests of every column, in ascending order.
     pub fn p_values(&self, pairs: &Pairs) -> Vec<f64> {
         let mut all = Vec::with_capacity(2 * self.columns.len());
         for column in &self.columns {
@@ -53,10 +52,10 @@ impl<'a> Balance<'a> {
                 }
             });
             let (treated, controls): (Vec<f64>, Vec<f64>) = values.unzip();
-            let by_t = paired_t(&treated, &controls, &pairs.weight);
-            all.push(by_t);
-            all.push(if column.dichotomous {
-                by_t
+            let t_test_p = paired_t(&treated, &controls, &pairs.weight);
+            all.push(t_test_p);
+            all.push(if column.is_dichotomous {
+                t_test_p
             } else {
                 kolmogorov_smirnov(treated, controls)
             });
@@ -66,27 +65,27 @@ impl<'a> Balance<'a> {
     }
 }
 
-fn distinct(values: &[f64]) -> usize {
+fn count_distinct(values: &[f64]) -> usize {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     sorted.dedup();
     sorted.len()
 }
 
-/// The two-sided p-value of the weighted mean difference of pairs, by Student's distribution
-/// with the sum of the weights less 1 degrees of freedom; 1 if there is no difference at all.
+/// Returns the two-sided p-value of a paired t test with weights, whose sum minus 1 is the degrees of
+/// freedom; 1 if no pair has a difference.
 fn paired_t(treated: &[f64], controls: &[f64], weights: &[f64]) -> f64 {
     let total: f64 = weights.iter().sum();
-    let weighted = |of: &dyn Fn(f64) -> f64| -> f64 {
+    let weighted_sum = |term: &dyn Fn(f64) -> f64| -> f64 {
         treated
             .iter()
             .zip(controls)
             .zip(weights)
-            .map(|((treated, control), weight)| weight * of(treated - control))
+            .map(|((treated, control), weight)| weight * term(treated - control))
             .sum()
     };
-    let mean = weighted(&|difference| difference) / total;
-    let squares = weighted(&|difference| (difference - mean).powi(2));
+    let mean = weighted_sum(&|difference| difference) / total;
+    let squares = weighted_sum(&|difference| (difference - mean).powi(2));
     if mean == 0.0 && squares == 0.0 {
         return 1.0;
     }
@@ -100,7 +99,7 @@ fn paired_t(treated: &[f64], controls: &[f64], weights: &[f64]) -> f64 {
     }
 }
 
-/// The asymptotic two-sided p-value that two samples share a distribution.
+/// Returns the asymptotic two-sided p-value of the hypothesis that two samples have one distribution.
 fn kolmogorov_smirnov(mut first: Vec<f64>, mut second: Vec<f64>) -> f64 {
     first.sort_unstable_by(f64::total_cmp);
     second.sort_unstable_by(f64::total_cmp);
@@ -117,12 +116,12 @@ fn kolmogorov_smirnov(mut first: Vec<f64>, mut second: Vec<f64>) -> f64 {
         }
         largest = largest.max((i as f64 / n - j as f64 / m).abs());
     }
-    beyond((n * m / (n + m)).sqrt() * largest)
+    upper_tail((n * m / (n + m)).sqrt() * largest)
 }
 
-/// The limiting distribution of Kolmogorov (1933), its upper tail: the series that converges
-/// fast for small arguments below 1, else the other one.
-fn beyond(x: f64) -> f64 {
+/// Returns the upper tail of Kolmogorov's limiting distribution (1933), by the series that converges
+/// fast for arguments below 1 or from 1 on.
+fn upper_tail(x: f64) -> f64 {
     if x <= 0.0 {
         return 1.0;
     }
@@ -144,12 +143,12 @@ fn beyond(x: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{beyond, kolmogorov_smirnov, paired_t};
+    use super::{kolmogorov_smirnov, paired_t, upper_tail};
 
     #[test]
     fn the_t_test_agrees_with_the_tables() {
-        // Differences 1, 2, 3 and 4: mean 2.5, and the published 95 % point of 3 degrees of
-        // freedom is 3.182 for a t with the divisor n - 1; ours divides by n squared.
+        // The differences 1, 2, 3 and 4 have mean 2.5 and sum of squares 5. The variance of the mean
+        // divides the sum by n squared, as in the package Matching.
         let differences = [1.0, 2.0, 3.0, 4.0];
         let t = 2.5 / (5.0_f64 / 16.0).sqrt();
         let p = paired_t(&differences, &[0.0; 4], &[1.0; 4]);
@@ -160,25 +159,25 @@ mod tests {
     }
 
     #[test]
-    fn no_difference_at_all_is_no_evidence() {
+    fn samples_without_a_difference_have_p_value_one() {
         assert!(paired_t(&[3.0; 5], &[3.0; 5], &[1.0; 5]) >= 1.0);
         assert!(kolmogorov_smirnov(vec![3.0; 5], vec![3.0; 5]) >= 1.0);
         assert!(paired_t(&[3.0; 5], &[2.0; 5], &[1.0; 5]) <= 0.0);
     }
 
     #[test]
-    fn both_series_of_the_limiting_distribution_meet() {
-        assert!((beyond(1.0 - 1e-12) - beyond(1.0)).abs() < 1e-10);
+    fn both_series_of_the_limiting_distribution_agree_at_one() {
+        assert!((upper_tail(1.0 - 1e-12) - upper_tail(1.0)).abs() < 1e-10);
         // Smirnov's table (1948).
         for (x, p) in [(1.36, 0.049), (1.63, 0.010), (0.5, 0.9639)] {
-            assert!((beyond(x) - p).abs() < 1e-3, "{x}: {}", beyond(x));
+            assert!((upper_tail(x) - p).abs() < 1e-3, "{x}: {}", upper_tail(x));
         }
     }
 
     #[test]
     fn the_largest_distance_of_the_distributions_counts_ties_once() {
-        // Distances of the steps: 1/2 at 1, and 0 at 2; the size factor is 1.
-        let apart = kolmogorov_smirnov(vec![1.0, 2.0], vec![2.0, 2.0]);
-        assert!((apart - beyond(0.5)).abs() < 1e-12);
+        // The distributions differ by 1/2 at 1, and by 0 at 2; the factor of the sizes is 1.
+        let p = kolmogorov_smirnov(vec![1.0, 2.0], vec![2.0, 2.0]);
+        assert!((p - upper_tail(0.5)).abs() < 1e-12);
     }
 }

@@ -1,21 +1,21 @@
-//! The interface of the three algorithms, and the matrix that they match.
+//! The interface of the three algorithms, and the standardised data that two of them match.
 
 use equipoise_matching::Pairs;
 
 use super::data::{COVARIATES, Data};
 use super::matrix::Matrix;
 
-/// Largest difference of squared distances that are ties, as in 2006.
+/// Maximum difference of two squared distances that count as a tie, as in 2006.
 pub const TOLERANCE: f64 = 1e-5;
 
-/// An algorithm, ready to match under any candidate weights.
+/// An algorithm that is ready to match the data under any weights.
 pub trait Matching {
-    /// The pairs under the weights of the columns: the nearest match of every unit, with all ties.
+    /// Returns each unit with its nearest matches under weights of the columns, all ties included.
     fn matches(&mut self, weights: &[f64]) -> Pairs;
 }
 
-/// The standardised covariates as a matrix: each column less its mean, over its standard
-/// deviation with N - 1 (docs/methods/matching.md#what-is-computed).
+/// Returns the standardised covariates as a matrix: each column minus its mean, divided by its
+/// standard deviation with N - 1 (docs/methods/matching.md#what-is-computed).
 pub fn standardised(data: &Data) -> Matrix {
     let rows = data.rows() as f64;
     let mut elements = data.covariates.clone();
@@ -24,7 +24,7 @@ pub fn standardised(data: &Data) -> Matrix {
         let mean = values().sum::<f64>() / rows;
         let squares = values().map(|value| (value - mean).powi(2)).sum::<f64>();
         let deviation = match (squares / (rows - 1.0)).sqrt() {
-            // A constant column adds nothing to a distance, in any unit.
+            // A constant column adds nothing to a distance, so any divisor is right.
             0.0 => 1.0,
             deviation => deviation,
         };

@@ -1,17 +1,17 @@
-//! A matrix class in the style of 2005, for the algorithm that used one.
+//! A matrix class in the style of 2005, for the algorithm `scythe`.
 //!
-//! Written from the description in docs/reference/workloads.md: every result is computed into a
-//! scratch array and then copied into the matrix; every argument is passed by value, as a copy made
-//! in the same way; every read of an element checks both bounds.
+//! As docs/reference/workloads.md describes, the class does unnecessary work on purpose: it computes
+//! every result into a scratch array and then copies the array into the matrix; it passes every
+//! argument by value, as a copy made in the same way; and it checks both bounds at every read.
 
 #![allow(
     clippy::needless_pass_by_value,
-    reason = "passing by value is what this class is here to do"
+    reason = "this class passes by value on purpose"
 )]
 
 use std::hint::black_box;
 
-/// Rows and columns of numbers, row after row.
+/// A matrix of numbers, stored row by row.
 #[derive(Debug, PartialEq)]
 pub struct Matrix {
     rows: usize,
@@ -20,8 +20,8 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// A matrix with a copy of the elements. The compiler cannot see that the scratch array and
-    /// the copy are alike, and so cannot do without either.
+    /// Returns a matrix with a copy of the elements. `black_box` keeps the compiler from removing the
+    /// copy or the scratch array.
     #[inline(never)]
     pub fn from_scratch(rows: usize, columns: usize, scratch: &[f64]) -> Self {
         assert_eq!(scratch.len(), rows * columns, "rows times columns");
@@ -32,12 +32,12 @@ impl Matrix {
         }
     }
 
-    /// A column of numbers.
+    /// Returns a matrix with one column.
     pub fn column(elements: &[f64]) -> Self {
         Self::from_scratch(elements.len(), 1, elements)
     }
 
-    /// A square matrix with these numbers on its diagonal.
+    /// Returns a square matrix with these numbers on its diagonal.
     pub fn diagonal(numbers: &[f64]) -> Self {
         Self::filled(numbers.len(), numbers.len(), |row, column| {
             if row == column { numbers[row] } else { 0.0 }
@@ -54,46 +54,43 @@ impl Matrix {
         Self::from_scratch(rows, columns, &scratch)
     }
 
-    /// The copy that passing by value makes.
+    /// Returns the copy that passing by value makes.
     #[inline(never)]
     pub fn by_value(&self) -> Self {
         Self::filled(self.rows, self.columns, |row, column| self.at(row, column))
     }
 
-    /// The element, after a check of both bounds.
+    /// Returns an element, after a check of both bounds.
     pub fn at(&self, row: usize, column: usize) -> f64 {
         assert!(row < self.rows, "no such row");
         assert!(column < self.columns, "no such column");
         self.elements[row * self.columns + column]
     }
 
-    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Returns the number of columns.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// All elements, row after row.
+    /// Returns all elements, row by row.
     pub fn elements(&self) -> &[f64] {
         &self.elements
     }
 }
 
-/// A column of ones.
 pub fn ones(rows: usize) -> Matrix {
     Matrix::filled(rows, 1, |_, _| 1.0)
 }
 
-/// One row as a matrix.
+/// Returns one row as a matrix.
 pub fn row_of(matrix: Matrix, row: usize) -> Matrix {
     Matrix::filled(1, matrix.columns, |_, column| matrix.at(row, column))
 }
 
-/// The matrix product, by three nested loops.
+/// Returns the matrix product, computed by three nested loops.
 pub fn product(left: Matrix, right: Matrix) -> Matrix {
     assert_eq!(left.columns, right.rows, "inner sizes");
     Matrix::filled(left.rows, right.columns, |row, column| {
@@ -105,40 +102,39 @@ pub fn product(left: Matrix, right: Matrix) -> Matrix {
     })
 }
 
-/// Element by element.
+/// Subtracts two matrices, element by element.
 pub fn difference(left: Matrix, right: Matrix) -> Matrix {
     by_element(&left, &right, |left, right| left - right)
 }
 
-/// Element by element.
+/// Adds two matrices, element by element.
 pub fn sum(left: Matrix, right: Matrix) -> Matrix {
     by_element(&left, &right, |left, right| left + right)
 }
 
-/// Element by element.
+/// Multiplies two matrices, element by element.
 pub fn multiplied(left: Matrix, right: Matrix) -> Matrix {
     by_element(&left, &right, |left, right| left * right)
 }
 
-fn by_element(left: &Matrix, right: &Matrix, of: impl Fn(f64, f64) -> f64) -> Matrix {
+fn by_element(left: &Matrix, right: &Matrix, operation: impl Fn(f64, f64) -> f64) -> Matrix {
     assert_eq!(
         (left.rows, left.columns),
         (right.rows, right.columns),
         "sizes"
     );
     Matrix::filled(left.rows, left.columns, |row, column| {
-        of(left.at(row, column), right.at(row, column))
+        operation(left.at(row, column), right.at(row, column))
     })
 }
 
-/// Rows become columns.
 pub fn transposed(matrix: Matrix) -> Matrix {
     Matrix::filled(matrix.columns, matrix.rows, |row, column| {
         matrix.at(column, row)
     })
 }
 
-/// The sum of each column, as a column.
+/// Returns the sum of each column, as a column.
 pub fn column_sums(matrix: Matrix) -> Matrix {
     Matrix::filled(matrix.columns, 1, |column, _| {
         let mut sum = 0.0;
@@ -149,21 +145,21 @@ pub fn column_sums(matrix: Matrix) -> Matrix {
     })
 }
 
-/// Returns 1 where the element of the column is `value`, else 0.
+/// Returns a mask: 1 where the element of the column is `value`, else 0.
 pub fn equal_to(column: Matrix, value: f64) -> Matrix {
     Matrix::filled(column.rows, 1, |row, _| {
         f64::from(u8::from(column.at(row, 0).total_cmp(&value).is_eq()))
     })
 }
 
-/// 1 where the column's element is at most `limit`, else 0.
+/// Returns a mask: 1 where the element of the column is at most `limit`, else 0.
 pub fn at_most(column: Matrix, limit: f64) -> Matrix {
     Matrix::filled(column.rows, 1, |row, _| {
         f64::from(u8::from(column.at(row, 0) <= limit))
     })
 }
 
-/// The elements of the column where the mask is not 0.
+/// Returns the elements of the column where the mask is not 0.
 pub fn selected(column: Matrix, mask: Matrix) -> Matrix {
     let mut scratch = Vec::with_capacity(column.rows);
     for row in 0..column.rows {
@@ -174,12 +170,12 @@ pub fn selected(column: Matrix, mask: Matrix) -> Matrix {
     Matrix::column(&scratch)
 }
 
-/// The elements of the column in another order.
+/// Returns the elements of the column in another order.
 pub fn reordered(column: Matrix, order: &[usize]) -> Matrix {
     Matrix::filled(order.len(), 1, |row, _| column.at(order[row], 0))
 }
 
-/// The sum of each element and all before it.
+/// Returns the cumulative sums of the column.
 pub fn cumulated(column: Matrix) -> Matrix {
     let mut scratch = Vec::with_capacity(column.rows);
     let mut sum = 0.0;
@@ -190,7 +186,7 @@ pub fn cumulated(column: Matrix) -> Matrix {
     Matrix::column(&scratch)
 }
 
-/// The rows of `above`, then those of `below`.
+/// Returns the rows of `above`, followed by the rows of `below`.
 pub fn bound_rows(above: Matrix, below: Matrix) -> Matrix {
     assert_eq!(above.columns, below.columns, "columns");
     Matrix::filled(above.rows + below.rows, above.columns, |row, column| {
@@ -215,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_give_what_matrix_algebra_says() {
+    fn operations_follow_matrix_algebra() {
         let right = || transposed(left());
         assert_eq!(right().elements(), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
         assert_eq!(
@@ -244,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_on_columns_and_masks() {
+    fn columns_can_be_masked_reordered_cumulated_and_bound() {
         let column = || Matrix::column(&[3.0, 1.0, 2.0]);
         assert_eq!(equal_to(column(), 1.0).elements(), [0.0, 1.0, 0.0]);
         assert_eq!(at_most(column(), 2.0).elements(), [0.0, 1.0, 1.0]);
@@ -260,12 +256,12 @@ mod tests {
     #[test]
     #[should_panic(expected = "no such column")]
     fn both_bounds_are_checked() {
-        // The element exists: it is the first one of the second row.
+        // Without the check, this would be the first element of the second row.
         left().at(0, 3);
     }
 
     #[test]
-    fn a_result_is_allocated_twice_and_an_argument_by_value_too() {
+    fn a_result_and_a_copy_by_value_are_each_allocated_twice() {
         let (left, right) = (left(), left());
         let bytes = 6 * size_of::<f64>();
         let (results, matrix) = allocations_of(bytes..=bytes, || sum(left, right));

@@ -1,4 +1,4 @@
-//! The algorithm of May 2006: the work space is allocated once and each unit costs one dgemm.
+//! The algorithm of May 2006: it allocates its work space once, and calls dgemm once for each unit.
 
 use equipoise_matching::Pairs;
 
@@ -19,7 +19,7 @@ pub struct OneDgemm<'a> {
 }
 
 impl<'a> OneDgemm<'a> {
-    /// Prepares the data for a BLAS.
+    /// Standardises the data and allocates the work space.
     pub fn new(data: &'a Data, blas: &'a Blas) -> Self {
         let covariates = standardised(data);
         let length = covariates.elements().len();
@@ -32,7 +32,7 @@ impl<'a> OneDgemm<'a> {
         }
     }
 
-    /// The squared distance of every unit to this one.
+    /// Returns the squared distance of every unit to one unit.
     fn distances(&mut self, factor: &Matrix, unit: usize) -> Matrix {
         let columns = self.covariates.columns();
         self.differences.copy_from_slice(self.covariates.elements());
@@ -42,8 +42,8 @@ impl<'a> OneDgemm<'a> {
                 *cell -= value;
             }
         }
-        // The matrix has its rows one after another, and the BLAS reads columns, so it sees the
-        // transpose: the product is from the other side, with the factor unchanged.
+        // The matrix is stored row by row, but the BLAS reads it column by column, as its transpose.
+        // So the factor, which is diagonal, is on the left.
         let sizes = (columns, columns, self.covariates.rows());
         self.blas.multiply(
             sizes,

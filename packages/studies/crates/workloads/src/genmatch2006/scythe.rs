@@ -1,7 +1,7 @@
 //! The algorithm of the release of November 2005.
 //!
-//! For every unit the distances to all others are one expression of matrix algebra, whose parts
-//! are 13 temporaries of rows times columns numbers, each allocated twice: the article's 35 KB.
+//! For every unit, one expression of matrix algebra computes the distances to all units. It has 13
+//! temporary matrices of the size of the data (the article's 35 KB), each allocated twice.
 
 use equipoise_matching::Pairs;
 
@@ -19,7 +19,6 @@ pub struct Scythe<'a> {
 }
 
 impl<'a> Scythe<'a> {
-    /// Prepares the data.
     pub fn new(data: &'a Data) -> Self {
         Self {
             data,
@@ -41,7 +40,7 @@ impl Matching for Scythe<'_> {
     }
 }
 
-/// The squared distance of every unit to this one: the row sums of ((X - 1 x) W')^2.
+/// Returns the squared distance of every unit to one unit: the row sums of ((X - 1 x) W')^2.
 pub fn distances(covariates: &Matrix, factor: &Matrix, unit: usize) -> Matrix {
     let row = row_of(covariates.by_value(), unit);
     let repeated = product(ones(covariates.rows()).by_value(), row.by_value());
@@ -62,7 +61,7 @@ mod tests {
 
     #[test]
     fn a_distance_is_the_weighted_sum_of_squares() {
-        let data = Data::made_up();
+        let data = Data::generate();
         let covariates = standardised(&data);
         let weights: Vec<f64> = (1_u8..=10).map(f64::from).collect();
         let roots: Vec<f64> = weights.iter().map(|weight| weight.sqrt()).collect();
@@ -70,8 +69,8 @@ mod tests {
         for other in 0..data.rows() {
             let expected: f64 = (0..COVARIATES.len())
                 .map(|column| {
-                    let apart = covariates.at(other, column) - covariates.at(7, column);
-                    weights[column] * apart * apart
+                    let difference = covariates.at(other, column) - covariates.at(7, column);
+                    weights[column] * difference * difference
                 })
                 .sum();
             assert!((squared.at(other, 0) - expected).abs() <= 1e-9 * (1.0 + expected));
@@ -79,9 +78,9 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_costs_13_temporaries_of_rows_times_columns_each_allocated_twice() {
+    fn each_unit_allocates_13_matrices_of_the_size_of_the_data_twice() {
         for rows in [445, 890] {
-            let data = Data::made_up().stacked(rows).unwrap();
+            let data = Data::generate().repeated(rows).unwrap();
             let covariates = standardised(&data);
             let factor = Matrix::diagonal(&[1.0; COVARIATES.len()]);
             let bytes = rows * COVARIATES.len() * size_of::<f64>();
@@ -91,8 +90,8 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_costs_28_columns_besides() {
-        let data = Data::made_up();
+    fn each_unit_allocates_28_columns_twice() {
+        let data = Data::generate();
         let covariates = standardised(&data);
         let factor = Matrix::diagonal(&[1.0; COVARIATES.len()]);
         let mut selection = Selection::new(&data);

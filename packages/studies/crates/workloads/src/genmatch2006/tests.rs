@@ -1,32 +1,32 @@
-//! The three algorithms compared with each other.
+//! Tests that the three algorithms find the same matches, and what they allocate.
 
 use equipoise_matching::Pairs;
 
 use super::data::{COVARIATES, Data};
 use super::fitness::Balance;
-use super::{Algorithm, candidates, is_better, prepared};
-use crate::blas::tests::plain;
+use super::{Algorithm, candidates, is_better, prepare};
+use crate::blas::tests::test_blas;
 use crate::counting::allocations_of;
 
 fn matched(algorithm: Algorithm, data: &Data, weights: &[f64]) -> Pairs {
-    let blas = (algorithm == Algorithm::Blas).then(plain);
-    prepared(algorithm, data, blas.as_ref()).matches(weights)
+    let blas = (algorithm == Algorithm::Blas).then(test_blas);
+    prepare(algorithm, data, blas.as_ref()).matches(weights)
 }
 
-/// Every fifth row: both arms, and quick in a program that is not optimised.
+/// Returns every fifth row of the data: both arms, and few rows, because tests are not optimised.
 fn fifth_of_rows() -> Data {
-    let all = Data::made_up();
-    all.of_rows((0..all.rows()).step_by(5))
+    let all = Data::generate();
+    all.select_rows((0..all.rows()).step_by(5))
 }
 
-/// Every pair that should be found, straight from the definition.
+/// Returns the pairs that an algorithm must find, computed from the definition.
 fn expected(data: &Data, weights: &[f64]) -> Vec<(usize, usize)> {
     let standardised = super::matching::standardised(data);
     let squared = |unit: usize, other: usize| -> f64 {
         (0..COVARIATES.len())
             .map(|column| {
-                let apart = standardised.at(unit, column) - standardised.at(other, column);
-                weights[column] * apart * apart
+                let difference = standardised.at(unit, column) - standardised.at(other, column);
+                weights[column] * difference * difference
             })
             .sum()
     };
@@ -53,7 +53,7 @@ fn as_list(pairs: &Pairs) -> Vec<(usize, usize)> {
 #[test]
 fn all_three_find_the_pairs_of_the_definition_with_the_same_weights() {
     for rows in [150, 267] {
-        let data = fifth_of_rows().stacked(rows).unwrap();
+        let data = fifth_of_rows().repeated(rows).unwrap();
         for weights in candidates::weights(2, COVARIATES.len()) {
             let by_definition = expected(&data, &weights);
             assert!(by_definition.len() > rows, "there are ties");
@@ -70,10 +70,10 @@ fn all_three_find_the_pairs_of_the_definition_with_the_same_weights() {
 
 #[test]
 fn the_work_space_of_the_blas_algorithm_is_allocated_once() {
-    let data = Data::made_up();
+    let data = Data::generate();
     let weights = [1.0; COVARIATES.len()];
-    let blas = plain();
-    let mut matching = prepared(Algorithm::Blas, &data, Some(&blas));
+    let blas = test_blas();
+    let mut matching = prepare(Algorithm::Blas, &data, Some(&blas));
     let bytes = data.rows() * COVARIATES.len() * size_of::<f64>();
     let (counted, pairs) = allocations_of(bytes..=bytes, || matching.matches(&weights));
     assert_eq!(counted, 0);
@@ -81,21 +81,21 @@ fn the_work_space_of_the_blas_algorithm_is_allocated_once() {
 }
 
 #[test]
-fn pairs_grow_with_the_square_of_the_copies() {
+fn three_copies_of_the_rows_have_nine_times_the_pairs() {
     let weights = [1.0; COVARIATES.len()];
     let once = matched(Algorithm::Fast, &fifth_of_rows(), &weights);
-    let thrice = fifth_of_rows().stacked(3 * 89).unwrap();
+    let thrice = fifth_of_rows().repeated(3 * 89).unwrap();
     let pairs = matched(Algorithm::Fast, &thrice, &weights);
     assert_eq!(pairs.query.len(), 9 * once.query.len());
 }
 
 #[test]
-fn results_grow_by_copying_all_that_is_there() {
-    let data = fifth_of_rows().stacked(5 * 89).unwrap();
+fn the_results_are_copied_for_each_unit() {
+    let data = fifth_of_rows().repeated(5 * 89).unwrap();
     let weights = [1.0; COVARIATES.len()];
-    // Beyond the temporaries of the distances there are only the results.
+    // Only the results are larger than the temporary matrices of the distances.
     let temporary = data.rows() * COVARIATES.len() * size_of::<f64>();
-    let mut matching = prepared(Algorithm::Scythe, &data, None);
+    let mut matching = prepare(Algorithm::Scythe, &data, None);
     let (counted, pairs) =
         allocations_of(temporary + 1..=usize::MAX, || matching.matches(&weights));
     // After each unit: the copy by value and the result, each allocated twice.
@@ -112,7 +112,7 @@ fn results_grow_by_copying_all_that_is_there() {
 }
 
 #[test]
-fn better_balance_is_a_larger_smallest_p_value_then_the_next() {
+fn the_better_candidate_has_the_larger_smallest_p_value_then_the_larger_next() {
     assert!(is_better(&[0.2, 0.3], &[0.1, 0.9]));
     assert!(is_better(&[0.2, 0.4], &[0.2, 0.3]));
     assert!(!is_better(&[0.2, 0.3], &[0.2, 0.3]));
@@ -121,7 +121,7 @@ fn better_balance_is_a_larger_smallest_p_value_then_the_next() {
 
 #[test]
 fn every_column_has_two_p_values_in_order() {
-    let data = Data::made_up();
+    let data = Data::generate();
     let pairs = matched(Algorithm::Fast, &data, &[1.0; COVARIATES.len()]);
     let p_values = Balance::new(&data).p_values(&pairs);
     assert_eq!(p_values.len(), 2 * (COVARIATES.len() + 1));
