@@ -70,10 +70,6 @@ class BettingSequence:
         """Add the next block of a baseline that ran twice: against it, and against its twin."""
 
     def __len__(self) -> int: ...
-    @property
-    def version(self) -> int:
-        """Version of the rules of the bets."""
-
     def running_interval(self, level: float) -> tuple[float, float]:
         """Return {θ : max over n of E±(θ) < 2/level} in log units; empty if low > high."""
 
