@@ -221,11 +221,10 @@ def refuse_rows(is_wrong: Truths, name: str, problem: str, hint: str) -> None:
         raise UnusableInput(f"{name} {problem} in {row_numbers(is_wrong)} (from 0)", hint=hint)
 
 
-def row_numbers(selected: Truths) -> str:
+def row_numbers(selected: Truths, noun: str = "row") -> str:
     """Return ``row 3``, or ``rows 1, 4, 7, 9, 12 and 30 more``; rows count from 0."""
     rows = np.flatnonzero(selected).tolist()
-    named = listed([*map(str, rows)], MAX_LISTED_ROWS)
-    return f"{'row' if len(rows) == 1 else 'rows'} {named}"
+    return f"{noun}{'' if len(rows) == 1 else 's'} {listed([*map(str, rows)], MAX_LISTED_ROWS)}"
 
 
 def treatment(codes: Floats, name: str) -> Truths:

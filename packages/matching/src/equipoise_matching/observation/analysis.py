@@ -146,12 +146,9 @@ def _describe(
             Moments.of(values[treated], None), Moments.of(values[~treated], None)
         )
     )
+    without_neighbors = matched_sample.effects.answer_scale.without_neighbors
     more_warnings = sample_warnings(
-        question,
-        clustering,
-        balanced_match.method,
-        dropped / rows,
-        matched_sample.effects.answer_scale.without_neighbors,
+        question, clustering, balanced_match.method, dropped / rows, without_neighbors
     )
     return ObservationResult(
         question=describe_question(question, arms, source),
@@ -195,9 +192,8 @@ def _answer(
 ) -> ObservationResult:
     """Add the effect and all its checks to the result."""
     effects = matched_sample.effects
-    matched = to_matched_effect(
-        effects.map(lambda effect: effect.by_method), effects.raw_scale.answer_method
-    )
+    estimates = effects.map(lambda effect: effect.by_method)
+    matched = to_matched_effect(estimates, effects.raw_scale.answer_method)
     progress("bounding the influence of a hidden factor")
     bias = hidden_bias(matched_sample)
     fitted = regressions(matched_sample)

@@ -119,9 +119,9 @@ def periods_of(matched_sample: MatchedSample) -> tuple[tuple[Period, ...], float
     ``None`` if a period has no error.
     """
     sample = matched_sample.sample
-    dictionary = matched_sample.balanced_match.model.dictionary
     strata = sample.covariates.exact_strata()
     # All periods share the terms of the whole log.
+    dictionary = matched_sample.balanced_match.model.dictionary
     matrix = dictionary.values(matched_sample.effects.answer_scale.terms)
     code: Indices = np.arange(len(matrix)) if sample.clusters is None else sample.clusters.code
 
@@ -161,15 +161,12 @@ def _split_by_time(log: Log, balanced_match: BalancedMatch) -> list[tuple[str, s
         if not inside.any():
             return []
         subset = PairSubset(
-            pairs.treated_index[inside],
-            pairs.control_index[inside],
-            pairs.weights[inside],
+            pairs.treated_index[inside], pairs.control_index[inside], pairs.weights[inside]
         )
         rows = np.unique(subset.treated_index)
         ordered = rows[np.argsort(time[rows], kind="stable")]
-        periods.append(
-            (_time_text(log, name, ordered[0]), _time_text(log, name, ordered[-1]), subset)
-        )
+        begin, end = (_time_text(log, name, row) for row in (ordered[0], ordered[-1]))
+        periods.append((begin, end, subset))
     return periods
 
 

@@ -182,10 +182,9 @@ def outcome_terms(outcome: Floats, balanced_match: BalancedMatch) -> tuple[Term,
     """
     model = balanced_match.model
     control = np.flatnonzero(~balanced_match.treated)
-    outcome_only_terms = select_terms(
-        model.dictionary, outcome, control, term_budget(balanced_match.treated)
-    )
-    terms = tuple(dict.fromkeys((*model.terms, *outcome_only_terms)))
+    max_terms = term_budget(balanced_match.treated)
+    selected_terms = select_terms(model.dictionary, outcome, control, max_terms)
+    terms = tuple(dict.fromkeys((*model.terms, *selected_terms)))
     return _supported_terms(terms, balanced_match)
 
 
@@ -216,19 +215,15 @@ def naive_estimate(candidate: Moments, baseline: Moments) -> Estimate:
 
 def to_effect(scales: Scales[Estimate]) -> Effect:
     """Return the effect as a difference, and as a ratio if the log scale is used."""
-    log_estimate, raw_estimate = scales.log_scale, scales.raw_scale
-    if log_estimate is None:
-        return Effect(None, None, raw_estimate.effect, raw_estimate.interval)
-    return Effect(
-        math.exp(log_estimate.effect),
-        _ratios(log_estimate.interval),
-        raw_estimate.effect,
-        raw_estimate.interval,
-    )
+    logarithm, difference = scales.log_scale, scales.raw_scale
+    differences = (difference.effect, difference.interval)
+    if logarithm is None:
+        return Effect(None, None, *differences)
+    return Effect(math.exp(logarithm.effect), _ratios(logarithm.interval), *differences)
 
 
 def to_matched_effect(scales: Scales[dict[str, Estimate]], answer_method: str) -> MatchedEffect:
-    """Return the effect on both scales with all errors; ``answer_method`` names the error of the answer."""
+    """Return the effect on both scales with all errors; the answer uses ``answer_method``."""
     log_estimates, raw_estimates = scales.log_scale, scales.raw_scale
     errors = tuple(
         ErrorEstimate(
@@ -240,9 +235,8 @@ def to_matched_effect(scales: Scales[dict[str, Estimate]], answer_method: str) -
         )
         for name, estimate in raw_estimates.items()
     )
-    return MatchedEffect(
-        to_effect(scales.map(lambda by_method: by_method[answer_method])), answer_method, errors
-    )
+    effect = to_effect(scales.map(lambda by_method: by_method[answer_method]))
+    return MatchedEffect(effect, answer_method, errors)
 
 
 def _ratios(interval: Bounds) -> Bounds:
@@ -295,14 +289,10 @@ def regress(outcome: Floats, matrix: Floats, strata: Indices, weights: Floats) -
         return OutcomeRegression(centred, centred, columns[:, :0], leverage)
     root_weights = np.sqrt(weights[used_rows])
     # Singular values give the slopes and leverages, even if a column depends on other columns.
-    left, sizes, right = np.linalg.svd(
-        columns[used_rows] * root_weights[:, None], full_matrices=False
-    )
+    weighted = columns[used_rows] * root_weights[:, None]
+    left, sizes, right = np.linalg.svd(weighted, full_matrices=False)
     is_regular = sizes > _SINGULAR_TOLERANCE * sizes[0]
-    left, right = (
-        left[:, is_regular],
-        right[is_regular] / sizes[is_regular, None],
-    )
+    left, right = left[:, is_regular], right[is_regular] / sizes[is_regular, None]
     slopes = right.T @ (left.T @ (centred[used_rows] * root_weights))
     leverage[used_rows] = (left**2).sum(axis=1)
     return OutcomeRegression(centred - columns @ slopes, centred, columns, leverage)

@@ -237,17 +237,10 @@ def regressions(matched_sample: MatchedSample) -> Scales[Regression] | None:
 
 def contributions(fitted: Scales[Regression]) -> tuple[Contribution, ...]:
     """Return the part of the naive difference that each covariate explains, largest part first."""
-    logs, differences, sizes = (
-        fitted.log_scale,
-        fitted.raw_scale.contributions,
-        fitted.answer_scale.contributions,
-    )
+    logs, differences = fitted.log_scale, fitted.raw_scale.contributions
+    sizes = fitted.answer_scale.contributions
     return tuple(
-        Contribution(
-            name,
-            None if logs is None else logs.contributions[name],
-            differences[name],
-        )
+        Contribution(name, None if logs is None else logs.contributions[name], differences[name])
         for name in sorted(differences, key=lambda name: -abs(sizes[name]))
     )
 

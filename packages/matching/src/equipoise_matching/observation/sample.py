@@ -70,9 +70,8 @@ class Scales(Struct, Generic[T], frozen=True):
     def combine(parts: Sequence[Scales[T]], function: Callable[[list[T]], U]) -> Scales[U]:
         """Combine several quantities into one on each scale."""
         logs = [part.log_scale for part in parts if part.log_scale is not None]
-        return Scales(
-            function(logs) if logs else None, function([part.raw_scale for part in parts])
-        )
+        raw_parts = [part.raw_scale for part in parts]
+        return Scales(function(logs) if logs else None, function(raw_parts))
 
 
 class Versions(Struct, frozen=True):
@@ -127,15 +126,9 @@ def read_sample(log: Log, question: Question, left_out: dict[str, int]) -> Sampl
     placebo_log, placebo_treated, taking_part = None, None, is_compared
     if question.placebo_period is not None:
         is_placebo = _in_period(log, *question.placebo_period) & is_compared
-        placebo_log, placebo_treated = (
-            take_rows(log, is_placebo),
-            arms.is_candidate[is_placebo],
-        )
+        placebo_log, placebo_treated = take_rows(log, is_placebo), arms.is_candidate[is_placebo]
         period = "=".join(question.placebo_period)
-        left_out = {
-            **left_out,
-            f"the placebo period {period}": int(np.count_nonzero(is_placebo)),
-        }
+        left_out = {**left_out, f"the placebo period {period}": int(np.count_nonzero(is_placebo))}
         taking_part = is_compared & ~is_placebo
     rows = log if taking_part.all() else take_rows(log, taking_part)
     treated = arms.is_candidate[taking_part]

@@ -16,6 +16,7 @@ import math
 import operator
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -216,7 +217,11 @@ def observe_strata(
     candidate_rows = sum(outcome.candidate_rows for outcome in outcomes)
     baseline_rows = sum(outcome.baseline_rows for outcome in outcomes)
     other_rows = rows_read - candidate_rows - baseline_rows
+    left_out = {"another version": other_rows} if other_rows else {}
     matched_rows = sum(answer.weight for answer in answer_list)
+    without_neighbors = _weighted_mean(
+        (answer.weight, answer.without_neighbors) for answer in answer_list
+    )
     refusal = _few_rows_refusal(log.column, outcomes, matched_rows, candidate_rows)
     if refusal is None and clustering is not None:
         refusal = few_clusters_refusal(clustering, versions)
@@ -231,12 +236,7 @@ def observe_strata(
     return ObservationResult(
         summary=summary,
         question=described,
-        rows=RowCounts(
-            rows_read,
-            candidate_rows,
-            baseline_rows,
-            {"another version": other_rows} if other_rows else {},
-        ),
+        rows=RowCounts(rows_read, candidate_rows, baseline_rows, left_out),
         naive=naive,
         refusal=refusal,
         matched=matched,
@@ -259,8 +259,7 @@ def observe_strata(
                 clustering,
                 matching.method,
                 1.0 - matched_rows / candidate_rows,
-                _weighted_mean((answer.weight, answer.without_neighbors) for answer in answer_list)
-                or 0.0,
+                without_neighbors or 0.0,
             )
         ),
     )
@@ -298,10 +297,8 @@ def match_stratum(
     try:
         names, version_index = distinct_texts(log[question.treatment], question.treatment)
         row_versions = np.array(names)[version_index]
-        is_candidate, is_baseline = (
-            row_versions == versions.candidate,
-            row_versions == versions.baseline,
-        )
+        is_candidate = row_versions == versions.candidate
+        is_baseline = row_versions == versions.baseline
         moments = _moments(log, question, is_candidate, is_baseline)
         answer: StratumAnswer | str
         if not is_candidate.any() or not is_baseline.any():
@@ -349,11 +346,8 @@ def _answer_stratum(name: str, sample: Sample, progress: Progress) -> StratumAns
         matched_sample = match_sample(sample, progress)
     except UnusableInput as error:
         return error.what
-    balanced_match, clusters, pair_effect = (
-        matched_sample.balanced_match,
-        sample.clusters,
-        matched_sample.effects.raw_scale.pair_effect,
-    )
+    balanced_match, clusters = matched_sample.balanced_match, sample.clusters
+    pair_effect = matched_sample.effects.raw_scale.pair_effect
     if not balanced_match.is_balanced:
         return unbalanced_clause(balanced_match.column_balance()[balanced_match.unbalanced()[0]])
     if (pattern := remaining_pattern(matched_sample)) is not None:
@@ -362,16 +356,13 @@ def _answer_stratum(name: str, sample: Sample, progress: Progress) -> StratumAns
         frozenset(_cluster_labels(name, sample, rows))
         for rows in (pair_effect.treated_rows, pair_effect.control_rows)
     ]
-    for labels, version in zip(
-        labels_by_version, (sample.arms.candidate, sample.arms.baseline), strict=True
-    ):
+    versions = (sample.arms.candidate, sample.arms.baseline)
+    for labels, version in zip(labels_by_version, versions, strict=True):
         if clusters is not None and len(labels) < 2:
             return f"its comparable rows of {version} are in one cluster ({clusters.by})"
     progress("bounding the influence of a hidden factor")
     return StratumAnswer(
-        matched_sample.effects.map(
-            lambda pair_effect: _stratum_effect(name, matched_sample, pair_effect)
-        ),
+        matched_sample.effects.map(partial(_stratum_effect, name, sample)),
         matched_sample.effects.answer_scale.without_neighbors,
         describe_matching(matched_sample),
         balanced_match.column_balance(),
@@ -382,18 +373,15 @@ def _answer_stratum(name: str, sample: Sample, progress: Progress) -> StratumAns
     )
 
 
-def _stratum_effect(
-    name: str, matched_sample: MatchedSample, estimate: EffectEstimate
-) -> StratumEffect:
-    pair_effect, clusters = estimate.pair_effect, matched_sample.sample.clusters
+def _stratum_effect(name: str, sample: Sample, estimate: EffectEstimate) -> StratumEffect:
+    pair_effect, clusters = estimate.pair_effect, sample.clusters
     error = estimate.by_method[ABADIE_IMBENS].error
     if clusters is None:
         return StratumEffect(pair_effect.effect, error, {})
     changes = changes_without_each_cluster(pair_effect, clusters.code)
-    labels = _cluster_labels(name, matched_sample.sample, pair_effect.rows)
-    return StratumEffect(
-        pair_effect.effect, error, dict(zip(labels, changes.tolist(), strict=True))
-    )
+    labels = _cluster_labels(name, sample, pair_effect.rows)
+    effect_changes = dict(zip(labels, changes.tolist(), strict=True))
+    return StratumEffect(pair_effect.effect, error, effect_changes)
 
 
 def _cluster_labels(name: str, sample: Sample, rows: Indices) -> list[ClusterLabel]:
@@ -406,9 +394,8 @@ def _cluster_labels(name: str, sample: Sample, rows: Indices) -> list[ClusterLab
         return []
     codes, first_rows = np.unique(clusters.code[rows], return_index=True)
     if clusters.by in sample.log:
-        return [
-            (clusters.by, value) for value in sample.log[clusters.by][rows[first_rows]].tolist()
-        ]
+        values = sample.log[clusters.by][rows[first_rows]]
+        return [(clusters.by, value) for value in values.tolist()]
     return [(f"{name}: {clusters.by}", code) for code in codes.tolist()]
 
 
@@ -469,31 +456,24 @@ def _matched_effect(
 
 
 def _weighted_estimates(
-    effects: Sequence[StratumEffect], weights: Sequence[float], clustering: Clustering | None
+    parts: Sequence[StratumEffect], weights: Sequence[float], clustering: Clustering | None
 ) -> dict[str, Estimate]:
     """Return the weighted effect with every error, by name."""
-    mean_effect = sum(
-        weight * stratum_effect.effect
-        for weight, stratum_effect in zip(weights, effects, strict=True)
-    )
-    errors = [
-        stratum_effect.error for stratum_effect in effects if stratum_effect.error is not None
-    ]
-    error = math.hypot(*map(operator.mul, weights, errors)) if len(errors) == len(effects) else None
-    estimates = {ABADIE_IMBENS: with_error(mean_effect, error, t_quantile(math.inf))}
+    effect = sum(weight * part.effect for weight, part in zip(weights, parts, strict=True))
+    errors = [part.error for part in parts if part.error is not None]
+    error = math.hypot(*map(operator.mul, weights, errors)) if len(errors) == len(parts) else None
+    estimates = {ABADIE_IMBENS: with_error(effect, error, t_quantile(math.inf))}
     if clustering is None:
         return estimates
-    estimates[BY_CLUSTERS] = Estimate(mean_effect)
+    estimates[BY_CLUSTERS] = Estimate(effect)
     fewest_clusters = min(clustering.with_candidate, clustering.with_baseline)
     if fewest_clusters >= MIN_CLUSTERS:
         changes = defaultdict[ClusterLabel, float](float)
-        for weight, stratum_effect in zip(weights, effects, strict=True):
-            for label, change in stratum_effect.effect_changes.items():
+        for weight, part in zip(weights, parts, strict=True):
+            for label, change in part.effect_changes.items():
                 changes[label] += weight * change
         standard_error = cluster_error(np.array([*changes.values()]))
-        estimates[BY_CLUSTERS] = with_error(
-            mean_effect, standard_error, t_quantile(fewest_clusters - 1)
-        )
+        estimates[BY_CLUSTERS] = with_error(effect, standard_error, t_quantile(fewest_clusters - 1))
     return estimates
 
 
@@ -505,11 +485,10 @@ def _summarize_matching(answers: Sequence[StratumAnswer], method: str) -> Matchi
     summaries = [answer.matching for answer in answers]
     if len(summaries) == 1:
         return summaries[0]
+    calipers = [summary.caliper for summary in summaries if summary.caliper is not None]
     return MatchingSummary(
         next((summary.method for summary in summaries if summary.method != method), method),
-        min(
-            (summary.caliper for summary in summaries if summary.caliper is not None), default=None
-        ),
+        min(calipers, default=None),
         tuple(dict.fromkeys(name for summary in summaries for name in summary.caliper_on)),
         {},
         sum(summary.pairs for summary in summaries),
@@ -538,28 +517,24 @@ def _average_balance(answers: Sequence[StratumAnswer]) -> tuple[ColumnBalance, .
     }
     # The strata have different terms, so the worst term represents all of them.
     for name, balances in columns.items():
-        worst = max(
-            (balance for _, balance in balances), key=lambda balance: abs(balance.term_after or 0.0)
-        )
+        _, worst = max(balances, key=lambda balance: abs(balance[1].term_after or 0.0))
         fields_by_column[name] |= {"term": worst.term, "term_after": worst.term_after}
     return tuple(ColumnBalance(name, **fields) for name, fields in fields_by_column.items())
 
 
 def _average_dropped_means(answers: Sequence[StratumAnswer]) -> tuple[DroppedMean, ...]:
     """Return the means of matched and dropped rows, over the strata with dropped rows."""
-    matched_means = defaultdict[str, list[tuple[int, float]]](list)
-    dropped_means = defaultdict[str, list[tuple[int, float]]](list)
+    matched = defaultdict[str, list[tuple[int, float]]](list)
+    dropped = defaultdict[str, list[tuple[int, float]]](list)
     for answer in answers:
         for column in answer.dropped:
-            matched_means[column.column].append((answer.weight, column.kept))
-            dropped_means[column.column].append((answer.matching.candidate_dropped, column.dropped))
+            matched[column.column].append((answer.weight, column.kept))
+            dropped[column.column].append((answer.matching.candidate_dropped, column.dropped))
     return tuple(
         DroppedMean(
-            name,
-            _weighted_mean(matched_means[name]) or 0.0,
-            _weighted_mean(dropped_means[name]) or 0.0,
+            name, _weighted_mean(matched[name]) or 0.0, _weighted_mean(dropped[name]) or 0.0
         )
-        for name in matched_means
+        for name in matched
     )
 
 
@@ -600,11 +575,7 @@ def _few_rows_refusal(
 
 
 def _scope_clause(
-    outcomes: Sequence[StratumOutcome],
-    matched_rows: int,
-    candidate_rows: int,
-    versions: Versions,
-    unit: str,
+    outcomes: Sequence[StratumOutcome], matched: int, candidates: int, versions: Versions, unit: str
 ) -> str:
     """Return the clause on the candidate rows in the answer, with reasons for the other rows."""
     reasons = "; ".join(
@@ -612,8 +583,8 @@ def _scope_clause(
         for outcome in outcomes
         if outcome.reason is not None and outcome.candidate_rows
     )
-    scope = scope_sentence(candidate_rows, matched_rows, versions, unit)
-    if matched_rows == candidate_rows:
+    scope = scope_sentence(candidates, matched, versions, unit)
+    if matched == candidates:
         return scope
     return f"{scope} in their stratum" + (f" ({reasons})" if reasons else "")
 
