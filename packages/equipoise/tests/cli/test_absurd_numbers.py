@@ -23,7 +23,7 @@ HUGE = "99999999999999999999999"
         (("genmatch", "t.csv", *TABLE, "--generations", HUGE), "give 1 to 1000000000"),
         (("genmatch", "t.csv", *TABLE, "--wait", HUGE), "give 0 to 1000000000"),
         (("genmatch", "t.csv", *TABLE, "--boot", HUGE), "a whole number from 0 to 1000000"),
-        (("match", "t.csv", *TABLE, "--threads", HUGE), "a whole number from 1 to 2^63"),
+        (("match", "t.csv", *TABLE, "--threads", HUGE), "a whole number from 1 to 2^63 - 1"),
         (("compare", "true", "true", "--blocks", HUGE), "from 1 to 1000000000"),
         (("compare", "true", "true", "--min-blocks", HUGE), "from 1 to 1000000000"),
         (("os", "--blocks", HUGE), "from 1 to 1000000000"),

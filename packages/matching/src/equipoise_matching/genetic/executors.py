@@ -35,8 +35,8 @@ from equipoise_matching.genetic.worker import (
     batch_share,
     evaluate_checked,
     evaluate_payload,
-    pack,
-    point_text,
+    pickle_evaluator,
+    point_code,
 )
 from equipoise_matching.shared.errors import UnusableInput
 
@@ -95,8 +95,8 @@ class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
                 raise outcome.error
             if values and outcome.shape[1] != values[0].shape[1]:
                 raise EvaluationFailed(
-                    f"the function returned {outcome.shape[1]} values at {point_text(batch[0])} "
-                    f"but {values[0].shape[1]} at {point_text(batches[0][0])}: every point needs "
+                    f"the function returned {outcome.shape[1]} values at {point_code(batch[0])} "
+                    f"but {values[0].shape[1]} at {point_code(batches[0][0])}: every point needs "
                     "the same number"
                 )
             values.append(outcome)
@@ -113,13 +113,13 @@ def _transport(evaluate: Evaluate, executor: Any) -> Local | Cluster | Pool:
     # A client exists only if the caller has imported distributed, so no import is needed here.
     distributed = sys.modules.get("distributed")
     if distributed is not None and isinstance(executor, distributed.Client):
-        return Cluster(pack(evaluate), executor)
+        return Cluster(pickle_evaluator(evaluate), executor)
     if not callable(getattr(executor, "submit", None)):
         raise UnusableInput(
             f"executor is {type(executor).__name__}, which has no submit",
             hint="give an executor of concurrent.futures or a dask.distributed Client",
         )
-    return Pool(pack(evaluate), executor)
+    return Pool(pickle_evaluator(evaluate), executor)
 
 
 class Local:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise_matching.genetic.options import SearchOptions
-from equipoise_matching.genetic.worker import EvaluationFailed, Floats, point_text
+from equipoise_matching.genetic.worker import EvaluationFailed, Floats, point_code
 from equipoise_matching.shared.extras import require
 
 Function = Callable[[Floats], Floats]
@@ -128,14 +128,14 @@ class Polisher:
             slope = np.asarray(self._slope(point.copy()), dtype=np.float64)
         except Exception as error:
             raise EvaluationFailed(
-                f"the gradient raised {type(error).__name__}: {error} at {point_text(point)}"
+                f"the gradient raised {type(error).__name__}: {error} at {point_code(point)}"
             ) from error
         if slope.shape != point.shape:
             raise EvaluationFailed(
-                f"the gradient has shape {slope.shape}, not {point.shape}, at {point_text(point)}"
+                f"the gradient has shape {slope.shape}, not {point.shape}, at {point_code(point)}"
             )
         if np.isnan(slope).any() and self._costs(point[np.newaxis])[0] < MAX_COST:
-            raise EvaluationFailed(f"the gradient returned NaN at {point_text(point)}")
+            raise EvaluationFailed(f"the gradient returned NaN at {point_code(point)}")
         # If the function is infinite, too, this point is outside its domain: no error.
         return self._sign * np.nan_to_num(slope, nan=0.0, posinf=MAX_COST, neginf=-MAX_COST)
 

@@ -108,9 +108,8 @@ def matched_quantiles(
     """Return both samples sorted, the longer sample reduced to the length of the shorter."""
     treated, control = np.sort(treated), np.sort(control)
     count = min(len(treated), len(control))
-    thinned_indices = _thinned_indices_of_r if r_compatible else _thinned_indices
-    indices = (thinned_indices(len(values), count) for values in (treated, control))
-    return treated[next(indices)], control[next(indices)]
+    indices_of = _thinned_indices_of_r if r_compatible else _thinned_indices
+    return treated[indices_of(len(treated), count)], control[indices_of(len(control), count)]
 
 
 def _thinned_indices_of_r(length: int, count: int) -> Any:
@@ -314,10 +313,7 @@ def ks_tests(
     progress: Callable[[int], None] | None = None,
 ) -> list[KSTest]:
     """Test several columns of the same rows, with the same bootstrap samples of rows."""
-    pairs = [
-        two_samples(_without_unit_weights(treated), _without_unit_weights(control))
-        for treated, control in columns
-    ]
+    pairs = [two_samples(*map(_without_unit_weights, groups)) for groups in columns]
     boots = boot_p_values(pairs, boot, random, progress) if boot else [None] * len(pairs)
     return [
         KSTest(ks_statistic(pair), ks_p_value(pair, r_compatible=r_compatible), boot_p_value, boot)

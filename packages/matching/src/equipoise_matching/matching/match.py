@@ -469,7 +469,7 @@ def effect_estimate(
     *,
     bias_adjust: bool,
 ) -> _native.Estimate:
-    """Estimate the effect from the pairs, in ``units.outcome_unit``."""
+    """Estimate the effect from the pairs, in the unit ``units.outcome_scale``."""
     z = units.x if units.z is None else units.z
     if bias_adjust and options.r_compatible:
         # The sum must not round: fifteen thirds are exactly five.
@@ -510,13 +510,13 @@ def effect_numbers(
     t = None
     if best_error > 0 and (has_error or pairs.query.size > 1):
         t = estimate.effect / best_error
-    unit = problem.units.outcome_unit
+    scale = problem.units.outcome_scale
     return {
-        "estimate": estimate.effect * unit,
-        "se": error * unit if has_error else None,
-        "se_standard": estimate.standard_error_of_pairs * unit,
-        "se_conditional": estimate.conditional_error * unit if has_error else None,
-        "estimate_unadjusted": estimate.unadjusted * unit,
+        "estimate": estimate.effect * scale,
+        "se": error * scale if has_error else None,
+        "se_standard": estimate.standard_error_of_pairs * scale,
+        "se_conditional": estimate.conditional_error * scale if has_error else None,
+        "estimate_unadjusted": estimate.unadjusted * scale,
         "t": t,
         "p_value": None if t is None else math.erfc(abs(t) / math.sqrt(2.0)),
     }

@@ -143,9 +143,8 @@ def balance_of(
     difference = treated_moments.mean - control_moments.mean
     standard_moments = control_moments if estimand == "ATC" else treated_moments
     sdiff = _percent(difference, standard_moments.sample_variance)
-    sdiff_pooled = _percent(
-        difference, (treated_moments.sample_variance + control_moments.sample_variance) / 2.0
-    )
+    pooled_variance = (treated_moments.sample_variance + control_moments.sample_variance) / 2.0
+    sdiff_pooled = _percent(difference, pooled_variance)
     if r_compatible and matched:
         sdiff_pooled = _percent(difference, treated_moments.sample_variance)
     if matched and paired:

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from msgspec.structs import astuple
 
-from equipoise_matching.matching.frames import numbers_of, plain, text_of
+from equipoise_matching.matching.frames import numbers_of, python_value, text_of
 from equipoise_matching.matching.units import Floats, Indices, Truths
 from equipoise_matching.observation.clusters import choose_clusters, time_of
 from equipoise_matching.observation.covariates import read_covariates
@@ -184,4 +184,4 @@ def _p_value_of_equality(estimates: list[Estimate]) -> float | None:
 
 def _time_text(log: Log, name: str, row: int) -> str:
     value = log[name][row]
-    return str(value) if log[name].dtype.kind == "M" else text_of(plain(value))
+    return str(value) if log[name].dtype.kind == "M" else text_of(python_value(value))

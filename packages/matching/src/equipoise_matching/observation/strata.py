@@ -33,7 +33,6 @@ from equipoise_matching.observation.effects import (
     BY_CLUSTERS,
     EffectEstimate,
     Estimate,
-    MatchedSample,
     changes_without_each_cluster,
     cluster_error,
     match_sample,
@@ -219,7 +218,7 @@ def observe_strata(
     other_rows = rows_read - candidate_rows - baseline_rows
     left_out = {"another version": other_rows} if other_rows else {}
     matched_rows = sum(answer.weight for answer in answer_list)
-    without_neighbors = _weighted_mean(
+    without_neighbors = _average(
         (answer.weight, answer.without_neighbors) for answer in answer_list
     )
     refusal = _few_rows_refusal(log.column, outcomes, matched_rows, candidate_rows)
@@ -509,7 +508,7 @@ def _average_balance(answers: Sequence[StratumAnswer]) -> tuple[ColumnBalance, .
         return answers[0].balance
     fields_by_column: dict[str, dict[str, Any]] = {
         name: {
-            field: _weighted_mean((weight, getattr(column, field)) for weight, column in balances)
+            field: _average((weight, getattr(column, field)) for weight, column in balances)
             for field in ColumnBalance.__struct_fields__
             if field not in ("column", "term", "term_after")
         }
@@ -531,14 +530,12 @@ def _average_dropped_means(answers: Sequence[StratumAnswer]) -> tuple[DroppedMea
             matched[column.column].append((answer.weight, column.kept))
             dropped[column.column].append((answer.matching.candidate_dropped, column.dropped))
     return tuple(
-        DroppedMean(
-            name, _weighted_mean(matched[name]) or 0.0, _weighted_mean(dropped[name]) or 0.0
-        )
+        DroppedMean(name, _average(matched[name]) or 0.0, _average(dropped[name]) or 0.0)
         for name in matched
     )
 
 
-def _weighted_mean(weighted_values: Iterable[tuple[int, float | None]]) -> float | None:
+def _average(weighted_values: Iterable[tuple[int, float | None]]) -> float | None:
     known = [(weight, value) for weight, value in weighted_values if value is not None]
     total = sum(weight for weight, _ in known)
     return sum(weight * value for weight, value in known) / total if total else None

@@ -25,7 +25,7 @@ from equipoise_matching.matching.frames import (
     yes_or_no,
 )
 from equipoise_matching.matching.options import Estimand, Order
-from equipoise_matching.matching.units import Floats, Indices, Truths, treatment
+from equipoise_matching.matching.units import Floats, Indices, Truths, treated_rows
 from equipoise_matching.observation.question import Names, names_tuple
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.numbers import listed
@@ -377,7 +377,7 @@ def _covariates(
     columns: Columns, name: str, named: Sequence[str], exact: Sequence[str]
 ) -> tuple[Covariates, tuple[str, ...]]:
     """Return the covariates as numbers, and the column from which each was made."""
-    treated = treatment(numbers_of(columns[name], name), name)
+    treated = treated_rows(numbers_of(columns[name], name), name)
     parts: list[tuple[str, str, Floats]] = []
     for owner in named:
         column = columns[owner]
