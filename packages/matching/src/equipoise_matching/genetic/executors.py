@@ -133,7 +133,7 @@ class Local:
         """Return the number of candidates in a batch: all, or a share for each thread."""
         if self._executor is None:
             return candidates
-        return batch_share(candidates, pool_workers(self._executor))
+        return batch_share(candidates, worker_count(self._executor))
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failure]:
         """Return the values of each batch."""
@@ -156,11 +156,11 @@ class Pool:
     def __init__(self, payload: Payload, executor: Any) -> None:
         self._payload = payload
         self._callers_executor = self._executor = executor
-        self._payloads_to_send = pool_workers(executor)
+        self._payloads_to_send = worker_count(executor)
 
     def batch_size(self, candidates: int) -> int:
         """Return the number of candidates in a batch, by the number of workers."""
-        return batch_share(candidates, pool_workers(self._executor))
+        return batch_share(candidates, worker_count(self._executor))
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failure]:
         """Return the values of each batch; after a failure, a new pool runs the lost batches."""
@@ -230,7 +230,7 @@ class Pool:
             initializer=getattr(broken_pool, "_initializer", None),
             initargs=getattr(broken_pool, "_initargs", ()),
         )
-        self._payloads_to_send = pool_workers(self._executor)
+        self._payloads_to_send = worker_count(self._executor)
 
 
 class DaskClient:
@@ -369,7 +369,7 @@ class Cluster(DaskClient):
             return self._client.scatter(self._payload, broadcast=True, hash=False)
 
 
-def pool_workers(executor: Any) -> int:
+def worker_count(executor: Any) -> int:
     """Return the number of workers of an executor, or of cores if it is unknown."""
     workers = getattr(executor, "_max_workers", None)
     return workers if isinstance(workers, int) and workers > 0 else os.cpu_count() or 1

@@ -61,10 +61,10 @@ class Polisher:
         self._sign = -1.0 if options.maximize else 1.0
         self._evaluate = evaluate
         self._slope = slope
-        self._inside = Box(options.lower, options.upper)
-        infinite = np.full(options.nvars, np.inf)
+        self._bounds = Box(options.lower, options.upper)
+        infinity = np.full(options.nvars, np.inf)
         self._boundary = options.boundary_enforcement
-        self._allowed = self._inside if self._boundary == 2 else Box(-infinite, infinite)
+        self._search_box = self._bounds if self._boundary == 2 else Box(-infinity, infinity)
 
     def polish(self, start: Floats) -> tuple[Floats, Floats]:
         """Return the local minimum or maximum from ``start``, and its value, shape (1,).
@@ -74,7 +74,7 @@ class Polisher:
         """
         if self._boundary < 2:
             point, value = self._run(start, "BFGS")
-            is_outside = np.any((point < self._inside.lower) | (point > self._inside.upper))
+            is_outside = np.any((point < self._bounds.lower) | (point > self._bounds.upper))
             if self._boundary == 0 or not is_outside:
                 return point, value
         return self._run(start, "L-BFGS-B")
@@ -87,7 +87,7 @@ class Polisher:
         # The best point that was evaluated; SciPy may return another point.
         best_point, best_value = start, float(self._costs(start[np.newaxis])[0])
         steps = self._intervals(start)
-        box = self._allowed if method == "BFGS" else self._inside
+        box = self._search_box if method == "BFGS" else self._bounds
 
         def cost(point: Floats) -> float:
             nonlocal best_point, best_value
@@ -119,11 +119,11 @@ class Polisher:
         if self._slope is not None:
             return np.empty(0)
         value = float(self._costs(point[np.newaxis])[0])
-        return intervals(self._costs, point, value, self._allowed)
+        return intervals(self._costs, point, value, self._search_box)
 
     def _cost_gradient(self, point: Floats, steps: Floats) -> Floats:
         if self._slope is None:
-            return gradient(self._costs, point, steps, self._allowed)
+            return gradient(self._costs, point, steps, self._search_box)
         try:
             slope = np.asarray(self._slope(point.copy()), dtype=np.float64)
         except Exception as error:

@@ -438,7 +438,7 @@ def result_fields(
     return {
         **numbers,
         "variance_neighbors": None if numbers["se"] is None else neighbors,
-        "n_without_neighbors": without_neighbors(pairs, variances),
+        "n_without_neighbors": count_without_neighbors(pairs, variances),
         "treated_index": np.where(is_treated, pairs.query, pairs.matched),
         "control_index": np.where(is_treated, pairs.matched, pairs.query),
         "weights": pairs.weights,
@@ -453,7 +453,7 @@ def result_fields(
     }
 
 
-def without_neighbors(pairs: _native.Pairs, variances: Floats | None) -> int:
+def count_without_neighbors(pairs: _native.Pairs, variances: Floats | None) -> int:
     """Return the number of matched units without neighbours for a variance."""
     if variances is None:
         return 0

@@ -73,7 +73,7 @@ def _placebo_period(log: Log, treated: Truths, question: Question, progress: Pro
         if not balanced_match.is_balanced:
             raise UnusableInput(
                 f"the rows of {name} cannot be balanced: the versions still differ by "
-                f"{balanced_match.worst:.2f} standard deviations"
+                f"{balanced_match.max_mean_difference:.2f} standard deviations"
             )
         values = numbers_of(log[question.outcome], question.outcome)
     except UnusableInput as error:

@@ -20,9 +20,9 @@ from equipoise_matching.observation.effects import MatchedSample
 from equipoise_matching.observation.terms import (
     MAX_SPLIT_COLUMNS,
     SPLIT_QUANTILES,
-    Dictionary,
     Factor,
     Term,
+    TermDictionary,
     cross_products,
     sample_rows,
 )
@@ -61,7 +61,7 @@ def remaining_pattern(matched_sample: MatchedSample) -> str | None:
     return dictionary.describe(term) if p_value * len(candidates) < FALSE_REFUSAL_CHANCE else None
 
 
-def _candidates(dictionary: Dictionary, known_terms: set[Term]) -> tuple[Term, ...]:
+def _candidates(dictionary: TermDictionary, known_terms: set[Term]) -> tuple[Term, ...]:
     """Return the terms of the dictionary, and the cells of two covariates."""
     cells: list[Term] = []
     count = dictionary.covariate_count
@@ -76,12 +76,12 @@ def _candidates(dictionary: Dictionary, known_terms: set[Term]) -> tuple[Term, .
     return tuple(term for term in (*dictionary.terms[count:], *cells) if term not in known_terms)
 
 
-def _thresholds(dictionary: Dictionary, index: int) -> Floats:
+def _thresholds(dictionary: TermDictionary, index: int) -> Floats:
     return np.unique(np.quantile(dictionary.columns[:, index], SPLIT_QUANTILES))
 
 
 def _best_term_index(
-    dictionary: Dictionary,
+    dictionary: TermDictionary,
     terms: tuple[Term, ...],
     entered_count: int,
     residual: Floats,

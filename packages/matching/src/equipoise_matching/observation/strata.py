@@ -43,7 +43,7 @@ from equipoise_matching.observation.effects import (
     with_error,
 )
 from equipoise_matching.observation.hidden_factor import hidden_bias
-from equipoise_matching.observation.matching import Progress, excess
+from equipoise_matching.observation.matching import Progress, imbalance_of
 from equipoise_matching.observation.pattern import remaining_pattern
 from equipoise_matching.observation.question import Log, Question, check_question
 from equipoise_matching.observation.result import (
@@ -126,9 +126,9 @@ class StratumAnswer(Struct, frozen=True):
         return self.matching.candidate_matched
 
     @property
-    def worst(self) -> ColumnBalance:
+    def worst_column(self) -> ColumnBalance:
         """The column that differs most after matching."""
-        return max(self.balance, key=excess)
+        return max(self.balance, key=imbalance_of)
 
 
 class StratumOutcome(Struct, frozen=True):
@@ -249,7 +249,7 @@ def observe_strata(
         strata=Strata(
             log.column,
             tuple(_to_stratum_result(outcome) for outcome in outcomes),
-            max(answers, key=lambda name: excess(answers[name].worst)),
+            max(answers, key=lambda name: imbalance_of(answers[name].worst_column)),
             _count_shared_clusters(answer_list),
         ),
         warnings=tuple(
@@ -599,8 +599,8 @@ def _to_stratum_result(outcome: StratumOutcome) -> StratumResult:
         difference=answer.effects.raw_scale.effect,
         method=answer.matching.method,
         caliper=answer.matching.caliper,
-        worst_column=answer.worst.column,
-        worst_difference=answer.worst.difference_after,
+        worst_column=answer.worst_column.column,
+        worst_difference=answer.worst_column.difference_after,
         gamma_to_change=answer.hidden_bias.gamma_to_change,
     )
 

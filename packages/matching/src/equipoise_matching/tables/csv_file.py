@@ -50,7 +50,7 @@ _MISSING_VALUES: Mapping[str, NDArray[Any]] = {
 """Missing value by the name of the type; among numbers it is NaN."""
 
 
-class _Block(NamedTuple):
+class _ColumnBlock(NamedTuple):
     """Values of one column in successive rows, and their type."""
 
     type_name: str
@@ -108,9 +108,9 @@ def _cell_text(value: Any) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else value
 
 
-def _read_blocks(path: Path, text_columns: frozenset[str]) -> tuple[Columns, frozenset[str]]:
+def _read_blocks(path: Path, as_text: frozenset[str]) -> tuple[Columns, frozenset[str]]:
     """Return the columns, and the names of columns whose blocks have different types."""
-    blocks: list[list[_Block]] = []
+    blocks: list[list[_ColumnBlock]] = []
     with _open_text(path) as file:
         first_line = file.readline()
         file.seek(0)
@@ -123,7 +123,7 @@ def _read_blocks(path: Path, text_columns: frozenset[str]) -> tuple[Columns, fro
                 cells = zip(*block_rows, strict=True)
                 blocks.append(
                     [
-                        _text_block(column) if name in text_columns else _block(column, separator)
+                        _text_block(column) if name in as_text else _typed_block(column, separator)
                         for name, column in zip(names, cells, strict=True)
                     ]
                 )
@@ -132,12 +132,12 @@ def _read_blocks(path: Path, text_columns: frozenset[str]) -> tuple[Columns, fro
     refuse_repeated(path, sorted(names))
     columns: Columns = {}
     mixed_columns = set[str]()
-    for name, column_blocks in zip(names, zip(*blocks, strict=True), strict=True) if blocks else ():
-        types = {block.type_name for block in column_blocks} - {"none"}
+    for name, parts in zip(names, zip(*blocks, strict=True), strict=True) if blocks else ():
+        types = {block.type_name for block in parts} - {"none"}
         if len(types) > 1 and not types <= {"integer", "number"} and not types <= {"date", "time"}:
             mixed_columns.add(name)
         else:
-            columns[name] = _concatenate(column_blocks, types)
+            columns[name] = _concatenate(parts, types)
     return columns, frozenset(mixed_columns)
 
 
@@ -159,11 +159,11 @@ def _checked_rows(reader: Any, width: int) -> Iterator[Sequence[str]]:
             )
 
 
-def _block(cells: Sequence[str], separator: str) -> _Block:
+def _typed_block(cells: Sequence[str], separator: str) -> _ColumnBlock:
     """Return the cells of one column as the first type that fits all of them."""
     texts = [cell for cell in cells if cell not in MISSING_CELLS]
     if not texts:
-        return _Block("none", np.full(len(cells), np.nan))
+        return _ColumnBlock("none", np.full(len(cells), np.nan))
     if separator != "," and _have_decimal_commas(texts):
         cells = [cell.replace(",", ".") for cell in cells]
         texts = [cell.replace(",", ".") for cell in texts]
@@ -172,20 +172,20 @@ def _block(cells: Sequence[str], separator: str) -> _Block:
     if joined.isascii() and "_" not in joined:
         integers = _to_numbers(texts, int)
         if integers is not None and len(texts) == len(cells):
-            return _Block("integer", integers)
+            return _ColumnBlock("integer", integers)
         numbers = _to_numbers(texts, float) if integers is None else integers.astype(np.float64)
         if numbers is not None:
-            return _Block("number", _fill_missing(numbers, cells, np.nan))
+            return _ColumnBlock("number", _fill_missing(numbers, cells, np.nan))
     if set(texts) <= _BOOLS.keys():
         truths = np.array([_BOOLS[cell] for cell in texts])
         if len(texts) == len(cells):
-            return _Block("truth", truths)
-        return _Block("truth", _fill_missing(truths.astype(object), cells, None))
+            return _ColumnBlock("truth", truths)
+        return _ColumnBlock("truth", _fill_missing(truths.astype(object), cells, None))
     for type_name, pattern, unit in (("date", _DATE, "D"), ("time", _TIME, "us")):
         if pattern.fullmatch(texts[0]):
             times = _to_times(texts, pattern, unit)
             if times is not None:
-                return _Block(type_name, _fill_missing(times, cells, np.datetime64("NaT")))
+                return _ColumnBlock(type_name, _fill_missing(times, cells, np.datetime64("NaT")))
     return _text_block(cells)
 
 
@@ -195,8 +195,8 @@ def _have_decimal_commas(cells: Sequence[str]) -> bool:
     return len(other_cells) < len(cells) and _to_numbers(other_cells, float) is not None
 
 
-def _text_block(cells: Sequence[str]) -> _Block:
-    return _Block(
+def _text_block(cells: Sequence[str]) -> _ColumnBlock:
+    return _ColumnBlock(
         "text", np.array([None if cell in MISSING_CELLS else cell for cell in cells], dtype=object)
     )
 
@@ -236,7 +236,7 @@ def _fill_missing(values: NDArray[Any], cells: Sequence[str], missing: Any) -> N
     return filled
 
 
-def _concatenate(blocks: Sequence[_Block], types: set[str]) -> NDArray[Any]:
+def _concatenate(blocks: Sequence[_ColumnBlock], types: set[str]) -> NDArray[Any]:
     """Return the blocks of a column as one array."""
     # Of date and time, the first in the alphabet, which NumPy widens to the other.
     missing_value = _MISSING_VALUES.get(min(types, default=""))
