@@ -70,7 +70,6 @@ Points = Sequence[tuple[float, float]]
 
 
 def _color_and_shape(sides: Sequence[object]) -> tuple[alt.Color, alt.Shape]:
-    """Return the colours and shapes of before and after matching."""
     return color_and_shape("side", _SIDES[: len(sides)], (1, 0)[: len(sides)], top_legend())
 
 

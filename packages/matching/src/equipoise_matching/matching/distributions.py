@@ -342,7 +342,6 @@ def random_generator(seed: int | np.random.Generator | None) -> np.random.Genera
 
 
 def _without_unit_weights(group: Sample) -> Sample:
-    """Return the sample without its weights if all are 1."""
     return group.unweighted if np.all(group.weights_or_ones == 1.0) else group
 
 

@@ -126,7 +126,6 @@ def search_history_chart(result: GenMatchResult) -> LayerChart:
 
 
 def _shares(column: Floats, groups: Groups) -> tuple[float, float]:
-    """Return the shares of controls and of treated, in percent."""
     treated, control = (
         100.0 * float(np.average(arm.values, weights=arm.weights)) for arm in groups.split(column)
     )

@@ -403,7 +403,8 @@ def reused_pairs(
         )
     if common_support or earlier.n != earlier.rows:
         raise UnusableInput(
-            "reuse and common_support do not go together", hint="leave out reuse or common_support"
+            "reuse needs a match of all rows, but common_support leaves out rows",
+            hint="leave out reuse or common_support",
         )
     is_treated = earlier.matched_treated
     return _native.Pairs(

@@ -59,7 +59,8 @@ class MatchOptions:
     threads
         Number of threads; 0 for one on each core.
     search, instructions
-        Search method and processor instructions, which change only the speed.
+        Search method, which the engine chooses by default, and processor instructions. They change
+        only the speed.
     """
 
     estimand: Estimand

@@ -287,7 +287,6 @@ def error_sentences(result: MatchResult | None) -> Iterator[str]:
 
 
 def _variance_sentence(result: MatchResult) -> str:
-    """Describe how the variance of each unit's outcome is estimated."""
     neighbors, count_without = result.variance_neighbors, result.n_without_neighbors
     if not neighbors:
         return (

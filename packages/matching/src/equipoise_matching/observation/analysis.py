@@ -164,7 +164,6 @@ def _describe(
 
 
 def _clustering(matched_sample: MatchedSample) -> Clustering | None:
-    """Return the numbers of clusters of the matched rows; ``None`` without clusters."""
     clusters = matched_sample.sample.clusters
     pair_effect = matched_sample.effects.raw_scale.pair_effect
     if clusters is None:

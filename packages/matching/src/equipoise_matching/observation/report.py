@@ -64,7 +64,7 @@ def observation_report(result: ObservationResult) -> Report:
 
 def _tables(result: ObservationResult) -> Iterator[TextTable]:
     """Build the tables of the effects, the balance, the hidden factor and the strata."""
-    yield _table("Effect", ("estimate", "95 % interval"), _effect_rows(result))
+    yield _text_table("Effect", ("estimate", "95 % interval"), _effect_rows(result))
     question = result.question
     versions = (question.candidate, question.baseline)
     means = (*versions, "apart", "candidate, matched", "baseline, matched", "apart")
@@ -82,7 +82,7 @@ def _tables(result: ObservationResult) -> Iterator[TextTable]:
         )
         for column in result.balance
     )
-    yield _table("Balance", headings, rows)
+    yield _text_table("Balance", headings, rows)
     if result.hidden_bias is not None:
         as_ratio = result.naive.ratio is not None
         bounds = (
@@ -92,7 +92,7 @@ def _tables(result: ObservationResult) -> Iterator[TextTable]:
         bias, unit = result.hidden_bias, question.unit
         alike = unit if bias.of == "pairs" else bias.of
         yield replace(
-            _table("Hidden factor", ("95 % interval",), bounds),
+            _text_table("Hidden factor", ("95 % interval",), bounds),
             notes=(
                 "Each row is the interval of the effect if something that was not measured "
                 f"multiplied the odds of {question.treatment} {question.candidate} by so much "
@@ -101,10 +101,10 @@ def _tables(result: ObservationResult) -> Iterator[TextTable]:
         )
     if result.strata is not None:
         stratum_headings = ("rows", "estimate", "differs most", "apart", "odds to change it")
-        yield _table(STRATUM, stratum_headings, map(_stratum_row, result.strata.each))
+        yield _text_table(STRATUM, stratum_headings, map(_stratum_row, result.strata.each))
 
 
-def _table(title: str, headings: Sequence[str], rows: Iterable[tuple[str, ...]]) -> TextTable:
+def _text_table(title: str, headings: Sequence[str], rows: Iterable[tuple[str, ...]]) -> TextTable:
     return TextTable(("", *headings), tuple(rows), title)
 
 

@@ -264,7 +264,7 @@ def _split_pair(text: str, values: list[str], values_sentence: str) -> tuple[str
     if not splits or not all(splits[0]):
         raise UnusableInput(
             f"{option('treatment')}: '{text}' is not CANDIDATE:BASELINE",
-            hint=f"name two values; {values_sentence}",
+            hint=f"name two values with a colon between them; {values_sentence}",
         )
     if len(known_splits) > 1:
         raise UnusableInput(
@@ -282,7 +282,6 @@ def _split_pair(text: str, values: list[str], values_sentence: str) -> tuple[str
 
 
 def _in_period(log: Log, name: str, value: str) -> Truths:
-    """Return for each row whether it belongs to the placebo period."""
     values, code = distinct_texts(log[name], name)
     if value not in values:
         raise UnusableInput(

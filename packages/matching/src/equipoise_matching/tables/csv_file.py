@@ -237,7 +237,6 @@ def _fill_missing(values: NDArray[Any], cells: Sequence[str], missing: Any) -> N
 
 
 def _concatenate(blocks: Sequence[_ColumnBlock], types: set[str]) -> NDArray[Any]:
-    """Return the blocks of a column as one array."""
     # Of date and time, the first in the alphabet, which NumPy widens to the other.
     missing_value = _MISSING_VALUES.get(min(types, default=""))
     return np.concatenate(

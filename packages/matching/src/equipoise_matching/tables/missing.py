@@ -231,7 +231,6 @@ def _counts(columns: Mapping[str, int], kind: str) -> str:
 
 
 def _gaps_hint() -> str:
-    """Return the hint for columns with missing values."""
     return (
         f"to match on them, give {option('missing', 'indicator')} to keep the rows, or "
         f"{option('missing', 'drop')}; to match on other columns, name them with "

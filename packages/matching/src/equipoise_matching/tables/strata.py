@@ -78,9 +78,9 @@ def find_strata(
     path = Path(name)
     if not is_parquet(path):
         raise UnusableInput(
-            f"{name}: {option('strata')} reads Parquet files only, because it would read any other "
-            "file as a whole for each stratum",
-            hint="save it as Parquet, such as with pandas.read_csv(…).to_parquet(…)",
+            f"{name}: {option('strata')} reads only Parquet files, in which it finds the rows of a "
+            "stratum without reading the whole file",
+            hint="save the table as Parquet, for example with pandas.read_csv(…).to_parquet(…)",
         )
     dataset = open_parquet(path)
     with pyarrow_for(path, "dataset") as (arrow, datasets):
