@@ -218,9 +218,7 @@ def observe_strata(
     other_rows = rows_read - candidate_rows - baseline_rows
     left_out = {"another version": other_rows} if other_rows else {}
     matched_rows = sum(answer.weight for answer in answer_list)
-    without_neighbors = _average(
-        (answer.weight, answer.without_neighbors) for answer in answer_list
-    )
+    without_neighbors = _average((part.weight, part.without_neighbors) for part in answer_list)
     refusal = _few_rows_refusal(log.column, outcomes, matched_rows, candidate_rows)
     if refusal is None and clustering is not None:
         refusal = few_clusters_refusal(clustering, versions)

@@ -80,7 +80,7 @@ def find_strata(
         raise UnusableInput(
             f"{name}: {option('strata')} reads only Parquet files, in which it finds the rows of a "
             "stratum without reading the whole file",
-            hint="save the table as Parquet, for example with pandas.read_csv(…).to_parquet(…)",
+            hint="save it as Parquet, for example with pandas.read_csv(…).to_parquet(…)",
         )
     dataset = open_parquet(path)
     with pyarrow_for(path, "dataset") as (arrow, datasets):
