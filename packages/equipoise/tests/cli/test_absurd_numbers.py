@@ -18,12 +18,18 @@ HUGE = "99999999999999999999999"
     [
         (("balance", "t.csv", *TABLE, "--boot", "1000000000000"), "give at most 1000000"),
         (("balance", "t.csv", *TABLE, "--boot", HUGE), "give at most 1000000"),
-        (("genmatch", "t.csv", *TABLE, "--population", "100000000000"), "give 2 to 1000000"),
-        (("genmatch", "t.csv", *TABLE, "--population", HUGE), "give 2 to 1000000"),
-        (("genmatch", "t.csv", *TABLE, "--generations", HUGE), "give 1 to 1000000000"),
-        (("genmatch", "t.csv", *TABLE, "--wait", HUGE), "give 0 to 1000000000"),
+        (
+            ("genmatch", "t.csv", *TABLE, "--population", "100000000000"),
+            "a whole number from 2 to 1000000",
+        ),
+        (("genmatch", "t.csv", *TABLE, "--population", HUGE), "a whole number from 2 to 1000000"),
+        (
+            ("genmatch", "t.csv", *TABLE, "--generations", HUGE),
+            "a whole number from 1 to 1000000000",
+        ),
+        (("genmatch", "t.csv", *TABLE, "--wait", HUGE), "a whole number from 0 to 1000000000"),
         (("genmatch", "t.csv", *TABLE, "--boot", HUGE), "a whole number from 0 to 1000000"),
-        (("match", "t.csv", *TABLE, "--threads", HUGE), "a whole number from 1 to 2^63"),
+        (("match", "t.csv", *TABLE, "--threads", HUGE), "a whole number from 1 to 2^63 - 1"),
         (("compare", "true", "true", "--blocks", HUGE), "from 1 to 1000000000"),
         (("compare", "true", "true", "--min-blocks", HUGE), "from 1 to 1000000000"),
         (("os", "--blocks", HUGE), "from 1 to 1000000000"),

@@ -263,10 +263,13 @@ def test_the_love_plot_is_written(equipoise: Equipoise, table: str, tmp_path: Pa
         (("match", "disc.csv", *COLUMNS, "--outcome", "z"), "no column z"),
         (("match", "disc.csv", *COLUMNS, "--by", "z"), "no column z"),
         (("match", "disc.csv", *COLUMNS, "--by", "a,,b"), "an empty name"),
-        (("match", "disc.csv", *COLUMNS, "--by", "a", "--common-support"), "do not go together"),
+        (
+            ("match", "disc.csv", *COLUMNS, "--by", "a", "--common-support"),
+            "not available with --by",
+        ),
         (
             ("match", "disc.csv", *COLUMNS, "--by", "a", "--bias-adjust", "--outcome", "y"),
-            "do not go together",
+            "not available with --by",
         ),
         (("match", "disc.csv", *COLUMNS, "--exact", "z"), "--exact: z is not matched on"),
         (("match", "disc.csv", *COLUMNS, "--caliper", "1,2"), "2 numbers for 4 covariates"),

@@ -119,7 +119,7 @@ def judge_on(workers: Any, strata: StratifiedLog[StratumRows], **changed: Any) -
         strata,
         msgspec.structs.replace(QUESTION, **changed),
         source="log",
-        judge=judge_on_workers(workers),
+        match_strata=judge_on_workers(workers),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise_matching.charts.estimates import Estimate, estimates
+from equipoise_matching.charts.estimates import Mark, estimates
 from equipoise_matching.observation.analysis import observe
 from equipoise_matching.observation.drawing import balance_chart, effects_chart
 from equipoise_matching.observation.result import ObservationResult
@@ -41,7 +41,7 @@ def test_a_refused_answer_still_has_the_naive_effect_and_the_balance() -> None:
 
 
 def test_an_infinite_estimate_is_not_drawn_and_rows_that_name_themselves_need_no_legend() -> None:
-    rows = [Estimate("all", "all", 2.0, (1.0, 3.0)), Estimate("some", "some", 1.0, (-np.inf, 3.0))]
+    rows = [Mark("all", "all", 2.0, (1.0, 3.0)), Mark("some", "some", 1.0, (-np.inf, 3.0))]
     chart = estimates(
         rows, ("some", "all"), unit="kg", title="Effect", notes=[], description="words"
     )

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from equipoise_matching.genetic.polish import Box, gradient, intervals, rounding_error
+from equipoise_matching.genetic.polish import (
+    Box,
+    central_differences,
+    difference_steps,
+    rounding_error,
+)
 
 Floats = NDArray[np.float64]
 Many = Callable[[Floats], Floats]
@@ -19,7 +24,8 @@ ANYWHERE = Box(np.full(3, -np.inf), np.full(3, np.inf))
 
 def slope_of(function: Many, point: Floats = POINT, box: Box = ANYWHERE) -> Floats:
     value = float(function(point[np.newaxis])[0])
-    return gradient(function, point, intervals(function, point, value, box), box)
+    steps = difference_steps(function, point, value, box)
+    return central_differences(function, point, steps, box)
 
 
 @pytest.mark.parametrize(
@@ -84,5 +90,5 @@ def test_all_parameters_are_tried_in_one_batch() -> None:
         batches = 0
         point = np.linspace(1.0, 2.0, nvars)
         box = Box(np.full(nvars, -np.inf), np.full(nvars, np.inf))
-        intervals(counted, point, float((point**2).sum()), box)
+        difference_steps(counted, point, float((point**2).sum()), box)
         assert batches < 22

@@ -12,7 +12,7 @@ import pytest
 from equipoise_matching.matching.balance import match_balance
 from equipoise_matching.matching.distributions import QQ, ks_boot, qq_stats
 from equipoise_matching.matching.match import MatchResult, match
-from equipoise_matching.matching.options import common_rows
+from equipoise_matching.matching.options import rows_in_common_range
 from equipoise_matching.matching.univariate import UnivariateBalance, balance_uv
 from equipoise_matching.shared.errors import UnusableInput
 from packages.matching.tests.matching import r_match
@@ -96,7 +96,7 @@ def regression_is_regular(case: Case, result: MatchResult) -> bool:
     rows = np.arange(len(options["X"]))
     if options.get("common_support"):
         first, treated = options["X"][:, 0], options["treat"].astype(np.uint8)
-        rows = common_rows(first, treated, "x", options.get("distance_tolerance", 1e-5))
+        rows = rows_in_common_range(first, treated, "x", options.get("distance_tolerance", 1e-5))
     z, treat = options.get("covariates", options["X"])[rows], options["treat"][rows]
     ends = np.where(result.matched_treated, result.control_index, result.treated_index)
     weight = np.bincount(ends, result.weights, len(z))

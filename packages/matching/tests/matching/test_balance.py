@@ -246,7 +246,7 @@ def with_column(**columns: Any) -> pandas.DataFrame:
         ("t ~ x + z", FRAME, "no column z"),
         ("t ~ I(x^2)", with_column(x=[1, 2, 3, 4]), "exclusive or"),
         ("t ~ log(", FRAME, "formula 't ~ log\\('"),
-        ("x", FRAME, "no treatment"),
+        ("x", FRAME, "the treatment is missing"),
         ("t ~ 1", FRAME, "no covariate"),
         ("t ~ x | x", FRAME, "several parts"),
         (
@@ -277,7 +277,7 @@ def test_bad_input_is_named_with_its_column_and_rows(
 @pytest.mark.parametrize(
     ("matrix", "treat", "message"),
     [
-        (np.ones((3, 1)), [0, 1], "treat has 2 rows and the covariates 3"),
+        (np.ones((3, 1)), [0, 1], "the treatment has 2 values, but the covariates have 3 rows"),
         (np.ones((2, 2, 2)), [0, 1], "not a matrix"),
         ({"x": ["a", "b"]}, [0, 1], "x is not a number in rows 0, 1"),
         ({"x": [1, 2]}, {"t": [0, math.nan]}, "t is missing in row 1"),
@@ -305,7 +305,7 @@ def pairs(treated: list[int], control: list[int], weights: list[float]) -> Pairs
         (pairs([1], [0, 2], [1]), "1 treated, 2 controls and 1 weights"),
         (pairs([], [], []), "no pair"),
         (pairs([1], [7], [1]), "rows from 7 to 7, but the data have 4 rows"),
-        (pairs([1, 0], [0, 1], [1, 1]), "disagree on who is treated in pairs: row 1"),
+        (pairs([1, 0], [0, 1], [1, 1]), "disagree on who is treated in pair 1"),
         (pairs([1], [0], [-1]), "is negative in row 0"),
     ],
 )

@@ -300,7 +300,7 @@ def changes(matches: CandidateMatches, balance: Floats) -> list[float]:
         ({"fitness": fails}, r"fitness raised KeyError: 'nothing', for w = \[1, 1, 1, 1\]"),
         ({"fitness": lambda matches, balance: np.nan}, r"fitness returned \[nan\] for w = \[1, 1"),
         ({"loss": lambda values: [0.0, np.nan]}, r"loss returned \[ 0. nan\] for w = \[1, 1"),
-        ({"fitness": changes, "w": [[1, 1, 1, 1], [0, 0, 0, 0]]}, "numbers for w ="),
+        ({"fitness": changes, "w": [[1, 1, 1, 1], [0, 0, 0, 0]]}, "values for w ="),
     ],
 )
 def test_unusable_input_is_named(options: dict[str, Any], message: str) -> None:

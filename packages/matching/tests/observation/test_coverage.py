@@ -81,8 +81,8 @@ def test_the_interval_of_independent_rows_holds_the_truth_where_the_baseline_is_
     draw, logs, hits = np.random.default_rng(17), 500, 0
     for _ in range(logs):
         sample = read_sample(log_with_noisy_baseline(draw), question, {})
-        effect = match_sample(sample, lambda _: None).effects.main
-        assert effect.main == ABADIE_IMBENS
+        effect = match_sample(sample, lambda _: None).effects.answer_scale
+        assert effect.answer_method == ABADIE_IMBENS
         assert effect.estimate.interval is not None
         low, high = effect.estimate.interval
         hits += low <= -0.03 <= high

@@ -12,7 +12,7 @@ from equipoise_matching.observation.analysis import observe
 from equipoise_matching.observation.covariates import Covariates
 from equipoise_matching.observation.overlap import fit_treatment, logistic
 from equipoise_matching.observation.result import ColumnBalance, ObservationResult
-from equipoise_matching.observation.terms import dictionary_of, select_terms
+from equipoise_matching.observation.terms import select_terms, term_dictionary_of
 from equipoise_matching.observation.wording import unbalanced_clause
 from packages.matching.tests.observation.logs import question
 
@@ -46,7 +46,7 @@ def columns(rows: int = 800) -> tuple[Covariates, np.random.Generator]:
 
 def test_the_terms_of_a_product_a_square_and_a_step_are_found() -> None:
     covariates, draw = columns()
-    dictionary = dictionary_of(covariates, 0)
+    dictionary = term_dictionary_of(covariates, 0)
     a, b, c = covariates.matrix.T
     for target, name in ((a * b, "a × b"), (c**2, "c²")):
         chosen = select_terms(dictionary, target + 0.3 * draw.normal(size=800), np.arange(800), 20)
@@ -60,7 +60,7 @@ def test_the_terms_of_a_product_a_square_and_a_step_are_found() -> None:
 
 def test_noise_alone_chooses_hardly_any_term() -> None:
     covariates, draw = columns()
-    dictionary = dictionary_of(covariates, 0)
+    dictionary = term_dictionary_of(covariates, 0)
     chosen = [
         len(select_terms(dictionary, draw.normal(size=800), np.arange(800), 20)) - 3
         for _ in range(20)

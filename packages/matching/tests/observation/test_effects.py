@@ -12,8 +12,8 @@ import pytest
 from equipoise_matching import match
 from equipoise_matching.observation import effects
 from equipoise_matching.observation.effects import (
+    changes_without_each_cluster,
     cluster_error,
-    cluster_moves,
     effect_over_pairs,
     estimate_by_clusters,
     regress,
@@ -56,7 +56,7 @@ def test_the_error_of_many_clusters_is_that_of_statsmodels_for_the_mean_of_the_s
         cov_kwds={"groups": CODE[rows], "use_correction": False},
     )
     groups = len(np.unique(CODE[rows]))
-    assert cluster_error(cluster_moves(effect, CODE)) == pytest.approx(
+    assert cluster_error(changes_without_each_cluster(effect, CODE)) == pytest.approx(
         float(fitted.bse[0]) * math.sqrt(groups / (groups - 1))
     )
 
@@ -76,7 +76,7 @@ def test_the_jackknife_is_that_of_leaving_each_cluster_out_by_hand(columns: int)
         )
     count = len(without_cluster)
     spread = ((np.array(without_cluster) - effect.effect) ** 2).sum()
-    assert cluster_error(cluster_moves(effect, CODE)) == pytest.approx(
+    assert cluster_error(changes_without_each_cluster(effect, CODE)) == pytest.approx(
         math.sqrt((count - 1) / count * spread), rel=1e-9
     )
 

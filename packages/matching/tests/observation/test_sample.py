@@ -73,19 +73,19 @@ def test_milliseconds_among_seconds_are_refused_unless_declared_as_one_unit() ->
     mixed[::5] *= 1000.0
     with pytest.raises(UnusableInput, match=r"mixed units: 320 values .* and 80 .* 1,000"):
         read_outcomes({"wall_s": mixed}, question())
-    assert (read_outcomes({"wall_s": mixed}, question(one_unit=True)).plain == mixed).all()
+    assert (read_outcomes({"wall_s": mixed}, question(one_unit=True)).raw_scale == mixed).all()
 
 
 @pytest.mark.parametrize("spread", [0.1, 1.0, 2.5])
 def test_wide_times_of_one_unit_are_not_taken_for_two(spread: float) -> None:
     wide = np.random.default_rng(2).lognormal(0.0, spread, 2000)
-    assert (read_outcomes({"wall_s": wide}, question()).plain == wide).all()
+    assert (read_outcomes({"wall_s": wide}, question()).raw_scale == wide).all()
 
 
 def test_a_few_timeouts_are_not_taken_for_a_second_unit() -> None:
     slow = TIMES.copy()
     slow[:2] *= 1000.0
-    assert (read_outcomes({"wall_s": slow}, question()).plain == slow).all()
+    assert (read_outcomes({"wall_s": slow}, question()).raw_scale == slow).all()
 
 
 def test_a_unit_column_with_several_units_is_refused() -> None:

@@ -92,7 +92,7 @@ def test_names_that_look_like_numbers_keep_their_text(tmp_path: Path) -> None:
 def test_pieces_of_different_kinds_become_one_column(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(csv_file, "_BLOCK_ROWS", 2)
+    monkeypatch.setattr(csv_file, "_ROWS_PER_BLOCK", 2)
     text = "a,b,c,d,e\n1,1.10,,,\n2,2,,,\n0.5,x,true,2024-01-01,u\n,y,false,2024-01-02T00:00,v\n"
     columns = read(tmp_path, text)
     assert columns["a"].tolist()[:3] == [1.0, 2.0, 0.5]

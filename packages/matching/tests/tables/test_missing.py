@@ -133,7 +133,7 @@ def test_errors_and_warnings_in_python_name_arguments_and_no_options() -> None:
     with pytest.raises(UnusableInput) as refused:
         tables.match(dates, "y", "t", "x", missing="indicator")
     assert 'or give missing="drop"' in str(refused.value)
-    with pytest.raises(UnusableInput, match="^by and common_support do not go together"):
+    with pytest.raises(UnusableInput, match="^common_support is not available with by"):
         tables.match(TABLE, "y", "t", ["x"], by="w", common_support=True, missing="drop")
     log = loaded_log()
     with pytest.raises(UnusableInput, match="^covariates: there is no column a--b"):

@@ -315,7 +315,7 @@ def _observe_strata(
 
     with cluster_client(access) as client:
         judge = judge_on_workers(DaskWorkers(client))
-        return observe_strata(log, question, source=source, judge=judge, progress=progress)
+        return observe_strata(log, question, source=source, match_strata=judge, progress=progress)
 
 
 LAUNCHER_METRICS = (

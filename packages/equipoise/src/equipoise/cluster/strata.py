@@ -30,10 +30,10 @@ from equipoise_matching.observation.matching import Progress
 from equipoise_matching.observation.question import Question
 from equipoise_matching.observation.sample import Versions
 from equipoise_matching.observation.strata import (
-    JudgeStrata,
+    MatchStrata,
     StratifiedLog,
     StratumOutcome,
-    judge_rows,
+    match_stratum,
 )
 from equipoise_matching.tables.strata import AnotherFile, StratumRows, check_files, read_rows
 
@@ -121,7 +121,7 @@ def _reply(request: StratumRequest) -> StratumReply:
     except AnotherFile as error:
         return StratumReply(unfit=Refusal.of(error))
     rows = read_rows(request.rows)
-    outcome = judge_rows(request.name, rows, request.question, request.versions)
+    outcome = match_stratum(request.name, rows, request.question, request.versions)
     return StratumReply(outcome=outcome)
 
 
@@ -144,7 +144,7 @@ class LostWorker(Exception):
     """Error that the worker of a task is gone, and the answer with it."""
 
 
-def judge_on_workers(workers: DaskWorkers) -> JudgeStrata[StratumRows]:
+def judge_on_workers(workers: DaskWorkers) -> MatchStrata[StratumRows]:
     """Return a function that judges the strata of a log on workers that can read the same files."""
 
     def judge(

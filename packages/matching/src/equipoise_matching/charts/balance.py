@@ -70,7 +70,6 @@ Points = Sequence[tuple[float, float]]
 
 
 def _color_and_shape(sides: Sequence[object]) -> tuple[alt.Color, alt.Shape]:
-    """Return the colours and shapes of before and after matching."""
     return color_and_shape("side", _SIDES[: len(sides)], (1, 0)[: len(sides)], top_legend())
 
 
@@ -235,14 +234,14 @@ def qq_plot(
     )
 
 
-class Weighted(Struct, frozen=True):
+class Values(Struct, frozen=True):
     """Values with their weights; ``None`` for equal weights."""
 
     values: Floats
     weights: Floats | None
 
 
-Groups = tuple[Weighted, Weighted]
+Groups = tuple[Values, Values]
 """Values of one covariate among the treated and among the controls."""
 
 
@@ -260,25 +259,25 @@ def group_density(variable: str, before: Groups, after: Groups | None) -> alt.La
     for sign, groups in sides:
         for name, group in zip(_GROUPS, groups, strict=True):
             # Values as shares of the axis: squares of very large values would overflow.
-            hill = density((group.values - begin) / width, 0.0, 1.0, group.weights)
-            if hill is None:
+            curve = density((group.values - begin) / width, 0.0, 1.0, group.weights)
+            if curve is None:
                 return None
-            grid, heights = hill
+            grid, heights = curve
             area = float(heights.sum() * (grid[1] - grid[0]))
             rows += [
                 {
                     "arm": name,
                     "side": f"{name} {'up' if sign > 0 else 'down'}",
-                    "at": float(f"{begin + width * place:.6g}"),
+                    "at": float(f"{begin + width * position:.6g}"),
                     "height": round(sign * height / area, 4),
                 }
-                for place, height in zip(grid.tolist(), heights.tolist(), strict=True)
+                for position, height in zip(grid.tolist(), heights.tolist(), strict=True)
             ]
-    top = 1.08 * max(abs(row["height"]) for row in rows)
-    title, bottom = "before ↓  ↑ after matching", -top
+    y_limit = 1.08 * max(abs(row["height"]) for row in rows)
+    title, bottom = "before ↓  ↑ after matching", -y_limit
     if after is None:
         title, bottom = "before matching", 0.0
-    y = linear(alt.Y, "height", bottom, top, title=title, labels=False, ticks=False, grid=False)
+    y = linear(alt.Y, "height", bottom, y_limit, title=title, labels=False, ticks=False, grid=False)
     x = linear(alt.X, "at", begin, begin + width, title=variable)
     legend = top_legend(symbolType="stroke")
     colors = alt.Scale(domain=list(_GROUPS), range=[color_of(2), color_of(3)])
@@ -286,12 +285,12 @@ def group_density(variable: str, before: Groups, after: Groups | None) -> alt.La
     color = alt.Color("arm:N", scale=colors, legend=legend)
     # Colour is never the only difference.
     dash = alt.StrokeDash("arm:N", scale=dashes, legend=legend)
-    hill_channels = {"x": x, "y": y, "color": color, "detail": "side:N"}
+    curve_channels = {"x": x, "y": y, "color": color, "detail": "side:N"}
     return frame(
         [
             layer([{"height": 0.0}], rule(style="negligible"), y=y),
-            layer(rows, alt.MarkDef("area", opacity=0.18), **hill_channels),
-            layer(rows, alt.MarkDef("line", strokeWidth=2), strokeDash=dash, **hill_channels),
+            layer(rows, alt.MarkDef("area", opacity=0.18), **curve_channels),
+            layer(rows, alt.MarkDef("line", strokeWidth=2), strokeDash=dash, **curve_channels),
         ],
         title=f"Distribution of {variable}",
         description=(
@@ -334,19 +333,19 @@ def search_balance(
     if unknown:
         names = ", ".join(sorted(unknown))
         notes = [*notes, f"Not finite somewhere, so not drawn there: {names}."]
-    last = max([1, *(generation for generation, _ in course)])
+    end = max([1, *(generation for generation, _ in course)])
     x = linear(
         alt.X,
         "generation",
         POSITION_BEFORE - 0.3,
-        last + 0.3,
+        end + 0.3,
         title="generation",
-        values=[POSITION_BEFORE, *range(0, last + 1, max(1, math.ceil(last / 12)))],
+        values=[POSITION_BEFORE, *range(0, end + 1, max(1, math.ceil(end / 12)))],
         labelExpr="datum.value < 0 ? 'before' : format(datum.value, 'd')",
         labelFlush=True,
     )
-    top = 1.05 * max([2.0 * LARGE_DIFFERENCE, *(row["sdiff"] for row in rows)])
-    y = linear(alt.Y, "sdiff", 0, top, title="standardized difference, % (without sign)")
+    y_limit = 1.05 * max([2.0 * LARGE_DIFFERENCE, *(row["sdiff"] for row in rows)])
+    y = linear(alt.Y, "sdiff", 0, y_limit, title="standardized difference, % (without sign)")
     tooltip = tooltips(("variable:N",), ("generation:Q",), ("sdiff:Q", "difference, %", ".2f"))
     weak, strong = color_of(5), color_of(0)
     lines = alt.MarkDef(
@@ -379,8 +378,8 @@ def search_values(rows: Rows, *, peak: int, value: str = "value") -> alt.LayerCh
     values = [row["best"] for row in best] + [row["median"] for row in median] or [0.0]
     low, high = min(values), max(values)
     margin = 0.05 * (high - low) or 0.05 * (1.0 + abs(high))
-    last = max([1, *(row["generation"] for row in rows)])
-    x = linear(alt.X, "generation", 0, last, title="generation", tickMinStep=1)
+    end = max([1, *(row["generation"] for row in rows)])
+    x = linear(alt.X, "generation", 0, end, title="generation", tickMinStep=1)
     y = linear(alt.Y, "best", low - margin, high + margin, title=value)
     tooltip = tooltips(
         ("generation:Q",),
@@ -420,16 +419,16 @@ def _largest_differences(rows: Rows, count: int) -> Rows:
     largest: dict[str, float] = {}
     for row in rows:
         largest[row["variable"]] = max(largest.get(row["variable"], 0.0), row["sdiff"])
-    drawn = set(sorted(largest, key=lambda name: -largest[name])[: max(1, count)])
-    return [row for row in rows if row["variable"] in drawn]
+    drawn_variables = set(sorted(largest, key=lambda name: -largest[name])[: max(1, count)])
+    return [row for row in rows if row["variable"] in drawn_variables]
 
 
 def _describe_balance(worst: Rows) -> str:
     if not worst:
         return "Standardized differences of the covariates along a search; none is finite."
-    first, end = worst[0], worst[-1]
+    first, last = worst[0], worst[-1]
     return (
         "The largest standardized difference of the covariates, without its sign: "
-        f"{first['sdiff']:.1f} % ({first['variable']}) before matching, {end['sdiff']:.1f} % "
-        f"({end['variable']}) by the weights of generation {end['generation']}"
+        f"{first['sdiff']:.1f} % ({first['variable']}) before matching, {last['sdiff']:.1f} % "
+        f"({last['variable']}) by the weights of generation {last['generation']}"
     )

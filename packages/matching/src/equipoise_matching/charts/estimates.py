@@ -27,7 +27,7 @@ HOW_TO_READ_EFFECTS = (
 )
 
 
-class Estimate(Struct, frozen=True):
+class Mark(Struct, frozen=True):
     """One row of the chart; ``interval`` is ``None`` for a mark without a line."""
 
     label: str
@@ -37,7 +37,7 @@ class Estimate(Struct, frozen=True):
 
 
 def estimates(
-    rows: Sequence[Estimate],
+    rows: Sequence[Mark],
     kinds: Sequence[str],
     *,
     unit: str,
@@ -49,21 +49,21 @@ def estimates(
 
     The index of a kind in ``kinds`` decides its colour and shape.
     """
-    drawn: Rows = []
+    marks: Rows = []
     for row in rows:
         low, high = row.interval or (row.at, row.at)
         if all(map(math.isfinite, (row.at, low, high))):
-            drawn.append(
+            marks.append(
                 {"label": row.label, "kind": row.kind, "at": row.at, "low": low, "high": high}
             )
-    labels = list(dict.fromkeys(row["label"] for row in drawn))
-    indices = [i for i, kind in enumerate(kinds) if any(row["kind"] == kind for row in drawn)]
-    limit = 1.05 * max([1e-9, *(abs(row[end]) for row in drawn for end in ("low", "high"))])
+    labels = list(dict.fromkeys(row["label"] for row in marks))
+    indices = [i for i, kind in enumerate(kinds) if any(row["kind"] == kind for row in marks)]
+    limit = 1.05 * max([1e-9, *(abs(row[end]) for row in marks for end in ("low", "high"))])
     x = linear(alt.X, "low", -limit, limit, title=unit, labelBound=True)
     at = alt.X("at:Q", scale=x["scale"])
     y = name_rows("label", labels)
     # If each row has its own kind, a legend would repeat the labels.
-    legend = None if labels == [row["kind"] for row in drawn] else top_legend(columns=2)
+    legend = None if labels == [row["kind"] for row in marks] else top_legend(columns=2)
     color, shape = color_and_shape("kind", [kinds[i] for i in indices], indices, legend)
     tooltip = tooltips(
         ("label:N",), ("at:Q", unit, ".3g"), ("low:Q", "from", ".3g"), ("high:Q", "to", ".3g")
@@ -71,8 +71,8 @@ def estimates(
     return frame(
         [
             layer([{"at": 0.0}], rule(style="reference"), x=at),
-            layer(drawn, rule(2), x=x, x2="high:Q", y=y, color=color),
-            layer(drawn, point(70), x=at, y=y, color=color, shape=shape, tooltip=tooltip),
+            layer(marks, rule(2), x=x, x2="high:Q", y=y, color=color),
+            layer(marks, point(70), x=at, y=y, color=color, shape=shape, tooltip=tooltip),
         ],
         title=title,
         notes=notes,

@@ -35,8 +35,8 @@ from equipoise_matching.genetic.worker import (
     batch_share,
     evaluate_checked,
     evaluate_payload,
-    pack,
-    point_text,
+    pickle_evaluator,
+    point_code,
 )
 from equipoise_matching.shared.errors import UnusableInput
 
@@ -95,8 +95,8 @@ class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
                 raise outcome.error
             if values and outcome.shape[1] != values[0].shape[1]:
                 raise EvaluationFailed(
-                    f"the function returned {outcome.shape[1]} values at {point_text(batch[0])} "
-                    f"but {values[0].shape[1]} at {point_text(batches[0][0])}: every point needs "
+                    f"the function returned {outcome.shape[1]} values at {point_code(batch[0])} "
+                    f"but {values[0].shape[1]} at {point_code(batches[0][0])}: every point needs "
                     "the same number"
                 )
             values.append(outcome)
@@ -113,13 +113,13 @@ def _transport(evaluate: Evaluate, executor: Any) -> Local | Cluster | Pool:
     # A client exists only if the caller has imported distributed, so no import is needed here.
     distributed = sys.modules.get("distributed")
     if distributed is not None and isinstance(executor, distributed.Client):
-        return Cluster(pack(evaluate), executor)
+        return Cluster(pickle_evaluator(evaluate), executor)
     if not callable(getattr(executor, "submit", None)):
         raise UnusableInput(
             f"executor is {type(executor).__name__}, which has no submit",
             hint="give an executor of concurrent.futures or a dask.distributed Client",
         )
-    return Pool(pack(evaluate), executor)
+    return Pool(pickle_evaluator(evaluate), executor)
 
 
 class Local:
@@ -133,7 +133,7 @@ class Local:
         """Return the number of candidates in a batch: all, or a share for each thread."""
         if self._executor is None:
             return candidates
-        return batch_share(candidates, pool_workers(self._executor))
+        return batch_share(candidates, worker_count(self._executor))
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failure]:
         """Return the values of each batch."""
@@ -156,11 +156,11 @@ class Pool:
     def __init__(self, payload: Payload, executor: Any) -> None:
         self._payload = payload
         self._callers_executor = self._executor = executor
-        self._payloads_to_send = pool_workers(executor)
+        self._payloads_to_send = worker_count(executor)
 
     def batch_size(self, candidates: int) -> int:
         """Return the number of candidates in a batch, by the number of workers."""
-        return batch_share(candidates, pool_workers(self._executor))
+        return batch_share(candidates, worker_count(self._executor))
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failure]:
         """Return the values of each batch; after a failure, a new pool runs the lost batches."""
@@ -230,7 +230,7 @@ class Pool:
             initializer=getattr(broken_pool, "_initializer", None),
             initargs=getattr(broken_pool, "_initargs", ()),
         )
-        self._payloads_to_send = pool_workers(self._executor)
+        self._payloads_to_send = worker_count(self._executor)
 
 
 class DaskClient:
@@ -369,7 +369,7 @@ class Cluster(DaskClient):
             return self._client.scatter(self._payload, broadcast=True, hash=False)
 
 
-def pool_workers(executor: Any) -> int:
+def worker_count(executor: Any) -> int:
     """Return the number of workers of an executor, or of cores if it is unknown."""
     workers = getattr(executor, "_max_workers", None)
     return workers if isinstance(workers, int) and workers > 0 else os.cpu_count() or 1

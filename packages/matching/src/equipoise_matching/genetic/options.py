@@ -17,6 +17,7 @@ from equipoise_matching.shared.errors import UnusableInput
 DEFAULT_BOUND = 10.0
 """Bounds of a parameter without bounds: this number and its negative."""
 DEFAULT_OPERATOR_WEIGHTS = (50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 0.0)
+"""Weights of the operators P1 to P9, which make the next generation; ``genoud`` describes them."""
 MAX_PARAMETERS = 100_000
 MAX_GENERATIONS = 1_000_000_000
 RANGES = {
@@ -85,13 +86,13 @@ class SearchOptions:
         nvars, population = checked["nvars"], checked["population"]
         if population * nvars > MAX_POPULATION_NUMBERS:
             raise UnusableInput(
-                f"population is {population}, too many candidates with {nvars} parameters each",
+                f"population is {population}: too many candidates with {nvars} parameters each",
                 hint=f"give a population of at most {MAX_POPULATION_NUMBERS // nvars}",
             )
         require_one_of("generator", self.generator, ("philox", "tlp"))
         require_one_of("boundary_enforcement", self.boundary_enforcement, (0, 1, 2))
         if self.p9mix is not None and not 0 <= self.p9mix <= 1:
-            raise UnusableInput(f"p9mix is {self.p9mix}", hint="give a share between 0 and 1")
+            raise UnusableInput(f"p9mix is {self.p9mix}", hint="give a number from 0 to 1")
         if not self.solution_tolerance >= 0:
             raise UnusableInput(
                 f"solution_tolerance is {self.solution_tolerance}", hint="give 0 or more"
@@ -130,16 +131,15 @@ class SearchOptions:
         return self.p9mix
 
 
-def whole_number(name: str, value: Any, low: int, high: int) -> int:
-    """Return an integer; raise `UnusableInput` if it is not an integer from ``low`` to ``high``."""
+def whole_number(name: str, value: Any, minimum: int, maximum: int) -> int:
+    """Return an integer; raise `UnusableInput` if it is not within these limits."""
     try:
         number = operator.index(value)
     except TypeError:
-        raise UnusableInput(
-            f"{name} is {value!r}", hint=f"give a whole number from {low} to {high}"
-        ) from None
-    if not low <= number <= high:
-        raise UnusableInput(f"{name} is {number}", hint=f"give {low} to {high}")
+        number = None
+    if number is None or not minimum <= number <= maximum:
+        hint = f"give a whole number from {minimum} to {maximum}"
+        raise UnusableInput(f"{name} is {value!r}", hint=hint)
     return number
 
 
@@ -155,29 +155,29 @@ def checked_bounds(bounds: ArrayLike | None, nvars: int, *, integer: bool) -> Fl
     """Return lower and upper bounds, shape (nvars, 2)."""
     if bounds is None:
         return np.tile([-DEFAULT_BOUND, DEFAULT_BOUND], (nvars, 1))
-    table = numbers("bounds", bounds)
-    if table.shape != (nvars, 2):
+    bounds_table = to_floats("bounds", bounds)
+    if bounds_table.shape != (nvars, 2):
         raise UnusableInput(
-            f"bounds have shape {table.shape}",
+            f"bounds have shape {bounds_table.shape}",
             hint=f"give a lower and an upper bound for each parameter: shape ({nvars}, 2)",
         )
-    for parameter, (low, high) in enumerate(table, 1):
-        if not np.isfinite(high - low):
+    for parameter, (lower, upper) in enumerate(bounds_table, 1):
+        if not np.isfinite(upper - lower):
             raise UnusableInput(
-                f"bounds of parameter {parameter}: {low:g} and {high:g} are not finite",
+                f"bounds of parameter {parameter}: {lower:g} and {upper:g} are not finite",
                 hint="give finite bounds",
             )
-        if low > high:
+        if lower > upper:
             raise UnusableInput(
-                f"bounds of parameter {parameter} cross: {low:g} > {high:g}",
+                f"bounds of parameter {parameter} cross: {lower:g} > {upper:g}",
                 hint="give the lower bound first",
             )
-        if integer and not (low.is_integer() and high.is_integer()):
+        if integer and not (lower.is_integer() and upper.is_integer()):
             raise UnusableInput(
-                f"bounds of parameter {parameter}: {low:g} and {high:g} are not whole numbers",
+                f"bounds of parameter {parameter}: {lower:g} and {upper:g} are not whole numbers",
                 hint="give whole numbers, or leave out integer=True",
             )
-    return table
+    return bounds_table
 
 
 def checked_starts(starting_values: ArrayLike | None, bounds: Floats, *, integer: bool) -> Floats:
@@ -185,7 +185,7 @@ def checked_starts(starting_values: ArrayLike | None, bounds: Floats, *, integer
     nvars, (lower, upper) = len(bounds), bounds.T
     if starting_values is None:
         return np.empty((0, nvars))
-    starts = np.atleast_2d(numbers("starting_values", starting_values))
+    starts = np.atleast_2d(to_floats("starting_values", starting_values))
     if starts.ndim != 2 or starts.shape[1] != nvars:
         raise UnusableInput(
             f"starting_values have shape {starts.shape}",
@@ -212,20 +212,23 @@ def checked_operators(operators: Sequence[float] | None) -> tuple[float, ...]:
     """Return the nine weights of the operators."""
     if operators is None:
         return DEFAULT_OPERATOR_WEIGHTS
-    weights = tuple(numbers("operators", operators).ravel().tolist())
-    is_usable = len(weights) == len(DEFAULT_OPERATOR_WEIGHTS) and all(
-        0 <= weight < np.inf for weight in weights
-    )
-    if not is_usable or sum(weights) == 0:
-        raise UnusableInput(
-            f"operators are {weights}", hint="give nine weights of 0 or more, P1 to P9, not all 0"
-        )
-    return weights
+    weights = tuple(to_floats("operators", operators).ravel().tolist())
+    if len(weights) != len(DEFAULT_OPERATOR_WEIGHTS):
+        problem = f"nine weights are needed, not {len(weights)}"
+    elif not all(0 <= weight < np.inf for weight in weights):
+        problem = f"a weight is negative or not finite: {weights}"
+    elif sum(weights) > 0:
+        return weights
+    else:
+        problem = "all weights are 0"
+    hint = "give nine weights of 0 or more, with one above 0, as in (50,) * 8 + (0,)"
+    raise UnusableInput(f"operators: {problem}", hint=hint)
 
 
-def numbers(name: str, values: ArrayLike) -> Floats:
+def to_floats(name: str, values: ArrayLike) -> Floats:
     """Return the values as an array of floats."""
     try:
         return np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise UnusableInput(f"{name} cannot be read as numbers: {error}") from error
+        hint = "give a number, or a list or an array of numbers"
+        raise UnusableInput(f"{name} cannot be read as numbers: {error}", hint=hint) from error

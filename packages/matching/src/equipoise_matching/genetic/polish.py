@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise_matching.genetic.options import SearchOptions
-from equipoise_matching.genetic.worker import EvaluationFailed, Floats, point_text
+from equipoise_matching.genetic.worker import EvaluationFailed, Floats, point_code
 from equipoise_matching.shared.extras import require
 
 Function = Callable[[Floats], Floats]
@@ -47,24 +47,24 @@ GRADIENT_TOLERANCE = 0.0
 class Polisher:
     """Local optimisation and gradients for a search with one criterion.
 
-    ``evaluate`` takes points (batch, nvars) and returns values (batch, 1). ``slope`` takes a point
-    (nvars,) and returns the gradient (nvars,); ``None`` to use differences.
+    ``evaluate`` takes points (batch, nvars) and returns values (batch, 1). ``gradient_function``
+    takes a point (nvars,) and returns the gradient (nvars,); ``None`` to use differences.
     """
 
     def __init__(
         self,
         options: SearchOptions,
         evaluate: Callable[[Floats], Floats],
-        slope: Callable[[Floats], Any] | None,
+        gradient_function: Callable[[Floats], Any] | None,
     ) -> None:
         self._minimize = require("scipy.optimize", "polished searches").minimize
         self._sign = -1.0 if options.maximize else 1.0
         self._evaluate = evaluate
-        self._slope = slope
-        self._inside = Box(options.lower, options.upper)
-        infinite = np.full(options.nvars, np.inf)
+        self._gradient_function = gradient_function
+        self._bounds = Box(options.lower, options.upper)
+        infinity = np.full(options.nvars, np.inf)
         self._boundary = options.boundary_enforcement
-        self._allowed = self._inside if self._boundary == 2 else Box(-infinite, infinite)
+        self._search_box = self._bounds if self._boundary == 2 else Box(-infinity, infinity)
 
     def polish(self, start: Floats) -> tuple[Floats, Floats]:
         """Return the local minimum or maximum from ``start``, and its value, shape (1,).
@@ -74,20 +74,20 @@ class Polisher:
         """
         if self._boundary < 2:
             point, value = self._run(start, "BFGS")
-            is_outside = np.any((point < self._inside.lower) | (point > self._inside.upper))
+            is_outside = np.any((point < self._bounds.lower) | (point > self._bounds.upper))
             if self._boundary == 0 or not is_outside:
                 return point, value
         return self._run(start, "L-BFGS-B")
 
     def gradient(self, point: Floats) -> Floats:
         """Return the gradient of the function itself, shape (nvars,)."""
-        return self._sign * self._cost_gradient(point, self._intervals(point))
+        return self._sign * self._cost_gradient(point, self._steps_at(point))
 
     def _run(self, start: Floats, method: str) -> tuple[Floats, Floats]:
         # The best point that was evaluated; SciPy may return another point.
         best_point, best_value = start, float(self._costs(start[np.newaxis])[0])
-        steps = self._intervals(start)
-        box = self._allowed if method == "BFGS" else self._inside
+        steps = self._steps_at(start)
+        box = self._search_box if method == "BFGS" else self._bounds
 
         def cost(point: Floats) -> float:
             nonlocal best_point, best_value
@@ -115,29 +115,29 @@ class Polisher:
         values = self._sign * self._evaluate(points)[:, 0]
         return np.where(np.isnan(values), MAX_COST, np.clip(values, -MAX_COST, MAX_COST))
 
-    def _intervals(self, point: Floats) -> Floats:
-        if self._slope is not None:
+    def _steps_at(self, point: Floats) -> Floats:
+        if self._gradient_function is not None:
             return np.empty(0)
         value = float(self._costs(point[np.newaxis])[0])
-        return intervals(self._costs, point, value, self._allowed)
+        return difference_steps(self._costs, point, value, self._search_box)
 
     def _cost_gradient(self, point: Floats, steps: Floats) -> Floats:
-        if self._slope is None:
-            return gradient(self._costs, point, steps, self._allowed)
+        if self._gradient_function is None:
+            return central_differences(self._costs, point, steps, self._search_box)
         try:
-            slope = np.asarray(self._slope(point.copy()), dtype=np.float64)
+            slopes = np.asarray(self._gradient_function(point.copy()), dtype=np.float64)
         except Exception as error:
             raise EvaluationFailed(
-                f"the gradient raised {type(error).__name__}: {error} at {point_text(point)}"
+                f"the gradient raised {type(error).__name__}: {error} at {point_code(point)}"
             ) from error
-        if slope.shape != point.shape:
+        if slopes.shape != point.shape:
             raise EvaluationFailed(
-                f"the gradient has shape {slope.shape}, not {point.shape}, at {point_text(point)}"
+                f"the gradient has shape {slopes.shape}, not {point.shape}, at {point_code(point)}"
             )
-        if np.isnan(slope).any() and self._costs(point[np.newaxis])[0] < MAX_COST:
-            raise EvaluationFailed(f"the gradient returned NaN at {point_text(point)}")
+        if np.isnan(slopes).any() and self._costs(point[np.newaxis])[0] < MAX_COST:
+            raise EvaluationFailed(f"the gradient returned NaN at {point_code(point)}")
         # If the function is infinite, too, this point is outside its domain: no error.
-        return self._sign * np.nan_to_num(slope, nan=0.0, posinf=MAX_COST, neginf=-MAX_COST)
+        return self._sign * np.nan_to_num(slopes, nan=0.0, posinf=MAX_COST, neginf=-MAX_COST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,68 +154,68 @@ def rounding_error(function: Function, point: Floats, value: float, box: Box) ->
     step = np.where(point + TABLE_ORDER * step > box.upper, -step, step)
     multiples = np.arange(TABLE_ORDER + 1)[:, np.newaxis]
     table = function(np.clip(point + multiples * step, box.lower, box.upper))
-    smallest = EPS * abs(value) + TINY
+    error_floor = EPS * abs(value) + TINY
     if not np.all(np.isfinite(table)):
-        return smallest
+        return error_floor
     estimates = []
     for order in range(1, TABLE_ORDER + 1):
         table = np.diff(table)
         # The k-th difference of uncorrelated errors has the variance (2k)! / (k!)^2.
         estimates.append(float(np.max(np.abs(table))) / math.sqrt(math.comb(2 * order, order)))
-    return max(smallest, min(estimates[TABLE_ORDER // 2 :]))
+    return max(error_floor, min(estimates[TABLE_ORDER // 2 :]))
 
 
-def intervals(function: Function, point: Floats, value: float, box: Box) -> Floats:
+def difference_steps(function: Function, point: Floats, value: float, box: Box) -> Floats:
     """Return the interval of each parameter's central difference, shape (nvars,) (algorithm FD).
 
     Each round tries an interval for every parameter, in one batch.
     """
     error = rounding_error(function, point, value, box)
     scale = 1.0 + np.abs(point)
-    smallest = np.maximum(2.0 * scale * math.sqrt(error / (1.0 + abs(value))), MIN_STEP * scale)
-    step = 10.0 * smallest
-    result = step.copy()
+    min_step = np.maximum(2.0 * scale * math.sqrt(error / (1.0 + abs(value))), MIN_STEP * scale)
+    step = 10.0 * min_step
+    chosen_step = step.copy()
     fallback = np.full(len(point), np.nan)  # interval that suits a first difference
     direction = np.zeros(len(point))  # of the search: 0 not begun, 1 wider, -1 narrower
     is_searching = np.ones(len(point), dtype=bool)
     for _ in range(MAX_TRIALS):
-        indices = np.flatnonzero(is_searching)
-        if not len(indices):
+        searched = np.flatnonzero(is_searching)
+        if not len(searched):
             break
         above, below = (np.clip(point + shift, box.lower, box.upper) for shift in (step, -step))
-        ahead, behind = differences(function, point, above, below, indices)
-        h = step[indices]
+        ahead, behind = values_around(function, point, above, below, searched)
+        width = step[searched]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            second = np.abs((ahead - 2.0 * value + behind) / h**2)
-            slope = np.minimum(np.abs(ahead - value), np.abs(value - behind)) / h
-            second_error = 4.0 * error / (h**2 * second)
-            first_error = 2.0 * error / (h * slope)
+            second = np.abs((ahead - 2.0 * value + behind) / width**2)
+            slope = np.minimum(np.abs(ahead - value), np.abs(value - behind)) / width
+            second_error = 4.0 * error / (width**2 * second)
+            first_error = 2.0 * error / (width * slope)
         second_error = np.where(np.isnan(second_error), np.inf, second_error)
-        is_usable = (first_error <= MAX_ERROR) & np.isnan(fallback[indices])
-        fallback[indices[is_usable]] = h[is_usable]
-        for i, relative_error in zip(indices, second_error, strict=True):
-            if direction[i] < 0 and relative_error > MAX_ERROR:
-                result[i] = step[i] * 10.0  # The previous interval was usable.
-                is_searching[i] = False
+        is_usable = (first_error <= MAX_ERROR) & np.isnan(fallback[searched])
+        fallback[searched[is_usable]] = width[is_usable]
+        for index, relative_error in zip(searched, second_error, strict=True):
+            if direction[index] < 0 and relative_error > MAX_ERROR:
+                chosen_step[index] = step[index] * 10.0  # The previous interval was usable.
+                is_searching[index] = False
             elif relative_error > MAX_ERROR:
-                direction[i] = 1.0
-                step[i] *= 10.0
-            elif relative_error < MIN_ERROR and direction[i] <= 0:
-                direction[i] = -1.0
-                step[i] /= 10.0
+                direction[index] = 1.0
+                step[index] *= 10.0
+            elif relative_error < MIN_ERROR and direction[index] <= 0:
+                direction[index] = -1.0
+                step[index] /= 10.0
             else:
-                result[i] = step[i]
-                is_searching[i] = False
-    for i in np.flatnonzero(is_searching):
+                chosen_step[index] = step[index]
+                is_searching[index] = False
+    for index in np.flatnonzero(is_searching):
         # The function is nearly a straight line, so the second difference has no meaning.
-        if direction[i] > 0:
-            result[i] = smallest[i] if math.isnan(fallback[i]) else fallback[i]
+        if direction[index] > 0:
+            chosen_step[index] = min_step[index] if math.isnan(fallback[index]) else fallback[index]
         else:
-            result[i] = step[i]
-    return np.maximum(result, MIN_STEP * scale)
+            chosen_step[index] = step[index]
+    return np.maximum(chosen_step, MIN_STEP * scale)
 
 
-def differences(
+def values_around(
     function: Function, point: Floats, ahead: Floats, behind: Floats, indices: NDArray[np.intp]
 ) -> tuple[Floats, Floats]:
     """Return the function ahead of the point and behind it, for one parameter at a time."""
@@ -227,12 +227,12 @@ def differences(
     return values[: len(indices)], values[len(indices) :]
 
 
-def gradient(function: Function, point: Floats, step: Floats, box: Box) -> Floats:
+def central_differences(function: Function, point: Floats, step: Floats, box: Box) -> Floats:
     """Return central differences, shape (nvars,), which are one-sided at a bound of the box."""
     ahead, behind = np.minimum(point + step, box.upper), np.maximum(point - step, box.lower)
     width = ahead - behind
     indices = np.arange(len(point))
-    values_ahead, values_behind = differences(function, point, ahead, behind, indices)
+    values_ahead, values_behind = values_around(function, point, ahead, behind, indices)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         slope = (values_ahead - values_behind) / width
     # A parameter with equal bounds is constant.

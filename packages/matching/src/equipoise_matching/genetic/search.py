@@ -10,7 +10,7 @@ import numpy as np
 
 from equipoise_matching._native import GenoudSearch
 from equipoise_matching.genetic.options import SearchOptions
-from equipoise_matching.genetic.worker import Evaluate, EvaluationFailed, Floats, point_text
+from equipoise_matching.genetic.worker import Evaluate, EvaluationFailed, Floats, point_code
 from equipoise_matching.shared.errors import UnusableInput
 
 LocalMethod = TypeVar("LocalMethod")
@@ -163,13 +163,13 @@ def checked_values(values: Floats, points: Floats, history: list[Generation]) ->
         )
     if history and values.shape[1] != len(history[0].value):
         raise UnusableInput(
-            f"{values.shape[1]} values at {point_text(points[0])}, but {len(history[0].value)} "
+            f"{values.shape[1]} values at {point_code(points[0])}, but {len(history[0].value)} "
             "elsewhere",
             hint="return the same number of values at every point",
         )
     rows = np.flatnonzero(np.isnan(values).any(axis=1))
     if len(rows):
-        raise EvaluationFailed(f"the function returned NaN at {point_text(points[rows[0]])}")
+        raise EvaluationFailed(f"the function returned NaN at {point_code(points[rows[0]])}")
     return values
 
 

@@ -46,7 +46,7 @@ class EvaluationFailed(UnusableInput):
         return EvaluationFailed, (self.what,)
 
 
-def point_text(point: Floats) -> str:
+def point_code(point: Floats) -> str:
     """Return the parameters as Python code that can be copied."""
     return f"par = {[float(value) for value in point]}"
 
@@ -56,7 +56,7 @@ class Payload:
     """A pickled evaluator; without ``data``, a reference to a payload that was sent earlier.
 
     The token is a digest of the data, so equal evaluators have equal tokens. ``version`` is the
-    version of Equipoise in the process of the search.
+    version of equipoise-matching in the process of the search.
     """
 
     token: str
@@ -78,25 +78,25 @@ class Failure:
 Outcome = Floats | Failure | UnknownPayload
 
 
-def pack(evaluate: Evaluate) -> Payload:
+def pickle_evaluator(evaluate: Evaluate) -> Payload:
     """Pickle the evaluator for other processes."""
     import cloudpickle
 
-    data, fault = b"", None
+    data, pickle_error = b"", None
     for pickler in (pickle, cloudpickle):
         try:
-            data, fault = pickler.dumps(evaluate, protocol=pickle.HIGHEST_PROTOCOL), None
+            data, pickle_error = pickler.dumps(evaluate, protocol=pickle.HIGHEST_PROTOCOL), None
         except (pickle.PicklingError, AttributeError, TypeError) as error:
-            fault = error
+            pickle_error = error
         # pickle refers to objects of __main__ by name, but a worker has another __main__.
-        if fault is None and b"__main__" not in data:
+        if pickle_error is None and b"__main__" not in data:
             break
-    if fault is not None:
+    if pickle_error is not None:
         raise UnusableInput(
-            f"the function cannot be sent to other processes: {fault}",
+            f"the function cannot be sent to other processes: {pickle_error}",
             hint="define the function at the top level of a module, without open files, locks or "
             "generators; or use threads",
-        ) from fault
+        ) from pickle_error
     token = hashlib.blake2b(data, digest_size=16).hexdigest()
     return Payload(token, version("equipoise-matching"), data)
 
@@ -104,7 +104,7 @@ def pack(evaluate: Evaluate) -> Payload:
 def evaluate_payload(payload: Payload, candidates: Floats) -> Outcome:
     """Return the values of candidates by a pickled evaluator, or the failure."""
     try:
-        return evaluate_checked(_unpack(payload), candidates)
+        return evaluate_checked(_unpickle_evaluator(payload), candidates)
     except UnknownPayload as unknown:
         return unknown
     except EquipoiseError as error:
@@ -133,7 +133,7 @@ def evaluate_checked(evaluate: Evaluate, candidates: Floats) -> Floats:
     if values.ndim != 2 or len(values) != len(candidates):
         raise EvaluationFailed(
             f"the function returned shape {values.shape} for {len(candidates)} points, the first "
-            f"at {point_text(candidates[0])}"
+            f"at {point_code(candidates[0])}"
         )
     return values
 
@@ -161,7 +161,7 @@ class FunctionRows:
         except Exception as error:
             raise EvaluationFailed(
                 f"the function raised {describe_error(error)} in a batch of {len(points)} points, "
-                f"the first at {point_text(points[0])}"
+                f"the first at {point_code(points[0])}"
             ) from error
         if values.ndim == 2:
             self._check_length(values.shape[1], points[0])
@@ -175,22 +175,22 @@ class FunctionRows:
             outcome = self._function(point.copy())
         except Exception as error:
             raise EvaluationFailed(
-                f"the function raised {describe_error(error)} at {point_text(point)}"
+                f"the function raised {describe_error(error)} at {point_code(point)}"
             ) from error
         if outcome is None:
             # NumPy would make NaN of a forgotten return.
-            raise EvaluationFailed(f"the function returned None at {point_text(point)}")
+            raise EvaluationFailed(f"the function returned None at {point_code(point)}")
         try:
             row = np.atleast_1d(np.asarray(outcome, dtype=np.float64))
         except (TypeError, ValueError) as error:
             raise EvaluationFailed(
                 f"the function returned {type(outcome).__name__}, not a number, "
-                f"at {point_text(point)}"
+                f"at {point_code(point)}"
             ) from error
         if row.ndim != 1 or len(row) == 0:
             raise EvaluationFailed(
                 f"the function returned shape {row.shape}, neither a number nor a vector, at "
-                f"{point_text(point)}"
+                f"{point_code(point)}"
             )
         self._check_length(len(row), point)
         return row
@@ -200,7 +200,7 @@ class FunctionRows:
             self._criteria = length
         if length != self._criteria:
             raise EvaluationFailed(
-                f"the function returned {length} values at {point_text(point)} but "
+                f"the function returned {length} values at {point_code(point)} but "
                 f"{self._criteria} elsewhere: every point needs the same number"
             )
 
@@ -212,18 +212,18 @@ def describe_error(error: Exception) -> str:
 
 def _failure(evaluate: Evaluate, candidates: Floats, error: Exception) -> EvaluationFailed:
     """Return the error of the first candidate for which the function raises an exception."""
-    culprit = candidates[0]
+    failing = candidates[0]
     for candidate in candidates:
         try:
             evaluate(np.array(candidate[np.newaxis, :], dtype=np.float64))
-        except Exception as fault:
-            culprit, error = candidate, fault
+        except Exception as caught:
+            failing, error = candidate, caught
             break
-    return EvaluationFailed(f"the function raised {describe_error(error)} at {point_text(culprit)}")
+    return EvaluationFailed(f"the function raised {describe_error(error)} at {point_code(failing)}")
 
 
 @functools.lru_cache(maxsize=MAX_CACHED_EVALUATORS)
-def _unpack(payload: Payload) -> Evaluate:
+def _unpickle_evaluator(payload: Payload) -> Evaluate:
     # The cache compares tokens, so a reference finds the evaluator of an earlier payload, with
     # everything that it has built. Exceptions are not cached.
     if payload.data is None:
@@ -231,8 +231,8 @@ def _unpack(payload: Payload) -> Evaluate:
     installed = version("equipoise-matching")
     if installed != payload.version:
         raise UnusableInput(
-            f"a worker has Equipoise {installed} and the search runs on {payload.version}",
-            hint="install the same version on every worker, so that the answers agree",
+            f"a worker has equipoise-matching {installed}, but the search has {payload.version}",
+            hint=f"install equipoise-matching {payload.version} on every worker",
         )
     evaluate: Evaluate = pickle.loads(payload.data)
     return evaluate

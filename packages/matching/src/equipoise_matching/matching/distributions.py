@@ -69,8 +69,8 @@ def qq_stats(
     With ``standardize``, the differences are ``|F_treated - F_control|`` at every distinct value (0
     to 1). Without it, they are in the unit of the data, between the sorted samples. A longer sample
     is thinned: its values at even steps of the position, rounded down, are used (Sekhon 2011,
-    Journal of Statistical Software 42(7), section 3). With unequal weights, they are the
-    differences between the two quantile functions, over the levels from 0 to 1.
+    Journal of Statistical Software 42(7), section 3). If weights are unequal, the differences are
+    between the two quantile functions, over the levels from 0 to 1.
 
     With ``r_compatible``, a rounding error may lower an integer position, as in R.
 
@@ -84,19 +84,21 @@ def qq_stats(
     >>> round(qq_stats([1, 2, 3], [2, 3, 5]).max, 3)
     0.333
     """
-    first = sample(treated, "treated", weights_treated)
-    second = sample(control, "control", weights_control)
-    return qq_of(first, second, standardize=standardize, r_compatible=r_compatible)
+    treated = checked_sample(treated, "treated", weights_treated)
+    control = checked_sample(control, "control", weights_control)
+    return qq_of_samples(treated, control, standardize=standardize, r_compatible=r_compatible)
 
 
-def qq_of(treated: Sample, control: Sample, *, standardize: bool, r_compatible: bool = False) -> QQ:
+def qq_of_samples(
+    treated: Sample, control: Sample, *, standardize: bool, r_compatible: bool = False
+) -> QQ:
     """Return the result of ``qq_stats`` from checked samples."""
-    treated, control = _without_even_weights(treated), _without_even_weights(control)
+    treated, control = _without_equal_weights(treated), _without_equal_weights(control)
     if standardize:
-        return _summary(two_samples(treated, control).distances)
+        return _summarize_differences(two_samples(treated, control).distances)
     if treated.weights is None and control.weights is None:
         pair = matched_quantiles(treated.values, control.values, r_compatible)
-        return _summary(np.abs(np.subtract(*pair)))
+        return _summarize_differences(np.abs(np.subtract(*pair)))
     return _between_quantile_functions(treated, control)
 
 
@@ -104,10 +106,10 @@ def matched_quantiles(
     treated: Floats, control: Floats, r_compatible: bool = False
 ) -> tuple[Floats, Floats]:
     """Return both samples sorted, the longer sample reduced to the length of the shorter."""
-    first, second = np.sort(treated), np.sort(control)
-    shorter = min(len(first), len(second))
-    thinned = _thinned_indices_of_r if r_compatible else _thinned_indices
-    return first[thinned(len(first), shorter)], second[thinned(len(second), shorter)]
+    treated, control = np.sort(treated), np.sort(control)
+    count = min(len(treated), len(control))
+    indices_of = _thinned_indices_of_r if r_compatible else _thinned_indices
+    return treated[indices_of(len(treated), count)], control[indices_of(len(control), count)]
 
 
 def _thinned_indices_of_r(length: int, count: int) -> Any:
@@ -124,30 +126,31 @@ def _thinned_indices(length: int, count: int) -> Any:
     return np.arange(count, dtype=np.int64) * (length - 1) // (count - 1)
 
 
-def _summary(differences: Floats) -> QQ:
+def _summarize_differences(differences: Floats) -> QQ:
     return QQ(*(float(statistic(differences)) for statistic in (np.mean, np.median, np.max)))
 
 
-def _without_even_weights(group: Sample) -> Sample:
+def _without_equal_weights(group: Sample) -> Sample:
     return group.unweighted if group.weights is not None and np.ptp(group.weights) == 0.0 else group
 
 
 def _between_quantile_functions(treated: Sample, control: Sample) -> QQ:
-    first, ends_first = _quantile_steps(treated)
-    second, ends_second = _quantile_steps(control)
-    ends = np.union1d(ends_first, ends_second)
+    treated_steps, treated_ends = _quantile_steps(treated)
+    control_steps, control_ends = _quantile_steps(control)
+    ends = np.union1d(treated_ends, control_ends)
     widths = np.diff(ends, prepend=0.0)
-    middles = ends - widths / 2.0
+    mid_levels = ends - widths / 2.0
     differences = np.abs(
-        first[np.searchsorted(ends_first, middles)] - second[np.searchsorted(ends_second, middles)]
+        treated_steps[np.searchsorted(treated_ends, mid_levels)]
+        - control_steps[np.searchsorted(control_ends, mid_levels)]
     )
     # Rounding makes very narrow steps, which must not decide the largest difference.
     is_wide = widths > 1e-12
     order = np.argsort(differences, kind="stable")
-    half = int(np.searchsorted(np.cumsum(widths[order]), 0.5))
+    median_index = int(np.searchsorted(np.cumsum(widths[order]), 0.5))
     return QQ(
         float(np.sum(widths * differences)),
-        float(differences[order[min(half, len(order) - 1)]]),
+        float(differences[order[min(median_index, len(order) - 1)]]),
         float(np.max(differences[is_wide])),
     )
 
@@ -157,16 +160,16 @@ def _quantile_steps(group: Sample) -> tuple[Floats, Floats]:
     order = np.argsort(group.values, kind="stable")
     weights = group.weights_or_ones[order]
     has_weight = weights > 0.0
-    ends = np.cumsum(weights[has_weight])
-    ends = ends / ends[-1]
-    ends[-1] = 1.0
-    return group.values[order][has_weight], ends
+    end_levels = np.cumsum(weights[has_weight])
+    end_levels = end_levels / end_levels[-1]
+    end_levels[-1] = 1.0
+    return group.values[order][has_weight], end_levels
 
 
 def quantiles(group: Sample, levels: Floats) -> Floats:
     """Return the quantiles of a sample at levels in (0, 1)."""
-    steps, ends = _quantile_steps(group)
-    return np.asarray(steps[np.searchsorted(ends, levels)], dtype=np.float64)
+    sorted_values, end_levels = _quantile_steps(group)
+    return np.asarray(sorted_values[np.searchsorted(end_levels, levels)], dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,28 +194,28 @@ class TwoSamples:
 
 def two_samples(treated: Sample, control: Sample) -> TwoSamples:
     """Return the empirical distribution functions of two samples."""
-    both = np.concatenate([treated.values, control.values])
-    values, value_index = np.unique(both, return_inverse=True)
+    all_values = np.concatenate([treated.values, control.values])
+    values, value_index = np.unique(all_values, return_inverse=True)
     treated_count = len(treated.values)
     return TwoSamples(
         treated,
         control,
         values,
         value_index,
-        _distribution(value_index[:treated_count], len(values), treated.weights),
-        _distribution(value_index[treated_count:], len(values), control.weights),
+        _distribution_of(value_index[:treated_count], len(values), treated.weights),
+        _distribution_of(value_index[treated_count:], len(values), control.weights),
     )
 
 
-def _distribution(value_index: NDArray[np.intp], count: int, weights: Floats | None) -> Floats:
+def _distribution_of(value_index: NDArray[np.intp], count: int, weights: Floats | None) -> Floats:
     mass = np.bincount(value_index, weights=weights, minlength=count)
     cumulative = np.cumsum(mass)
     return np.asarray(cumulative / cumulative[-1], dtype=np.float64)
 
 
-def sample(values: Any, name: str, weights: Any = None) -> Sample:
-    """Return a sample of finite numbers with its weights; errors name it ``name``."""
-    array = _numbers(values, name)
+def checked_sample(values: Any, name: str, weights: Any = None) -> Sample:
+    """Return a sample of finite numbers with its weights; errors call the sample ``name``."""
+    array = _checked_numbers(values, name)
     return Sample(array, sample_weights(weights, len(array), f"weights_{name}"))
 
 
@@ -220,7 +223,7 @@ def sample_weights(weights: Any, count: int, name: str) -> Floats | None:
     """Return the weights of ``count`` values; ``None`` without weights."""
     if weights is None:
         return None
-    array = _numbers(weights, name)
+    array = _checked_numbers(weights, name)
     if len(array) != count:
         raise UnusableInput(
             f"{name}: {len(array)} weights for {count} values",
@@ -232,7 +235,7 @@ def sample_weights(weights: Any, count: int, name: str) -> Floats | None:
     return array
 
 
-def _numbers(values: Any, name: str) -> Floats:
+def _checked_numbers(values: Any, name: str) -> Floats:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -251,7 +254,7 @@ class KSTest:
     """A two-sided Kolmogorov-Smirnov test.
 
     ``statistic`` is the largest ``|F_treated - F_control|``. ``p_value`` is exact or asymptotic,
-    for independent rows; ``boot_p_value`` is ``None`` without a bootstrap.
+    for independent rows. ``boot_p_value`` comes from ``boot`` bootstrap samples; ``None`` for 0.
     """
 
     statistic: float
@@ -294,11 +297,10 @@ def ks_boot(
         Whether to end the asymptotic series early, as R does, which changes the sixth decimal.
     """
     check_boot(boot)
-    first = sample(treated, "treated", weights_treated)
-    second = sample(control, "control", weights_control)
-    (test,) = ks_tests(
-        [(first, second)], boot=boot, random=generator(seed), r_compatible=r_compatible
-    )
+    treated = checked_sample(treated, "treated", weights_treated)
+    control = checked_sample(control, "control", weights_control)
+    random = random_generator(seed)
+    (test,) = ks_tests([(treated, control)], boot=boot, random=random, r_compatible=r_compatible)
     return test
 
 
@@ -311,11 +313,11 @@ def ks_tests(
     progress: Callable[[int], None] | None = None,
 ) -> list[KSTest]:
     """Test several columns of the same rows, with the same bootstrap samples of rows."""
-    samples = [two_samples(_effective(first), _effective(second)) for first, second in columns]
-    boots = boot_p_values(samples, boot, random, progress) if boot else [None] * len(samples)
+    pairs = [two_samples(*map(_without_unit_weights, groups)) for groups in columns]
+    boots = boot_p_values(pairs, boot, random, progress) if boot else [None] * len(pairs)
     return [
-        KSTest(ks_statistic(pair), naive_p_value(pair, r_compatible=r_compatible), boot_p, boot)
-        for pair, boot_p in zip(samples, boots, strict=True)
+        KSTest(ks_statistic(pair), ks_p_value(pair, r_compatible=r_compatible), boot_p_value, boot)
+        for pair, boot_p_value in zip(pairs, boots, strict=True)
     ]
 
 
@@ -331,7 +333,7 @@ def check_boot(boot: int) -> None:
         )
 
 
-def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
+def random_generator(seed: int | np.random.Generator | None) -> np.random.Generator:
     """Return the random number generator of the bootstrap."""
     try:
         return np.random.default_rng(seed)
@@ -339,8 +341,7 @@ def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
         raise UnusableInput(f"seed is {seed!r}", hint="give a whole number from 0 up") from error
 
 
-def _effective(group: Sample) -> Sample:
-    """Return the sample without its weights if all are 1."""
+def _without_unit_weights(group: Sample) -> Sample:
     return group.unweighted if np.all(group.weights_or_ones == 1.0) else group
 
 
@@ -349,8 +350,8 @@ def ks_statistic(samples: TwoSamples) -> float:
     return float(np.max(samples.distances))
 
 
-def naive_p_value(samples: TwoSamples, *, r_compatible: bool) -> float:
-    """Return the exact p-value given the ties; for large or weighted samples, the asymptotic."""
+def ks_p_value(samples: TwoSamples, *, r_compatible: bool) -> float:
+    """Return the exact p-value given the ties; the asymptotic one for large or weighted samples."""
     treated, control = samples.treated, samples.control
     count_treated, count_control = len(treated.values), len(control.values)
     is_weighted = treated.weights is not None or control.weights is not None
@@ -358,8 +359,9 @@ def naive_p_value(samples: TwoSamples, *, r_compatible: bool) -> float:
         steps_treated = np.rint(samples.distribution_treated * count_treated).astype(np.int64)
         steps_control = np.rint(samples.distribution_control * count_control).astype(np.int64)
         max_distance = np.max(np.abs(steps_treated * count_control - steps_control * count_treated))
-        ends = np.cumsum(np.bincount(samples.value_index, minlength=len(samples.values))).tolist()
-        return _native.smirnov_p_value(int(max_distance), count_treated, count_control, ends)
+        tie_sizes = np.bincount(samples.value_index, minlength=len(samples.values))
+        tie_ends = np.cumsum(tie_sizes).tolist()
+        return _native.smirnov_p_value(int(max_distance), count_treated, count_control, tie_ends)
     sizes = [float(group.weights_or_ones.sum()) for group in (treated, control)]
     root = math.sqrt(sizes[0] * sizes[1] / (sizes[0] + sizes[1]))
     return _native.kolmogorov_p_value(root * ks_statistic(samples), r_compatible)
@@ -379,41 +381,43 @@ def boot_p_values(
     """
     if not columns:
         return []
-    rows = len(columns[0].value_index)
-    first, second = columns[0].treated, columns[0].control
+    source_rows = len(columns[0].value_index)
+    groups = (columns[0].treated, columns[0].control)
     size_treated, size_control = (
-        max(1, round(float(group.weights_or_ones.sum()))) for group in (first, second)
+        max(1, round(float(group.weights_or_ones.sum()))) for group in groups
     )
-    cumulative_chances = None
-    if first.weights is not None or second.weights is not None:
-        cumulative = np.cumsum(np.concatenate([first.weights_or_ones, second.weights_or_ones]))
-        cumulative_chances = (cumulative / cumulative[-1])[:-1]
+    draw_bounds = None
+    if any(group.weights is not None for group in groups):
+        cumulative = np.cumsum(np.concatenate([group.weights_or_ones for group in groups]))
+        draw_bounds = (cumulative / cumulative[-1])[:-1]
     reaching_counts = np.zeros(len(columns), dtype=np.int64)
-    observed = [ks_statistic(column) - BOOTSTRAP_TOLERANCE for column in columns]
-    size = size_treated + size_control
+    distance_limits = [ks_statistic(column) - BOOTSTRAP_TOLERANCE for column in columns]
+    row_count = size_treated + size_control
     # The size of a batch does not change the order of the draws.
-    largest = max(size, *(len(column.values) for column in columns))
-    batch = max(1, _MAX_DRAWS_PER_BATCH // largest)
-    for first_sample in range(0, boot, batch):
-        number = min(batch, boot - first_sample)
-        if cumulative_chances is None:
-            draws = random.integers(0, rows, size=(number, size))
+    max_length = max(row_count, *(len(column.values) for column in columns))
+    batch_size = max(1, _MAX_DRAWS_PER_BATCH // max_length)
+    for batch_start in range(0, boot, batch_size):
+        sample_count = min(batch_size, boot - batch_start)
+        if draw_bounds is None:
+            draws = random.integers(0, source_rows, size=(sample_count, row_count))
         else:
-            draws = np.searchsorted(cumulative_chances, random.random((number, size)), side="right")
+            chances = random.random((sample_count, row_count))
+            draws = np.searchsorted(draw_bounds, chances, side="right")
         for index, column in enumerate(columns):
             value_index = column.value_index[draws]
-            treated = _distributions(value_index[:, :size_treated], len(column.values))
-            control = _distributions(value_index[:, size_treated:], len(column.values))
+            treated = _distribution_functions(value_index[:, :size_treated], len(column.values))
+            control = _distribution_functions(value_index[:, size_treated:], len(column.values))
             distances = np.abs(treated - control).max(axis=1)
-            reaching_counts[index] += int(np.count_nonzero(distances >= observed[index]))
+            reaching_counts[index] += int(np.count_nonzero(distances >= distance_limits[index]))
         if progress is not None:
-            progress(first_sample + number)
+            progress(batch_start + sample_count)
     return [float(count) / boot for count in reaching_counts]
 
 
-def _distributions(value_index: NDArray[np.intp], count: int) -> Floats:
+def _distribution_functions(value_index: NDArray[np.intp], value_count: int) -> Floats:
     """Return the empirical distribution functions of several samples, one per row."""
-    number, size = value_index.shape
-    offset = np.arange(number, dtype=np.intp)[:, np.newaxis] * count
-    counts = np.bincount((value_index + offset).ravel(), minlength=number * count)
-    return np.asarray(np.cumsum(counts.reshape(number, count), axis=1) / size, dtype=np.float64)
+    sample_count, size = value_index.shape
+    offset = np.arange(sample_count, dtype=np.intp)[:, np.newaxis] * value_count
+    counts = np.bincount((value_index + offset).ravel(), minlength=sample_count * value_count)
+    cumulative = np.cumsum(counts.reshape(sample_count, value_count), axis=1)
+    return np.asarray(cumulative / size, dtype=np.float64)

@@ -58,11 +58,11 @@ def density_chart(balance: Balance, variable: str) -> LayerChart | None:
     """Draw the density of a variable in both groups; ``None`` if a group has too few rows."""
     column = balance.column(variable)
     require_figures()
-    from equipoise_matching.charts.balance import Weighted, group_density
+    from equipoise_matching.charts.balance import Values, group_density
 
-    def split(groups: Groups) -> tuple[Weighted, Weighted]:
+    def split(groups: Groups) -> tuple[Values, Values]:
         treated, control = groups.split(column)
-        return Weighted(treated.values, treated.weights), Weighted(control.values, control.weights)
+        return Values(treated.values, treated.weights), Values(control.values, control.weights)
 
     after = balance.groups_after
     return group_density(
@@ -81,14 +81,14 @@ def shares_chart(balance: Balance) -> LayerChart | None:
         values = np.unique(column)
         if len(values) != 2:
             continue
-        larger = (column == values[1]).astype(np.float64)
+        has_larger_value = (column == values[1]).astype(np.float64)
         is_indicator = values.tolist() == [0.0, 1.0]
         after = balance.groups_after
         rows.append(
             Share(
                 name if is_indicator else f"{name} = {values[1]:.6g}",
-                _shares(larger, balance.groups_before),
-                None if after is None else _shares(larger, after),
+                _shares(has_larger_value, balance.groups_before),
+                None if after is None else _shares(has_larger_value, after),
             )
         )
     return shares(rows) if rows else None
@@ -106,12 +106,12 @@ def search_course_chart(result: GenMatchResult) -> LayerChart:
             best = generation.par
             balance = result.balance(best, ks=False)
         course.append((generation.number, [variable.sdiff for variable in balance.after or ()]))
-    first, last = result.history[0].value[0], result.fitness[0]
+    first, end = result.history[0].value[0], result.fitness[0]
     return search_balance(
         result.balance_names,
         [variable.sdiff for variable in result.balance(ks=False).before],
         course,
-        notes=[f"{result.criterion}: {first:.3g} in generation 0, {last:.3g} at the end"],
+        notes=[f"{result.criterion}: {first:.3g} in generation 0, {end:.3g} at the end"],
     )
 
 
@@ -126,7 +126,6 @@ def search_history_chart(result: GenMatchResult) -> LayerChart:
 
 
 def _shares(column: Floats, groups: Groups) -> tuple[float, float]:
-    """Return the shares of controls and of treated, in percent."""
     treated, control = (
         100.0 * float(np.average(arm.values, weights=arm.weights)) for arm in groups.split(column)
     )

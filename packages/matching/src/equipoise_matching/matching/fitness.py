@@ -18,7 +18,14 @@ from numpy.typing import ArrayLike
 from equipoise_matching import _native
 from equipoise_matching.matching.distributions import MAX_BOOT_SAMPLES
 from equipoise_matching.matching.options import MatchProblem, PairingOptions, match_problem
-from equipoise_matching.matching.units import Floats, Indices, numbers, same_length, table, units_of
+from equipoise_matching.matching.units import (
+    Floats,
+    Indices,
+    check_length,
+    checked_table,
+    to_floats,
+    units_of,
+)
 from equipoise_matching.shared.errors import UnusableInput
 
 DISTANCES = {
@@ -158,8 +165,8 @@ def fitness_problem(
         candidate.
     """
     units = units_of(None, treat, X, weights)
-    balanced = units.x if balance is None else table(balance, "balance", "b")[0]
-    same_length(len(balanced), "balance", len(units.x))
+    balanced = units.x if balance is None else checked_table(balance, "balance", "b")[0]
+    check_length(len(balanced), "balance", len(units.x))
     problem = match_problem(units, **pairing)
     if problem.rows is not None:
         balanced = np.ascontiguousarray(balanced[problem.rows])
@@ -244,7 +251,8 @@ class FitnessProblem:
             criteria.append(self._criteria_by_function(candidate))
             if progress is not None:
                 progress(evaluated, len(candidates))
-        return _as_table(criteria, candidates, self._worst())
+        name = "loss" if self.fitness is None else "fitness"
+        return _as_table(name, criteria, candidates, self._unmatched_criterion())
 
     def matches(self, weights: ArrayLike) -> CandidateMatches:
         """Return the pairs of one candidate."""
@@ -259,23 +267,23 @@ class FitnessProblem:
         )
 
     def _candidates(self, weights: ArrayLike) -> Floats:
-        candidates = np.atleast_2d(numbers(weights, "w"))
+        candidates = np.atleast_2d(to_floats(weights, "w"))
         if candidates.ndim != 2 or candidates.shape[1] != self.columns:
             raise UnusableInput(
                 f"w has shape {np.shape(weights)} and X has {self.columns} columns",
                 hint=f"give {self.columns} weights for each candidate",
             )
-        bad_indices = np.argwhere(~(np.isfinite(candidates) & (candidates >= 0)))
-        if len(bad_indices):
-            row, column = bad_indices[0]
+        wrong_cells = np.argwhere(~(np.isfinite(candidates) & (candidates >= 0)))
+        if len(wrong_cells):
+            candidate, column = wrong_cells[0]
             raise UnusableInput(
-                f"w has the weight {candidates[row, column]:g} for column {self.names[column]!r} "
-                f"in candidate {row}, counted from 0",
+                f"w has the weight {candidates[candidate, column]:g} for column "
+                f"{self.names[column]!r} in candidate {candidate} (from 0)",
                 hint="give finite weights of 0 or more",
             )
         return np.ascontiguousarray(candidates)
 
-    def _worst(self) -> float:
+    def _unmatched_criterion(self) -> float:
         return -UNMATCHED_CRITERION if self.maximize else UNMATCHED_CRITERION
 
     def _criteria_by_function(self, candidate: Floats) -> Floats | None:
@@ -288,21 +296,21 @@ class FitnessProblem:
         else:
             assert self.loss is not None
             (values,) = self.engine.evaluate(candidate[np.newaxis], None)
-            if values[0] == self._worst():
+            if values[0] == self._unmatched_criterion():
                 return None
             name, call_function = "loss", partial(self.loss, values)
         try:
-            answer = np.atleast_1d(np.asarray(call_function(), dtype=np.float64))
+            criteria = np.atleast_1d(np.asarray(call_function(), dtype=np.float64))
         except Exception as error:
             raise UnusableInput(
-                f"{name} raised {type(error).__name__}: {error}, for w = {_list_text(candidate)}"
+                f"{name} raised {type(error).__name__}: {error}, for w = {_weights_text(candidate)}"
             ) from error
-        if answer.ndim != 1 or not len(answer) or np.isnan(answer).any():
+        if criteria.ndim != 1 or not len(criteria) or np.isnan(criteria).any():
             raise UnusableInput(
-                f"{name} returned {answer} for w = {_list_text(candidate)}",
+                f"{name} returned {criteria} for w = {_weights_text(candidate)}",
                 hint="return a number, or a list of numbers, without NaN",
             )
-        return answer
+        return criteria
 
 
 def checked_measure(
@@ -335,12 +343,12 @@ def checked_measure(
     return DISTANCES[fitness]
 
 
-def _list_text(candidate: Floats) -> str:
+def _weights_text(candidate: Floats) -> str:
     return f"[{', '.join(f'{weight:g}' for weight in candidate)}]"
 
 
-def _as_table(criteria: list[Floats | None], candidates: Floats, worst: float) -> Floats:
-    """Return the criteria of all candidates as a table; ``None`` becomes the worst value."""
+def _as_table(name: str, criteria: list[Floats | None], candidates: Floats, worst: float) -> Floats:
+    """Return the criteria from the caller's function ``name``; ``None`` becomes the worst value."""
     length = next((len(row) for row in criteria if row is not None), 1)
     matrix = np.full((len(criteria), length), worst)
     for index, row in enumerate(criteria):
@@ -348,9 +356,9 @@ def _as_table(criteria: list[Floats | None], candidates: Floats, worst: float) -
             continue
         if len(row) != length:
             raise UnusableInput(
-                f"the function returned {len(row)} numbers for w = {_list_text(candidates[index])} "
-                f"and {length} before",
-                hint="return the same number of values for every candidate",
+                f"{name} returned {len(row)} values for w = {_weights_text(candidates[index])} "
+                f"but {length} values for an earlier w",
+                hint=f"return the same number of values from {name} for every w",
             )
         matrix[index] = row
     return matrix

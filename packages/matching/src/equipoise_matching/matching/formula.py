@@ -65,11 +65,11 @@ _SIZE_HINT = (
 )
 
 
-def columns_in(formula: str, text: Collection[str] = ()) -> tuple[str, ...]:
+def columns_in(formula: str, texts: Collection[str] = ()) -> tuple[str, ...]:
     """Return the names of the columns in a formula, each once, without evaluating the formula.
 
     formulaic's own list has only the part of a name before a dot, and lacks the arguments of some
-    transforms (``scale``, ``poly``). ``text`` has the names of the columns without numbers.
+    transforms (``scale``, ``poly``). ``texts`` has the names of the columns without numbers.
 
     Raise `UnusableInput` if the formula contains code that is not allowed, or is too large to be
     computed. The error shows this part of the formula.
@@ -105,8 +105,8 @@ def columns_in(formula: str, text: Collection[str] = ()) -> tuple[str, ...]:
                     "contain",
                     hint=_CODE_HINT,
                 )
-            text_names = {*text, *(alias for alias, name in names.items() if name in text)}
-            for problem in too_large_code(tree, text_names):
+            text_names = {*texts, *(alias for alias, name in names.items() if name in texts)}
+            for problem in size_problems(tree, text_names):
                 raise UnusableInput(f"formula '{formula}': {problem}", hint=_SIZE_HINT)
             columns += [
                 names.get(name, name) for name in _names_in(tree) if name not in transform_names
@@ -125,15 +125,15 @@ def _names_in(tree: ast.AST) -> Iterator[str]:
 
 def _forbidden_nodes(node: ast.AST, transforms: frozenset[str]) -> Iterator[ast.AST]:
     if isinstance(node, ast.Call) and _is_allowed_function(node.func, transforms):
-        parts: list[ast.AST] = [*node.args, *node.keywords]
+        children: list[ast.AST] = [*node.args, *node.keywords]
     elif isinstance(node, _ARITHMETIC_NODES):
-        parts = list(ast.iter_child_nodes(node))
+        children = list(ast.iter_child_nodes(node))
     else:
-        parts = []
+        children = []
         if not _is_allowed_leaf(node):
             yield node
-    for part in parts:
-        yield from _forbidden_nodes(part, transforms)
+    for child in children:
+        yield from _forbidden_nodes(child, transforms)
 
 
 def _is_allowed_leaf(node: ast.AST) -> bool:
@@ -162,21 +162,21 @@ def _attribute_of(owner: str, node: ast.AST) -> str | None:
     return None
 
 
-def too_large_code(code: ast.AST, text: Collection[str]) -> Iterator[str]:
+def size_problems(code: ast.AST, texts: Collection[str]) -> Iterator[str]:
     """Yield a clause about each part of the code that is too large to be computed.
 
-    Multiplying a column in ``text`` by a number would repeat its texts.
+    Multiplying a column in ``texts`` by a number would repeat its texts.
     """
     for node in ast.walk(code):
         if isinstance(node, ast.BinOp):
-            if any(_may_be_text(side, text) for side in (node.left, node.right)):
-                yield f"{_shortened(node)} computes with text"
+            if any(_may_be_text(side, texts) for side in (node.left, node.right)):
+                yield f"{_short_code(node)} computes with text"
             elif _has_no_column(node) and _constant_value(node) is None:
-                yield f"{_shortened(node)} is not arithmetic, or is larger than 2**63"
+                yield f"{_short_code(node)} is not arithmetic, or is larger than 2**63"
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            yield from _too_large_transform(node, node.func.id)
-        elif _is_numpy_call(node) and any(_may_be_text(argument, text) for argument in node.args):
-            yield f"{_shortened(node)} computes with text"
+            yield from _transform_problems(node, node.func.id)
+        elif _is_numpy_call(node) and any(_may_be_text(child, texts) for child in node.args):
+            yield f"{_short_code(node)} computes with text"
 
 
 def term_bound(tree: Any) -> float:
@@ -196,19 +196,20 @@ def term_bound(tree: Any) -> float:
 
 
 def cell_bound(
-    terms: Iterable[Iterable[str]], text: Collection[str], levels: Callable[[str], int], rows: int
+    terms: Iterable[Iterable[str]], texts: Collection[str], levels: Callable[[str], int], rows: int
 ) -> float:
     """Return an upper bound of the number of cells that a formula makes: rows times columns.
 
-    A term is a list of its factors' code. Columns in ``text`` become categories, and ``levels``
+    A term is a list of its factors' code. Columns in ``texts`` become categories, and ``levels``
     returns the number of different values of a column.
     """
-    return rows * sum(math.prod(_width(factor, text, levels) for factor in term) for term in terms)
+    bounds = (math.prod(_column_bound(factor, texts, levels) for factor in term) for term in terms)
+    return rows * sum(bounds)
 
 
-def _width(factor: str, text: Collection[str], levels: Callable[[str], int]) -> float:
+def _column_bound(factor: str, texts: Collection[str], levels: Callable[[str], int]) -> float:
     """Return an upper bound of the number of columns of one factor."""
-    if factor in text:
+    if factor in texts:
         return levels(factor)
     try:
         code = ast.parse(factor, mode="eval")
@@ -219,23 +220,23 @@ def _width(factor: str, text: Collection[str], levels: Callable[[str], int]) -> 
             case ast.Call(func=ast.Name(id="C"), args=[ast.Name(id=name), *_]):
                 return levels(name)
             case ast.Call(func=ast.Name(id=name)) if name in _SIZED_TRANSFORMS:
-                return max([1.0, *(_constant_value(size) or 1.0 for size in _sizes(node))])
+                return max([1.0, *(_constant_value(size) or 1.0 for size in _size_arguments(node))])
     return 1
 
 
-def _too_large_transform(call: ast.Call, name: str) -> Iterator[str]:
+def _transform_problems(call: ast.Call, name: str) -> Iterator[str]:
     if name not in _SIZED_TRANSFORMS:
         return
-    for size in _sizes(call):
+    for size in _size_arguments(call):
         number = _constant_value(size)
         if number is None or not 0 <= number <= MAX_COLUMNS_PER_FACTOR:
             yield (
-                f"{_shortened(size)} in {_shortened(call)} is not a number up to "
+                f"{_short_code(size)} in {_short_code(call)} is not a number up to "
                 f"{MAX_COLUMNS_PER_FACTOR}"
             )
 
 
-def _sizes(call: ast.Call) -> Iterator[ast.AST]:
+def _size_arguments(call: ast.Call) -> Iterator[ast.AST]:
     """Yield the arguments of a transform that are numbers of columns."""
     sizes = [value for value in call.args[1:] if not isinstance(value, (ast.List, ast.Tuple))]
     sizes += [keyword.value for keyword in call.keywords if keyword.arg in _SIZE_ARGUMENTS]
@@ -245,17 +246,17 @@ def _sizes(call: ast.Call) -> Iterator[ast.AST]:
             yield size
 
 
-def _may_be_text(node: ast.AST, text: Collection[str]) -> bool:
+def _may_be_text(node: ast.AST, texts: Collection[str]) -> bool:
     """Return whether a value may be a text or a list, which multiplication repeats."""
     match node:
         case ast.Constant(value=str() | bytes()) | ast.List() | ast.Tuple():
             return True
         case ast.Name(id=name) | ast.Call(func=ast.Name(id="Q"), args=[ast.Constant(value=name)]):
-            return name in text
+            return name in texts
         case ast.Compare():
             return False
-    parts = node.args if isinstance(node, ast.Call) else ast.iter_child_nodes(node)
-    return any(_may_be_text(part, text) for part in parts)
+    children = node.args if isinstance(node, ast.Call) else ast.iter_child_nodes(node)
+    return any(_may_be_text(child, texts) for child in children)
 
 
 def _is_numpy_call(node: ast.AST) -> TypeGuard[ast.Call]:
@@ -267,7 +268,7 @@ def _is_numpy_call(node: ast.AST) -> TypeGuard[ast.Call]:
 
 
 def _has_no_column(node: ast.AST) -> bool:
-    return not any(isinstance(part, (ast.Name, ast.Call)) for part in ast.walk(node))
+    return not any(isinstance(child, (ast.Name, ast.Call)) for child in ast.walk(node))
 
 
 def _constant_value(node: ast.AST) -> float | None:
@@ -284,17 +285,17 @@ def _constant_value(node: ast.AST) -> float | None:
             inner = _constant_value(operand)
             return -inner if inner is not None and isinstance(sign, ast.USub) else inner
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _CONSTANT_OPERATORS:
-            first, second = _constant_value(left), _constant_value(right)
-            if first is not None and second is not None:
+            left_value, right_value = _constant_value(left), _constant_value(right)
+            if left_value is not None and right_value is not None:
                 with contextlib.suppress(ArithmeticError, ValueError):
-                    value = _CONSTANT_OPERATORS[type(sign)](first, second)
+                    value = _CONSTANT_OPERATORS[type(sign)](left_value, right_value)
                     limit = sys.float_info.max if _has_float(node) else _MAX_INTEGER
                     return value if abs(value) <= limit else None
     return None
 
 
 def _has_float(node: ast.AST) -> bool:
-    constants = (part for part in ast.walk(node) if isinstance(part, ast.Constant))
+    constants = (child for child in ast.walk(node) if isinstance(child, ast.Constant))
     return any(isinstance(constant.value, float) for constant in constants)
 
 
@@ -309,6 +310,6 @@ def _power(count: float, power: int) -> float:
         return math.inf
 
 
-def _shortened(node: ast.AST) -> str:
+def _short_code(node: ast.AST) -> str:
     code = ast.unparse(node)
     return code if len(code) <= 40 else f"{code[:40]}…"

@@ -24,7 +24,7 @@ from equipoise_matching.matching.units import (
     leave_out_hint,
     refuse_non_finite,
     refuse_rows,
-    treatment,
+    treated_rows,
 )
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.extras import require
@@ -71,8 +71,8 @@ def covariates_of(formula_or_matrix: Any, data: Any) -> Covariates:
     treated = treatment_of(data, "treat")
     if len(treated) != len(matrix):
         raise UnusableInput(
-            f"treat has {len(treated)} rows and the covariates {len(matrix)}",
-            hint="give one treatment for each row",
+            f"the treatment has {len(treated)} values, but the covariates have {len(matrix)} rows",
+            hint="give one treatment for each row of the covariates",
         )
     return Covariates(names, matrix, treated)
 
@@ -151,7 +151,7 @@ def treatment_of(table: Any, name: str) -> Truths:
             hint="give one treatment for each row",
         )
     ((name, column),) = columns.items()
-    return treatment(numbers_of(column, name), name)
+    return treated_rows(numbers_of(column, name), name)
 
 
 def formula_columns(formula: str, columns: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
@@ -189,7 +189,7 @@ def _errors_of_formula(formula: str) -> Iterator[None]:
         message = str(error).partition("\n")[0].partition(". ")[0].removesuffix(".")
         raise UnusableInput(
             f"formula '{formula}': {message}",
-            hint="write it as 'treat ~ age + I(age**2) + age:educ', with ** for powers",
+            hint="write column names and operators as in 'treat ~ age + I(age**2) + age:educ'",
         ) from error
 
 
@@ -207,42 +207,44 @@ def _from_formula(formula: str, data: Any) -> Covariates:
             f"a formula needs a data frame, not {type(data).__name__}",
             hint="give a pandas or polars frame, or a matrix instead of the formula",
         )
-    no_treatment = UnusableInput(
-        f"formula '{formula}': no treatment", hint="write the treatment first: 'treat ~ age + educ'"
-    )
+    hint = "write the treatment first: 'treat ~ age + educ'"
+    no_treatment = UnusableInput(f"formula '{formula}': the treatment is missing", hint=hint)
     if "~" not in formula:
         raise no_treatment
     with _errors_of_formula(formula):
-        text = _text_columns(columns)
-        names = columns_in(formula, text)
+        text_columns = _text_columns(columns)
+        names = columns_in(formula, text_columns)
         parsed = formulaic.Formula(formula)
         for name in names:
             if name not in columns:
                 raise UnusableInput(
-                    f"formula '{formula}': no column {name}",
+                    f"formula '{formula}': there is no column {name}",
                     hint=f"name one of the columns {', '.join(columns)}",
                 )
-        used = {name: _widened(columns[name]) for name in names}
-        for name, column in used.items():
+        used_columns = {name: _widen_numbers(columns[name]) for name in names}
+        for name, column in used_columns.items():
             if column.dtype.kind in "biuf":
                 refuse_non_finite(np.asarray(column, dtype=np.float64), name)
             else:
                 check_present(column, name)
-        frame = pandas.DataFrame(used)
-        _refuse_large_table(formula, parsed, frame, text)
+        frame = pandas.DataFrame(used_columns)
+        _refuse_large_table(formula, parsed, frame, text_columns)
         # Overflows and invalid logarithms raise an error below, with their rows.
         with np.errstate(all="ignore"), _refuse_left_out_values(formula):
             matrices = parsed.get_model_matrix(frame, na_action="ignore")
-        left, right = matrices["lhs"], matrices["rhs"]
-    if not hasattr(left, "columns") or not hasattr(right, "columns"):
+        left_matrix, right_matrix = matrices["lhs"], matrices["rhs"]
+    if not hasattr(left_matrix, "columns") or not hasattr(right_matrix, "columns"):
         raise UnusableInput(
-            f"formula '{formula}': several parts", hint="leave out |: 'treat ~ age + educ'"
+            f"formula '{formula}' has several parts", hint="leave out |: 'treat ~ age + educ'"
         )
-    if not len(left.columns):
+    if not len(left_matrix.columns):
         raise no_treatment
-    sides = [{str(name): side[name].to_numpy() for name in side.columns} for side in (left, right)]
-    treated = treatment_of(sides[0], str(left.columns[0]))
-    covariates = {name: column for name, column in sides[1].items() if name != "Intercept"}
+    left, right = (
+        {str(name): matrix[name].to_numpy() for name in matrix.columns}
+        for matrix in (left_matrix, right_matrix)
+    )
+    treated = treatment_of(left, str(left_matrix.columns[0]))
+    covariates = {name: column for name, column in right.items() if name != "Intercept"}
     exclusive_or = [name for name in covariates if "^" in name and name not in columns]
     if exclusive_or:
         raise UnusableInput(
@@ -270,7 +272,7 @@ def _refuse_large_table(formula: str, parsed: Any, frame: Any, text: set[str]) -
         )
 
 
-def _widened(column: NDArray[Any]) -> NDArray[Any]:
+def _widen_numbers(column: NDArray[Any]) -> NDArray[Any]:
     """Widen small numbers: the square of 99 does not fit into 8 bits."""
     types = {"i": np.int64, "u": np.int64, "f": np.float64}
     return column.astype(types[column.dtype.kind]) if column.dtype.kind in types else column
@@ -343,7 +345,7 @@ def distinct_texts(column: NDArray[Any], name: str) -> tuple[list[str], Indices]
     """Return the distinct values as text, and the index of each row's value."""
     code = levels_of(column, name)
     _, first_rows = np.unique(code, return_index=True)
-    return [text_of(plain(value)) for value in column[first_rows]], code
+    return [text_of(python_value(value)) for value in column[first_rows]], code
 
 
 def text_of(value: Any) -> str:
@@ -365,6 +367,6 @@ def levels_of(column: NDArray[Any], name: str) -> Indices:
         return np.array([codes.setdefault(value, len(codes)) for value in column.tolist()])
 
 
-def plain(value: Any) -> Any:
+def python_value(value: Any) -> Any:
     """Return a NumPy number as a Python number, and any other value unchanged."""
     return value.item() if isinstance(value, np.generic) else value

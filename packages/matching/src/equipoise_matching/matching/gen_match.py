@@ -27,7 +27,7 @@ from equipoise_matching.matching.fitness import (
 )
 from equipoise_matching.matching.match import MatchResult, aligned, match
 from equipoise_matching.matching.options import Estimand, pairing_of
-from equipoise_matching.matching.units import Floats, names_of, numbers
+from equipoise_matching.matching.units import Floats, column_names, to_floats
 from equipoise_matching.shared import html
 from equipoise_matching.shared.errors import UnusableInput
 
@@ -174,7 +174,7 @@ distance_tolerance, r_compatible
         maximize=problem.maximize,
         measure=fitness if isinstance(fitness, str) else "a function",
         history=best.history,
-        balance_names=names_of(balanced, problem.balance.shape[1], "b"),
+        balance_names=column_names(balanced, problem.balance.shape[1], "b"),
         problem=problem,
     )
 
@@ -323,7 +323,7 @@ def weight_bounds(problem: FitnessProblem, domains: ArrayLike | None) -> Floats:
     count = problem.columns
     if domains is None:
         domains = np.tile([MIN_WEIGHT, MAX_WEIGHT], (count, 1))
-    bounds = numbers(domains, "domains")
+    bounds = to_floats(domains, "domains")
     if bounds.shape != (count, 2):
         raise UnusableInput(
             f"domains have shape {bounds.shape} and X has {count} columns",

@@ -403,7 +403,8 @@ def reused_pairs(
         )
     if common_support or earlier.n != earlier.rows:
         raise UnusableInput(
-            "reuse and common_support do not go together", hint="leave out reuse or common_support"
+            "reuse needs a match of all rows, but common_support leaves out rows",
+            hint="leave out reuse or common_support",
         )
     is_treated = earlier.matched_treated
     return _native.Pairs(
@@ -438,7 +439,7 @@ def result_fields(
     return {
         **numbers,
         "variance_neighbors": None if numbers["se"] is None else neighbors,
-        "n_without_neighbors": without_neighbors(pairs, variances),
+        "n_without_neighbors": count_without_neighbors(pairs, variances),
         "treated_index": np.where(is_treated, pairs.query, pairs.matched),
         "control_index": np.where(is_treated, pairs.matched, pairs.query),
         "weights": pairs.weights,
@@ -453,7 +454,7 @@ def result_fields(
     }
 
 
-def without_neighbors(pairs: _native.Pairs, variances: Floats | None) -> int:
+def count_without_neighbors(pairs: _native.Pairs, variances: Floats | None) -> int:
     """Return the number of matched units without neighbours for a variance."""
     if variances is None:
         return 0
@@ -469,7 +470,7 @@ def effect_estimate(
     *,
     bias_adjust: bool,
 ) -> _native.Estimate:
-    """Estimate the effect from the pairs, in ``units.outcome_unit``."""
+    """Estimate the effect from the pairs, in the unit ``units.outcome_scale``."""
     z = units.x if units.z is None else units.z
     if bias_adjust and options.r_compatible:
         # The sum must not round: fifteen thirds are exactly five.
@@ -510,13 +511,13 @@ def effect_numbers(
     t = None
     if best_error > 0 and (has_error or pairs.query.size > 1):
         t = estimate.effect / best_error
-    unit = problem.units.outcome_unit
+    scale = problem.units.outcome_scale
     return {
-        "estimate": estimate.effect * unit,
-        "se": error * unit if has_error else None,
-        "se_standard": estimate.standard_error_of_pairs * unit,
-        "se_conditional": estimate.conditional_error * unit if has_error else None,
-        "estimate_unadjusted": estimate.unadjusted * unit,
+        "estimate": estimate.effect * scale,
+        "se": error * scale if has_error else None,
+        "se_standard": estimate.standard_error_of_pairs * scale,
+        "se_conditional": estimate.conditional_error * scale if has_error else None,
+        "estimate_unadjusted": estimate.unadjusted * scale,
         "t": t,
         "p_value": None if t is None else math.erfc(abs(t) / math.sqrt(2.0)),
     }

@@ -16,10 +16,10 @@ from equipoise_matching.matching.units import (
     Indices,
     Truths,
     Units,
-    numbers,
     power_of_two,
     refuse_non_finite,
     refuse_rows,
+    to_floats,
 )
 from equipoise_matching.shared.errors import UnusableInput
 
@@ -35,6 +35,7 @@ DONOR_ARMS = {"ATT": (0,), "ATC": (1,), "ATE": (0, 1)}
 ROUNDING_SHARE = 1e-8
 """Largest asymmetry or negative eigenvalue of a metric, as a share of its largest entry."""
 R_EXACT_TOLERANCE = float(np.sqrt(np.finfo(np.float64).eps))
+"""Caliper of exact columns that R reports, although it matches with another tolerance."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +59,8 @@ class MatchOptions:
     threads
         Number of threads; 0 for one on each core.
     search, instructions
-        Search method and processor instructions, which change only the speed.
+        Search method, which the engine chooses by default, and processor instructions. They change
+        only the speed.
     """
 
     estimand: Estimand
@@ -138,15 +140,15 @@ def match_problem(
     caliper, and the engine limits ``m`` in each stratum.
     """
     check_options(estimand, m, distance_tolerance, threads, seed)
-    triples = restrictions(restrict, len(units.x))
-    checked_metric = metric_of(metric, units.names)
+    triples = checked_restrictions(restrict, len(units.x))
+    metric_or_matrix = checked_metric(metric, units.names)
     rows = None
     if common_support:
-        rows = common_rows(
+        rows = rows_in_common_range(
             units.x[:, 0], units.treated, units.names[0], distance_tolerance if r_compatible else 0
         )
         units = units.subset(rows)
-        # In R, restrictions count the remaining rows.
+        # In R, restrictions have the row numbers of the remaining rows.
         old_rows = range(len(rows)) if r_compatible else rows.tolist()
         new_rows = {row: index for index, row in enumerate(old_rows)}
         triples = [
@@ -161,18 +163,17 @@ def match_problem(
         triples = [(ranks[first], ranks[second], distance) for first, second, distance in triples]
     limits, reported = None, None
     if caliper is not None or exact is not None:
-        row_strata, count = strata or (np.zeros(len(units.x), dtype=np.int64), 1)
+        row_strata, strata_count = strata or (np.zeros(len(units.x), dtype=np.int64), 1)
         limits, is_exact = caliper_limits(
-            units, row_strata, count, caliper, exact, distance_tolerance, r_compatible
+            units, row_strata, strata_count, caliper, exact, distance_tolerance, r_compatible
         )
-        # For exact columns, R reports a tolerance that it does not use.
         reported = np.where(is_exact, R_EXACT_TOLERANCE, limits) if r_compatible else limits.copy()
     if strata is None:
         m = min(m, *(int((units.treated == arm).sum()) for arm in DONOR_ARMS[estimand]))
     options = MatchOptions(
         estimand=estimand,
         matches=min(int(m), len(units.x)),
-        metric=checked_metric,
+        metric=metric_or_matrix,
         caliper=limits,
         restrictions=triples,
         replace=replace,
@@ -219,12 +220,13 @@ def check_options(
 
 def check_whole_number(name: str, value: float | None, low: int) -> None:
     """Raise `UnusableInput` unless the value is ``None`` or an integer of at least ``low``."""
-    is_number = isinstance(value, int | float | np.number) and math.isfinite(value)
-    if value is not None and not (is_number and value == int(value) and low <= value < 2**63):
-        raise UnusableInput(f"{name} is {value!r}", hint=f"give a whole number from {low} to 2^63")
+    is_finite = isinstance(value, int | float | np.number) and math.isfinite(value)
+    if value is not None and not (is_finite and value == int(value) and low <= value < 2**63):
+        hint = f"give a whole number from {low} to 2^63 - 1"
+        raise UnusableInput(f"{name} is {value!r}", hint=hint)
 
 
-def metric_of(metric: str | ArrayLike, names: Sequence[str]) -> str | Floats:
+def checked_metric(metric: str | ArrayLike, names: Sequence[str]) -> str | Floats:
     """Return the name of a metric, or a symmetric positive semidefinite matrix of weights."""
     if isinstance(metric, str):
         if metric not in ("inverse_variance", "mahalanobis"):
@@ -233,47 +235,47 @@ def metric_of(metric: str | ArrayLike, names: Sequence[str]) -> str | Floats:
                 hint="choose 'inverse_variance' or 'mahalanobis', or give weights or a matrix",
             )
         return metric
-    matrix, count = numbers(metric, "metric"), len(names)
-    if matrix.shape == (count,):
+    matrix, column_count = to_floats(metric, "metric"), len(names)
+    if matrix.shape == (column_count,):
         matrix = np.diag(matrix)
-    if matrix.shape != (count, count):
+    if matrix.shape != (column_count, column_count):
         raise UnusableInput(
-            f"metric has shape {matrix.shape} and X has {count} columns",
-            hint=f"give {count} weights or a matrix of {count} rows and columns",
+            f"metric has shape {matrix.shape} and X has {column_count} columns",
+            hint=f"give {column_count} weights or a matrix of {column_count} rows and columns",
         )
     for index, label in enumerate(names):
         refuse_non_finite(matrix[:, index], f"metric, column {label!r}")
-    largest = float(np.abs(matrix).max())
-    is_asymmetric = np.abs(matrix - matrix.T) > ROUNDING_SHARE * largest
+    largest_entry = float(np.abs(matrix).max())
+    is_asymmetric = np.abs(matrix - matrix.T) > ROUNDING_SHARE * largest_entry
     if is_asymmetric.any():
-        row, second_row = (int(index) for index in np.argwhere(is_asymmetric)[0])
+        row, column = (int(index) for index in np.argwhere(is_asymmetric)[0])
         raise UnusableInput(
-            f"metric is not symmetric: row {row}, column {names[second_row]!r} is "
-            f"{matrix[row, second_row]:g} and row {second_row}, column {names[row]!r} is "
-            f"{matrix[second_row, row]:g} (from 0)",
+            f"metric is not symmetric: row {row}, column {names[column]!r} is "
+            f"{matrix[row, column]:g} and row {column}, column {names[row]!r} is "
+            f"{matrix[column, row]:g} (from 0)",
             hint="give a symmetric matrix",
         )
     matrix = (matrix + matrix.T) / 2
-    values, vectors = np.linalg.eigh(matrix)
-    if values[0] < -ROUNDING_SHARE * largest:
-        worst = names[int(np.abs(vectors[:, 0]).argmax())]
+    eigenvalues, eigenvectors = np.linalg.eigh(matrix)
+    if eigenvalues[0] < -ROUNDING_SHARE * largest_entry:
+        worst_column = names[int(np.abs(eigenvectors[:, 0]).argmax())]
         raise UnusableInput(
-            f"metric is not positive semidefinite: its smallest eigenvalue is {values[0]:g}, "
-            f"mostly along column {worst!r}",
+            f"metric is not positive semidefinite: its smallest eigenvalue is {eigenvalues[0]:g}, "
+            f"mostly along column {worst_column!r}",
             hint="give weights of 0 or more, so that no distance is negative",
         )
-    if largest == 0:
+    if largest_entry == 0:
         raise UnusableInput(
             "metric is 0 throughout, so all distances are 0", hint="give a weight above 0"
         )
     return np.ascontiguousarray(matrix)
 
 
-def restrictions(restrict: Any, rows: int) -> list[Restriction]:
+def checked_restrictions(restrict: Any, rows: int) -> list[Restriction]:
     """Return triples of two rows (from 0) and a squared distance, negative for a forbidden pair."""
     if restrict is None:
         return []
-    triples = numbers(restrict, "restrict")
+    triples = to_floats(restrict, "restrict")
     if triples.ndim == 1 and triples.size == 3:
         triples = triples[np.newaxis, :]
     if triples.ndim != 2 or triples.shape[1] != 3:
@@ -289,7 +291,7 @@ def restrictions(restrict: Any, rows: int) -> list[Restriction]:
     return [(int(first), int(second), float(distance)) for first, second, distance in triples]
 
 
-def common_rows(values: Floats, treated: Truths, name: str, tolerance: float) -> Indices:
+def rows_in_common_range(values: Floats, treated: Truths, name: str, tolerance: float) -> Indices:
     """Return the rows in the range of a column that both arms share, widened by ``tolerance``."""
     arms = [values[treated == arm] for arm in (0, 1)]
     low = max(float(arm.min()) for arm in arms) - tolerance
@@ -314,29 +316,29 @@ def caliper_limits(
 ) -> tuple[Floats, Truths]:
     """Return the largest distance by stratum and column, (count, k), and the exact columns, (k,).
 
-    The standard deviation of each stratum has the divisor n; in R, its numerator has no weights.
-    Exact values may differ by rounding, and in R by the distance tolerance.
+    A caliper is a multiple of the standard deviation in the stratum, with the divisor n. R does not
+    weight its squares. Exact values may differ by rounding, and in R by the distance tolerance.
     """
-    columns = len(units.names)
-    limits = np.full((count, columns), np.inf)
+    column_count = len(units.names)
+    limits = np.full((count, column_count), np.inf)
     if caliper is not None:
         weights = units.weights_or_ones
         # A stratum without weight is not matched.
-        total = np.maximum(np.bincount(strata, weights, count), np.finfo(np.float64).tiny)
+        totals = np.maximum(np.bincount(strata, weights, count), np.finfo(np.float64).tiny)
         widths = caliper_widths(caliper, units.names)
         for index in np.flatnonzero(np.isfinite(widths)):
-            unit = power_of_two(units.x[:, index])
-            values = units.x[:, index] / unit
-            mean = np.bincount(strata, weights * values, count) / total
-            squares = (values - mean[strata]) ** 2
-            spread = np.bincount(strata, squares if r_compatible else weights * squares, count)
-            limits[:, index] = widths[index] * np.sqrt(spread / total) * unit
-    is_exact = np.zeros(columns, dtype=np.bool_)
+            scale = power_of_two(units.x[:, index])
+            values = units.x[:, index] / scale
+            means = np.bincount(strata, weights * values, count) / totals
+            squares = (values - means[strata]) ** 2
+            square_sums = np.bincount(strata, squares if r_compatible else weights * squares, count)
+            limits[:, index] = widths[index] * np.sqrt(square_sums / totals) * scale
+    is_exact = np.zeros(column_count, dtype=np.bool_)
     if exact is not None:
         is_exact = exact_columns(exact, units.names)
-        largest = np.zeros((count, columns))
-        np.maximum.at(largest, strata, np.abs(units.x))
-        rounding = 4 * np.finfo(np.float64).eps * largest
+        largest_values = np.zeros((count, column_count))
+        np.maximum.at(largest_values, strata, np.abs(units.x))
+        rounding = 4 * np.finfo(np.float64).eps * largest_values
         exact_tolerance = np.full_like(limits, tolerance) if r_compatible else rounding
         limits[:, is_exact] = exact_tolerance[:, is_exact]
     return limits, is_exact

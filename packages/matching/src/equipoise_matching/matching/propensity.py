@@ -65,27 +65,27 @@ def propensity_score(formula_or_matrix: Any, data: Any) -> PropensityScore:
 def score_of(covariates: Covariates) -> PropensityScore:
     """Return the propensity score of checked covariates."""
     models = require("statsmodels.api", "propensity scores")
-    problems = require("statsmodels.tools.sm_exceptions", "propensity scores")
-    separated = (problems.PerfectSeparationWarning, problems.ConvergenceWarning)
+    sm_exceptions = require("statsmodels.tools.sm_exceptions", "propensity scores")
+    separation_warnings = (sm_exceptions.PerfectSeparationWarning, sm_exceptions.ConvergenceWarning)
     matrix = covariates.matrix
-    varies = np.ptp(matrix, axis=0) > 0.0
-    design = np.column_stack([np.ones(len(matrix)), _basis(matrix[:, varies])])
+    has_variation = np.ptp(matrix, axis=0) > 0.0
+    design = np.column_stack([np.ones(len(matrix)), _basis(matrix[:, has_variation])])
     model = models.GLM(covariates.treated.astype(float), design, family=models.families.Binomial())
     with warnings.catch_warnings():
-        for category in separated:
+        for category in separation_warnings:
             warnings.simplefilter("error", category)
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
-            fitted = model.fit(maxiter=100, tol=1e-12)
-        except separated as warning:
+            fitted_model = model.fit(maxiter=100, tol=1e-12)
+        except separation_warnings as warning:
             raise UnusableInput(
                 "the covariates separate treated rows from controls completely, so there is no "
                 "propensity score",
                 hint="leave out the covariate that decides the treatment",
             ) from warning
-    score = np.asarray(fitted.fittedvalues, dtype=np.float64)
-    linear = np.asarray(design @ fitted.params, dtype=np.float64)
-    return PropensityScore(score, linear, tuple(compress(covariates.names, varies)))
+    score = np.asarray(fitted_model.fittedvalues, dtype=np.float64)
+    linear = np.asarray(design @ fitted_model.params, dtype=np.float64)
+    return PropensityScore(score, linear, tuple(compress(covariates.names, has_variation)))
 
 
 def _basis(matrix: Floats) -> Floats:

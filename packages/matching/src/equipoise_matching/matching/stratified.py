@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from equipoise_matching import _native
-from equipoise_matching.matching.frames import columns_of, levels_of, plain
+from equipoise_matching.matching.frames import columns_of, levels_of, python_value
 from equipoise_matching.matching.match import MatchResult, checked_neighbors, result_fields
 from equipoise_matching.matching.options import Estimand, match_problem, pairing_of
-from equipoise_matching.matching.units import Floats, Indices, Truths, Units, same_length, units_of
+from equipoise_matching.matching.units import Floats, Indices, Truths, Units, check_length, units_of
 from equipoise_matching.shared.errors import UnusableInput
 
 if TYPE_CHECKING:
@@ -254,13 +254,13 @@ def factors_of(by: Any, rows: int) -> Factors:
     for name, column in columns.items():
         if column.ndim != 1:
             raise UnusableInput(f"by, factor {name!r} has shape {column.shape}", hint="give a list")
-        same_length(len(column), f"by, factor {name!r}", rows)
+        check_length(len(column), f"by, factor {name!r}", rows)
         levels = levels_of(column, f"by, factor {name!r}")
         # Codes are renumbered after each factor, because products of levels may overflow.
         combined = code * (int(levels.max()) + 1) + levels
         code = np.unique(combined, return_inverse=True)[1].astype(np.int64).reshape(-1)
     _, first_rows = np.unique(code, return_index=True)
-    values = [[plain(value) for value in column[first_rows]] for column in columns.values()]
+    values = [[python_value(cell) for cell in column[first_rows]] for column in columns.values()]
     return Factors(tuple(columns), code, tuple(zip(*values, strict=True)))
 
 
@@ -291,7 +291,7 @@ def strata_of(
         differences = sign * (units.outcome[pairs.query] - units.outcome[pairs.matched])
         totals = sums(pair_strata, pairs.weights * differences)
         effects = [
-            total / weight * units.outcome_unit if weight > 0 else None
+            total / weight * units.outcome_scale if weight > 0 else None
             for total, weight in zip(totals, weights, strict=True)
         ]
     columns = zip(

@@ -40,7 +40,7 @@ class Units:
         Shape (n,), or ``None``.
     z
         Shape (n, l), the covariates of the bias adjustment; ``None`` for ``x``.
-    outcome_unit
+    outcome_scale
         Number by which ``outcome`` was divided: a power of two, so that squares do not overflow.
     """
 
@@ -50,7 +50,7 @@ class Units:
     outcome: Floats | None
     weights: Floats | None
     z: Floats | None
-    outcome_unit: float = 1.0
+    outcome_scale: float = 1.0
 
     @property
     def weights_or_ones(self) -> Floats:
@@ -75,26 +75,26 @@ def units_of(
     covariates: ArrayLike | None = None,
 ) -> Units:
     """Check the data and return them as arrays of numbers."""
-    covariate_values, names = table(x, "X", "x")
+    covariate_values, names = checked_table(x, "X", "x")
     rows = len(covariate_values)
-    outcome, outcome_unit = None, 1.0
+    outcome, outcome_scale = None, 1.0
     if y is not None:
-        outcome = column(y, "y", rows)
-        outcome_unit = power_of_two(outcome)
-        outcome = outcome / outcome_unit
-    checked_weights = None if weights is None else column(weights, "weights", rows)
+        outcome = checked_column(y, "y", rows)
+        outcome_scale = power_of_two(outcome)
+        outcome = outcome / outcome_scale
+    checked_weights = None if weights is None else checked_column(weights, "weights", rows)
     if checked_weights is not None:
         refuse_rows(checked_weights < 0, "weights", "is negative", "give weights of 0 or more")
     z = None
     if covariates is not None:
-        z, _ = table(covariates, "covariates", "z")
-        same_length(len(z), "covariates", rows)
-    treated = treatment(column(treat, "treat", rows), "treat")
+        z, _ = checked_table(covariates, "covariates", "z")
+        check_length(len(z), "covariates", rows)
+    treated = treated_rows(checked_column(treat, "treat", rows), "treat")
     if checked_weights is not None:
         for arm, name in ((True, "treated unit"), (False, "control")):
             if not checked_weights[treated == arm].any():
                 raise UnusableInput(f"weights: every {name} weighs 0", hint="give weights above 0")
-    return Units(covariate_values, names, treated, outcome, checked_weights, z, outcome_unit)
+    return Units(covariate_values, names, treated, outcome, checked_weights, z, outcome_scale)
 
 
 def power_of_two(*arrays: Floats) -> float:
@@ -103,7 +103,7 @@ def power_of_two(*arrays: Floats) -> float:
     return math.ldexp(1.0, min(max(exponent, -1000), 1000))
 
 
-def names_of(values: Any, count: int, letter: str) -> tuple[str, ...]:
+def column_names(values: Any, count: int, letter: str) -> tuple[str, ...]:
     """Return the names of the columns of a frame or a mapping, else ``x1``, ``x2``, …."""
     columns = getattr(values, "column_names", getattr(values, "columns", None))
     if isinstance(values, Mapping):
@@ -113,8 +113,8 @@ def names_of(values: Any, count: int, letter: str) -> tuple[str, ...]:
     return tuple(f"{letter}{index}" for index in range(1, count + 1))
 
 
-def numbers(values: Any, name: str, letter: str | None = None) -> Floats:
-    """Return the values as floats, NaN if missing; columns without names begin with ``letter``."""
+def to_floats(values: Any, name: str, letter: str | None = None) -> Floats:
+    """Return the values as floats, NaN if missing; unnamed columns get ``letter`` and a number."""
     try:
         array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
     except ValueError as error:
@@ -131,12 +131,12 @@ def numbers(values: Any, name: str, letter: str | None = None) -> Floats:
     except (TypeError, ValueError):
         labels = [name] * math.prod(array.shape[1:])
         if letter:
-            columns = names_of(values, len(labels), letter)
+            columns = column_names(values, len(labels), letter)
             labels = [f"{name}, column {column!r}" for column in columns]
-        return mixed_numbers(array, labels)
+        return _convert_cells(array, labels)
 
 
-def mixed_numbers(array: NDArray[Any], labels: Sequence[str]) -> Floats:
+def _convert_cells(array: NDArray[Any], labels: Sequence[str]) -> Floats:
     """Convert values of several types, one by one; errors name columns by ``labels``."""
     cells = array.reshape(-1, len(labels))
     floats = np.full(cells.shape, np.nan)
@@ -155,20 +155,20 @@ def mixed_numbers(array: NDArray[Any], labels: Sequence[str]) -> Floats:
     return floats.reshape(array.shape)
 
 
-def table(values: Any, name: str, letter: str) -> tuple[Floats, tuple[str, ...]]:
-    """Return finite numbers, shape (n, k), and the names of their columns."""
+def checked_table(values: Any, name: str, letter: str) -> tuple[Floats, tuple[str, ...]]:
+    """Return finite numbers, shape (n, k), and the names of their columns, or raise an error."""
     if isinstance(values, Mapping):
         columns = {f"{name}, column {str(key)!r}": cells for key, cells in values.items()}
         for label, cells in columns.items():
-            same_length(len(cells), label, len(next(iter(values.values()))))
-        arrays = [numbers(cells, label) for label, cells in columns.items()]
+            check_length(len(cells), label, len(next(iter(values.values()))))
+        arrays = [to_floats(cells, label) for label, cells in columns.items()]
         array = np.column_stack(arrays) if arrays else np.zeros((0, 0))
         names = tuple(str(key) for key in values)
     else:
-        array = numbers(values, name, letter)
+        array = to_floats(values, name, letter)
         if array.ndim == 1:
             array = array[:, np.newaxis]
-        names = names_of(values, array.shape[1], letter) if array.ndim == 2 else ()
+        names = column_names(values, array.shape[1], letter) if array.ndim == 2 else ()
     if array.ndim != 2 or array.shape[1] == 0 or array.shape[0] == 0:
         raise UnusableInput(
             f"{name} has shape {array.shape}",
@@ -180,19 +180,19 @@ def table(values: Any, name: str, letter: str) -> tuple[Floats, tuple[str, ...]]
     return np.ascontiguousarray(array), names
 
 
-def column(values: Any, name: str, rows: int) -> Floats:
-    """Return finite numbers, shape (n,)."""
-    array = numbers(values, name)
+def checked_column(values: Any, name: str, rows: int) -> Floats:
+    """Return one finite number for each row, shape (n,); raise `UnusableInput` for other values."""
+    array = to_floats(values, name)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
         raise UnusableInput(f"{name} has shape {array.shape}", hint="give one value for each unit")
-    same_length(len(array), name, rows)
+    check_length(len(array), name, rows)
     refuse_non_finite(array, name)
     return np.ascontiguousarray(array)
 
 
-def same_length(length: int, name: str, rows: int) -> None:
+def check_length(length: int, name: str, rows: int) -> None:
     """Raise `UnusableInput` if the number of values is not the number of rows of X."""
     if length != rows:
         raise UnusableInput(
@@ -221,15 +221,14 @@ def refuse_rows(is_wrong: Truths, name: str, problem: str, hint: str) -> None:
         raise UnusableInput(f"{name} {problem} in {row_numbers(is_wrong)} (from 0)", hint=hint)
 
 
-def row_numbers(selected: Truths) -> str:
+def row_numbers(selected: Truths, noun: str = "row") -> str:
     """Return ``row 3``, or ``rows 1, 4, 7, 9, 12 and 30 more``; rows count from 0."""
     rows = np.flatnonzero(selected).tolist()
-    named = listed([*map(str, rows)], MAX_LISTED_ROWS)
-    return f"{'row' if len(rows) == 1 else 'rows'} {named}"
+    return f"{noun}{'' if len(rows) == 1 else 's'} {listed([*map(str, rows)], MAX_LISTED_ROWS)}"
 
 
-def treatment(codes: Floats, name: str) -> Truths:
-    """Return whether each unit is treated, shape (n,), from codes 1 and 0; both must occur."""
+def treated_rows(codes: Floats, name: str) -> Truths:
+    """Return whether each row is treated, shape (n,), from codes 1 and 0; both must occur."""
     refuse_rows(
         (codes != 0) & (codes != 1),
         name,

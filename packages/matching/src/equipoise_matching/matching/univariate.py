@@ -14,10 +14,10 @@ from equipoise_matching.matching.distributions import (
     KSTest,
     Sample,
     check_boot,
-    generator,
+    checked_sample,
     ks_tests,
-    qq_of,
-    sample,
+    qq_of_samples,
+    random_generator,
 )
 from equipoise_matching.matching.options import Estimand
 from equipoise_matching.matching.units import Floats, power_of_two
@@ -107,19 +107,21 @@ def balance_uv(
     if matched:
         weights_treated = weights_control if weights_treated is None else weights_treated
         weights_control = weights_treated if weights_control is None else weights_control
-    first = sample(treated, "treated", weights_treated)
-    second = sample(control, "control", weights_control)
-    if matched and len(first.values) != len(second.values):
+    treated = checked_sample(treated, "treated", weights_treated)
+    control = checked_sample(control, "control", weights_control)
+    if matched and len(treated.values) != len(control.values):
         raise UnusableInput(
-            f"{len(first.values)} treated and {len(second.values)} controls are not pairs",
+            f"{len(treated.values)} treated and {len(control.values)} controls are not pairs",
             hint="give the same number of both, or leave out matched=True",
         )
+    pair = (treated, control)
     balance = balance_of(
-        first, second, matched=matched, paired=paired, estimand=estimand, r_compatible=r_compatible
+        *pair, matched=matched, paired=paired, estimand=estimand, r_compatible=r_compatible
     )
     if not ks:
         return balance
-    (test,) = ks_of([(first, second)], boot=boot, random=generator(seed), r_compatible=r_compatible)
+    random = random_generator(seed)
+    (test,) = ks_tests_of([pair], boot=boot, random=random, r_compatible=r_compatible)
     return replace(balance, ks=test)
 
 
@@ -136,40 +138,41 @@ def balance_of(
     unit = power_of_two(treated.values, control.values)
     treated = Sample(treated.values / unit, treated.weights)
     control = Sample(control.values / unit, control.weights)
-    first = Moments.of(treated.values, treated.weights)
-    second = Moments.of(control.values, control.weights)
-    difference = first.mean - second.mean
-    standard = second if estimand == "ATC" else first
-    sdiff = _percent(difference, standard.sample_variance)
-    pooled = _percent(difference, (first.sample_variance + second.sample_variance) / 2.0)
+    treated_moments = Moments.of(treated.values, treated.weights)
+    control_moments = Moments.of(control.values, control.weights)
+    difference = treated_moments.mean - control_moments.mean
+    standard_moments = control_moments if estimand == "ATC" else treated_moments
+    sdiff = _percent(difference, standard_moments.sample_variance)
+    pooled_variance = (treated_moments.sample_variance + control_moments.sample_variance) / 2.0
+    sdiff_pooled = _percent(difference, pooled_variance)
     if r_compatible and matched:
-        pooled = _percent(difference, first.sample_variance)
+        sdiff_pooled = _percent(difference, treated_moments.sample_variance)
     if matched and paired:
-        t_p_value = paired_t(treated.values - control.values, treated.weights)
+        t_p_value = paired_p_value(treated.values - control.values, treated.weights)
     else:
-        t_p_value = two_sided(difference, *_welch(first, second))
-    variances = first.sample_variance, second.sample_variance
+        t_p_value = two_sided_p_value(difference, *_welch(treated_moments, control_moments))
+    variances = treated_moments.sample_variance, control_moments.sample_variance
     if matched:
-        variances = first.population_variance, second.population_variance
+        variances = treated_moments.population_variance, control_moments.population_variance
     if r_compatible:
         treated, control = treated.unweighted, control.unweighted
-    raw_differences = qq_of(treated, control, standardize=False, r_compatible=r_compatible)
+    qq_raw = qq_of_samples(treated, control, standardize=False, r_compatible=r_compatible)
     return UnivariateBalance(
-        first.mean * unit,
-        second.mean * unit,
+        treated_moments.mean * unit,
+        control_moments.mean * unit,
         variances[0] * unit * unit,
         variances[1] * unit * unit,
         _ratio(*variances),
         sdiff,
-        pooled,
+        sdiff_pooled,
         t_p_value,
         None,
-        qq_of(treated, control, standardize=True),
-        QQ(raw_differences.mean * unit, raw_differences.median * unit, raw_differences.max * unit),
+        qq_of_samples(treated, control, standardize=True),
+        QQ(qq_raw.mean * unit, qq_raw.median * unit, qq_raw.max * unit),
     )
 
 
-def ks_of(
+def ks_tests_of(
     columns: Sequence[tuple[Sample, Sample]],
     *,
     boot: int,
@@ -179,7 +182,7 @@ def ks_of(
 ) -> list[KSTest]:
     """Make the KS tests of several covariates of the same rows; R ignores weights."""
     if r_compatible:
-        columns = [(first.unweighted, second.unweighted) for first, second in columns]
+        columns = [(treated.unweighted, control.unweighted) for treated, control in columns]
     return ks_tests(columns, boot=boot, random=random, r_compatible=r_compatible, progress=progress)
 
 
@@ -225,7 +228,7 @@ class Moments:
         return self.population_variance * self.size / (self.size - 1.0)
 
 
-def paired_t(differences: Floats, weights: Floats | None) -> float:
+def paired_p_value(differences: Floats, weights: Floats | None) -> float:
     """Return the two-sided p-value of a mean difference of zero.
 
     ``dbar = sum w d / sum w``, ``s2 = sum w (d - dbar)^2 / (sum w)^2`` and ``sum w - 1``
@@ -233,17 +236,17 @@ def paired_t(differences: Floats, weights: Floats | None) -> float:
     """
     moments = Moments.of(differences, weights)
     squared_error = moments.population_variance / moments.size
-    return two_sided(moments.mean, squared_error, moments.size - 1.0)
+    return two_sided_p_value(moments.mean, squared_error, moments.size - 1.0)
 
 
 def welch_interval(first: Moments, second: Moments) -> tuple[float, float] | None:
     """Return Welch's 95 % interval of the difference of the means; ``None`` without variance."""
     from scipy.stats import t
 
-    squared_error, freedom = _welch(first, second)
-    if not squared_error > 0.0 or not freedom > 0.0:
+    squared_error, degrees_of_freedom = _welch(first, second)
+    if not squared_error > 0.0 or not degrees_of_freedom > 0.0:
         return None
-    half_width = float(t.ppf(0.975, freedom)) * math.sqrt(squared_error)
+    half_width = float(t.ppf(0.975, degrees_of_freedom)) * math.sqrt(squared_error)
     difference = first.mean - second.mean
     return difference - half_width, difference + half_width
 
@@ -261,7 +264,7 @@ def _welch(first: Moments, second: Moments) -> tuple[float, float]:
     return squared_error, freedom
 
 
-def two_sided(difference: float, squared_error: float, freedom: float) -> float:
+def two_sided_p_value(difference: float, squared_error: float, freedom: float) -> float:
     """Return P(|T| >= difference / error).
 
     With an error of 0, it is 1 without a difference, else 0. A single pair has no degrees of

@@ -162,10 +162,10 @@ def effective_sentence(result: MatchResult) -> str:
 
 def smallest_p_sentence(balance: Balance) -> str:
     """Describe the smallest p-value before and after matching."""
-    before = _smallest_p(balance.smallest_before)
+    before = _smallest_p_phrase(balance.smallest_before)
     if balance.smallest_after is None:
         return f"The smallest p-value of balance is {before}."
-    after = _smallest_p(balance.smallest_after)
+    after = _smallest_p_phrase(balance.smallest_after)
     return f"The smallest p-value of balance was {before} before matching and is {after} after it."
 
 
@@ -200,11 +200,11 @@ def _size_phrase(percent: float) -> str:
     return f"by {percent:.1f} %" if percent < 1000.0 else f"by {percent:.3g} %"
 
 
-def _percent(sdiff: float) -> str:
+def _signed_percent(sdiff: float) -> str:
     return "unlimited" if math.isinf(sdiff) else f"{sdiff:+.1f} %"
 
 
-def _smallest_p(smallest: SmallestP) -> str:
+def _smallest_p_phrase(smallest: SmallestP) -> str:
     if not smallest.where:
         return "unknown"
     (name, test), *other_tests = smallest.where
@@ -223,9 +223,9 @@ def method_sentences(options: Mapping[str, Any], names: Sequence[str]) -> Iterat
         covariates = f"{len(names)} covariates ({', '.join(names[:MAX_LISTED_COVARIATES])}, …)"
     yield (
         f"Each {_UNIT_NAMES[options['estimand']][2]} is matched with {nearest} of the other arm in "
-        f"{covariates}, {_distance(options)}. The search is exact, {_ties(options)}."
+        f"{covariates}, {_distance_phrase(options)}. The search is exact, {_ties_phrase(options)}."
     )
-    limits = list(_limits(options))
+    limits = list(_limit_phrases(options))
     if limits:
         yield f"Pairs are limited: {'; '.join(limits)}."
     if "population" in options:
@@ -245,7 +245,7 @@ def method_sentences(options: Mapping[str, Any], names: Sequence[str]) -> Iterat
         yield "The quirks of R's package Matching are reproduced (docs/methods/matching.md)."
 
 
-def _distance(options: Mapping[str, Any]) -> str:
+def _distance_phrase(options: Mapping[str, Any]) -> str:
     if "population" in options:
         return "weighted by the result of the search"
     if options["propensity"]:
@@ -254,7 +254,7 @@ def _distance(options: Mapping[str, Any]) -> str:
     return _METRICS[metric] if isinstance(metric, str) else "weighted by the given metric"
 
 
-def _ties(options: Mapping[str, Any]) -> str:
+def _ties_phrase(options: Mapping[str, Any]) -> str:
     if not options["replace"]:
         return f"each match is used once, {_ORDERS[options['order']]}"
     if not options["ties"]:
@@ -262,7 +262,7 @@ def _ties(options: Mapping[str, Any]) -> str:
     return "with replacement and all ties"
 
 
-def _limits(options: Mapping[str, Any]) -> Iterator[str]:
+def _limit_phrases(options: Mapping[str, Any]) -> Iterator[str]:
     if options["exact"]:
         yield f"equal in {', '.join(options['exact'])}"
     if options["caliper"]:
@@ -287,7 +287,6 @@ def error_sentences(result: MatchResult | None) -> Iterator[str]:
 
 
 def _variance_sentence(result: MatchResult) -> str:
-    """Describe how the variance of each unit's outcome is estimated."""
     neighbors, count_without = result.variance_neighbors, result.n_without_neighbors
     if not neighbors:
         return (
@@ -331,8 +330,8 @@ def match_warnings(result: MatchResult | None, balance: Balance) -> Iterator[Ana
         worsened = balance.worsened()
         if worsened:
             changes = [
-                f"{worse.variable} from {_percent(worse.before)} to {_percent(worse.after)}"
-                for worse in worsened
+                f"{row.variable} from {_signed_percent(row.before)} to {_signed_percent(row.after)}"
+                for row in worsened
             ]
             listed_changes = listed(changes, MAX_WORSENED_COVARIATES, "; ")
             yield AnalysisWarning(

@@ -93,26 +93,28 @@ def describe_question(question: Question, versions: Versions, source: str) -> Ob
     )
 
 
-def describe_matching(match: MatchedSample) -> MatchingSummary:
+def describe_matching(matched_sample: MatchedSample) -> MatchingSummary:
     """Return the method of the match, and the numbers of rows with and without a match."""
-    matched, effect = match.matched, match.effects.plain.pair_effect
+    balanced_match = matched_sample.balanced_match
+    pair_effect = matched_sample.effects.raw_scale.pair_effect
     return MatchingSummary(
-        matched.method,
-        matched.caliper,
-        matched.caliper_on,
-        matched.weights,
-        len(matched.pairs.weights),
-        len(effect.treated_rows),
-        len(matched.pairs.dropped_index),
-        len(effect.control_rows),
-        effect.regressed.columns.shape[1] > 0,
-        describe_model(match),
+        balanced_match.method,
+        balanced_match.caliper,
+        balanced_match.caliper_on,
+        balanced_match.weights,
+        len(balanced_match.pairs.weights),
+        len(pair_effect.treated_rows),
+        len(balanced_match.pairs.dropped_index),
+        len(pair_effect.control_rows),
+        pair_effect.regression.columns.shape[1] > 0,
+        describe_model(matched_sample),
     )
 
 
-def describe_model(match: MatchedSample) -> str:
+def describe_model(matched_sample: MatchedSample) -> str:
     """Return a sentence about the model: its curves, and the number of rows left out."""
-    model, terms = match.matched.model, match.effects.main.terms
+    arms = matched_sample.sample.arms
+    model, terms = matched_sample.balanced_match.model, matched_sample.effects.answer_scale.terms
     curved = [model.dictionary.describe(term) for term in terms[model.dictionary.covariate_count :]]
     if not terms:
         sentence = "the columns act through the mean of each of their values"
@@ -125,80 +127,82 @@ def describe_model(match: MatchedSample) -> str:
     left_out = int(np.count_nonzero(model.is_left_out))
     if left_out:
         sentence += (
-            f"; {left_out:,} rows of {match.sample.arms.candidate} are left out because hardly any "
-            f"row of {match.sample.arms.baseline} is like them"
+            f"; {left_out:,} rows of {arms.candidate} are left out because hardly any "
+            f"row of {arms.baseline} is like them"
         )
     return sentence
 
 
 def _describe(
-    match: MatchedSample, source: str, warnings: tuple[AnalysisWarning, ...]
+    matched_sample: MatchedSample, source: str, warnings: tuple[AnalysisWarning, ...]
 ) -> ObservationResult:
     """Return the result without an answer."""
-    sample, matched = match.sample, match.matched
+    sample, balanced_match = matched_sample.sample, matched_sample.balanced_match
     question, arms, treated = sample.question, sample.arms, sample.treated
-    rows, dropped = int(np.count_nonzero(treated)), len(matched.pairs.dropped_index)
-    clustering = _clustering(match)
+    rows, dropped = int(np.count_nonzero(treated)), len(balanced_match.pairs.dropped_index)
+    clustering = _clustering(matched_sample)
     naive = sample.outcomes.map(
         lambda values: naive_estimate(
             Moments.of(values[treated], None), Moments.of(values[~treated], None)
         )
     )
+    without_neighbors = matched_sample.effects.answer_scale.without_neighbors
     more_warnings = sample_warnings(
-        question, clustering, matched.method, dropped / rows, match.effects.main.without_neighbors
+        question, clustering, balanced_match.method, dropped / rows, without_neighbors
     )
     return ObservationResult(
         question=describe_question(question, arms, source),
         rows=RowCounts(sample.rows_read, rows, len(treated) - rows, sample.left_out),
         naive=to_effect(naive),
         clustering=clustering,
-        matching=describe_matching(match),
+        matching=describe_matching(matched_sample),
         about=scope_sentence(rows, rows - dropped, arms, question.unit),
-        dropped=matched.dropped_means(),
-        balance=matched.column_balance(),
+        dropped=balanced_match.dropped_means(),
+        balance=balanced_match.column_balance(),
         warnings=(*warnings, *more_warnings),
     )
 
 
-def _clustering(match: MatchedSample) -> Clustering | None:
-    """Return the numbers of clusters of the matched rows; ``None`` without clusters."""
-    clusters, effect = match.sample.clusters, match.effects.plain.pair_effect
+def _clustering(matched_sample: MatchedSample) -> Clustering | None:
+    clusters = matched_sample.sample.clusters
+    pair_effect = matched_sample.effects.raw_scale.pair_effect
     if clusters is None:
         return None
-    rows = (effect.rows, effect.treated_rows, effect.control_rows)
+    rows = (pair_effect.rows, pair_effect.treated_rows, pair_effect.control_rows)
     return Clustering(clusters.by, *map(clusters.count, rows))
 
 
-def _refusal(match: MatchedSample, clustering: Clustering | None) -> Refusal | None:
+def _refusal(matched_sample: MatchedSample, clustering: Clustering | None) -> Refusal | None:
     """Return the reason why no effect is reported, if there is one."""
-    sample, matched = match.sample, match.matched
-    if not matched.is_balanced:
-        worst = matched.column_balance()[matched.unbalanced()[0]]
-        return unbalanced_refusal(worst, matched.missing_rows(), sample.arms)
+    sample, balanced_match = matched_sample.sample, matched_sample.balanced_match
+    if not balanced_match.is_balanced:
+        worst = balanced_match.column_balance()[balanced_match.unbalanced()[0]]
+        return unbalanced_refusal(worst, balanced_match.missing_rows(), sample.arms)
     if clustering is not None:
         refusal = few_clusters_refusal(clustering, sample.arms)
         if refusal is not None:
             return refusal
-    pattern = remaining_pattern(match)
+    pattern = remaining_pattern(matched_sample)
     return None if pattern is None else pattern_refusal(pattern)
 
 
 def _answer(
-    result: ObservationResult, match: MatchedSample, progress: Progress
+    result: ObservationResult, matched_sample: MatchedSample, progress: Progress
 ) -> ObservationResult:
     """Add the effect and all its checks to the result."""
-    effects = match.effects
-    matched = to_matched_effect(effects.map(lambda effect: effect.by), effects.plain.main)
+    effects = matched_sample.effects
+    estimates = effects.map(lambda effect: effect.by_method)
+    matched = to_matched_effect(estimates, effects.raw_scale.answer_method)
     progress("bounding the influence of a hidden factor")
-    bias = hidden_bias(match)
-    fitted = regressions(match)
+    bias = hidden_bias(matched_sample)
+    fitted = regressions(matched_sample)
     explained = () if fitted is None else contributions(fitted)
     robustness = None
     if fitted is not None:
-        robustness = robustness_of(fitted.main, effects.main.pair_effect.effect)
+        robustness = robustness_of(fitted.answer_scale, effects.answer_scale.pair_effect.effect)
     progress("checking placebos and periods of time")
-    placebos = tuple(placebos_of(match, progress))
-    periods, p_value = periods_of(match)
+    placebos = tuple(placebos_of(matched_sample, progress))
+    periods, p_value = periods_of(matched_sample)
     return replace(
         result,
         summary=answer_sentences(result.question, result.naive, matched.effect, explained, bias),

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from msgspec.structs import astuple
 
-from equipoise_matching.matching.frames import numbers_of, plain, text_of
+from equipoise_matching.matching.frames import numbers_of, python_value, text_of
 from equipoise_matching.matching.units import Floats, Indices, Truths
 from equipoise_matching.observation.clusters import choose_clusters, time_of
 from equipoise_matching.observation.covariates import read_covariates
@@ -35,16 +35,16 @@ MIN_PERIOD_ROWS = 20
 """Number of candidate rows that each period needs."""
 
 
-def placebos_of(match: MatchedSample, progress: Progress) -> Iterator[Placebo]:
+def placebos_of(matched_sample: MatchedSample, progress: Progress) -> Iterator[Placebo]:
     """Estimate the effect on every placebo outcome, then in the placebo period."""
-    sample = match.sample
+    sample = matched_sample.sample
     names, unit, treatment = (
         getattr(sample.question, field) for field in ("placebo_outcomes", "unit", "treatment")
     )
     for name in names:
         effects = _scales(numbers_of(sample.log[name], name), sample.question).map(
             lambda values: estimate_effect(
-                values, match.matched, sample.clusters, intervals=len(names)
+                values, matched_sample.balanced_match, sample.clusters, intervals=len(names)
             )
         )
         yield _placebo(
@@ -69,16 +69,17 @@ def _placebo_period(log: Log, treated: Truths, question: Question, progress: Pro
             raise UnusableInput(f"{name} has rows of only one of the two versions")
         covariates = read_covariates(log, question)
         clusters = choose_clusters(log, question, treated)
-        matched = match_until_balanced(covariates, treated, question, progress)
-        if not matched.is_balanced:
+        balanced_match = match_until_balanced(covariates, treated, question, progress)
+        if not balanced_match.is_balanced:
             raise UnusableInput(
-                f"the rows of {name} cannot be balanced ({matched.worst:.2f} standard deviations)"
+                f"the rows of {name} cannot be balanced: the versions still differ by "
+                f"{balanced_match.max_mean_difference:.2f} standard deviations"
             )
         values = numbers_of(log[question.outcome], question.outcome)
     except UnusableInput as error:
         return Placebo("period", name, None, None, None, None, None, f"unknown: {error.what}")
     effects = _scales(values, question).map(
-        lambda values: estimate_effect(values, matched, clusters)
+        lambda values: estimate_effect(values, balanced_match, clusters)
     )
     return _placebo(
         "period",
@@ -111,16 +112,17 @@ def _placebo(
     return Placebo(kind, name, *estimates, effect.excludes_zero, summary)
 
 
-def periods_of(match: MatchedSample) -> tuple[tuple[Period, ...], float | None]:
+def periods_of(matched_sample: MatchedSample) -> tuple[tuple[Period, ...], float | None]:
     """Estimate the effect in each period, from the pairs of its candidate rows.
 
     Return the periods, and the p-value of Cochran's Q for one common effect. The p-value is
     ``None`` if a period has no error.
     """
-    sample = match.sample
-    dictionary, strata = match.matched.model.dictionary, sample.covariates.exact_strata()
+    sample = matched_sample.sample
+    strata = sample.covariates.exact_strata()
     # All periods share the terms of the whole log.
-    matrix = dictionary.values(match.effects.main.terms)
+    dictionary = matched_sample.balanced_match.model.dictionary
+    matrix = dictionary.values(matched_sample.effects.answer_scale.terms)
     code: Indices = np.arange(len(matrix)) if sample.clusters is None else sample.clusters.code
 
     def estimate(pairs: PairSubset, outcome: Floats) -> Estimate:
@@ -128,33 +130,33 @@ def periods_of(match: MatchedSample) -> tuple[tuple[Period, ...], float | None]:
 
     periods: list[Period] = []
     estimates: list[Estimate] = []
-    for begins, ends, pairs in _split_by_time(sample.log, match.matched):
+    for begin_time, end_time, pairs in _split_by_time(sample.log, matched_sample.balanced_match):
         scales = sample.outcomes.map(partial(estimate, pairs))
-        estimates.append(scales.main)
+        estimates.append(scales.answer_scale)
         rows = len(np.unique(pairs.treated_index))
-        periods.append(Period(begins, ends, rows, *astuple(to_effect(scales))))
+        periods.append(Period(begin_time, end_time, rows, *astuple(to_effect(scales))))
     return tuple(periods), _p_value_of_equality(estimates)
 
 
-def _split_by_time(log: Log, matched: BalancedMatch) -> list[tuple[str, str, PairSubset]]:
+def _split_by_time(log: Log, balanced_match: BalancedMatch) -> list[tuple[str, str, PairSubset]]:
     """Split the pairs at equal shares of the candidate's rows in time.
 
     Return the first time, the last time and the pairs of each period. Return nothing without
     times, or with too few rows.
     """
-    pairs, time_column = matched.pairs, time_of(log)
+    pairs, time_column = balanced_match.pairs, time_of(log)
     rows = np.unique(pairs.treated_index)
     count = min(MAX_PERIODS, len(rows) // MIN_PERIOD_ROWS)
     if time_column is None or count < 2:
         return []
     name, time = time_column
-    borders = np.unique(np.quantile(time[rows], np.linspace(0.0, 1.0, count + 1)))
-    if len(borders) < 3:
+    bounds = np.unique(np.quantile(time[rows], np.linspace(0.0, 1.0, count + 1)))
+    if len(bounds) < 3:
         return []
     pair_time = time[pairs.treated_index]
-    period = np.clip(np.searchsorted(borders, pair_time, side="right") - 1, 0, len(borders) - 2)
+    period = np.clip(np.searchsorted(bounds, pair_time, side="right") - 1, 0, len(bounds) - 2)
     periods = []
-    for index in range(len(borders) - 1):
+    for index in range(len(bounds) - 1):
         inside = period == index
         if not inside.any():
             return []
@@ -162,8 +164,9 @@ def _split_by_time(log: Log, matched: BalancedMatch) -> list[tuple[str, str, Pai
             pairs.treated_index[inside], pairs.control_index[inside], pairs.weights[inside]
         )
         rows = np.unique(subset.treated_index)
-        order = rows[np.argsort(time[rows], kind="stable")]
-        periods.append((_time_text(log, name, order[0]), _time_text(log, name, order[-1]), subset))
+        ordered = rows[np.argsort(time[rows], kind="stable")]
+        begin, end = (_time_text(log, name, row) for row in (ordered[0], ordered[-1]))
+        periods.append((begin, end, subset))
     return periods
 
 
@@ -181,4 +184,4 @@ def _p_value_of_equality(estimates: list[Estimate]) -> float | None:
 
 def _time_text(log: Log, name: str, row: int) -> str:
     value = log[name][row]
-    return str(value) if log[name].dtype.kind == "M" else text_of(plain(value))
+    return str(value) if log[name].dtype.kind == "M" else text_of(python_value(value))

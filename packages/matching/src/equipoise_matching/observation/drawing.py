@@ -20,7 +20,7 @@ def effects_chart(result: ObservationResult) -> LayerChart:
     A chart in percent leaves out placebo outcomes without a ratio.
     """
     require_figures()
-    from equipoise_matching.charts.estimates import Estimate, estimates
+    from equipoise_matching.charts.estimates import Mark, estimates
 
     in_percent = result.naive.ratio is not None
     rows = []
@@ -33,7 +33,7 @@ def effects_chart(result: ObservationResult) -> LayerChart:
         numbers = [value, *(interval or (value, value))]
         if in_percent:
             numbers = [100.0 * (number - 1.0) for number in numbers]
-        rows.append(Estimate(label, kind, numbers[0], (numbers[1], numbers[2])))
+        rows.append(Mark(label, kind, numbers[0], (numbers[1], numbers[2])))
     question = result.question
     return estimates(
         rows,

@@ -13,8 +13,8 @@ It is the sum of the scores: ψ_i = t_i (Y_i − m(X_i) − τ) / Σ w of the ca
 Rows of one cluster are not independent, so the variance comes from the sums of scores by cluster:
 V = G/(G − 1) Σ_g (Σ_{i in g} ψ_i)². With few clusters this variance is too small, since each
 cluster pulls τ and m towards itself. Then the changes of τ when each cluster is left out give the
-variance (``cluster_moves``). Intervals are Student's. Their degrees of freedom are the number of
-clusters minus 1, of the version with fewer clusters.
+variance (``changes_without_each_cluster``). Intervals are Student's. Their degrees of freedom are
+the number of clusters minus 1, of the version with fewer clusters.
 
 m is a regression instead of a mean of neighbours, because neighbours in one cluster share an error.
 """
@@ -89,7 +89,7 @@ class PairEffect(Struct, frozen=True):
 
     effect: float
     scores: Floats
-    regressed: OutcomeRegression
+    regression: OutcomeRegression
     pairs: Pairs
     treated_rows: Indices
     control_rows: Indices
@@ -107,29 +107,29 @@ class PairEffect(Struct, frozen=True):
 class EffectEstimate(Struct, frozen=True):
     """The effect on one outcome, with the errors of each method.
 
-    ``by`` has the estimates by the name of the method, and ``main`` names the method of the answer.
+    ``by_method`` has the estimates by the name of the method; the answer uses ``answer_method``.
     ``without_neighbors`` is the share of the matched rows without a neighbour of the same version;
     the error of Abadie and Imbens takes one variance for them. ``terms`` are the terms of the
     outcome's model, the covariates first.
     """
 
     pair_effect: PairEffect
-    by: dict[str, Estimate]
-    main: str
+    by_method: dict[str, Estimate]
+    answer_method: str
     without_neighbors: float
     terms: tuple[Term, ...]
 
     @property
     def estimate(self) -> Estimate:
         """The effect with the error that the answer uses."""
-        return self.by[self.main]
+        return self.by_method[self.answer_method]
 
 
 class MatchedSample(Struct, frozen=True):
     """A sample with its match, and the effect over the pairs on each scale."""
 
     sample: Sample
-    matched: BalancedMatch
+    balanced_match: BalancedMatch
     effects: Scales[EffectEstimate]
 
 
@@ -144,66 +144,67 @@ def match_sample(sample: Sample, progress: Progress) -> MatchedSample:
 
 
 def estimate_effect(
-    outcome: Floats, matched: BalancedMatch, clusters: Clusters | None, *, intervals: int = 1
+    outcome: Floats, balanced_match: BalancedMatch, clusters: Clusters | None, *, intervals: int = 1
 ) -> EffectEstimate:
     """Estimate the effect on one outcome (rows,) over the pairs.
 
     ``intervals`` is the number of intervals that hold together at 95 %.
     """
-    pairs, model = matched.pairs, matched.model
-    strata = matched.covariates.exact_strata()
-    terms = outcome_terms(outcome, matched)
+    pairs, model = balanced_match.pairs, balanced_match.model
+    strata = balanced_match.covariates.exact_strata()
+    terms = outcome_terms(outcome, balanced_match)
     pair_effect = effect_over_pairs(outcome, model.dictionary.values(terms), strata, pairs)
     # The regression does not change the variance of Abadie and Imbens (2011, theorem 2), but it
     # pulls the residuals of its rows towards 0. Dividing by ``free_share`` corrects this.
-    regressed = pair_effect.regressed
-    free_share = 1.0 - np.minimum(regressed.leverage, _MAX_LEVERAGE)
+    regression = pair_effect.regression
+    free_share = 1.0 - np.minimum(regression.leverage, _MAX_LEVERAGE)
     residual_match = match(
-        regressed.residual / free_share,
-        matched.treated,
-        matched.points,
+        regression.residual / free_share,
+        balanced_match.treated,
+        balanced_match.points,
         reuse=pairs,
-        **matched.options,
+        **balanced_match.options,
     )
-    share_without = residual_match.n_without_neighbors / len(pair_effect.rows)
+    share_without_neighbors = residual_match.n_without_neighbors / len(pair_effect.rows)
     quantile = t_quantile(math.inf, intervals=intervals)
-    by = {ABADIE_IMBENS: with_error(pair_effect.effect, residual_match.se, quantile)}
+    by_method = {ABADIE_IMBENS: with_error(pair_effect.effect, residual_match.se, quantile)}
     if clusters is None:
-        return EffectEstimate(pair_effect, by, ABADIE_IMBENS, share_without, terms)
-    by[BY_CLUSTERS] = estimate_by_clusters(pair_effect, clusters.code, intervals=intervals)
-    return EffectEstimate(pair_effect, by, BY_CLUSTERS, share_without, terms)
+        return EffectEstimate(pair_effect, by_method, ABADIE_IMBENS, share_without_neighbors, terms)
+    by_method[BY_CLUSTERS] = estimate_by_clusters(pair_effect, clusters.code, intervals=intervals)
+    return EffectEstimate(pair_effect, by_method, BY_CLUSTERS, share_without_neighbors, terms)
 
 
-def outcome_terms(outcome: Floats, matched: BalancedMatch) -> tuple[Term, ...]:
+def outcome_terms(outcome: Floats, balanced_match: BalancedMatch) -> tuple[Term, ...]:
     """Return the terms of the regression of an outcome (rows,): double selection.
 
     They are the covariates, the terms that explain which rows have the candidate, and the terms
     that explain the outcome of the baseline's rows, as many as the matched baseline rows allow.
     """
-    model = matched.model
-    control = np.flatnonzero(~matched.treated)
-    explaining = select_terms(model.dictionary, outcome, control, term_budget(matched.treated))
-    terms = tuple(dict.fromkeys((*model.terms, *explaining)))
-    return _supported_terms(terms, matched)
+    model = balanced_match.model
+    control = np.flatnonzero(~balanced_match.treated)
+    max_terms = term_budget(balanced_match.treated)
+    selected_terms = select_terms(model.dictionary, outcome, control, max_terms)
+    terms = tuple(dict.fromkeys((*model.terms, *selected_terms)))
+    return _supported_terms(terms, balanced_match)
 
 
-def _supported_terms(terms: tuple[Term, ...], matched: BalancedMatch) -> tuple[Term, ...]:
+def _supported_terms(terms: tuple[Term, ...], balanced_match: BalancedMatch) -> tuple[Term, ...]:
     """Return the terms that enough matched baseline rows distinguish from earlier terms."""
-    dictionary = matched.model.dictionary
-    _, control = row_weights(matched.pairs, len(matched.treated))
-    used = np.flatnonzero(control > 0.0)
-    terms = terms[: max(dictionary.covariate_count, len(used) // ROWS_PER_OUTCOME_TERM)]
+    dictionary = balanced_match.model.dictionary
+    _, control = row_weights(balanced_match.pairs, len(balanced_match.treated))
+    used_rows = np.flatnonzero(control > 0.0)
+    terms = terms[: max(dictionary.covariate_count, len(used_rows) // ROWS_PER_OUTCOME_TERM)]
     if len(terms) == dictionary.covariate_count:
         return terms
-    columns = dictionary.values(terms)[used]
-    columns -= np.average(columns, axis=0, weights=control[used])
-    columns *= np.sqrt(control[used])[:, None]
+    columns = dictionary.values(terms)[used_rows]
+    columns -= np.average(columns, axis=0, weights=control[used_rows])
+    columns *= np.sqrt(control[used_rows])[:, None]
     directions = np.linalg.qr(columns)[0]
-    largest = (directions**2).max(axis=0)
+    max_row_shares = (directions**2).max(axis=0)
     return tuple(
         term
         for index, term in enumerate(terms)
-        if index < dictionary.covariate_count or largest[index] <= MAX_ROW_SHARE
+        if index < dictionary.covariate_count or max_row_shares[index] <= MAX_ROW_SHARE
     )
 
 
@@ -214,26 +215,28 @@ def naive_estimate(candidate: Moments, baseline: Moments) -> Estimate:
 
 def to_effect(scales: Scales[Estimate]) -> Effect:
     """Return the effect as a difference, and as a ratio if the log scale is used."""
-    log, plain = scales.on_log, scales.plain
-    if log is None:
-        return Effect(None, None, plain.effect, plain.interval)
-    return Effect(math.exp(log.effect), _ratios(log.interval), plain.effect, plain.interval)
+    logarithm, difference = scales.log_scale, scales.raw_scale
+    differences = (difference.effect, difference.interval)
+    if logarithm is None:
+        return Effect(None, None, *differences)
+    return Effect(math.exp(logarithm.effect), _ratios(logarithm.interval), *differences)
 
 
-def to_matched_effect(scales: Scales[dict[str, Estimate]], main: str) -> MatchedEffect:
-    """Return the effect on both scales with all errors; ``main`` names the error of the answer."""
-    logs, plain = scales.on_log, scales.plain
+def to_matched_effect(scales: Scales[dict[str, Estimate]], answer_method: str) -> MatchedEffect:
+    """Return the effect on both scales with all errors; the answer uses ``answer_method``."""
+    log_estimates, raw_estimates = scales.log_scale, scales.raw_scale
     errors = tuple(
         ErrorEstimate(
             name,
-            None if logs is None else logs[name].error,
-            None if logs is None else _ratios(logs[name].interval),
+            None if log_estimates is None else log_estimates[name].error,
+            None if log_estimates is None else _ratios(log_estimates[name].interval),
             estimate.error,
             estimate.interval,
         )
-        for name, estimate in plain.items()
+        for name, estimate in raw_estimates.items()
     )
-    return MatchedEffect(to_effect(scales.map(lambda by: by[main])), main, errors)
+    effect = to_effect(scales.map(lambda by_method: by_method[answer_method]))
+    return MatchedEffect(effect, answer_method, errors)
 
 
 def _ratios(interval: Bounds) -> Bounds:
@@ -247,15 +250,15 @@ def effect_over_pairs(outcome: Floats, matrix: Floats, strata: Indices, pairs: P
     exact matching.
     """
     treated, control = row_weights(pairs, len(outcome))
-    regressed = regress(outcome, matrix, strata, control)
-    residual, total = regressed.residual, float(treated.sum())
+    regression = regress(outcome, matrix, strata, control)
+    residual, total = regression.residual, float(treated.sum())
     control_mean = float((control * residual).sum()) / total
     effect = float((treated * residual).sum()) / total - control_mean
     scores = (
         treated * (residual - control_mean - effect) - control * (residual - control_mean)
     ) / total
     rows = np.flatnonzero(treated > 0.0), np.flatnonzero(control > 0.0)
-    return PairEffect(effect, scores, regressed, pairs, *rows)
+    return PairEffect(effect, scores, regression, pairs, *rows)
 
 
 def row_weights(pairs: Pairs, rows: int) -> tuple[Floats, Floats]:
@@ -272,25 +275,26 @@ def regress(outcome: Floats, matrix: Floats, strata: Indices, weights: Floats) -
     than strata and columns, only the means of the strata are subtracted. In a stratum without a
     matched baseline row, the result has no meaning.
     """
-    used = np.flatnonzero(weights > 0.0)
+    used_rows = np.flatnonzero(weights > 0.0)
     centred = _centre(outcome, strata, weights)
     columns, leverage = np.zeros_like(matrix), np.zeros(len(outcome))
     for index in range(matrix.shape[1]):
         column = _centre(matrix[:, index], strata, weights)
-        spread = math.sqrt(float(np.average(column[used] ** 2, weights=weights[used])))
-        largest = float(np.abs(matrix[:, index]).max())
-        columns[:, index] = column / spread if spread > _CONSTANT_TOLERANCE * largest else 0.0
-    columns = columns[:, columns[used].any(axis=0)]
-    terms = columns.shape[1] + len(np.unique(strata[used]))
-    if not columns.shape[1] or len(used) <= terms:
+        spread = math.sqrt(float(np.average(column[used_rows] ** 2, weights=weights[used_rows])))
+        largest_value = float(np.abs(matrix[:, index]).max())
+        columns[:, index] = column / spread if spread > _CONSTANT_TOLERANCE * largest_value else 0.0
+    columns = columns[:, columns[used_rows].any(axis=0)]
+    terms = columns.shape[1] + len(np.unique(strata[used_rows]))
+    if not columns.shape[1] or len(used_rows) <= terms:
         return OutcomeRegression(centred, centred, columns[:, :0], leverage)
-    root = np.sqrt(weights[used])
+    root_weights = np.sqrt(weights[used_rows])
     # Singular values give the slopes and leverages, even if a column depends on other columns.
-    left, sizes, right = np.linalg.svd(columns[used] * root[:, None], full_matrices=False)
-    regular = sizes > _SINGULAR_TOLERANCE * sizes[0]
-    left, right = left[:, regular], right[regular] / sizes[regular, None]
-    slopes = right.T @ (left.T @ (centred[used] * root))
-    leverage[used] = (left**2).sum(axis=1)
+    weighted = columns[used_rows] * root_weights[:, None]
+    left, sizes, right = np.linalg.svd(weighted, full_matrices=False)
+    is_regular = sizes > _SINGULAR_TOLERANCE * sizes[0]
+    left, right = left[:, is_regular], right[is_regular] / sizes[is_regular, None]
+    slopes = right.T @ (left.T @ (centred[used_rows] * root_weights))
+    leverage[used_rows] = (left**2).sum(axis=1)
     return OutcomeRegression(centred - columns @ slopes, centred, columns, leverage)
 
 
@@ -311,12 +315,12 @@ def estimate_by_clusters(pair_effect: PairEffect, code: Indices, *, intervals: i
     cluster_count = pair_effect.fewest_clusters(code)
     if cluster_count < MIN_CLUSTERS:
         return Estimate(pair_effect.effect)
-    error = cluster_error(cluster_moves(pair_effect, code))
+    error = cluster_error(changes_without_each_cluster(pair_effect, code))
     quantile = t_quantile(cluster_count - 1, intervals=intervals)
     return with_error(pair_effect.effect, error if math.isfinite(error) else None, quantile)
 
 
-def cluster_moves(pair_effect: PairEffect, code: Indices) -> Floats:
+def changes_without_each_cluster(pair_effect: PairEffect, code: Indices) -> Floats:
     """Return the changes of the effect when each cluster is left out, in the order of the codes.
 
     With more than ``MAX_REFITS`` clusters G, the change is −G/(G − 1) Σ_i ψ_i, with the
@@ -330,13 +334,13 @@ def cluster_moves(pair_effect: PairEffect, code: Indices) -> Floats:
     return effects_without_each_cluster(pair_effect, code) - pair_effect.effect
 
 
-def cluster_error(moves: Floats) -> float:
+def cluster_error(changes: Floats) -> float:
     """Return the standard error from the changes of the effect without each cluster.
 
     V = (G − 1)/G Σ_g (τ₍₋g₎ − τ)². Each τ₍₋g₎ has a regression of its own, but the same weights of
     pairs and means of strata (MacKinnon, Nielsen and Webb 2023, J. Econometrics 232(2), CV3).
     """
-    return math.sqrt((len(moves) - 1) / len(moves) * float((moves**2).sum()))
+    return math.sqrt((len(changes) - 1) / len(changes) * float((changes**2).sum()))
 
 
 def effects_without_each_cluster(pair_effect: PairEffect, code: Indices) -> Floats:
@@ -344,11 +348,11 @@ def effects_without_each_cluster(pair_effect: PairEffect, code: Indices) -> Floa
 
     Each version must have rows in at least two clusters.
     """
-    regressed, rows = pair_effect.regressed, pair_effect.rows
-    treated, control = row_weights(pair_effect.pairs, len(regressed.residual))
+    regression, rows = pair_effect.regression, pair_effect.rows
+    treated, control = row_weights(pair_effect.pairs, len(regression.residual))
     clusters, index = np.unique(code[rows], return_inverse=True)
     count = len(clusters)
-    outcome, columns = regressed.centred[rows], regressed.columns[rows]
+    outcome, columns = regression.centred[rows], regression.columns[rows]
 
     def sum_without_each(values: Floats) -> Floats:
         """Return for each cluster the sum over all other clusters."""
@@ -370,9 +374,9 @@ def effects_without_each_cluster(pair_effect: PairEffect, code: Indices) -> Floa
     for term in terms:
         weighted, mean = weights * columns[:, term], control_columns[term]
         products[:, term, 0] = sum_without_each(weighted * outcome) / total - mean * control_outcome
-        for second in terms:
-            product = sum_without_each(weighted * columns[:, second]) / total
-            cross[:, term, second] = product - mean * control_columns[second]
+        for second_term in terms:
+            product = sum_without_each(weighted * columns[:, second_term]) / total
+            cross[:, term, second_term] = product - mean * control_columns[second_term]
     slopes = (np.linalg.pinv(cross, hermitian=True) @ products)[:, :, 0]
     adjustment = ((treated_columns - control_columns).T * slopes).sum(axis=1)
     return np.asarray(treated_outcome - control_outcome - adjustment)

@@ -46,10 +46,10 @@ _MULTIPLE_BISECTIONS = 60
 _SINGULAR_TOLERANCE = 1e-10
 
 
-def hidden_bias(match: MatchedSample) -> HiddenBias:
+def hidden_bias(matched_sample: MatchedSample) -> HiddenBias:
     """Return Rosenbaum's bounds on a match without replacement, by pairs or by clusters."""
-    sample, pairs = match.sample, match.matched.without_replacement()
-    residual = match.effects.main.pair_effect.regressed.residual
+    sample, pairs = matched_sample.sample, matched_sample.balanced_match.without_replacement()
+    residual = matched_sample.effects.answer_scale.pair_effect.regression.residual
     clusters = sample.clusters
     version = f"{sample.question.treatment} {sample.arms.candidate}"
     if clusters is None:
@@ -61,7 +61,7 @@ def hidden_bias(match: MatchedSample) -> HiddenBias:
     bounds = []
     for gamma in GAMMAS:
         low, high = interval_at(differences, gamma)
-        if match.effects.on_log is not None:
+        if matched_sample.effects.log_scale is not None:
             low, high = (None if end is None else math.exp(end) for end in (low, high))
         bounds.append(GammaBound(gamma, low, high))
     gamma_needed = gamma_to_change(differences)
@@ -220,14 +220,14 @@ class Regression(Struct, frozen=True):
     contributions: dict[str, float]
 
 
-def regressions(match: MatchedSample) -> Scales[Regression] | None:
+def regressions(matched_sample: MatchedSample) -> Scales[Regression] | None:
     """Fit the regressions on both scales over all rows; ``None`` without covariates.
 
     They use the terms of the outcome's model. A term of two columns counts as a separate column,
     which is named after both.
     """
-    sample, dictionary = match.sample, match.matched.model.dictionary
-    terms = match.effects.main.terms
+    sample, dictionary = matched_sample.sample, matched_sample.balanced_match.model.dictionary
+    terms = matched_sample.effects.answer_scale.terms
     if not terms:
         return None
     matrix = dictionary.values(terms)
@@ -237,10 +237,11 @@ def regressions(match: MatchedSample) -> Scales[Regression] | None:
 
 def contributions(fitted: Scales[Regression]) -> tuple[Contribution, ...]:
     """Return the part of the naive difference that each covariate explains, largest part first."""
-    logs, plain, main = fitted.on_log, fitted.plain.contributions, fitted.main.contributions
+    logs, differences = fitted.log_scale, fitted.raw_scale.contributions
+    sizes = fitted.answer_scale.contributions
     return tuple(
-        Contribution(name, None if logs is None else logs.contributions[name], plain[name])
-        for name in sorted(plain, key=lambda name: -abs(main[name]))
+        Contribution(name, None if logs is None else logs.contributions[name], differences[name])
+        for name in sorted(differences, key=lambda name: -abs(sizes[name]))
     )
 
 
@@ -273,26 +274,27 @@ def regression(
     spread[spread == 0.0] = 1.0
     columns = (columns - columns.mean(axis=0)) / spread
     cross = columns.T @ columns
-    last = cross.shape[0] - 1
-    terms = list(range(1, last))
+    target = cross.shape[0] - 1
+    terms = list(range(1, target))
     columns_by_owner = {
         name: [column for column in terms if owners[column - 1] == name]
         for name in dict.fromkeys(owners)
     }
-    slopes = _slopes(cross, [0, *terms], last) * spread[last] / spread[:last]
-    outcome_residual = _residual_squares(cross, [0, *terms], last)
+    slopes = _slopes(cross, [0, *terms], target) * spread[target] / spread[:target]
+    outcome_residual = _residual_squares(cross, [0, *terms], target)
     treatment_residual = _residual_squares(cross, terms, 0)
     f_squared = _partial_f2(
-        _residual_squares(cross, terms, last) - outcome_residual, outcome_residual
+        _residual_squares(cross, terms, target) - outcome_residual, outcome_residual
     )
     strongest, multiple = None, None
     for name, own_columns in columns_by_owner.items():
-        others = [column for column in terms if column not in own_columns]
+        other_terms = [column for column in terms if column not in own_columns]
         f_outcome = _partial_f2(
-            _residual_squares(cross, [0, *others], last) - outcome_residual, outcome_residual
+            _residual_squares(cross, [0, *other_terms], target) - outcome_residual,
+            outcome_residual,
         )
         f_treatment = _partial_f2(
-            _residual_squares(cross, others, 0) - treatment_residual, treatment_residual
+            _residual_squares(cross, other_terms, 0) - treatment_residual, treatment_residual
         )
         owner_multiple = _multiple(f_squared, f_outcome, f_treatment)
         if owner_multiple is not None and (multiple is None or owner_multiple < multiple):
@@ -339,10 +341,10 @@ def _multiple(f_squared: float, f_outcome: float, f_treatment: float) -> float |
 
     if not is_enough(MAX_MULTIPLE):
         return None
-    _, enough = _bisect(
+    _, needed_multiple = _bisect(
         lambda multiple: not is_enough(multiple), 0.0, MAX_MULTIPLE, _MULTIPLE_BISECTIONS
     )
-    return enough
+    return needed_multiple
 
 
 def _slopes(cross: Floats, predictors: list[int], target: int) -> Floats:

@@ -35,7 +35,7 @@ MAX_TERM_DIFFERENCE = 0.5
 smaller ones (Rubin 2001, Health Services and Outcomes Research Methodology 2)."""
 MAX_KS = 0.2
 """Largest distance between the distributions of a covariate in both versions after matching."""
-SCORE = "odds"
+ODDS_COLUMN = "odds"
 """Name of the logit of the candidate's odds as a column to match on."""
 CALIPERS: tuple[tuple[float | None, bool], ...] = (
     (None, False),
@@ -52,7 +52,7 @@ The cost of the search grows with the pairs, so it reads a sample of a larger lo
 """
 POPULATION = 100
 _CONSTANT_TOLERANCE = 1e-9
-_PERCENTILE = 95.0
+_RANGE_PERCENTILE = 95.0
 """Percentile of the candidate's rows at which the range of missing rows ends."""
 
 Progress = Callable[[str], object]
@@ -93,35 +93,35 @@ class BalancedMatch(Struct, frozen=True):
     terms: tuple[TermBalance, ...]
 
     @property
-    def after(self) -> tuple[UnivariateBalance, ...]:
+    def balance_after(self) -> tuple[UnivariateBalance, ...]:
         """Balance of each covariate after matching."""
         assert self.balance.after is not None
         return self.balance.after
 
     @property
-    def worst(self) -> float:
+    def max_mean_difference(self) -> float:
         """Largest difference of a mean after matching, in standard deviations."""
-        return max((abs(column.sdiff) / 100.0 for column in self.after), default=0.0)
+        return max((abs(column.sdiff) / 100.0 for column in self.balance_after), default=0.0)
 
     @property
-    def excess(self) -> float:
+    def imbalance(self) -> float:
         """Largest imbalance as a multiple of its limit."""
-        return max(map(excess, self.column_balance()), default=0.0)
+        return max(map(imbalance_of, self.column_balance()), default=0.0)
 
     @property
     def is_balanced(self) -> bool:
         """Whether every mean, distribution and term is within its limit."""
-        return self.excess <= 1.0
+        return self.imbalance <= 1.0
 
     def unbalanced(self) -> list[int]:
         """Return the positions of the unbalanced covariates, the worst first."""
-        sizes = [excess(column) for column in self.column_balance()]
+        sizes = [imbalance_of(column) for column in self.column_balance()]
         indices = [index for index, size in enumerate(sizes) if size > 1.0]
         return sorted(indices, key=lambda index: -sizes[index])
 
     def column_balance(self) -> tuple[ColumnBalance, ...]:
         """Return the balance of every covariate before and after matching."""
-        columns = zip(self.balance.variables, self.balance.before, self.after, strict=True)
+        columns = zip(self.balance.variables, self.balance.before, self.balance_after, strict=True)
         balances = []
         for index, (name, before, after) in enumerate(columns):
             owner = self.covariates.owners[index] if self.covariates.names else name
@@ -135,14 +135,14 @@ class BalancedMatch(Struct, frozen=True):
                     name,
                     before.mean_treated,
                     before.mean_control,
-                    _finite(before.sdiff / 100.0),
+                    _finite_or_none(before.sdiff / 100.0),
                     after.mean_treated,
                     after.mean_control,
-                    _finite(after.sdiff / 100.0),
+                    _finite_or_none(after.sdiff / 100.0),
                     before.qq.max,
                     after.qq.max,
                     None if term is None else term.name,
-                    None if term is None else _finite(term.difference),
+                    None if term is None else _finite_or_none(term.difference),
                 )
             )
         return tuple(balances)
@@ -166,20 +166,20 @@ class BalancedMatch(Struct, frozen=True):
         """
         (_, matrix), treated, missing = self.covariates.balanced, self.treated, []
         for index in self.unbalanced():
-            after, column = self.after[index], matrix[:, index]
+            after, column = self.balance_after[index], matrix[:, index]
             is_higher = after.mean_treated >= after.mean_control
-            percentile = _PERCENTILE if is_higher else 100.0 - _PERCENTILE
+            percentile = _RANGE_PERCENTILE if is_higher else 100.0 - _RANGE_PERCENTILE
             end = float(np.percentile(column[treated], percentile))
             low, high = sorted((after.mean_control, end))
             if abs(after.sdiff) / 100.0 <= MAX_DIFFERENCE:
                 # The means agree, so rows are missing in the whole range of the candidate's rows.
-                percentiles = (100.0 - _PERCENTILE, _PERCENTILE)
+                percentiles = (100.0 - _RANGE_PERCENTILE, _RANGE_PERCENTILE)
                 low, high = np.percentile(column[treated], percentiles).tolist()
             inside = (column >= low) & (column <= high)
             missing.append(
                 MissingRows(
                     self.balance.variables[index],
-                    _finite(after.sdiff / 100.0),
+                    _finite_or_none(after.sdiff / 100.0),
                     low,
                     high,
                     int(np.count_nonzero(inside & treated)),
@@ -211,13 +211,13 @@ def match_until_balanced(
         for method in dict.fromkeys((question.method, "genetic")):
             progress(f"matching ({method}{'' if caliper is None else f', caliper {caliper:g}'})")
             try:
-                attempt = _match(model, covariates, treated, question, method, caliper, limited)
+                attempt = _match_by(model, covariates, treated, question, method, caliper, limited)
             except UnusableInput as error:
                 first_error = first_error or error
                 continue
             if attempt.is_balanced:
                 return attempt
-            if best is None or attempt.excess < best.excess:
+            if best is None or attempt.imbalance < best.imbalance:
                 best = attempt
             unbalanced |= {attempt.balance.variables[index] for index in attempt.unbalanced()}
         if best is None:
@@ -234,7 +234,7 @@ def match_until_balanced(
     ) from first_error
 
 
-def excess(column: ColumnBalance) -> float:
+def imbalance_of(column: ColumnBalance) -> float:
     """Return the largest imbalance of a column after matching, as a multiple of its limit."""
     mean = math.inf if column.difference_after is None else abs(column.difference_after)
     term = 0.0
@@ -243,23 +243,23 @@ def excess(column: ColumnBalance) -> float:
     return max(mean / MAX_DIFFERENCE, term / MAX_TERM_DIFFERENCE, (column.ks_after or 0.0) / MAX_KS)
 
 
-def _match(
+def _match_by(
     model: TreatmentModel,
     covariates: Covariates,
     treated: Truths,
     question: Question,
     method: str,
     caliper: float | None,
-    limited: frozenset[str],
+    caliper_columns: frozenset[str],
 ) -> BalancedMatch:
-    """Match by one method, with one caliper on the covariates in ``limited``."""
+    """Match by one method, with one caliper on the covariates in ``caliper_columns``."""
     matrix, names = covariates.matrix, covariates.names
     if method == "propensity" and names:
-        matrix, names = model.logit[:, None], (SCORE,)
-        limited = frozenset(names)
+        matrix, names = model.logit[:, None], (ODDS_COLUMN,)
+        caliper_columns = frozenset(names)
     elif model.curved_terms:
-        matrix, names = np.column_stack([matrix, model.logit]), (*names, SCORE)
-    caliper_on = () if caliper is None else tuple(name for name in names if name in limited)
+        matrix, names = np.column_stack([matrix, model.logit]), (*names, ODDS_COLUMN)
+    caliper_on = () if caliper is None else tuple(name for name in names if name in caliper_columns)
     # Rows left out for their odds get an exact value that no baseline row has: no row matches them.
     left_out_column = (model.is_left_out.astype(np.float64),) if model.is_left_out.any() else ()
     points = np.ascontiguousarray(np.column_stack([matrix, covariates.exact, *left_out_column]))
@@ -275,10 +275,11 @@ def _match(
     metric: Any = "mahalanobis" if method == "mahalanobis" else "inverse_variance"
     weights: dict[str, float] = {}
     if method == "genetic" and len(names) > 1:
-        rows = _searched_rows(treated, question.seed)
-        judged = np.column_stack([covariates.matrix, model.dictionary.values(model.curved_terms)])
+        drawn = _rows_to_search(treated, question.seed)
+        curves = model.dictionary.values(model.curved_terms)
+        to_balance = np.column_stack([covariates.matrix, curves])
         metric = gen_match(
-            treated[rows], points[rows], judged[rows], population=POPULATION, **options
+            treated[drawn], points[drawn], to_balance[drawn], population=POPULATION, **options
         ).to_metric()
         weights = dict(zip(columns, metric.tolist(), strict=True))
     options["metric"] = metric
@@ -314,12 +315,12 @@ def _term_balance(
     model: TreatmentModel, treated: Truths, pairs: MatchResult
 ) -> Iterator[TermBalance]:
     """Yield the balance of each judged term; only one column is in memory at a time."""
-    kept = treated.copy()
-    kept[pairs.dropped_index] = False
+    is_kept = treated.copy()
+    is_kept[pairs.dropped_index] = False
     weights = pairs.weights / pairs.weights.sum()
     for term in _judged_terms(model):
         values = model.dictionary.values((term,))[:, 0]
-        spread = float(values[kept].std())
+        spread = float(values[is_kept].std())
         difference = float(weights @ (values[pairs.treated_index] - values[pairs.control_index]))
         if spread > _CONSTANT_TOLERANCE * float(np.abs(values).max()):
             yield TermBalance(
@@ -329,16 +330,16 @@ def _term_balance(
             )
 
 
-def _searched_rows(treated: Truths, seed: int) -> Indices:
+def _rows_to_search(treated: Truths, seed: int) -> Indices:
     """Return the rows for the search of weights: the same share of each version."""
     arms = [np.flatnonzero(treated), np.flatnonzero(~treated)]
     share = math.sqrt(MAX_SEARCHED_PAIRS / (len(arms[0]) * len(arms[1])))
     if share >= 1.0:
         return np.arange(len(treated))
-    draw = np.random.default_rng(seed)
-    chosen = [draw.choice(arm, max(1, round(share * len(arm))), replace=False) for arm in arms]
-    return np.sort(np.concatenate(chosen))
+    random = np.random.default_rng(seed)
+    drawn = [random.choice(arm, max(1, round(share * len(arm))), replace=False) for arm in arms]
+    return np.sort(np.concatenate(drawn))
 
 
-def _finite(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     return value if math.isfinite(value) else None

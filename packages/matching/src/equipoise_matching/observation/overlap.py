@@ -17,17 +17,17 @@ from msgspec import Struct
 from equipoise_matching.matching.units import Floats, Truths
 from equipoise_matching.observation.covariates import Covariates
 from equipoise_matching.observation.terms import (
-    Dictionary,
     Term,
-    dictionary_of,
+    TermDictionary,
     select_terms,
     term_budget,
+    term_dictionary_of,
 )
 
 MAX_ODDS = 4.0
 """Maximum odds of the candidate at which its rows are compared."""
 MAX_RELATIVE_ODDS = 6.0
-"""Maximum odds as a multiple of the odds in the whole log; the larger of both maxima applies."""
+"""Maximum odds as a multiple of the odds among all rows; the larger of both maxima applies."""
 MIN_KEPT_SHARE = 0.1
 """Minimum share of the candidate's rows within these odds; else no row is left out."""
 _RIDGE = 1e-4
@@ -40,7 +40,7 @@ _TOLERANCE = 1e-9
 class TreatmentModel(Struct, frozen=True):
     """Model that predicts which rows have the candidate."""
 
-    dictionary: Dictionary
+    dictionary: TermDictionary
     """All terms among which the model could choose."""
     terms: tuple[Term, ...]
     """Terms of the model, the covariates first."""
@@ -60,7 +60,7 @@ def fit_treatment(covariates: Covariates, treated: Truths, seed: int) -> Treatme
 
     ``treated`` has shape (rows,).
     """
-    dictionary = dictionary_of(covariates, seed)
+    dictionary = term_dictionary_of(covariates, seed)
     all_rows = np.arange(len(treated))
     target = treated.astype(np.float64)
     terms = select_terms(dictionary, target, all_rows, term_budget(treated))

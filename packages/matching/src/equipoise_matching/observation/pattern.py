@@ -20,9 +20,9 @@ from equipoise_matching.observation.effects import MatchedSample
 from equipoise_matching.observation.terms import (
     MAX_SPLIT_COLUMNS,
     SPLIT_QUANTILES,
-    Dictionary,
     Factor,
     Term,
+    TermDictionary,
     cross_products,
     sample_rows,
 )
@@ -34,17 +34,18 @@ _MIN_ROWS = 20
 """Number of baseline rows that a cell needs inside and outside."""
 
 
-def remaining_pattern(match: MatchedSample) -> str | None:
+def remaining_pattern(matched_sample: MatchedSample) -> str | None:
     """Describe the term that the model of the outcome lacks; ``None`` if it lacks no term."""
-    matched, effect = match.matched, match.effects.main
-    dictionary, treated = matched.model.dictionary, matched.treated
+    sample, clusters = matched_sample.sample, matched_sample.sample.clusters
+    balanced_match, effect = matched_sample.balanced_match, matched_sample.effects.answer_scale
+    dictionary, treated = balanced_match.model.dictionary, balanced_match.treated
     control = np.flatnonzero(~treated)
     count = dictionary.covariate_count
     if not count or FALSE_REFUSAL_CHANCE <= 0.0:
         return None
-    outcome = match.sample.outcomes.main
-    entered = dictionary.values(effect.terms)[control]
-    design = np.column_stack([np.ones(len(control)), entered])
+    outcome = sample.outcomes.answer_scale
+    model_columns = dictionary.values(effect.terms)[control]
+    design = np.column_stack([np.ones(len(control)), model_columns])
     slopes = np.linalg.lstsq(design, outcome[control], rcond=None)[0]
     residual = np.zeros(len(outcome))
     residual[control] = outcome[control] - design @ slopes
@@ -53,52 +54,52 @@ def remaining_pattern(match: MatchedSample) -> str | None:
     if index is None:
         return None
     term = candidates[index]
-    column = dictionary.values((term,))[control, 0]
-    remainder = column - design @ np.linalg.lstsq(design, column, rcond=None)[0]
-    clusters = None if match.sample.clusters is None else match.sample.clusters.code[control]
-    p_value = _p_value(remainder, residual[control], len(design.T), clusters)
+    term_values = dictionary.values((term,))[control, 0]
+    remainder = term_values - design @ np.linalg.lstsq(design, term_values, rcond=None)[0]
+    codes = None if clusters is None else clusters.code[control]
+    p_value = _p_value(remainder, residual[control], len(design.T), codes)
     return dictionary.describe(term) if p_value * len(candidates) < FALSE_REFUSAL_CHANCE else None
 
 
-def _candidates(dictionary: Dictionary, known: set[Term]) -> tuple[Term, ...]:
+def _candidates(dictionary: TermDictionary, known_terms: set[Term]) -> tuple[Term, ...]:
     """Return the terms of the dictionary, and the cells of two covariates."""
     cells: list[Term] = []
     count = dictionary.covariate_count
     if count <= MAX_SPLIT_COLUMNS:
         steps = [
-            [Factor("step", index, float(at)) for at in _thresholds(dictionary, index)]
+            [Factor("step", index, float(cut)) for cut in _thresholds(dictionary, index)]
             for index in range(count)
         ]
         for first, second in itertools.combinations(range(count), 2):
             if dictionary.owners[first] != dictionary.owners[second]:
                 cells += itertools.product(steps[first], steps[second])
-    return tuple(term for term in (*dictionary.terms[count:], *cells) if term not in known)
+    return tuple(term for term in (*dictionary.terms[count:], *cells) if term not in known_terms)
 
 
-def _thresholds(dictionary: Dictionary, index: int) -> Floats:
+def _thresholds(dictionary: TermDictionary, index: int) -> Floats:
     return np.unique(np.quantile(dictionary.columns[:, index], SPLIT_QUANTILES))
 
 
 def _best_term_index(
-    dictionary: Dictionary,
+    dictionary: TermDictionary,
     terms: tuple[Term, ...],
-    entered: int,
+    entered_count: int,
     residual: Floats,
     control: Indices,
 ) -> int | None:
     """Return the index of the term after the entered terms that best explains the residual."""
     rows = sample_rows(control, len(terms), dictionary.seed)
     cross = cross_products(dictionary.columns, terms, residual, rows)
-    inverse = np.linalg.pinv(cross[:entered, :entered], rcond=1e-10, hermitian=True)
-    outer = cross[:entered, entered:-1]
-    total_variances = np.diag(cross)[entered:-1]
+    inverse = np.linalg.pinv(cross[:entered_count, :entered_count], rcond=1e-10, hermitian=True)
+    outer = cross[:entered_count, entered_count:-1]
+    total_variances = np.diag(cross)[entered_count:-1]
     variances = total_variances - (outer * (inverse @ outer)).sum(axis=0)
-    remainders = cross[entered:-1, -1] - outer.T @ (inverse @ cross[:entered, -1])
-    usable = (variances > 1e-3 * total_variances) & (variances > _MIN_ROWS * 1e-3)
-    if not usable.any():
+    remainders = cross[entered_count:-1, -1] - outer.T @ (inverse @ cross[:entered_count, -1])
+    is_usable = (variances > 1e-3 * total_variances) & (variances > _MIN_ROWS * 1e-3)
+    if not is_usable.any():
         return None
-    gains = np.where(usable, remainders**2 / np.where(usable, variances, 1.0), 0.0)
-    return entered + int(np.argmax(gains))
+    gains = np.where(is_usable, remainders**2 / np.where(is_usable, variances, 1.0), 0.0)
+    return entered_count + int(np.argmax(gains))
 
 
 def _p_value(remainder: Floats, residual: Floats, terms: int, clusters: Indices | None) -> float:

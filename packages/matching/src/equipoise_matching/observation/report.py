@@ -55,16 +55,16 @@ def observation_report(result: ObservationResult) -> Report:
         estimate=estimate,
         interval=interval,
         remarks=() if result.refusal is None else (result.refusal.hint,),
-        tables=tuple(_tables(result)),
-        facts=tuple(_facts(result)),
+        tables=tuple(_text_tables(result)),
+        facts=tuple(_fact_rows(result)),
         warnings=result.warnings,
         method=(*_METHOD, _ROW_INTERVAL if result.clustering is None else _CLUSTER_INTERVAL),
     )
 
 
-def _tables(result: ObservationResult) -> Iterator[TextTable]:
+def _text_tables(result: ObservationResult) -> Iterator[TextTable]:
     """Build the tables of the effects, the balance, the hidden factor and the strata."""
-    yield _table("Effect", ("estimate", "95 % interval"), _effect_rows(result))
+    yield _text_table("Effect", ("estimate", "95 % interval"), _effect_rows(result))
     question = result.question
     versions = (question.candidate, question.baseline)
     means = (*versions, "apart", "candidate, matched", "baseline, matched", "apart")
@@ -72,9 +72,9 @@ def _tables(result: ObservationResult) -> Iterator[TextTable]:
     rows = (
         (
             column.column,
-            *map(_value, (column.candidate_before, column.baseline_before)),
+            *map(_value_text, (column.candidate_before, column.baseline_before)),
             _standard_deviations(column.difference_before),
-            *map(_value, (column.candidate_after, column.baseline_after)),
+            *map(_value_text, (column.candidate_after, column.baseline_after)),
             _standard_deviations(column.difference_after),
             "" if column.ks_after is None else f"{column.ks_after:.2f}",
             column.term or "",
@@ -82,17 +82,17 @@ def _tables(result: ObservationResult) -> Iterator[TextTable]:
         )
         for column in result.balance
     )
-    yield _table("Balance", headings, rows)
+    yield _text_table("Balance", headings, rows)
     if result.hidden_bias is not None:
         as_ratio = result.naive.ratio is not None
         bounds = (
-            (f"odds ×{bound.gamma:g}", _interval((bound.low, bound.high), as_ratio))
+            (f"odds ×{bound.gamma:g}", _interval_cell((bound.low, bound.high), as_ratio))
             for bound in result.hidden_bias.bounds
         )
         bias, unit = result.hidden_bias, question.unit
         alike = unit if bias.of == "pairs" else bias.of
         yield replace(
-            _table("Hidden factor", ("95 % interval",), bounds),
+            _text_table("Hidden factor", ("95 % interval",), bounds),
             notes=(
                 "Each row is the interval of the effect if something that was not measured "
                 f"multiplied the odds of {question.treatment} {question.candidate} by so much "
@@ -101,14 +101,14 @@ def _tables(result: ObservationResult) -> Iterator[TextTable]:
         )
     if result.strata is not None:
         stratum_headings = ("rows", "estimate", "differs most", "apart", "odds to change it")
-        yield _table(STRATUM, stratum_headings, map(_stratum_row, result.strata.each))
+        yield _text_table(STRATUM, stratum_headings, map(_stratum_row, result.strata.each))
 
 
-def _table(title: str, headings: Sequence[str], rows: Iterable[tuple[str, ...]]) -> TextTable:
+def _text_table(title: str, headings: Sequence[str], rows: Iterable[tuple[str, ...]]) -> TextTable:
     return TextTable(("", *headings), tuple(rows), title)
 
 
-def _facts(result: ObservationResult) -> Iterator[tuple[str, str]]:
+def _fact_rows(result: ObservationResult) -> Iterator[tuple[str, str]]:
     """Yield the names and texts of the facts behind the answer."""
     rows, matching, question = result.rows, result.matching, result.question
     left_out = "".join(f"; {count:,} left out: {why}" for why, count in rows.left_out.items())
@@ -121,7 +121,10 @@ def _facts(result: ObservationResult) -> Iterator[tuple[str, str]]:
     )
     yield "about", result.about
     for mean in result.dropped:
-        yield mean.column, f"{_value(mean.kept)} on average, {_value(mean.dropped)} where dropped"
+        yield (
+            mean.column,
+            f"{_value_text(mean.kept)} on average, {_value_text(mean.dropped)} where dropped",
+        )
     caliper = "no caliper"
     if matching.caliper is not None:
         caliper = f"caliper {matching.caliper:g} sd on {', '.join(matching.caliper_on)}"
@@ -181,7 +184,7 @@ def _effect_rows(result: ObservationResult) -> Iterator[tuple[str, ...]]:
             continue
         for error in result.matched.errors:
             as_ratio = effect.ratio is not None
-            interval = _interval(error.ratio_ci if as_ratio else error.difference_ci, as_ratio)
+            interval = _interval_cell(error.ratio_ci if as_ratio else error.difference_ci, as_ratio)
             yield (f"  {_ERROR_LABELS[error.name]}", "", interval)
         if effect.ratio is not None:
             difference = replace(effect, ratio=None)
@@ -195,10 +198,10 @@ def _effect_cells(effect: Effect | Period | Placebo) -> tuple[str, str]:
             return percent_change(effect.ratio), "none"
         return estimate_and_interval(effect.ratio, effect.ratio_ci)
     difference = UNKNOWN if effect.difference is None else signed_amount(effect.difference)
-    return difference, _interval(effect.difference_ci, False)
+    return difference, _interval_cell(effect.difference_ci, False)
 
 
-def _interval(bounds: Interval | None, as_ratio: bool) -> str:
+def _interval_cell(bounds: Interval | None, as_ratio: bool) -> str:
     if bounds is None:
         return "none"
     if as_ratio:
@@ -206,7 +209,7 @@ def _interval(bounds: Interval | None, as_ratio: bool) -> str:
     return " to ".join("unlimited" if end is None else signed_amount(end) for end in bounds)
 
 
-def _value(value: float | None) -> str:
+def _value_text(value: float | None) -> str:
     return "unknown" if value is None else significant(value)
 
 

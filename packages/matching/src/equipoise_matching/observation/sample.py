@@ -51,26 +51,27 @@ U = TypeVar("U")
 
 
 class Scales(Struct, Generic[T], frozen=True):
-    """A quantity for ln(outcome), ``None`` without a ratio, and for the outcome itself."""
+    """A quantity on the scale of ln(outcome), ``None`` without a ratio, and of the outcome."""
 
-    on_log: T | None
-    plain: T
+    log_scale: T | None
+    raw_scale: T
 
     @property
-    def main(self) -> T:
+    def answer_scale(self) -> T:
         """The quantity for ln(outcome) if there is one, else for the outcome itself."""
-        return self.plain if self.on_log is None else self.on_log
+        return self.raw_scale if self.log_scale is None else self.log_scale
 
     def map(self, function: Callable[[T], U]) -> Scales[U]:
         """Apply a function on each scale."""
-        on_log = None if self.on_log is None else function(self.on_log)
-        return Scales(on_log, function(self.plain))
+        log_scale = None if self.log_scale is None else function(self.log_scale)
+        return Scales(log_scale, function(self.raw_scale))
 
     @staticmethod
     def combine(parts: Sequence[Scales[T]], function: Callable[[list[T]], U]) -> Scales[U]:
         """Combine several quantities into one on each scale."""
-        logs = [part.on_log for part in parts if part.on_log is not None]
-        return Scales(function(logs) if logs else None, function([part.plain for part in parts]))
+        logs = [part.log_scale for part in parts if part.log_scale is not None]
+        raw_parts = [part.raw_scale for part in parts]
+        return Scales(function(logs) if logs else None, function(raw_parts))
 
 
 class Versions(Struct, frozen=True):
@@ -119,16 +120,16 @@ def read_sample(log: Log, question: Question, left_out: dict[str, int]) -> Sampl
     if question.covariates is None:
         question = replace(question, covariates=default_covariates(log, question))
     arms = read_arms(log, question)
-    is_either = arms.is_candidate | arms.is_baseline
-    if not is_either.all():
-        left_out = {**left_out, "another version": int(np.count_nonzero(~is_either))}
-    placebo_log, placebo_treated, taking_part = None, None, is_either
+    is_compared = arms.is_candidate | arms.is_baseline
+    if not is_compared.all():
+        left_out = {**left_out, "another version": int(np.count_nonzero(~is_compared))}
+    placebo_log, placebo_treated, taking_part = None, None, is_compared
     if question.placebo_period is not None:
-        in_placebo = _in_period(log, *question.placebo_period) & is_either
-        placebo_log, placebo_treated = take_rows(log, in_placebo), arms.is_candidate[in_placebo]
+        is_placebo = _in_period(log, *question.placebo_period) & is_compared
+        placebo_log, placebo_treated = take_rows(log, is_placebo), arms.is_candidate[is_placebo]
         period = "=".join(question.placebo_period)
-        left_out = {**left_out, f"the placebo period {period}": int(np.count_nonzero(in_placebo))}
-        taking_part = is_either & ~in_placebo
+        left_out = {**left_out, f"the placebo period {period}": int(np.count_nonzero(is_placebo))}
+        taking_part = is_compared & ~is_placebo
     rows = log if taking_part.all() else take_rows(log, taking_part)
     treated = arms.is_candidate[taking_part]
     if treated.all() or not treated.any():
@@ -204,11 +205,11 @@ def _refuse_mixed_units(log: Log, name: str, values: Floats) -> None:
                 )
     step = _unit_step(values)
     if step is not None:
-        factor, low, high = step
+        factor, lower, higher = step
         raise UnusableInput(
-            f"{name} seems to be in mixed units: {np.size(low)} values around "
-            f"{np.median(low):.3g} and {np.size(high)} around {np.median(high):.3g}, a factor of "
-            f"about {factor:,.0f}, with none between",
+            f"{name} seems to be in mixed units: {np.size(lower)} values around "
+            f"{np.median(lower):.3g} and {np.size(higher)} around {np.median(higher):.3g}, a "
+            f"factor of about {factor:,.0f}, with none between",
             hint=hint,
         )
 
@@ -219,15 +220,15 @@ def _unit_step(values: Floats) -> tuple[float, Floats, Floats] | None:
     if len(positive) < 2:
         return None
     ratios = positive[1:] / positive[:-1]
-    gap = int(np.argmax(ratios)) + 1
-    low, high = positive[:gap], positive[gap:]
+    gap_index = int(np.argmax(ratios)) + 1
+    lower, higher = positive[:gap_index], positive[gap_index:]
     min_count = max(2, _MIN_UNIT_SHARE * len(positive))
-    if ratios[gap - 1] < _MIN_GAP_FACTOR or min(len(low), len(high)) < min_count:
+    if ratios[gap_index - 1] < _MIN_GAP_FACTOR or min(len(lower), len(higher)) < min_count:
         return None
-    factor = float(np.median(high) / np.median(low))
+    factor = float(np.median(higher) / np.median(lower))
     for step in _UNIT_STEPS:
         if step / _UNIT_STEP_TOLERANCE < factor < step * _UNIT_STEP_TOLERANCE:
-            return step, low, high
+            return step, lower, higher
     return None
 
 
@@ -263,7 +264,7 @@ def _split_pair(text: str, values: list[str], values_sentence: str) -> tuple[str
     if not splits or not all(splits[0]):
         raise UnusableInput(
             f"{option('treatment')}: '{text}' is not CANDIDATE:BASELINE",
-            hint=f"name two values; {values_sentence}",
+            hint=f"name two values with a colon between them; {values_sentence}",
         )
     if len(known_splits) > 1:
         raise UnusableInput(
@@ -276,12 +277,11 @@ def _split_pair(text: str, values: list[str], values_sentence: str) -> tuple[str
             hint=f"name two values; {values_sentence}",
         )
     missing = [part for part in splits[0] if part not in values] if len(splits) == 1 else [text]
-    what = f"{option('treatment')}: no row has {', '.join(missing)}"
-    raise UnusableInput(what, hint=f"name two values; {values_sentence}")
+    problem = f"{option('treatment')}: no row has {', '.join(missing)}"
+    raise UnusableInput(problem, hint=f"name two values; {values_sentence}")
 
 
 def _in_period(log: Log, name: str, value: str) -> Truths:
-    """Return for each row whether it belongs to the placebo period."""
     values, code = distinct_texts(log[name], name)
     if value not in values:
         raise UnusableInput(

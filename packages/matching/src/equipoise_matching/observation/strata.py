@@ -3,9 +3,10 @@
 A stratum has the rows with one value of the strata column. Only one stratum is in memory at a time.
 The combined effect is τ = Σ_s w_s τ_s with w_s = n_s / Σ n_s, where n_s is the number of candidate
 rows with a match in stratum s. The weights count as constants. Strata have no row in common, so the
-variances of Abadie and Imbens add up: Σ w_s² V_s. A cluster may have rows in several strata.
-Leaving it out changes τ by the sum of the changes in its strata, so V = (G − 1)/G Σ_g (Σ_s w_s
-(τ_s₍₋g₎ − τ_s))² over the clusters g of all strata.
+variance by Abadie and Imbens is Σ w_s² V_s. A cluster g may have rows in several strata. Without g,
+τ changes by Δ_g = Σ_s w_s (τ_s₍₋g₎ − τ_s). With G clusters in all strata, the variance is
+
+    V = (G − 1)/G Σ_g Δ_g².
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import math
 import operator
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -31,9 +33,8 @@ from equipoise_matching.observation.effects import (
     BY_CLUSTERS,
     EffectEstimate,
     Estimate,
-    MatchedSample,
+    changes_without_each_cluster,
     cluster_error,
-    cluster_moves,
     match_sample,
     naive_estimate,
     t_quantile,
@@ -42,7 +43,7 @@ from equipoise_matching.observation.effects import (
     with_error,
 )
 from equipoise_matching.observation.hidden_factor import hidden_bias
-from equipoise_matching.observation.matching import Progress, excess
+from equipoise_matching.observation.matching import Progress, imbalance_of
 from equipoise_matching.observation.pattern import remaining_pattern
 from equipoise_matching.observation.question import Log, Question, check_question
 from equipoise_matching.observation.result import (
@@ -81,7 +82,7 @@ from equipoise_matching.shared.numbers import listed
 from equipoise_matching.shared.spelling import option
 
 MIN_SHARE = 0.5
-"""Smallest share of the candidate's rows that must have a match, in the strata with an answer."""
+"""Smallest share of the candidate's rows with a match at which the analysis gives an answer."""
 _MAX_LISTED_STRATA = 3
 """Largest number of strata that a message lists."""
 
@@ -94,12 +95,12 @@ ClusterLabel = tuple[str, object]
 class StratumEffect(Struct, frozen=True):
     """The effect in one stratum on one scale, with the error of Abadie and Imbens.
 
-    ``moves`` has the change of the effect if a cluster is left out, for each cluster.
+    ``effect_changes`` has for each cluster the change of the effect without its rows.
     """
 
     effect: float
     error: float | None
-    moves: dict[ClusterLabel, float]
+    effect_changes: dict[ClusterLabel, float]
 
 
 class StratumAnswer(Struct, frozen=True):
@@ -125,9 +126,9 @@ class StratumAnswer(Struct, frozen=True):
         return self.matching.candidate_matched
 
     @property
-    def worst(self) -> ColumnBalance:
+    def worst_column(self) -> ColumnBalance:
         """The column that differs most after matching."""
-        return max(self.balance, key=excess)
+        return max(self.balance, key=imbalance_of)
 
 
 class StratumOutcome(Struct, frozen=True):
@@ -162,16 +163,16 @@ class StratifiedLog(Struct, Generic[Rows], frozen=True):
     number_of_rows: int | None = None
 
 
-JudgeStrata = Callable[[StratifiedLog[Rows], Question, Versions, Progress], list[StratumOutcome]]
-"""Function that judges every stratum of a log, and returns the outcomes in their order."""
+MatchStrata = Callable[[StratifiedLog[Rows], Question, Versions, Progress], list[StratumOutcome]]
+"""Function that matches every stratum of a log, and returns the outcomes in their order."""
 
 
-def judge_in_turn(
+def match_strata_in_turn(
     log: StratifiedLog[Rows], question: Question, versions: Versions, progress: Progress
 ) -> list[StratumOutcome]:
-    """Judge one stratum after the other in this process."""
+    """Match one stratum after the other in this process."""
     return [
-        judge_rows(name, log.read(rows), question, versions, _prefixed(name, progress))
+        match_stratum(name, log.read(rows), question, versions, _name_stratum_in(name, progress))
         for name, rows in log.rows.items()
     ]
 
@@ -181,19 +182,19 @@ def observe_strata(
     question: Question,
     *,
     source: str,
-    judge: JudgeStrata[Rows] = judge_in_turn,
+    match_strata: MatchStrata[Rows] = match_strata_in_turn,
     progress: Progress = lambda _: None,
 ) -> ObservationResult:
-    """Estimate the effect over the strata that can be judged, or give the reason for none.
+    """Estimate the effect over the strata with an answer, or return the reason for a refusal.
 
-    Raise `UnusableInput` if the question does not fit the log, or no stratum can be judged.
+    Raise `UnusableInput` if the question does not fit the log, or no stratum has an answer.
     """
     check_strata(log.column, question)
     if question.covariates is None:
         question = replace(question, covariates=())
     arms = read_arms(log.versions, question)
     versions = Versions(arms.candidate, arms.baseline)
-    outcomes = judge(log, question, versions, progress)
+    outcomes = match_strata(log, question, versions, progress)
     rows_read = sum(outcome.rows for outcome in outcomes)
     if log.number_of_rows not in (None, rows_read):
         raise UnusableInput(
@@ -204,50 +205,50 @@ def observe_strata(
     answers = {outcome.name: outcome.answer for outcome in outcomes if outcome.answer is not None}
     if not answers:
         raise UnusableInput(
-            f"{option('strata', log.column)}: no stratum can be judged: {_reasons(outcomes)}",
+            f"{option('strata', log.column)}: no stratum can be judged: {_list_reasons(outcomes)}",
             hint="name a column whose values both versions ran with, or collect such rows",
         )
     answer_list = list(answers.values())
     described = describe_question(question, versions, source)
-    naive = to_effect(_naive(outcomes))
-    clustering = _clustering(answer_list)
-    matching = _matching(answer_list, question.method)
+    naive = to_effect(_naive_estimates(outcomes))
+    clustering = _count_clusters(answer_list)
+    matching = _summarize_matching(answer_list, question.method)
     candidate_rows = sum(outcome.candidate_rows for outcome in outcomes)
     baseline_rows = sum(outcome.baseline_rows for outcome in outcomes)
-    others = rows_read - candidate_rows - baseline_rows
+    other_rows = rows_read - candidate_rows - baseline_rows
+    left_out = {"another version": other_rows} if other_rows else {}
     matched_rows = sum(answer.weight for answer in answer_list)
-    refusal = _too_few_rows(log.column, outcomes, matched_rows, candidate_rows)
+    without_neighbors = _average((part.weight, part.without_neighbors) for part in answer_list)
+    refusal = _few_rows_refusal(log.column, outcomes, matched_rows, candidate_rows)
     if refusal is None and clustering is not None:
         refusal = few_clusters_refusal(clustering, versions)
     matched, bias, robustness = None, None, None
     if refusal is None:
-        matched, bias = _matched_effect(answer_list, clustering), _hidden_bias(answers)
+        matched, bias = _matched_effect(answer_list, clustering), _weakest_hidden_bias(answers)
         robustness = Robustness(None, None, None, "unknown: it is not computed over strata")
-        bound = None if bias.gamma_to_change is None else bias
-        summary = answer_sentences(described, naive, matched.effect, hidden_bias=bound)
+        shown_bias = None if bias.gamma_to_change is None else bias
+        summary = answer_sentences(described, naive, matched.effect, hidden_bias=shown_bias)
     else:
         summary = refusal_sentences(described, naive, refusal)
     return ObservationResult(
         summary=summary,
         question=described,
-        rows=RowCounts(
-            rows_read, candidate_rows, baseline_rows, {"another version": others} if others else {}
-        ),
+        rows=RowCounts(rows_read, candidate_rows, baseline_rows, left_out),
         naive=naive,
         refusal=refusal,
         matched=matched,
         clustering=clustering,
         matching=matching,
-        about=_scope(outcomes, matched_rows, candidate_rows, versions, question.unit),
-        dropped=_dropped(answer_list),
-        balance=_balance(answer_list),
+        about=_scope_clause(outcomes, matched_rows, candidate_rows, versions, question.unit),
+        dropped=_average_dropped_means(answer_list),
+        balance=_average_balance(answer_list),
         hidden_bias=bias,
         robustness=robustness,
         strata=Strata(
             log.column,
-            tuple(_stratum_result(outcome) for outcome in outcomes),
-            max(answers, key=lambda name: excess(answers[name].worst)),
-            _shared_clusters(answer_list),
+            tuple(_to_stratum_result(outcome) for outcome in outcomes),
+            max(answers, key=lambda name: imbalance_of(answers[name].worst_column)),
+            _count_shared_clusters(answer_list),
         ),
         warnings=tuple(
             sample_warnings(
@@ -255,7 +256,7 @@ def observe_strata(
                 clustering,
                 matching.method,
                 1.0 - matched_rows / candidate_rows,
-                _mean((answer.weight, answer.without_neighbors) for answer in answer_list) or 0.0,
+                without_neighbors or 0.0,
             )
         ),
     )
@@ -285,29 +286,30 @@ def check_strata(column: str, question: Question) -> None:
         )
 
 
-def judge_rows(
+def match_stratum(
     name: str, log: Log, question: Question, versions: Versions, progress: Progress = lambda _: None
 ) -> StratumOutcome:
-    """Match and judge the rows of one stratum; errors name the stratum, column and rows."""
+    """Match the rows of one stratum, and check the match; errors name stratum, column and rows."""
     check_question(log, question)
     try:
-        names, code = distinct_texts(log[question.treatment], question.treatment)
-        texts = np.array(names)[code]
-        treated, control = texts == versions.candidate, texts == versions.baseline
-        moments = _moments(log, question, treated, control)
+        names, version_index = distinct_texts(log[question.treatment], question.treatment)
+        row_versions = np.array(names)[version_index]
+        is_candidate = row_versions == versions.candidate
+        is_baseline = row_versions == versions.baseline
+        moments = _moments(log, question, is_candidate, is_baseline)
         answer: StratumAnswer | str
-        if not treated.any() or not control.any():
-            answer = f"no row of {versions.baseline if treated.any() else versions.candidate}"
+        if not is_candidate.any() or not is_baseline.any():
+            answer = f"no row of {versions.baseline if is_candidate.any() else versions.candidate}"
         else:
             seeded = replace(question, seed=stratum_seed(question.seed, name))
-            answer = _judge(name, read_sample(log, seeded, {}), progress)
+            answer = _answer_stratum(name, read_sample(log, seeded, {}), progress)
     except UnusableInput as error:
         raise UnusableInput(f"stratum {name}: {error.what}", hint=error.hint) from error
     return StratumOutcome(
         name,
-        len(code),
-        int(np.count_nonzero(treated)),
-        int(np.count_nonzero(control)),
+        len(version_index),
+        int(np.count_nonzero(is_candidate)),
+        int(np.count_nonzero(is_baseline)),
         *moments,
         answer=None if isinstance(answer, str) else answer,
         reason=answer if isinstance(answer, str) else None,
@@ -320,63 +322,66 @@ def stratum_seed(seed: int, name: str) -> int:
 
 
 def _moments(
-    log: Log, question: Question, treated: Truths, control: Truths
+    log: Log, question: Question, is_candidate: Truths, is_baseline: Truths
 ) -> tuple[Scales[Moments] | None, Scales[Moments] | None]:
     """Return the moments of the outcome of each version; ``None`` without rows."""
-    taking_part = treated | control
+    taking_part = is_candidate | is_baseline
     if not taking_part.any():
         return None, None
     outcomes = read_outcomes(take_rows(log, taking_part), question)
 
-    def moments_of(arm: Truths) -> Scales[Moments] | None:
-        rows = arm[taking_part]
+    def moments_of(is_version: Truths) -> Scales[Moments] | None:
+        rows = is_version[taking_part]
         return outcomes.map(lambda values: Moments.of(values[rows], None)) if rows.any() else None
 
-    return moments_of(treated), moments_of(control)
+    return moments_of(is_candidate), moments_of(is_baseline)
 
 
-def _judge(name: str, sample: Sample, progress: Progress) -> StratumAnswer | str:
+def _answer_stratum(name: str, sample: Sample, progress: Progress) -> StratumAnswer | str:
     """Return the answer of a stratum, or the reason why there is none."""
     try:
-        match = match_sample(sample, progress)
+        matched_sample = match_sample(sample, progress)
     except UnusableInput as error:
         return error.what
-    matched, clusters, effect = match.matched, sample.clusters, match.effects.plain.pair_effect
-    if not matched.is_balanced:
-        return unbalanced_clause(matched.column_balance()[matched.unbalanced()[0]])
-    if (pattern := remaining_pattern(match)) is not None:
+    balanced_match, clusters = matched_sample.balanced_match, sample.clusters
+    pair_effect = matched_sample.effects.raw_scale.pair_effect
+    if not balanced_match.is_balanced:
+        return unbalanced_clause(balanced_match.column_balance()[balanced_match.unbalanced()[0]])
+    if (pattern := remaining_pattern(matched_sample)) is not None:
         return pattern_clause(pattern)
-    arm_labels = [
-        frozenset(_labels(name, sample, rows))
-        for rows in (effect.treated_rows, effect.control_rows)
+    labels_by_version = [
+        frozenset(_cluster_labels(name, sample, rows))
+        for rows in (pair_effect.treated_rows, pair_effect.control_rows)
     ]
-    for labels, arm in zip(arm_labels, (sample.arms.candidate, sample.arms.baseline), strict=True):
+    versions = (sample.arms.candidate, sample.arms.baseline)
+    for labels, version in zip(labels_by_version, versions, strict=True):
         if clusters is not None and len(labels) < 2:
-            return f"its comparable rows of {arm} are in one cluster ({clusters.by})"
+            return f"its comparable rows of {version} are in one cluster ({clusters.by})"
     progress("bounding the influence of a hidden factor")
     return StratumAnswer(
-        match.effects.map(lambda effect: _stratum_effect(name, match, effect)),
-        match.effects.main.without_neighbors,
-        describe_matching(match),
-        matched.column_balance(),
-        matched.dropped_means(),
-        hidden_bias(match),
+        matched_sample.effects.map(partial(_stratum_effect, name, sample)),
+        matched_sample.effects.answer_scale.without_neighbors,
+        describe_matching(matched_sample),
+        balanced_match.column_balance(),
+        balanced_match.dropped_means(),
+        hidden_bias(matched_sample),
         None if clusters is None else clusters.by,
-        *arm_labels,
+        *labels_by_version,
     )
 
 
-def _stratum_effect(name: str, match: MatchedSample, estimate: EffectEstimate) -> StratumEffect:
-    pair_effect, clusters = estimate.pair_effect, match.sample.clusters
-    error = estimate.by[ABADIE_IMBENS].error
+def _stratum_effect(name: str, sample: Sample, estimate: EffectEstimate) -> StratumEffect:
+    pair_effect, clusters = estimate.pair_effect, sample.clusters
+    error = estimate.by_method[ABADIE_IMBENS].error
     if clusters is None:
         return StratumEffect(pair_effect.effect, error, {})
-    moves = cluster_moves(pair_effect, clusters.code)
-    labels = _labels(name, match.sample, pair_effect.rows)
-    return StratumEffect(pair_effect.effect, error, dict(zip(labels, moves.tolist(), strict=True)))
+    changes = changes_without_each_cluster(pair_effect, clusters.code)
+    labels = _cluster_labels(name, sample, pair_effect.rows)
+    effect_changes = dict(zip(labels, changes.tolist(), strict=True))
+    return StratumEffect(pair_effect.effect, error, effect_changes)
 
 
-def _labels(name: str, sample: Sample, rows: Indices) -> list[ClusterLabel]:
+def _cluster_labels(name: str, sample: Sample, rows: Indices) -> list[ClusterLabel]:
     """Return the clusters of these rows in the order of their codes.
 
     A window of time belongs to one stratum, so its label contains the stratum.
@@ -384,25 +389,26 @@ def _labels(name: str, sample: Sample, rows: Indices) -> list[ClusterLabel]:
     clusters = sample.clusters
     if clusters is None:
         return []
-    codes, first = np.unique(clusters.code[rows], return_index=True)
+    codes, first_rows = np.unique(clusters.code[rows], return_index=True)
     if clusters.by in sample.log:
-        return [(clusters.by, value) for value in sample.log[clusters.by][rows[first]].tolist()]
+        values = sample.log[clusters.by][rows[first_rows]]
+        return [(clusters.by, value) for value in values.tolist()]
     return [(f"{name}: {clusters.by}", code) for code in codes.tolist()]
 
 
-def _prefixed(name: str, progress: Progress) -> Progress:
+def _name_stratum_in(name: str, progress: Progress) -> Progress:
     return lambda step: progress(f"{name}: {step}")
 
 
-def _naive(outcomes: Sequence[StratumOutcome]) -> Scales[Estimate]:
+def _naive_estimates(outcomes: Sequence[StratumOutcome]) -> Scales[Estimate]:
     """Compare all rows of both versions, without regard to strata."""
     candidate = [outcome.candidate for outcome in outcomes if outcome.candidate is not None]
     baseline = [outcome.baseline for outcome in outcomes if outcome.baseline is not None]
-    arms = [Scales.combine(parts, _pool) for parts in (candidate, baseline)]
+    arms = [Scales.combine(parts, _pool_moments) for parts in (candidate, baseline)]
     return Scales.combine(arms, lambda moments: naive_estimate(*moments))
 
 
-def _pool(parts: Sequence[Moments]) -> Moments:
+def _pool_moments(parts: Sequence[Moments]) -> Moments:
     """Return the moments of all values, from the moments of their parts."""
     size = sum(part.size for part in parts)
     mean = sum(part.size * part.mean for part in parts) / size
@@ -412,26 +418,26 @@ def _pool(parts: Sequence[Moments]) -> Moments:
     return Moments(size, mean, squares / size)
 
 
-def _clustering(answers: Sequence[StratumAnswer]) -> Clustering | None:
+def _count_clusters(answers: Sequence[StratumAnswer]) -> Clustering | None:
     """Return the clusters of all strata together; ``None`` without clusters."""
-    by = answers[0].clusters_by
-    if by is None:
+    column = answers[0].clusters_by
+    if column is None:
         return None
     candidate = frozenset().union(*(answer.candidate_clusters for answer in answers))
     baseline = frozenset().union(*(answer.baseline_clusters for answer in answers))
-    return Clustering(by, len(candidate | baseline), len(candidate), len(baseline))
+    return Clustering(column, len(candidate | baseline), len(candidate), len(baseline))
 
 
-def _shared_clusters(answers: Sequence[StratumAnswer]) -> int | None:
+def _count_shared_clusters(answers: Sequence[StratumAnswer]) -> int | None:
     """Return the number of clusters with rows in several strata; ``None`` without clusters."""
     if answers[0].clusters_by is None:
         return None
-    strata = Counter(
+    stratum_counts = Counter(
         label
         for answer in answers
         for label in answer.candidate_clusters | answer.baseline_clusters
     )
-    return sum(number > 1 for number in strata.values())
+    return sum(number > 1 for number in stratum_counts.values())
 
 
 def _matched_effect(
@@ -441,55 +447,56 @@ def _matched_effect(
     weights = [answer.weight / sum(answer.weight for answer in answers) for answer in answers]
     estimates = Scales.combine(
         [answer.effects for answer in answers],
-        lambda effects: _estimates(effects, weights, clustering),
+        lambda effects: _weighted_estimates(effects, weights, clustering),
     )
     return to_matched_effect(estimates, ABADIE_IMBENS if clustering is None else BY_CLUSTERS)
 
 
-def _estimates(
+def _weighted_estimates(
     parts: Sequence[StratumEffect], weights: Sequence[float], clustering: Clustering | None
 ) -> dict[str, Estimate]:
     """Return the weighted effect with every error, by name."""
     effect = sum(weight * part.effect for weight, part in zip(weights, parts, strict=True))
     errors = [part.error for part in parts if part.error is not None]
     error = math.hypot(*map(operator.mul, weights, errors)) if len(errors) == len(parts) else None
-    by = {ABADIE_IMBENS: with_error(effect, error, t_quantile(math.inf))}
+    estimates = {ABADIE_IMBENS: with_error(effect, error, t_quantile(math.inf))}
     if clustering is None:
-        return by
-    by[BY_CLUSTERS] = Estimate(effect)
-    fewest = min(clustering.with_candidate, clustering.with_baseline)
-    if fewest >= MIN_CLUSTERS:
-        moves = defaultdict[ClusterLabel, float](float)
+        return estimates
+    estimates[BY_CLUSTERS] = Estimate(effect)
+    fewest_clusters = min(clustering.with_candidate, clustering.with_baseline)
+    if fewest_clusters >= MIN_CLUSTERS:
+        changes = defaultdict[ClusterLabel, float](float)
         for weight, part in zip(weights, parts, strict=True):
-            for label, move in part.moves.items():
-                moves[label] += weight * move
-        standard_error = cluster_error(np.array([*moves.values()]))
-        by[BY_CLUSTERS] = with_error(effect, standard_error, t_quantile(fewest - 1))
-    return by
+            for label, change in part.effect_changes.items():
+                changes[label] += weight * change
+        standard_error = cluster_error(np.array([*changes.values()]))
+        estimates[BY_CLUSTERS] = with_error(effect, standard_error, t_quantile(fewest_clusters - 1))
+    return estimates
 
 
-def _matching(answers: Sequence[StratumAnswer], method: str) -> MatchingSummary:
+def _summarize_matching(answers: Sequence[StratumAnswer], method: str) -> MatchingSummary:
     """Summarise the matches of all strata, without the weights, which differ by stratum.
 
     The summary names the requested ``method`` unless a stratum needed another one.
     """
-    parts = [answer.matching for answer in answers]
-    if len(parts) == 1:
-        return parts[0]
+    summaries = [answer.matching for answer in answers]
+    if len(summaries) == 1:
+        return summaries[0]
+    calipers = [summary.caliper for summary in summaries if summary.caliper is not None]
     return MatchingSummary(
-        next((part.method for part in parts if part.method != method), method),
-        min((part.caliper for part in parts if part.caliper is not None), default=None),
-        tuple(dict.fromkeys(name for part in parts for name in part.caliper_on)),
+        next((summary.method for summary in summaries if summary.method != method), method),
+        min(calipers, default=None),
+        tuple(dict.fromkeys(name for summary in summaries for name in summary.caliper_on)),
         {},
-        sum(part.pairs for part in parts),
-        sum(part.candidate_matched for part in parts),
-        sum(part.candidate_dropped for part in parts),
-        sum(part.baseline_used for part in parts),
-        any(part.adjusted for part in parts),
+        sum(summary.pairs for summary in summaries),
+        sum(summary.candidate_matched for summary in summaries),
+        sum(summary.candidate_dropped for summary in summaries),
+        sum(summary.baseline_used for summary in summaries),
+        any(summary.adjusted for summary in summaries),
     )
 
 
-def _balance(answers: Sequence[StratumAnswer]) -> tuple[ColumnBalance, ...]:
+def _average_balance(answers: Sequence[StratumAnswer]) -> tuple[ColumnBalance, ...]:
     """Return the balance of every column, as an average over the strata with this column."""
     columns = defaultdict[str, list[tuple[int, ColumnBalance]]](list)
     for answer in answers:
@@ -497,22 +504,22 @@ def _balance(answers: Sequence[StratumAnswer]) -> tuple[ColumnBalance, ...]:
             columns[column.column].append((answer.weight, column))
     if len(answers) == 1:
         return answers[0].balance
-    means: dict[str, dict[str, Any]] = {
+    fields_by_column: dict[str, dict[str, Any]] = {
         name: {
-            field: _mean((weight, getattr(column, field)) for weight, column in parts)
+            field: _average((weight, getattr(column, field)) for weight, column in balances)
             for field in ColumnBalance.__struct_fields__
             if field not in ("column", "term", "term_after")
         }
-        for name, parts in columns.items()
+        for name, balances in columns.items()
     }
     # The strata have different terms, so the worst term represents all of them.
-    for name, parts in columns.items():
-        worst = max((part for _, part in parts), key=lambda part: abs(part.term_after or 0.0))
-        means[name] |= {"term": worst.term, "term_after": worst.term_after}
-    return tuple(ColumnBalance(name, **fields) for name, fields in means.items())
+    for name, balances in columns.items():
+        _, worst = max(balances, key=lambda balance: abs(balance[1].term_after or 0.0))
+        fields_by_column[name] |= {"term": worst.term, "term_after": worst.term_after}
+    return tuple(ColumnBalance(name, **fields) for name, fields in fields_by_column.items())
 
 
-def _dropped(answers: Sequence[StratumAnswer]) -> tuple[DroppedMean, ...]:
+def _average_dropped_means(answers: Sequence[StratumAnswer]) -> tuple[DroppedMean, ...]:
     """Return the means of matched and dropped rows, over the strata with dropped rows."""
     matched = defaultdict[str, list[tuple[int, float]]](list)
     dropped = defaultdict[str, list[tuple[int, float]]](list)
@@ -521,39 +528,39 @@ def _dropped(answers: Sequence[StratumAnswer]) -> tuple[DroppedMean, ...]:
             matched[column.column].append((answer.weight, column.kept))
             dropped[column.column].append((answer.matching.candidate_dropped, column.dropped))
     return tuple(
-        DroppedMean(name, _mean(matched[name]) or 0.0, _mean(dropped[name]) or 0.0)
+        DroppedMean(name, _average(matched[name]) or 0.0, _average(dropped[name]) or 0.0)
         for name in matched
     )
 
 
-def _mean(weighted_values: Iterable[tuple[int, float | None]]) -> float | None:
+def _average(weighted_values: Iterable[tuple[int, float | None]]) -> float | None:
     known = [(weight, value) for weight, value in weighted_values if value is not None]
     total = sum(weight for weight, _ in known)
     return sum(weight * value for weight, value in known) / total if total else None
 
 
-def _hidden_bias(answers: dict[str, StratumAnswer]) -> HiddenBias:
+def _weakest_hidden_bias(answers: dict[str, StratumAnswer]) -> HiddenBias:
     """Return the bounds of the stratum whose answer the weakest hidden factor changes.
 
     If all effects have the same sign, no weaker factor changes the combined effect.
     """
     name = min(answers, key=lambda name: answers[name].hidden_bias.gamma_to_change or 0.0)
-    weakest = answers[name].hidden_bias
-    if len({answer.effects.main.effect > 0.0 for answer in answers.values()}) > 1:
+    weakest_bias = answers[name].hidden_bias
+    if len({answer.effects.answer_scale.effect > 0.0 for answer in answers.values()}) > 1:
         return replace(
-            weakest,
+            weakest_bias,
             gamma_to_change=None,
             summary="unknown: the effects of the strata have different signs",
         )
-    return replace(weakest, summary=f"in {name}, the weakest stratum: {weakest.summary}")
+    return replace(weakest_bias, summary=f"in {name}, the weakest stratum: {weakest_bias.summary}")
 
 
-def _too_few_rows(
+def _few_rows_refusal(
     column: str, outcomes: Sequence[StratumOutcome], matched_rows: int, candidate_rows: int
 ) -> Refusal | None:
     if matched_rows >= MIN_SHARE * candidate_rows:
         return None
-    reasons = _reasons(outcomes)
+    reasons = _list_reasons(outcomes)
     return Refusal(
         "few-strata",
         f"only {matched_rows:,} of the candidate's {candidate_rows:,} rows have a comparable row "
@@ -562,8 +569,8 @@ def _too_few_rows(
     )
 
 
-def _scope(
-    outcomes: Sequence[StratumOutcome], matched: int, rows: int, versions: Versions, unit: str
+def _scope_clause(
+    outcomes: Sequence[StratumOutcome], matched: int, candidates: int, versions: Versions, unit: str
 ) -> str:
     """Return the clause on the candidate rows in the answer, with reasons for the other rows."""
     reasons = "; ".join(
@@ -571,32 +578,32 @@ def _scope(
         for outcome in outcomes
         if outcome.reason is not None and outcome.candidate_rows
     )
-    scope = scope_sentence(rows, matched, versions, unit)
-    if matched == rows:
+    scope = scope_sentence(candidates, matched, versions, unit)
+    if matched == candidates:
         return scope
     return f"{scope} in their stratum" + (f" ({reasons})" if reasons else "")
 
 
-def _stratum_result(outcome: StratumOutcome) -> StratumResult:
+def _to_stratum_result(outcome: StratumOutcome) -> StratumResult:
     counts = (outcome.name, outcome.candidate_rows, outcome.baseline_rows, outcome.reason)
     answer = outcome.answer
     if answer is None:
         return StratumResult(*counts, *[None] * 8)
-    on_log = answer.effects.on_log
+    log_effect = answer.effects.log_scale
     return StratumResult(
         *counts,
         matched_rows=answer.weight,
-        ratio=None if on_log is None else math.exp(on_log.effect),
-        difference=answer.effects.plain.effect,
+        ratio=None if log_effect is None else math.exp(log_effect.effect),
+        difference=answer.effects.raw_scale.effect,
         method=answer.matching.method,
         caliper=answer.matching.caliper,
-        worst_column=answer.worst.column,
-        worst_difference=answer.worst.difference_after,
+        worst_column=answer.worst_column.column,
+        worst_difference=answer.worst_column.difference_after,
         gamma_to_change=answer.hidden_bias.gamma_to_change,
     )
 
 
-def _reasons(outcomes: Sequence[StratumOutcome]) -> str:
+def _list_reasons(outcomes: Sequence[StratumOutcome]) -> str:
     reasons = [
         f"{outcome.name} ({outcome.reason})" for outcome in outcomes if outcome.reason is not None
     ]

@@ -31,6 +31,7 @@ from equipoise_matching.shared.numbers import significant
 STEP_QUANTILES = tuple(number / 40.0 for number in range(1, 40))
 """Quantiles of a covariate at which a step may lie."""
 BEND_QUANTILES = tuple(number / 10.0 for number in range(1, 10))
+"""Quantiles of a covariate at which a bend may lie."""
 SPLIT_QUANTILES = (0.2, 0.35, 0.5, 0.65, 0.8)
 """Quantiles of a covariate above which another covariate may act."""
 PRODUCT_QUANTILES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95)
@@ -78,7 +79,7 @@ Term = tuple[Factor, ...]
 """The product of its factors."""
 
 
-class Dictionary(Struct, frozen=True):
+class TermDictionary(Struct, frozen=True):
     """The candidate terms of a log.
 
     ``columns`` (rows, columns) has the covariates, each with mean 0 and standard deviation 1, then
@@ -98,7 +99,7 @@ class Dictionary(Struct, frozen=True):
 
     def values(self, terms: Sequence[Term]) -> Floats:
         """Return the values of the terms for every row, shape (rows, terms)."""
-        return _values(self.columns, terms)
+        return _term_values(self.columns, terms)
 
     def owners_of(self, term: Term) -> tuple[str, ...]:
         """Return the columns of the log from which a term is computed."""
@@ -120,7 +121,7 @@ class Dictionary(Struct, frozen=True):
         return name
 
 
-def dictionary_of(covariates: Covariates, seed: int) -> Dictionary:
+def term_dictionary_of(covariates: Covariates, seed: int) -> TermDictionary:
     """Return the candidate terms of these covariates; the exact columns count as categories."""
     matrix = covariates.matrix
     centres, spreads = matrix.mean(axis=0), matrix.std(axis=0)
@@ -146,7 +147,7 @@ def dictionary_of(covariates: Covariates, seed: int) -> Dictionary:
         for first, second in itertools.permutations(numeric, 2):
             steps = _curves(scaled[:, first], first, (), SPLIT_QUANTILES)
             terms += [(step, Factor("line", second)) for step in steps if step.shape == "step"]
-    return Dictionary(
+    return TermDictionary(
         columns,
         (*covariates.names, *(name for name, _, _ in flags)),
         owners,
@@ -192,7 +193,7 @@ def _curves(
 
 
 def select_terms(
-    dictionary: Dictionary, target: Floats, rows: Indices, max_terms: int
+    dictionary: TermDictionary, target: Floats, rows: Indices, max_terms: int
 ) -> tuple[Term, ...]:
     """Return the covariates, then up to ``max_terms`` terms that explain a target.
 
@@ -200,71 +201,71 @@ def select_terms(
     """
     covariate_count = dictionary.covariate_count
     chosen = _select_forward(dictionary, dictionary.terms, covariate_count, target, rows, max_terms)
-    curved = chosen[covariate_count:]
+    curved_terms = chosen[covariate_count:]
     products = tuple(
         dict.fromkeys(
             (*term, curve)
-            for term in curved
+            for term in curved_terms
             if len(term) < 2 or len(dictionary.owners_of(term)) < 2
             for curve in _other_curves(dictionary, term)
         )
     )
     if products:
-        known = set(dictionary.terms)
-        candidates = (*chosen, *(term for term in products if term not in known))
-        room = max_terms - len(curved)
-        chosen = _select_forward(dictionary, candidates, len(chosen), target, rows, room)
+        known_terms = set(dictionary.terms)
+        candidates = (*chosen, *(term for term in products if term not in known_terms))
+        max_products = max_terms - len(curved_terms)
+        chosen = _select_forward(dictionary, candidates, len(chosen), target, rows, max_products)
     return _refine_thresholds(dictionary, chosen, target, rows)
 
 
 def _refine_thresholds(
-    dictionary: Dictionary, chosen: tuple[Term, ...], target: Floats, rows: Indices
+    dictionary: TermDictionary, chosen: tuple[Term, ...], target: Floats, rows: Indices
 ) -> tuple[Term, ...]:
     """Move each step and bend to the threshold near its quantile that explains most."""
-    shifted = {
+    shifted_by_index = {
         index: tuple(_shift_threshold(dictionary, term))
         for index, term in enumerate(chosen)
         if any(factor.shape in ("bend", "step") for factor in term)
     }
-    if not shifted:
+    if not shifted_by_index:
         return chosen
-    candidates = (*chosen, *itertools.chain.from_iterable(shifted.values()))
+    candidates = (*chosen, *itertools.chain.from_iterable(shifted_by_index.values()))
     rows = sample_rows(rows, len(candidates), dictionary.seed)
     cross = cross_products(dictionary.columns, candidates, target, rows)
     current, next_candidate = list(range(len(chosen))), len(chosen)
-    for index, alternatives in shifted.items():
-        compared = [current[index], *range(next_candidate, next_candidate + len(alternatives))]
-        next_candidate += len(alternatives)
-        fixed = current[:index] + current[index + 1 :]
-        inner = cross[np.ix_(fixed, fixed)]
+    for index, shifted_terms in shifted_by_index.items():
+        compared = [current[index], *range(next_candidate, next_candidate + len(shifted_terms))]
+        next_candidate += len(shifted_terms)
+        others = current[:index] + current[index + 1 :]
+        inner = cross[np.ix_(others, others)]
         inverse = np.linalg.pinv(inner, rcond=_SINGULAR_TOLERANCE, hermitian=True)
-        outer = cross[np.ix_(fixed, [*compared, -1])]
+        outer = cross[np.ix_(others, [*compared, -1])]
         explained = outer.T @ inverse @ outer
         remainder = cross[compared, -1] - explained[:-1, -1]
         variances = cross[compared, compared] - np.diag(explained)[:-1]
-        usable = variances > _MIN_VARIANCE_SHARE * cross[compared, compared]
-        gains = np.where(usable, remainder**2 / np.where(usable, variances, 1.0), 0.0)
+        is_usable = variances > _MIN_VARIANCE_SHARE * cross[compared, compared]
+        gains = np.where(is_usable, remainder**2 / np.where(is_usable, variances, 1.0), 0.0)
         current[index] = compared[int(np.argmax(gains))]
     return tuple(candidates[index] for index in current)
 
 
-def _shift_threshold(dictionary: Dictionary, term: Term) -> Iterator[Term]:
+def _shift_threshold(dictionary: TermDictionary, term: Term) -> Iterator[Term]:
     """Yield the term with its step or bend at thresholds near the present one."""
     for position, factor in enumerate(term):
         if factor.shape not in ("bend", "step"):
             continue
         column = dictionary.columns[:, factor.column]
-        share = float(np.mean(column <= factor.threshold))
+        share_below = float(np.mean(column <= factor.threshold))
         max_shift = _MAX_SHIFT if len(term) > 1 or factor.shape == "bend" else STEP_QUANTILES[0]
-        edge = STEP_QUANTILES[0] / 2.0
+        min_share = STEP_QUANTILES[0] / 2.0
         shifts = np.linspace(-max_shift, max_shift, _SHIFT_COUNT)
-        shares = np.clip(share + shifts, edge, 1.0 - edge)
+        shares = np.clip(share_below + shifts, min_share, 1.0 - min_share)
         for threshold in np.unique(np.quantile(column, shares)).tolist():
-            moved = factor._replace(threshold=threshold)
-            yield (*term[:position], moved, *term[position + 1 :])
+            moved_factor = factor._replace(threshold=threshold)
+            yield (*term[:position], moved_factor, *term[position + 1 :])
 
 
-def _other_curves(dictionary: Dictionary, term: Term) -> Iterator[Factor]:
+def _other_curves(dictionary: TermDictionary, term: Term) -> Iterator[Factor]:
     """Yield the curves, at few quantiles, of the covariates that are not in a term."""
     owners = dictionary.owners_of(term)
     for index in range(dictionary.covariate_count):
@@ -276,21 +277,21 @@ def _other_curves(dictionary: Dictionary, term: Term) -> Iterator[Factor]:
 
 
 def _select_forward(
-    dictionary: Dictionary,
+    dictionary: TermDictionary,
     terms: tuple[Term, ...],
-    entered: int,
+    entered_count: int,
     target: Floats,
     rows: Indices,
     max_terms: int,
 ) -> tuple[Term, ...]:
-    """Keep the first ``entered`` terms, and add terms while one explains enough of the target."""
+    """Keep the first ``entered_count`` terms, and add terms while one explains the target."""
     count = len(terms)
     if not count:
         return ()
     rows = sample_rows(rows, count, dictionary.seed)
     cross = cross_products(dictionary.columns, terms, target, rows)
     is_free = np.diag(cross)[:count] > 0.0
-    limit = 2.0 * math.log(count)
+    min_t_squared = 2.0 * math.log(count)
     min_variances = _MIN_VARIANCE_SHARE * np.diag(cross).copy()
     chosen: list[int] = []
 
@@ -301,20 +302,22 @@ def _select_forward(
         is_free[index] = False
         chosen.append(index)
 
-    for index in range(entered):
+    for index in range(entered_count):
         if cross[index, index] > min_variances[index]:
             enter(index)
-    while len(chosen) < entered + max_terms:
+    while len(chosen) < entered_count + max_terms:
         variances = np.diag(cross)[:count]
-        usable = is_free & (variances > min_variances[:count])
-        gains = np.where(usable, cross[:count, count] ** 2 / np.where(usable, variances, 1.0), 0.0)
+        is_usable = is_free & (variances > min_variances[:count])
+        divisors = np.where(is_usable, variances, 1.0)
+        gains = np.where(is_usable, cross[:count, count] ** 2 / divisors, 0.0)
         best = int(np.argmax(gains))
-        left = float(cross[count, count]) - float(gains[best])
+        remainder = float(cross[count, count]) - float(gains[best])
         freedom = len(rows) - len(chosen) - 2
-        if gains[best] <= 0.0 or freedom < 1 or freedom * gains[best] <= limit * max(left, 0.0):
+        required_gain = min_t_squared * max(remainder, 0.0)
+        if gains[best] <= 0.0 or freedom < 1 or freedom * gains[best] <= required_gain:
             break
         enter(best)
-    return (*terms[:entered], *(terms[index] for index in chosen if index >= entered))
+    return (*terms[:entered_count], *(terms[index] for index in chosen if index >= entered_count))
 
 
 def cross_products(
@@ -326,7 +329,7 @@ def cross_products(
     for begin in range(0, len(rows), _BLOCK_ROWS):
         block_rows = rows[begin : begin + _BLOCK_ROWS]
         block = np.empty((len(block_rows), count + 2))
-        block[:, :count] = _values(columns[block_rows], terms)
+        block[:, :count] = _term_values(columns[block_rows], terms)
         block[:, count] = target[block_rows]
         block[:, count + 1] = 1.0
         cross += block.T @ block
@@ -334,11 +337,11 @@ def cross_products(
     return np.asarray(cross[:-1, :-1] - np.outer(sums, sums) / max(1, len(rows)))
 
 
-def _values(columns: Floats, terms: Sequence[Term]) -> Floats:
+def _term_values(columns: Floats, terms: Sequence[Term]) -> Floats:
     values = np.empty((len(columns), len(terms)))
-    for index, (first, *others) in enumerate(terms):
-        values[:, index] = first.values(columns)
-        for factor in others:
+    for index, (first_factor, *other_factors) in enumerate(terms):
+        values[:, index] = first_factor.values(columns)
+        for factor in other_factors:
             values[:, index] *= factor.values(columns)
     return values
 

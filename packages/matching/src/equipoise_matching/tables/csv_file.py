@@ -30,10 +30,10 @@ MISSING_CELLS = frozenset(
     | {"-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"}
 )
 """Cells that pandas and Arrow read as missing values."""
-_BLOCK_ROWS = 50_000
+_ROWS_PER_BLOCK = 50_000
 """Number of rows whose cells are read at once."""
 _SEPARATORS = (",", ";", "\t")
-_TRUTHS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _TIME = re.compile(rf"{_DATE.pattern}([ T]\d\d:\d\d(:\d\d([.]\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
@@ -50,7 +50,7 @@ _MISSING_VALUES: Mapping[str, NDArray[Any]] = {
 """Missing value by the name of the type; among numbers it is NaN."""
 
 
-class _Block(NamedTuple):
+class _ColumnBlock(NamedTuple):
     """Values of one column in successive rows, and their type."""
 
     type_name: str
@@ -65,7 +65,7 @@ class _NotATable(Exception):
 def read_csv(path: Path, as_text: Collection[str] = ()) -> Columns:
     """Read a whole file, compressed if its name ends in ``.gz``.
 
-    The separator is a comma, else a semicolon, else a tab: the first of them in the first line.
+    The separator is a comma, semicolon or tab: the first of these that the first line contains.
     With semicolons or tabs, 1,5 is a number.
 
     Raise `UnusableInput` if the file is not such a table; the error names the line.
@@ -75,12 +75,12 @@ def read_csv(path: Path, as_text: Collection[str] = ()) -> Columns:
     as_text
         Columns to read as text: as numbers, the versions 1.1 and 1.10 are equal.
     """
-    texts = frozenset(as_text)
+    text_columns = frozenset(as_text)
     try:
-        columns, mixed = _read(path, texts)
-        if mixed:
-            # The texts of earlier numbers, such as 1.10, are needed: read again.
-            columns, _ = _read(path, texts | mixed)
+        columns, mixed_columns = _read_blocks(path, text_columns)
+        if mixed_columns:
+            # A later block has texts. Read earlier numbers such as 1.10 as texts, too.
+            columns, _ = _read_blocks(path, text_columns | mixed_columns)
     except (_NotATable, csv.Error, UnicodeError, EOFError, zlib.error, OSError) as error:
         reason = "it is not UTF-8 text" if isinstance(error, UnicodeError) else str(error)
         raise UnusableInput(f"{path}: {reason}", hint=_HINT) from error
@@ -89,7 +89,7 @@ def read_csv(path: Path, as_text: Collection[str] = ()) -> Columns:
 
 def to_csv(columns: Mapping[str, NDArray[Any]]) -> str:
     """Write columns as CSV; a missing value is an empty cell."""
-    cells = ([_cell(value) for value in column.tolist()] for column in columns.values())
+    cells = ([_cell_text(value) for value in column.tolist()] for column in columns.values())
     return csv_text([[*columns], *zip(*cells, strict=True)])
 
 
@@ -102,28 +102,28 @@ def refuse_repeated(path: Path, names: Iterable[str]) -> None:
         )
 
 
-def _cell(value: Any) -> Any:
+def _cell_text(value: Any) -> Any:
     if value is None or value != value:
         return ""
     return value.isoformat() if hasattr(value, "isoformat") else value
 
 
-def _read(path: Path, texts: frozenset[str]) -> tuple[Columns, frozenset[str]]:
+def _read_blocks(path: Path, as_text: frozenset[str]) -> tuple[Columns, frozenset[str]]:
     """Return the columns, and the names of columns whose blocks have different types."""
-    blocks: list[list[_Block]] = []
-    with _open(path) as file:
-        first = file.readline()
+    blocks: list[list[_ColumnBlock]] = []
+    with _open_text(path) as file:
+        first_line = file.readline()
         file.seek(0)
-        separator = next((sign for sign in _SEPARATORS if sign in first), ",")
+        separator = next((candidate for candidate in _SEPARATORS if candidate in first_line), ",")
         reader = csv.reader(file, delimiter=separator, strict=True)
         try:
             names = next(reader, [])
-            rows = _rows(reader, len(names))
-            while block_rows := list(islice(rows, _BLOCK_ROWS)):
+            rows = _checked_rows(reader, len(names))
+            while block_rows := list(islice(rows, _ROWS_PER_BLOCK)):
                 cells = zip(*block_rows, strict=True)
                 blocks.append(
                     [
-                        _text(column) if name in texts else _values(column, separator)
+                        _text_block(column) if name in as_text else _typed_block(column, separator)
                         for name, column in zip(names, cells, strict=True)
                     ]
                 )
@@ -131,23 +131,23 @@ def _read(path: Path, texts: frozenset[str]) -> tuple[Columns, frozenset[str]]:
             raise _NotATable(f"line {reader.line_num}: {error}") from error
     refuse_repeated(path, sorted(names))
     columns: Columns = {}
-    mixed = set[str]()
+    mixed_columns = set[str]()
     for name, parts in zip(names, zip(*blocks, strict=True), strict=True) if blocks else ():
         types = {block.type_name for block in parts} - {"none"}
         if len(types) > 1 and not types <= {"integer", "number"} and not types <= {"date", "time"}:
-            mixed.add(name)
+            mixed_columns.add(name)
         else:
             columns[name] = _concatenate(parts, types)
-    return columns, frozenset(mixed)
+    return columns, frozenset(mixed_columns)
 
 
-def _open(path: Path) -> Any:
+def _open_text(path: Path) -> Any:
     if path.name.lower().endswith(".gz"):
         return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
     return path.open(encoding="utf-8-sig", newline="")
 
 
-def _rows(reader: Any, width: int) -> Iterator[Sequence[str]]:
+def _checked_rows(reader: Any, width: int) -> Iterator[Sequence[str]]:
     """Yield the rows, which must have ``width`` cells; empty lines are skipped."""
     for row in reader:
         if len(row) == width:
@@ -159,57 +159,57 @@ def _rows(reader: Any, width: int) -> Iterator[Sequence[str]]:
             )
 
 
-def _values(cells: Sequence[str], separator: str) -> _Block:
+def _typed_block(cells: Sequence[str], separator: str) -> _ColumnBlock:
     """Return the cells of one column as the first type that fits all of them."""
-    present = [cell for cell in cells if cell not in MISSING_CELLS]
-    if not present:
-        return _Block("none", np.full(len(cells), np.nan))
-    if separator != "," and _have_decimal_commas(present):
+    texts = [cell for cell in cells if cell not in MISSING_CELLS]
+    if not texts:
+        return _ColumnBlock("none", np.full(len(cells), np.nan))
+    if separator != "," and _have_decimal_commas(texts):
         cells = [cell.replace(",", ".") for cell in cells]
-        present = [cell.replace(",", ".") for cell in present]
-    joined = "".join(present)
+        texts = [cell.replace(",", ".") for cell in texts]
+    joined = "".join(texts)
     # Python reads 1_000 and digits of other scripts as numbers, but in a table they are texts.
     if joined.isascii() and "_" not in joined:
-        integers = _numbers(present, int)
-        if integers is not None and len(present) == len(cells):
-            return _Block("integer", integers)
-        numbers = _numbers(present, float) if integers is None else integers.astype(np.float64)
+        integers = _to_numbers(texts, int)
+        if integers is not None and len(texts) == len(cells):
+            return _ColumnBlock("integer", integers)
+        numbers = _to_numbers(texts, float) if integers is None else integers.astype(np.float64)
         if numbers is not None:
-            return _Block("number", _fill_missing(numbers, cells, np.nan))
-    if set(present) <= _TRUTHS.keys():
-        truths = np.array([_TRUTHS[cell] for cell in present])
-        if len(present) == len(cells):
-            return _Block("truth", truths)
-        return _Block("truth", _fill_missing(truths.astype(object), cells, None))
+            return _ColumnBlock("number", _fill_missing(numbers, cells, np.nan))
+    if set(texts) <= _BOOLS.keys():
+        truths = np.array([_BOOLS[cell] for cell in texts])
+        if len(texts) == len(cells):
+            return _ColumnBlock("truth", truths)
+        return _ColumnBlock("truth", _fill_missing(truths.astype(object), cells, None))
     for type_name, pattern, unit in (("date", _DATE, "D"), ("time", _TIME, "us")):
-        if pattern.fullmatch(present[0]):
-            times = _times(present, pattern, unit)
+        if pattern.fullmatch(texts[0]):
+            times = _to_times(texts, pattern, unit)
             if times is not None:
-                return _Block(type_name, _fill_missing(times, cells, np.datetime64("NaT")))
-    return _text(cells)
+                return _ColumnBlock(type_name, _fill_missing(times, cells, np.datetime64("NaT")))
+    return _text_block(cells)
 
 
 def _have_decimal_commas(cells: Sequence[str]) -> bool:
     """Return whether all cells are numbers, and some have a decimal comma."""
     other_cells = [cell for cell in cells if not _DECIMAL_COMMA.fullmatch(cell)]
-    return len(other_cells) < len(cells) and _numbers(other_cells, float) is not None
+    return len(other_cells) < len(cells) and _to_numbers(other_cells, float) is not None
 
 
-def _text(cells: Sequence[str]) -> _Block:
-    return _Block(
+def _text_block(cells: Sequence[str]) -> _ColumnBlock:
+    return _ColumnBlock(
         "text", np.array([None if cell in MISSING_CELLS else cell for cell in cells], dtype=object)
     )
 
 
-def _numbers(cells: Sequence[str], read: Callable[[str], float]) -> NDArray[Any] | None:
+def _to_numbers(cells: Sequence[str], to_number: Callable[[str], float]) -> NDArray[Any] | None:
     try:
-        dtype = np.int64 if read is int else np.float64
-        return np.array([read(cell) for cell in cells], dtype=dtype)
+        dtype = np.int64 if to_number is int else np.float64
+        return np.array([to_number(cell) for cell in cells], dtype=dtype)
     except (ValueError, OverflowError):
         return None
 
 
-def _times(cells: Sequence[str], pattern: re.Pattern[str], unit: str) -> NDArray[Any] | None:
+def _to_times(cells: Sequence[str], pattern: re.Pattern[str], unit: str) -> NDArray[Any] | None:
     if not all(pattern.fullmatch(cell) for cell in cells):
         return None
     try:
@@ -236,14 +236,14 @@ def _fill_missing(values: NDArray[Any], cells: Sequence[str], missing: Any) -> N
     return filled
 
 
-def _concatenate(parts: Sequence[_Block], types: set[str]) -> NDArray[Any]:
-    """Return the blocks of a column as one array."""
+def _concatenate(blocks: Sequence[_ColumnBlock], types: set[str]) -> NDArray[Any]:
+    # Of date and time, the first in the alphabet, which NumPy widens to the other.
     missing_value = _MISSING_VALUES.get(min(types, default=""))
     return np.concatenate(
         [
             block.values
             if missing_value is None or block.type_name != "none"
             else np.full(len(block.values), missing_value)
-            for block in parts
+            for block in blocks
         ]
     )

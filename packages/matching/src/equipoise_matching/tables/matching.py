@@ -144,7 +144,7 @@ def run_match(
     for name, is_given in not_by_stratum.items():
         if table.by is not None and is_given:
             raise UnusableInput(
-                f"{option('by')} and {option(name)} do not go together",
+                f"{option(name)} is not available with {option('by')}, which matches by strata",
                 hint=f"leave out {option('by')} or {option(name)}",
             )
     covariates, owners = table.covariates, table.owners

@@ -79,7 +79,7 @@ class CompleteTable(Struct, frozen=True):
 def without_missing(
     columns: Mapping[str, NDArray[Any]],
     covariates: Collection[str],
-    others: Sequence[str],
+    required: Sequence[str],
     policy: Policy,
 ) -> CompleteTable:
     """Apply the policy to the covariates and the other columns.
@@ -91,7 +91,7 @@ def without_missing(
     ----------
     covariates
         Columns whose missing values an indicator can mark.
-    others
+    required
         Columns whose missing values have their rows left out by ``drop`` and ``indicator``.
     """
     if policy not in POLICIES:
@@ -99,7 +99,7 @@ def without_missing(
             f"there is no policy {policy!r} for missing values",
             hint=f"choose one of {', '.join(POLICIES)}",
         )
-    gaps = {name: missing_in(columns[name]) for name in dict.fromkeys((*covariates, *others))}
+    gaps = {name: missing_in(columns[name]) for name in dict.fromkeys((*covariates, *required))}
     gaps = {name: gap for name, gap in gaps.items() if gap.any()}
     count = len(next(iter(columns.values())))
     if gaps and policy == "refuse":
@@ -128,7 +128,7 @@ def without_missing(
     for name in covariates:
         if name not in gaps or not (gap := gaps[name][rows]).any():
             continue
-        remaining[name] = _filled(remaining[name], gap, name)
+        remaining[name] = _fill_gaps(remaining[name], gap, name)
         if not holds_text(remaining[name]):
             indicators[f"{name} is missing"] = gap.astype(np.float64)
     summary = MissingValues(
@@ -137,7 +137,7 @@ def without_missing(
     return CompleteTable(remaining, rows, indicators, summary)
 
 
-def _filled(column: NDArray[Any], gap: NDArray[np.bool_], name: str) -> NDArray[Any]:
+def _fill_gaps(column: NDArray[Any], gap: NDArray[np.bool_], name: str) -> NDArray[Any]:
     """Fill the gaps of texts with ``MISSING_TEXT``, and the gaps of numbers with their mean."""
     if holds_text(column):
         filled = column.astype(object)
@@ -231,7 +231,6 @@ def _counts(columns: Mapping[str, int], kind: str) -> str:
 
 
 def _gaps_hint() -> str:
-    """Return the hint for columns with missing values."""
     return (
         f"to match on them, give {option('missing', 'indicator')} to keep the rows, or "
         f"{option('missing', 'drop')}; to match on other columns, name them with "

@@ -25,7 +25,7 @@ from equipoise_matching.matching.frames import (
     yes_or_no,
 )
 from equipoise_matching.matching.options import Estimand, Order
-from equipoise_matching.matching.units import Floats, Indices, Truths, treatment
+from equipoise_matching.matching.units import Floats, Indices, Truths, treated_rows
 from equipoise_matching.observation.question import Names, names_tuple
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.numbers import listed
@@ -146,17 +146,17 @@ def read_table(table: Any, question: MatchColumns) -> MatchTable:
     for column in (*((name, *names) if formula is None else ()), *others, *question.by):
         if column not in columns:
             raise no_column(source, columns, column)
-    present = [column for column in names if column in columns]
-    selected = dict(columns)
+    known_columns = [column for column in names if column in columns]
+    compared = dict(columns)
     rows = np.arange(len(next(iter(columns.values()))))
     if name in columns:
-        codes, is_either = _codes(columns[name], name, values)
-        selected[name] = codes
-        if not is_either.all():
-            rows = np.flatnonzero(is_either)
-            selected = take_rows(selected, rows)
+        codes, is_compared = _codes(columns[name], name, values)
+        compared[name] = codes
+        if not is_compared.all():
+            rows = np.flatnonzero(is_compared)
+            compared = take_rows(compared, rows)
     required = [column for column in (name, *others, *question.by) if column in columns]
-    complete = without_missing(selected, present, required, question.missing)
+    complete = without_missing(compared, known_columns, required, question.missing)
     data = complete.columns
     if name in data and data[name].dtype.kind == "O":
         # Without missing values, the column has only truth values or numbers.
@@ -298,7 +298,8 @@ class Pairing(Struct, frozen=True, kw_only=True):
 
 def no_column(source: str, columns: Mapping[str, Any], name: str) -> UnusableInput:
     """Return the error for a column that is not in the table."""
-    return UnusableInput(f"{source}: no column {name}", hint=f"name one of {', '.join(columns)}")
+    hint = f"name one of {', '.join(columns)}"
+    return UnusableInput(f"{source}: there is no column {name}", hint=hint)
 
 
 def _check_complete(question: MatchColumns) -> None:
@@ -327,8 +328,8 @@ def _treatment_and_values(
     name, _, pair = treatment.partition("=")
     if name not in columns:
         raise no_column(source, columns, name)
-    present = columns[name][~missing_in(columns[name])]
-    texts = distinct_texts(present, name)[0]
+    known_values = columns[name][~missing_in(columns[name])]
+    texts = distinct_texts(known_values, name)[0]
     parts = pair.split(":")
     splits = [(":".join(parts[:index]), ":".join(parts[index:])) for index in range(1, len(parts))]
     known_splits = [
@@ -355,9 +356,9 @@ def _codes(
         if is_missing.any():
             codes = column.astype(object)
             codes[~is_missing] = yes_or_no(column[~is_missing])
-        present = codes[~is_missing]
-        if holds_text(present):
-            texts, _ = distinct_texts(present, name)
+        known_codes = codes[~is_missing]
+        if holds_text(known_codes):
+            texts, _ = distinct_texts(known_codes, name)
             example = f"{texts[-1]}:{texts[0]}" if len(texts) > 1 else "TREATED:CONTROL"
             raise UnusableInput(
                 f"{name} is neither 0 nor 1, nor yes or no: it has {listed(texts)}",
@@ -374,12 +375,12 @@ def _codes(
 
 
 def _covariates(
-    columns: Columns, name: str, named: Sequence[str], exact: Sequence[str]
+    columns: Columns, name: str, covariate_columns: Sequence[str], exact: Sequence[str]
 ) -> tuple[Covariates, tuple[str, ...]]:
     """Return the covariates as numbers, and the column from which each was made."""
-    treated = treatment(numbers_of(columns[name], name), name)
+    treated = treated_rows(numbers_of(columns[name], name), name)
     parts: list[tuple[str, str, Floats]] = []
-    for owner in named:
+    for owner in covariate_columns:
         column = columns[owner]
         is_exact_text = owner in exact and holds_text(column)
         if is_exact_text and len(distinct_texts(column, owner)[0]) > MAX_CATEGORIES:
@@ -389,7 +390,7 @@ def _covariates(
             parts += [(label, owner, x) for label, x in numbers_or_indicators(column, owner)]
     if not parts:
         raise UnusableInput(
-            f"nothing to match on: every row has the same value of {', '.join(named)}",
+            f"nothing to match on: every row has the same value of {', '.join(covariate_columns)}",
             hint="name columns that differ between rows",
         )
     names, owners, values = zip(*parts, strict=True)

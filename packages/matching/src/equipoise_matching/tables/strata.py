@@ -28,7 +28,7 @@ from equipoise_matching.tables.reading import is_parquet, no_row, open_parquet, 
 _TAIL_BYTES = 8
 """Number of bytes at the end of a Parquet file: the length of its footer, and ``PAR1``."""
 
-_EXACT = {"bool": bool, "string": str, "large_string": str} | dict.fromkeys(
+_EXACT_TYPES = {"bool": bool, "string": str, "large_string": str} | dict.fromkeys(
     ("int8", "int16", "int32", "int64"), int
 )
 """Arrow types whose statistics are exact, and the Python types of their values."""
@@ -78,9 +78,9 @@ def find_strata(
     path = Path(name)
     if not is_parquet(path):
         raise UnusableInput(
-            f"{name}: {option('strata')} reads Parquet files only, because it would read any other "
-            "file as a whole for each stratum",
-            hint="save it as Parquet, such as with pandas.read_csv(…).to_parquet(…)",
+            f"{name}: {option('strata')} reads only Parquet files, in which it finds the rows of a "
+            "stratum without reading the whole file",
+            hint="save it as Parquet, for example with pandas.read_csv(…).to_parquet(…)",
         )
     dataset = open_parquet(path)
     with pyarrow_for(path, "dataset") as (arrow, datasets):
@@ -90,8 +90,8 @@ def find_strata(
         partitions: dict[str, None] = {}
         number_of_rows = 0
         fragments = list(dataset.get_fragments())
-        for number, fragment in enumerate(fragments, 1):
-            progress(f"finding the strata: file {number:,} of {len(fragments):,}")
+        for fragment_index, fragment in enumerate(fragments, 1):
+            progress(f"finding the strata: file {fragment_index:,} of {len(fragments):,}")
             keys = datasets.get_partition_keys(fragment.partition_expression)
             partitions.update(dict.fromkeys(name for name in keys if name in schema.names))
             groups: dict[Any, list[int]] = {}
@@ -102,9 +102,9 @@ def find_strata(
                     groups.setdefault(value, []).append(group)
                 versions.update(dict.fromkeys(values[question.treatment]))
             number_of_rows += fragment.metadata.num_rows
-            size, footer = _identity(fragment.path)
-            for value, numbers in groups.items():
-                part = FilePart(fragment.path, size, footer, tuple(numbers))
+            size, footer = _file_identity(fragment.path)
+            for value, row_groups in groups.items():
+                part = FilePart(fragment.path, size, footer, tuple(row_groups))
                 strata.setdefault(value, []).append(part)
         if not strata:
             raise no_row(path)
@@ -125,8 +125,8 @@ def find_strata(
             )
             for value in sorted(strata)
         }
-        distinct = arrow.array(versions, _value_type(dataset.schema, question.treatment))
-        log = columns_of(arrow.table({question.treatment: distinct})) or {}
+        version_values = arrow.array(versions, _value_type(dataset.schema, question.treatment))
+        log = columns_of(arrow.table({question.treatment: version_values})) or {}
     return StratifiedLog(column, rows, log, read_rows, number_of_rows)
 
 
@@ -171,7 +171,7 @@ def check_files(stratum: StratumRows) -> None:
     """
     for part in stratum.parts:
         try:
-            identity = _identity(part.file)
+            identity = _file_identity(part.file)
         except FileNotFoundError as error:
             raise AnotherFile(f"does not see {part.file}") from error
         except OSError as error:
@@ -220,7 +220,7 @@ def _single_values(group: Any, columns: Sequence[str], schema: Any) -> dict[str,
 
     Only integers, truth values and texts count: other statistics may ignore some values.
     """
-    single = {}
+    values_by_column = {}
     for index in range(group.num_columns):
         chunk = group.column(index)
         name, statistics = chunk.path_in_schema, chunk.statistics
@@ -228,9 +228,10 @@ def _single_values(group: Any, columns: Sequence[str], schema: Any) -> dict[str,
             continue
         low, high = statistics.min, statistics.max
         is_complete = statistics.has_null_count and statistics.null_count == 0
-        if is_complete and low == high and type(low) is _EXACT.get(str(_value_type(schema, name))):
-            single[name] = [low]
-    return single
+        exact_type = _EXACT_TYPES.get(str(_value_type(schema, name)))
+        if is_complete and low == high and type(low) is exact_type:
+            values_by_column[name] = [low]
+    return values_by_column
 
 
 def _value_type(schema: Any, column: str) -> Any:
@@ -249,7 +250,7 @@ def _value_message(arrow: Any, value: Any, arrow_type: Any) -> bytes:
     return content
 
 
-def _identity(file: str) -> tuple[int, str]:
+def _file_identity(file: str) -> tuple[int, str]:
     """Return the size of a file in bytes, and the digest of its footer (32 hexadecimal digits)."""
     with Path(file).open("rb") as stream:
         size = stream.seek(0, os.SEEK_END)

@@ -271,10 +271,10 @@ def _effect_figures(
     effect: Difference | None, naive: Difference | None, question: MatchQuestion
 ) -> Iterator[Figure]:
     from equipoise.figures.gallery import Figure
-    from equipoise_matching.charts.estimates import Estimate, estimates
+    from equipoise_matching.charts.estimates import Mark, estimates
 
     rows = [
-        Estimate(kind, kind, difference.value, difference.interval)
+        Mark(kind, kind, difference.value, difference.interval)
         for kind, difference in ((_ALL_ROWS, naive), (_COMPARABLE, effect))
         if difference is not None
     ]
