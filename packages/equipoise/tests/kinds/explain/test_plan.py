@@ -205,7 +205,7 @@ def test_a_sham_that_takes_no_effect_leaves_its_intervention_out() -> None:
 
 
 def test_with_nothing_left_the_error_has_the_reasons() -> None:
-    with pytest.raises(UnusableInput, match="libmissing.so is not mapped"):
+    with pytest.raises(UnusableInput, match="does not load /nowhere/libmissing.so"):
         effective_experiment(intervention("missing", "cause 0", alter=MISSING))
 
 
