@@ -136,7 +136,7 @@ def test_an_option_that_does_not_fit_is_named(
 def test_functions_and_commands_are_not_mixed(ledger: Path) -> None:
     with pytest.raises(eq.EquipoiseError, match="commands and functions are mixed"):
         eq.compare(short, "true", ledger=ledger)
-    with pytest.raises(eq.EquipoiseError, match="setup= is given without a function"):
+    with pytest.raises(eq.EquipoiseError, match="setup= is only for functions"):
         eq.compare("true", "false", setup=list, ledger=ledger)
     with pytest.raises(eq.EquipoiseError, match="there is no code"):
         eq.compare_code(ledger=ledger)

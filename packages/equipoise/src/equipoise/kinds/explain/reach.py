@@ -197,12 +197,10 @@ def _check_of_cause(
 
 
 def _call_count_check(value: Callable[[Any], float], event: str) -> Check:
-    """Return the check that a count of system calls falls."""
     return Check("system_calls", value, partial(_count_sentence, event))
 
 
 def _function_time_check(is_counted: Callable[[Function], bool], event: str) -> Check:
-    """Return the check that functions take fewer seconds of a profile."""
 
     def sentence(slower_s: float, faster_s: float, changed_s: float) -> str | None:
         if slower_s < MIN_FUNCTION_S or _has_fallen(slower_s, faster_s, changed_s):

@@ -195,11 +195,11 @@ def fleet_comparisons(
     for metrics in ((plan.judgement.primary_metric,), plan.judgement.other_metrics):
         level = plan.judgement.alpha / max(1, len(metrics) * len(plan.contrasts))
         for metric in metrics if plan.contrasts else ():
-            pairings_by_host, metric_warnings = _pairings_by_host(members, metric)
+            host_pairings, metric_warnings = _pairings_by_host(members, metric)
             warnings += metric_warnings
-            if any(pairings_by_host):
+            if any(host_pairings):
                 comparisons += (
-                    _comparison(plan, metric, contrast, members, pairings_by_host, index, level)
+                    _comparison(plan, metric, contrast, members, host_pairings, index, level)
                     for index, contrast in enumerate(plan.contrasts)
                 )
     return tuple(comparisons), tuple(warnings)
@@ -209,7 +209,7 @@ def _pairings_by_host(
     members: Sequence[Member], metric: str
 ) -> tuple[list[list[Pairing]], list[CampaignWarning]]:
     """Return the pairs of each host, and warnings about hosts with a trial without the metric."""
-    pairings_by_host: list[list[Pairing]] = []
+    host_pairings: list[list[Pairing]] = []
     names_by_problem: dict[tuple[str, str], list[str]] = defaultdict(list)
     for member in members:
         pairings: list[Pairing] = []
@@ -218,8 +218,8 @@ def _pairings_by_host(
                 pairings = pairings_of(member.record.plan, member.blocks, metric)
             except UnusableInput as error:
                 names_by_problem[error.what, error.hint or ""].append(member.host.host)
-        pairings_by_host.append(pairings)
-    return pairings_by_host, [
+        host_pairings.append(pairings)
+    return host_pairings, [
         CampaignWarning("metric_unknown", f"{names_of(names)}: {what}", hint)
         for (what, hint), names in names_by_problem.items()
     ]
@@ -230,17 +230,15 @@ def _comparison(
     metric: str,
     contrast: Contrast,
     members: Sequence[Member],
-    pairings_by_host: Sequence[list[Pairing]],
+    host_pairings: Sequence[list[Pairing]],
     contrast_index: int,
     level: float,
 ) -> FleetComparison:
     fleet, judgement = plan.terms, plan.judgement
     assert isinstance(fleet, FleetPlan), "only a fleet has comparisons over hosts"
-    host_pairings = [
-        pairings[contrast_index] if pairings else None for pairings in pairings_by_host
-    ]
-    pairs = [PairedBlocks() if pairing is None else pairing.pairs for pairing in host_pairings]
-    more_is_better = any(pairing.more_is_better for pairing in host_pairings if pairing is not None)
+    pairing_by_host = [pairings[contrast_index] if pairings else None for pairings in host_pairings]
+    pairs = [PairedBlocks() if pairing is None else pairing.pairs for pairing in pairing_by_host]
+    more_is_better = any(pairing.more_is_better for pairing in pairing_by_host if pairing)
     baseline, candidate = (plan.conditions[i] for i in (contrast.baseline, contrast.candidate))
     claims = claims_of_fleet(
         [
@@ -281,22 +279,20 @@ def _comparison(
         hosts=tuple(
             HostEffect(
                 host=member.host.host,
-                ratio=host_claims.ratio,
-                ratio_ci=host_claims.bounds.ratio_ci,
-                blocks=host_claims.blocks,
+                ratio=claim.ratio,
+                ratio_ci=claim.bounds.ratio_ci,
+                blocks=claim.blocks,
                 environment={
                     name: member.host.environment[name]
                     for name in HOST_FACTS
                     if name in member.host.environment
                 },
-                level=host_claims.bounds.level,
+                level=claim.bounds.level,
                 weight=weight,
                 place=member.host.place,
             )
-            for member, host_claims, weight in zip(
-                members, claims.hosts, fleet.weights, strict=True
-            )
-            if host_claims.blocks
+            for member, claim, weight in zip(members, claims.hosts, fleet.weights, strict=True)
+            if claim.blocks
         ),
         fleet=describe_answers(
             claims,
@@ -328,12 +324,10 @@ def _scope_of_mean(plan: Plan, fleet: FleetPlan) -> str:
 
 def fleet_warnings(record: RunRecord, members: Sequence[Member]) -> tuple[CampaignWarning, ...]:
     """Return the warnings about missing campaigns, and the warnings of the hosts."""
-    return (*_missing_block_warnings(record, members), *_host_warnings(record, members))
+    return (*_absence_warnings(record, members), *_host_warnings(record, members))
 
 
-def _missing_block_warnings(
-    record: RunRecord, members: Sequence[Member]
-) -> Iterator[CampaignWarning]:
+def _absence_warnings(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignWarning]:
     command = shell_line(["equipoise", "resume", record.id])
     fetch_hint = f"run `{command}` to fetch the missing blocks"
     resume_hint = f"{fetch_hint}, and to let the host continue"

@@ -255,7 +255,6 @@ def _property_effects(
 
 
 def _property_text(name: str, value: Any) -> str:
-    """Return the value of a property as the text that reports show."""
     if value is None:
         return "unknown"
     is_size = name.endswith("_bytes") and isinstance(value, int | float)

@@ -111,10 +111,8 @@ def _hosts_to_draw(ratio_hosts: Sequence[HostEffect]) -> list[HostEffect]:
         return list(ratio_hosts)
     ranked = sorted(ratio_hosts, key=lambda host: host.ratio or 0.0)
     last_rank = len(ranked) - 1
-    positions = {
-        ranked[round(step * last_rank / (MAX_DRAWN_HOSTS - 1))].place
-        for step in range(MAX_DRAWN_HOSTS)
-    }
+    ranks = [round(step * last_rank / (MAX_DRAWN_HOSTS - 1)) for step in range(MAX_DRAWN_HOSTS)]
+    positions = {ranked[rank].place for rank in ranks}
     return [host for host in ratio_hosts if host.place in positions]
 
 

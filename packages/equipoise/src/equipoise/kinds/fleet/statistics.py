@@ -513,8 +513,8 @@ class _FleetAnalysis:
 
     def early_centre(self, blocks: PairedBlocks, count: int) -> float:
         """Return the typical log ratio of a host's first blocks; NaN if all blocks are ties."""
-        columns = (blocks.differences, blocks.orders, blocks.tolerances)
-        centre = BettingSequence(*(column[:count] for column in columns)).centre()
+        columns = (blocks.differences[:count], blocks.orders[:count], blocks.tolerances[:count])
+        centre = BettingSequence(*columns).centre()
         return math.nan if centre is None else centre[0]
 
     def variance(self, seed: int) -> HostVariance:
@@ -566,8 +566,8 @@ def _intersection(first: Bounds, second: Bounds, level: float) -> Bounds:
     """Return the intersection of two intervals; if it is empty, no bounds and the reason."""
     low, high = max(first.low, second.low), min(first.high, second.high)
     if low > high:
-        reason = "the two intervals do not overlap: no constant ratios agree with all blocks"
-        return Bounds(*_INFINITE_BOUNDS, level, reason)
+        problem = "the two intervals do not overlap: no constant ratios agree with all blocks"
+        return Bounds(*_INFINITE_BOUNDS, level, problem)
     reason = None
     if not (math.isfinite(low) and math.isfinite(high)):
         reason = first.unknown_because or second.unknown_because

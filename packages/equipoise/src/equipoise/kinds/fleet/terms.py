@@ -89,7 +89,7 @@ HOST_FACTS = (
     "equipoise",
 )
 """Facts of a host's environment that its effect and its trials show."""
-INTEGER_HOST_FACTS = frozenset({"cpus", "memory_bytes"})
+INTEGER_FACTS = frozenset({"cpus", "memory_bytes"})
 """Facts of a host that are integers."""
 HostState = Literal["ended", "left", "behind", "no block", "absent"]
 """``ended``: the campaign ended by its own rules. ``left``: it was interrupted, or a condition
@@ -348,8 +348,7 @@ class FleetDocument(ResultDocument, frozen=True, kw_only=True, tag="fleet"):
             values = (environments.get(row.host or "", {}).get(fact) for row in rows)
             cells = [value if isinstance(value, str | int) else None for value in values]
             if any(cell is not None for cell in cells):
-                column_type = "integer" if fact in INTEGER_HOST_FACTS else "text"
-                yield f"host_{fact}", column_type, tuple(cells)
+                yield f"host_{fact}", "integer" if fact in INTEGER_FACTS else "text", tuple(cells)
         yield "ratio_to_baseline", "number", tuple(_ratios_to_baseline(self))
 
 

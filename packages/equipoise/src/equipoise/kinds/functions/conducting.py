@@ -76,9 +76,7 @@ def compare_functions(
     functions = [command for command in commands if callable(command)]
     if len(functions) < len(commands) or not functions:
         raise UnusableInput(
-            "commands and functions are mixed"
-            if functions
-            else "setup= is given without a function",
+            "commands and functions are mixed" if functions else "setup= is only for functions",
             hint="give only functions; a function can run a command with subprocess.run",
         )
     given_options = [name for name, value in command_options.items() if value]
@@ -278,10 +276,8 @@ def _can_check(benchmarks: Sequence[Benchmark], results: Sequence[TrialRunResult
     changes = any(result.changes or not result.is_watched for result in results)
     if len(benchmarks) < 2 or changes or any(benchmark.is_async for benchmark in benchmarks):
         return False
-    pickles = [
-        pickle for each in benchmarks for pickle in (each.function, each.variables) if pickle
-    ]
-    has_data = sum(map(len, pickles)) >= MIN_DATA_BYTES
+    pickled_data = [benchmark.function or benchmark.variables or b"" for benchmark in benchmarks]
+    has_data = sum(map(len, pickled_data)) >= MIN_DATA_BYTES
     return has_data and sum(result.call_s for result in results) <= MAX_ROUND_S
 
 
@@ -322,13 +318,10 @@ def _ratios_of_copies(
         benchmarks, lambda _: environment, lambda key: keys[key[1] :], timeout_s
     ) as pool:
         for key in keys:
-            process_order = indexes if key[1] % 2 else indexes[::-1]
+            order = indexes if key[1] % 2 else indexes[::-1]
             instructions = {
-                "definitions": process_order,
-                "rounds": [
-                    process_order if number % 2 else process_order[::-1]
-                    for number in range(rounds + 1)
-                ],
+                "definitions": order,
+                "rounds": [order if index % 2 else order[::-1] for index in range(rounds + 1)],
                 "calls": list(calls),
                 "fresh_calls": False,
             }

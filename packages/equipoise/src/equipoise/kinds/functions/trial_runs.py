@@ -99,7 +99,6 @@ def _result_of_answer(
 
 
 def _error_of_failure(benchmarks: Sequence[Benchmark], content: dict[str, Any]) -> EquipoiseError:
-    """Return the error that a worker's answer about a failed function describes."""
     name, text = benchmarks[content["failed"]].name, content["text"]
     match content["stage"]:
         case "load":
