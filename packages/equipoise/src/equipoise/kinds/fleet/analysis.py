@@ -150,15 +150,14 @@ def shared_environment(members: Sequence[Member]) -> dict[str, Any]:
 def _condition_over_hosts(plan: Plan, index: int, members: Sequence[Member]) -> ConditionResult:
     """Count the trials of one condition on all hosts; a metric of all hosts has no meaning."""
     condition = plan.conditions[index]
-    host_conditions = [
-        each for member in members for each in member.host.conditions if each.name == condition.name
-    ]
+    results = [result for member in members for result in member.host.conditions]
+    results = [result for result in results if result.name == condition.name]
     return ConditionResult(
         name=condition.name,
         levels=condition.levels,
         command=condition.command,
-        trials=sum(each.trials for each in host_conditions),
-        failures=sum(each.failures for each in host_conditions),
+        trials=sum(result.trials for result in results),
+        failures=sum(result.failures for result in results),
         metrics={},
     )
 

@@ -120,12 +120,12 @@ class ProcessPool(Struct):
     timeout_s: float
     _launchers: list[Launcher] = []
     _idle_launchers: list[Launcher] = []
-    _waiting: dict[ProcessKey, _WaitingProcess] = {}
+    _processes: dict[ProcessKey, _WaitingProcess] = {}
     _start_count: int = 0
 
     def close(self) -> None:
         """End every process."""
-        for process in self._waiting.values():
+        for process in self._processes.values():
             os.close(process.descriptor)
         for launcher in self._launchers:
             launcher.close()
@@ -134,9 +134,10 @@ class ProcessPool(Struct):
         self, key: ProcessKey, instructions: dict[str, Any], on_wait: OnWait | None = None
     ) -> Answer:
         """Send instructions to the process of a block, and return its answer."""
-        if key not in self._waiting:
-            self._start([each for each in self.keys_from(key) if each not in self._waiting])
-        process = self._waiting.pop(key)
+        if key not in self._processes:
+            keys = [other for other in self.keys_from(key) if other not in self._processes]
+            self._start(keys)
+        process = self._processes.pop(key)
         try:
             os.write(process.descriptor, marshal.dumps(instructions))
             report = process.launcher.finish(on_wait)
@@ -174,7 +175,7 @@ class ProcessPool(Struct):
                 launcher.begin(self._launch_request(key, files, process_count * self.timeout_s))
                 # Open for reading and writing, so that opening does not wait for a reader.
                 descriptor = os.open(instructions_file, os.O_RDWR | os.O_CLOEXEC)
-                self._waiting[key] = _WaitingProcess(launcher, descriptor, base_path)
+                self._processes[key] = _WaitingProcess(launcher, descriptor, base_path)
                 launchers.append((ready_descriptor, launcher))
             for ready_descriptor, launcher in launchers:
                 while not becomes_readable(ready_descriptor, _POLL_S) and not launcher.has_ended():
