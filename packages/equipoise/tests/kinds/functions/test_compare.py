@@ -121,7 +121,7 @@ def test_the_command_line_shows_it_and_refuses_the_rest(ledger: Path, equipoise:
         ({"layouts": 4}, "layouts= is for commands"),
         ({"metrics": ["user_s"]}, "metrics= is for commands"),
         ({"control": True}, "control= is for commands"),
-        ({"names": ["a"]}, "1 names for 2"),
+        ({"names": ["a"]}, "names= has 1 name for 2"),
         ({"alpha": 0.0}, "alpha"),
     ],
 )

@@ -38,7 +38,7 @@ def test_functions_have_their_own_names_and_equal_names_are_numbered() -> None:
 def test_names_can_be_given() -> None:
     benchmarks = function_benchmarks([first, second], None, ["old", "new"])
     assert [benchmark.name for benchmark in benchmarks] == ["old", "new"]
-    with pytest.raises(UnusableInput, match="1 names for 2"):
+    with pytest.raises(UnusableInput, match="names= has 1 name for 2"):
         function_benchmarks([first, second], None, ["old"])
 
 

@@ -42,9 +42,7 @@ CALLED_VERDICTS = ("slower", "faster", "mixed")
 def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
     """Return the causes that a campaign tested, with the outcomes of their interventions.
 
-    Returns
-    -------
-    The causes in the order of the plan, then the interventions that the user added. A cause is
+    The causes of the plan come first, then the interventions that the user added. A cause is
     ``confirmed`` if one of its interventions is confirmed. A cause is ``refuted`` if all
     interventions that reached it are refuted, and one of them removes the cause. A cause is ``not
     reachable`` if no intervention reached it. In all other cases it is ``open``.

@@ -67,11 +67,8 @@ def measure_fleet(
 ) -> int:
     """Measure a plan on every host of a cluster, and show the result over the hosts.
 
-    Parameters
-    ----------
-    build_lines, build_folders
-        For each level of a study, by its name, the shell line with which every host builds the
-        level, and the folder in which this machine built it.
+    For each level of a study, by its name, ``build_lines`` has the shell line with which every host
+    builds the level, and ``build_folders`` has the folder in which this machine built the level.
     """
     options = replace(
         _fleet_options(access, host_options, output),
@@ -227,10 +224,7 @@ class LiveTable(FleetListener):
 def table_of_hosts(progress: FleetProgress, max_rows: int) -> Table:
     """Return the table of a fleet. If not all hosts fit, hosts with problems come first.
 
-    Parameters
-    ----------
-    max_rows
-        Largest number of rows; the last row may count the hosts that do not fit.
+    The table has at most ``max_rows`` rows; the last row may count the hosts that do not fit.
     """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("host", no_wrap=True, overflow="ellipsis", max_width=32)

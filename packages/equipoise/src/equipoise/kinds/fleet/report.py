@@ -1,4 +1,7 @@
-"""The report of a fleet: the mean over the asked hosts, each host, and the answers over hosts."""
+"""The report of a fleet: the mean over the asked hosts, each host, and the answers over hosts.
+
+A heading of a table may end in the kind of its column, such as ``host:name``.
+"""
 
 from __future__ import annotations
 

@@ -206,18 +206,11 @@ def claims_of_fleet(
     Raise `UnusableInput` if there is no host, the weights do not add up to 1, ``known_at_end`` has
     the wrong length, a number is out of range, or a different number of hosts was planned.
 
-    Parameters
-    ----------
-    hosts
-        All asked hosts in the order of the plan, also those without a block.
-    min_effect
-        Smallest effect that matters, in percent; 0 for none.
-    alpha
-        Level of each question about this comparison; each of K comparisons has alpha/K.
-    planned_count
-        Number of hosts, if it was fixed before the first trial; ``None`` if hosts could join.
-    seed
-        Seed of the intervals of the variance.
+    ``hosts`` has all asked hosts in the order of the plan, also hosts without a block.
+    ``min_effect`` is the smallest effect that matters, in percent; 0 for none. ``alpha`` is the
+    level of each question about this comparison; each of K comparisons has alpha/K.
+    ``planned_count`` is the number of hosts, if it was fixed before the first trial; ``None`` if
+    hosts could join. ``seed`` is for the intervals of the variance.
     """
     margin = margin_of(min_effect)
     check_alpha(alpha)
@@ -605,7 +598,7 @@ class Roster(Struct, frozen=True):
     """Indexes of the hosts among the asked hosts, from 0."""
     starts: tuple[int, ...]
     """For each host of the roster, the number of its blocks before the first round."""
-    rounds: int
+    round_count: int
     """Number of complete rounds."""
 
 
@@ -619,14 +612,14 @@ def rosters_of(hosts: Sequence[HostBlocks]) -> tuple[Roster, ...]:
     indexes, starts = list(range(len(hosts))), [0] * len(hosts)
     rosters: list[Roster] = []
     while indexes:
-        rounds = min(max(0, lengths[index] - starts[index]) for index in indexes)
-        if rounds:
+        round_count = min(max(0, lengths[index] - starts[index]) for index in indexes)
+        if round_count:
             roster_starts = tuple(starts[index] for index in indexes)
-            rosters.append(Roster(len(rosters) + 1, tuple(indexes), roster_starts, rounds))
+            rosters.append(Roster(len(rosters) + 1, tuple(indexes), roster_starts, round_count))
         ended_hosts = [
             index
             for index in indexes
-            if hosts[index].state != "measuring" and lengths[index] - starts[index] <= rounds
+            if hosts[index].state != "measuring" and lengths[index] - starts[index] <= round_count
         ]
         if not ended_hosts:
             break
@@ -634,7 +627,7 @@ def rosters_of(hosts: Sequence[HostBlocks]) -> tuple[Roster, ...]:
         for index in indexes:
             known_at_ends = (hosts[ended_index].known_at_end for ended_index in ended_hosts)
             known_blocks = [values[index] for values in known_at_ends if values is not None]
-            starts[index] = max(starts[index] + rounds, *known_blocks, 0)
+            starts[index] = max(starts[index] + round_count, *known_blocks, 0)
     return tuple(rosters)
 
 
@@ -652,19 +645,19 @@ class Rounds:
         ``without`` is the index of a host to leave out; the roster must contain another host. The
         weights are scaled so that their sum is 1.
         """
-        host_blocks = [
-            (index, slice(start, start + roster.rounds))
+        slices = [
+            (index, slice(start, start + roster.round_count))
             for index, start in zip(roster.host_indexes, roster.starts, strict=True)
             if index != without
         ]
-        weights = np.array([self._hosts[index].weight for index, _ in host_blocks])
+        weights = np.array([self._hosts[index].weight for index, _ in slices])
         weights /= weights.sum()
         # All coins of a round are turned together, so the coin of one host is enough.
-        heaviest, rounds = host_blocks[int(np.argmax(weights))]
-        orders = self._hosts[heaviest].blocks.orders[rounds]
+        heaviest, blocks = slices[int(np.argmax(weights))]
+        orders = self._hosts[heaviest].blocks.orders[blocks]
         # Both arrays have the shape (hosts, rounds).
         differences, tolerances = (
-            np.array([column[index][rounds] for index, rounds in host_blocks])
+            np.array([column[index][blocks] for index, blocks in slices])
             for column in self._differences_and_tolerances
         )
         with np.errstate(invalid="ignore"):

@@ -19,6 +19,7 @@ import cloudpickle
 from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.quantities import counted
 
 CODE_FILE = "<code>"
 """File name of compiled code in tracebacks."""
@@ -317,7 +318,8 @@ def _name_of(function: Callable[..., object]) -> str:
 def _distinct_names(names: Sequence[str], count: int) -> list[str]:
     if len(names) != count:
         raise UnusableInput(
-            f"there are {len(names)} names for {count} functions", hint="give each function a name"
+            f"names= has {counted(len(names), 'name')} for {count} functions",
+            hint="give one name for each function",
         )
     unique_names: list[str] = []
     for name in names:

@@ -144,13 +144,10 @@ class FunctionRunner(Struct):
 
     def _samples(self, condition: int, batches: Sequence[int]) -> tuple[Sample, ...]:
         divisor = 1e9 * functions_of(self.plan).calls[condition]
-        batch_times: list[tuple[int | None, float]] = [
-            *enumerate(batches),
-            (None, steady_ns(batches)),
-        ]
+        times_ns: list[tuple[int | None, float]] = [*enumerate(batches), (None, steady_ns(batches))]
         return tuple(
             Sample(CALL_METRIC, batch_ns / divisor, number, "s", resolution=1.0 / divisor)
-            for number, batch_ns in batch_times
+            for number, batch_ns in times_ns
         )
 
 

@@ -59,7 +59,7 @@ class Timer:
 
     ``index`` is the index of the function. ``benchmark`` is the function's
     ``equipoise.kinds.functions.functions.Benchmark`` as a dictionary. With ``fresh_calls`` the
-    setup runs, and names get their first values, before each call. ``clock`` returns nanoseconds.
+    setup runs, and variables get new values, before each call. ``clock`` returns nanoseconds.
     """
 
     def __init__(
@@ -73,19 +73,19 @@ class Timer:
         self.index = index
         self._clock = clock
         self._fresh_calls = fresh_calls
-        self._pickled_names: bytes | None = benchmark["variables"]
+        self._pickled_variables: bytes | None = benchmark["variables"]
         self.await_result = _awaiter() if benchmark["is_async"] else None
         try:
             self.function = _with_own_code(_unpickle(benchmark["function"]))
             self.setup = _unpickle(benchmark["setup_function"])
-            self.names: dict[str, Any] = {
+            self.variables: dict[str, Any] = {
                 "__builtins__": builtins,
                 "__name__": "__main__",
-                **(_unpickle(self._pickled_names) or {}),
+                **(_unpickle(self._pickled_variables) or {}),
             }
         except BaseException as error:
             raise FunctionFailed(index, "load", _error_text(error)) from error
-        self._make_loop = types.FunctionType(marshal.loads(benchmark["loop"]), self.names)
+        self._make_loop = types.FunctionType(marshal.loads(benchmark["loop"]), self.variables)
         self._loop: Any = None
 
     def start(self) -> None:
@@ -93,19 +93,19 @@ class Timer:
         try:
             if self.await_result is not None and self._loop is not None:
                 self.await_result(self._loop.aclose())
-            if self._fresh_calls and self._pickled_names is not None:
-                self._renew_names(self._pickled_names)
+            if self._fresh_calls and self._pickled_variables is not None:
+                self._renew_variables(self._pickled_variables)
             self._loop = self._make_loop(self._clock, self.function, self.setup)
             self._send(None)
         except BaseException as error:
             raise FunctionFailed(self.index, "setup", _error_text(error)) from error
 
-    def _renew_names(self, pickled: bytes) -> None:
+    def _renew_variables(self, pickled: bytes) -> None:
         """Replace values that an earlier call may have changed; functions keep their caches."""
         kept_types = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)
         for name, value in _unpickle(pickled).items():
             if not isinstance(value, kept_types):
-                self.names[name] = value
+                self.variables[name] = value
 
     def batch_ns(self, calls: int) -> int:
         """Return the nanoseconds of a batch of calls."""
@@ -266,17 +266,17 @@ def _check_one_call(timer: Timer, benchmark: dict[str, Any]) -> tuple[bool, bool
 
     Return whether the data changed, whether every change is noticed, and the type of the result.
     """
-    names = dict(timer.names)
+    variables = dict(timer.variables)
     stage = "setup"
     try:
         if benchmark["function"] is None:
-            _run_code(benchmark["setup_code"], names, timer)
-            variables = [*names]
-            digests = [_digest_of(names[name]) for name in variables]
+            _run_code(benchmark["setup_code"], variables, timer)
+            names = [*variables]
+            digests = [_digest_of(variables[name]) for name in names]
             stage = "call"
-            _run_code(benchmark["code"], names, timer)
-            later_digests = [_digest_of(names.get(name)) for name in variables]
-            values = [names.get(name) for name in variables]
+            _run_code(benchmark["code"], variables, timer)
+            values = [variables.get(name) for name in names]
+            later_digests = [*map(_digest_of, values)]
             return _digests_differ(digests, later_digests), _all_are_watched(values, digests), ""
         argument = [] if timer.setup is None else [timer.setup()]
         data = argument or _reachable_values(timer.function)
@@ -294,8 +294,8 @@ def _check_one_call(timer: Timer, benchmark: dict[str, Any]) -> tuple[bool, bool
         raise FunctionFailed(timer.index, stage, _error_text(error)) from error
 
 
-def _run_code(code: bytes, names: dict[str, Any], timer: Timer) -> None:
-    awaitable = eval(marshal.loads(code), names)
+def _run_code(code: bytes, variables: dict[str, Any], timer: Timer) -> None:
+    awaitable = eval(marshal.loads(code), variables)
     if awaitable is not None and timer.await_result is not None:
         timer.await_result(awaitable)
 

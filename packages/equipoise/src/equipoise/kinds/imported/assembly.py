@@ -82,19 +82,12 @@ def assemble(
     """Assemble files into one run, to which the ledger adds an id and an end.
 
     Files without labels add trials to the benchmarks that they have in common. Files with labels
-    are levels of the factor ``file``.
+    are levels of the factor ``file``. The names of the files are relative to ``folder``. ``now`` is
+    the time of the import, in seconds since the epoch, for trials whose start the files lack. All
+    other conditions are compared with the condition named ``baseline``.
 
     Raise `UnusableInput` if the files compare different metrics or have too many values, or a value
     is not finite.
-
-    Parameters
-    ----------
-    folder
-        Folder to which the names of the files are relative.
-    now
-        Time of the import, in seconds since the epoch, for trials whose start the files lack.
-    baseline
-        Name of the condition with which all others are compared.
     """
     metrics = list(dict.fromkeys(file.reading.metric for file in readings))
     if len(metrics) > 1:
@@ -372,6 +365,8 @@ def contrasts_with_baseline(conditions: Sequence[Condition], name: str) -> tuple
         examples = ", ".join(names[:MAX_LISTED_NAMES]) + (
             ", …" if len(names) > MAX_LISTED_NAMES else ""
         )
-        raise UnusableInput(f"no condition is named {quote(name)}", hint=f"choose from: {examples}")
+        raise UnusableInput(
+            f"no condition is named {quote(name)}", hint=f"give --baseline one of: {examples}"
+        )
     baseline = names.index(name)
     return tuple(Contrast(baseline, index) for index in range(len(names)) if index != baseline)
