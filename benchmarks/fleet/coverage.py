@@ -100,7 +100,7 @@ def predicted(scenario: Scenario, seed: int) -> Predicted:
     new = float(effects_of(scenario, rng, 1)[0])
     blocks = blocks_of(scenario, rng, effects)
     first = [first_blocks(one, LOOKS[0]) for one in blocks]
-    shipped = answers(hosts_of(first)).new_normal_host
+    shipped = answers(hosts_of(first)).new_host_if_normal
     return Predicted(
         covers=_holds(shipped, new),
         covers_at_looks=all(_student_holds(blocks, look, new) for look in LOOKS),

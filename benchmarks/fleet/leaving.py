@@ -98,8 +98,8 @@ def _left(effects: FloatArray, blocks: Sequence[PairedBlocks]) -> Left:
         ]
     )
     asked, stayed = float(effects.mean()), effects[~np.array(gone)]
-    of_stayed = result.mean_of_stayed if any(gone) and not all(gone) else result.mean
-    centres = np.array([one.typical for one in result.hosts], dtype=np.float64)[~np.array(gone)]
+    of_stayed = result.mean_of_remaining if any(gone) and not all(gone) else result.mean
+    centres = np.array([one.ln_ratio for one in result.hosts], dtype=np.float64)[~np.array(gone)]
     assert of_stayed is not None, "some have left and some have stayed"
     return Left(
         left=sum(gone),

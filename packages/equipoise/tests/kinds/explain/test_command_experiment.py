@@ -49,7 +49,7 @@ def test_a_user_s_intervention_is_a_campaign_that_resumes_and_is_shown(
     assert "testing by interventions on both: " in answer.err
     assert "undecided after 3 blocks of this campaign" in answer.out
     assert "broken: a condition with this change failed: exit status 1" in answer.out
-    assert "No intervention that was tried closes the gap" in answer.out
+    assert "No tested intervention closes the gap" in answer.out
     record = last(tmp_path)
     assert experiment_of(record.plan).run == gap
     assert [condition.name for condition in record.plan.conditions[4:6]] == [

@@ -47,7 +47,8 @@ def test_without_an_explanation_the_missing_files_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report_missing_pictures(pictures(tmp_path / "flames.svg", None))
-    assert capsys.readouterr().err == f"equipoise: {tmp_path / 'flames.svg'} is not written\n"
+    problem = f"{tmp_path / 'flames.svg'} is not written, because there is nothing to explain"
+    assert capsys.readouterr().err == f"equipoise: {problem}\n"
     report_missing_pictures(pictures(None, None))
     assert capsys.readouterr().err == ""
 

@@ -17,7 +17,7 @@ from rich.console import Console
 from equipoise.cluster.coordinator import FleetProgress, HostProgress, HostState
 from equipoise.cluster.folders import CampaignFolder
 from equipoise.cluster.messages import Status
-from equipoise.kinds.fleet.command import ProblemLines, fleet_table
+from equipoise.kinds.fleet.command import ProblemLines, table_of_hosts
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
@@ -253,7 +253,7 @@ def printed(progress: FleetProgress, rows: int) -> list[str]:
     """The lines of the table."""
     console = Console(width=100, no_color=True)
     with console.capture() as capture:
-        console.print(fleet_table(progress, rows))
+        console.print(table_of_hosts(progress, rows))
     return [line.rstrip() for line in capture.get().splitlines()]
 
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.figures.gallery import gallery
-from equipoise.kinds.fleet.figures import MAX_HOSTS, hosts
+from equipoise.kinds.fleet.figures import MAX_DRAWN_HOSTS, hosts_chart
 from equipoise.kinds.fleet.terms import FleetDocument
 from packages.equipoise.tests.figures.charts import notes, tables
 from packages.equipoise.tests.fleets import THREE, ScriptedHost, fleet_record
@@ -22,7 +22,7 @@ def document_of(*asked: ScriptedHost) -> FleetDocument:
 
 def test_each_host_has_a_bar_then_come_the_mean_and_one_more_host() -> None:
     (comparison,) = document_of().comparisons
-    chart = hosts(comparison)
+    chart = hosts_chart(comparison)
     assert chart is not None
     bars = next(rows for rows in tables(chart, "rule") if len(rows) > 1)
     assert [bar["label"] for bar in bars] == [
@@ -36,22 +36,22 @@ def test_each_host_has_a_bar_then_come_the_mean_and_one_more_host() -> None:
 
 def test_of_very_many_hosts_some_are_drawn_with_a_note() -> None:
     (comparison,) = document_of().comparisons
-    ratios = [1.0 + 0.001 * place for place in range(3 * MAX_HOSTS)]
+    ratios = [1.0 + 0.001 * place for place in range(3 * MAX_DRAWN_HOSTS)]
     many = tuple(
         replace(comparison.hosts[0], host=f"h{place}", place=place, ratio=ratio)
         for place, ratio in enumerate(ratios)
     )
-    chart = hosts(replace(comparison, hosts=many))
+    chart = hosts_chart(replace(comparison, hosts=many))
     assert chart is not None
     drawn = tables(chart, "point")[0][:-1]
-    assert len(drawn) == MAX_HOSTS
+    assert len(drawn) == MAX_DRAWN_HOSTS
     assert {"h0", f"h{len(ratios) - 1}"} <= {row["label"] for row in drawn}
-    assert f"{MAX_HOSTS} of {len(ratios)} hosts are drawn" in notes(chart)
+    assert f"{MAX_DRAWN_HOSTS} of {len(ratios)} hosts are drawn" in notes(chart)
 
 
 def test_one_host_has_no_chart() -> None:
     (comparison,) = document_of(THREE[0]).comparisons
-    assert hosts(comparison) is None
+    assert hosts_chart(comparison) is None
 
 
 def test_several_candidates_have_a_chart_each_and_one_of_their_means() -> None:

@@ -85,7 +85,7 @@ def test_campaigns_of_several_hosts_are_pooled_by_the_host_that_measured_them(
     answer = equipoise("show", fleet, "--pool")
     assert answer.status == 0, answer.err
     assert "across 3 campaigns on 3 boots of 2 kernels and 3 hosts" in answer.out
-    assert "It takes hosts for replicates" in answer.out
+    assert "replicates are hosts of equal weight" in answer.out
     written = json.loads(equipoise("show", fleet, "--pool", "--json", "-").out)
     assert [campaign["host"] for campaign in written["campaigns"]] == ["ada", "bea", "cleo"]
     assert written["hosts"] == written["comparisons"][0]["pooled"]["replicates"] == 3

@@ -135,7 +135,7 @@ def test_the_interval_by_hosts_is_the_weighted_mean_of_their_sequences() -> None
     centres = [trial.engine.centre() for trial in measured]
     assert centres[0] is not None
     assert centres[1] is not None
-    assert result.mean.typical == pytest.approx(0.25 * centres[0][0] + 0.75 * centres[1][0])
+    assert result.mean.ln_ratio == pytest.approx(0.25 * centres[0][0] + 0.75 * centres[1][0])
 
 
 def test_the_shares_of_hosts_and_rosters_add_up_to_alpha() -> None:
@@ -198,13 +198,13 @@ def test_the_mean_over_hosts_that_stayed_differs_from_that_over_asked_hosts() ->
     hosts = fleet_of([0.0, 0.0, 0.12])
     gone = HostBlocks("slow", "2", PairedBlocks(), hosts[2].weight, "left")
     result = answers_of([hosts[0], hosts[1], gone])
-    assert result.mean.typical is None
+    assert result.mean.ln_ratio is None
     assert result.mean.verdict == "undecided"
     assert result.mean.bounds.unknown_because == "slow: no bound yet after 0 blocks"
-    assert result.mean_of_stayed is not None
-    assert result.mean_of_stayed.host_indexes == (0, 1)
-    assert result.mean_of_stayed.verdict in ("equivalent", "undecided")
-    assert math.isfinite(result.mean_of_stayed.bounds.low)
+    assert result.mean_of_remaining is not None
+    assert result.mean_of_remaining.host_indexes == (0, 1)
+    assert result.mean_of_remaining.verdict in ("equivalent", "undecided")
+    assert math.isfinite(result.mean_of_remaining.bounds.low)
     assert result.new_host.unknown_because is not None
     assert "slow left" in result.new_host.unknown_because
 
@@ -224,8 +224,8 @@ def test_the_sequence_of_a_host_that_left_is_frozen_and_the_mean_over_the_asked_
     assert 0.02 < later.mean.by_hosts.high <= sooner.mean.by_hosts.high
     for result in (sooner, later):
         assert result.mean.host_indexes == (0, 1, 2)
-        assert result.mean_of_stayed is not None
-        assert result.mean_of_stayed.host_indexes == (0, 1)
+        assert result.mean_of_remaining is not None
+        assert result.mean_of_remaining.host_indexes == (0, 1)
 
 
 def test_three_hosts_hold_a_new_one_with_a_chance_of_a_half_less_alpha() -> None:
@@ -241,11 +241,11 @@ def test_three_hosts_hold_a_new_one_with_a_chance_of_a_half_less_alpha() -> None
 def test_the_normal_prediction_of_three_hosts_reaches_4_97_spreads_of_their_first_blocks() -> None:
     hosts = fleet_of([0.0, 0.02, 0.04])
     first = answers_of([first_blocks(host, 7) for host in hosts])
-    spread = float(np.std(np.array([host.typical for host in first.hosts], dtype=float), ddof=1))
-    predicted = answers_of(hosts).new_normal_host
+    spread = float(np.std(np.array([host.ln_ratio for host in first.hosts], dtype=float), ddof=1))
+    predicted = answers_of(hosts).new_host_if_normal
     assert (predicted.high - predicted.low) / 2.0 == pytest.approx(4.97 * spread, rel=1e-3)
-    assert predicted == first.new_normal_host
-    early = answers_of([first_blocks(host, 6) for host in hosts]).new_normal_host
+    assert predicted == first.new_host_if_normal
+    early = answers_of([first_blocks(host, 6) for host in hosts]).new_host_if_normal
     assert early.unknown_because == "host0, host1, host2: fewer than 7 blocks"
 
 
@@ -257,7 +257,7 @@ def test_campaigns_side_by_side_on_one_host_have_no_claims_between_hosts() -> No
     result = answers_of(hosts)
     assert result.mean.verdict == "slower"
     because = "all campaigns ran on one host: nothing is known between hosts"
-    between = (result.new_host, result.median_of_hosts, result.new_normal_host)
+    between = (result.new_host, result.median_of_hosts, result.new_host_if_normal)
     assert all(answer.unknown_because == because and answer.chance is None for answer in between)
     assert result.variance.unknown_because == because
     assert all(host.direction is None for host in result.hosts)
@@ -276,10 +276,10 @@ def test_timeouts_leave_a_reason_and_never_a_number() -> None:
     result = answers_of(
         [*fleet_of([0.0, 0.0, 0.0])[:2], HostBlocks("stuck", "x", forever, 1.0 / 3.0)]
     )
-    assert result.mean.typical is None
+    assert result.mean.ln_ratio is None
     assert result.mean.by_hosts.unknown_because == "stuck: timeouts exclude every ratio"
     assert result.variance.unknown_because is not None
-    assert result.new_normal_host.chance is None
+    assert result.new_host_if_normal.chance is None
 
 
 def test_a_slot_effect_does_not_widen_the_rounds() -> None:
@@ -355,10 +355,9 @@ def test_hosts_that_leave_because_of_their_own_blocks_raise_no_false_alarm() -> 
             hosts.append(host)
         result = answers_of(hosts)
         asked += not result.mean.bounds.low <= 0.0 <= result.mean.bounds.high
-        if result.mean_of_stayed is not None:
-            stayed += (
-                not result.mean_of_stayed.bounds.low <= 0.0 <= result.mean_of_stayed.bounds.high
-            )
+        if result.mean_of_remaining is not None:
+            bounds = result.mean_of_remaining.bounds
+            stayed += not bounds.low <= 0.0 <= bounds.high
         otherwise += any(host.direction is not None for host in result.hosts)
         differs += result.e_value >= 1.0 / ALPHA
     assert max(asked, stayed, otherwise, differs) <= at_most(FLEETS, ALPHA)

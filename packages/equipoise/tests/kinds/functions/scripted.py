@@ -13,8 +13,8 @@ from equipoise.campaign.plans import FunctionsRequest
 from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.functions.conducting import functions_plan
 from equipoise.kinds.functions.functions import code_benchmarks
-from equipoise.kinds.functions.processes import Answer, Key
-from equipoise.kinds.functions.trial_runs import ExaminedFunction
+from equipoise.kinds.functions.processes import Answer, ProcessKey
+from equipoise.kinds.functions.trial_runs import TrialRunResult
 from equipoise.measure.launcher import OnWait
 from equipoise.model.plan import Plan
 from packages.equipoise.tests.scripted import FINISHED
@@ -25,7 +25,7 @@ BATCH_NS = 400_000.0
 def plan_of_functions(*codes: str, seed: int = 1, **limits: Any) -> Plan:
     """The plan of a comparison of short pieces of code."""
     benchmarks = code_benchmarks(codes or ("f()", "g()"), "", {})
-    examined = [ExaminedFunction(4e-6, 4e-6, changes=False)] * len(benchmarks)
+    examined = [TrialRunResult(4e-6, 4e-6, changes=False)] * len(benchmarks)
     request = FunctionsRequest(CampaignLimits(seed=seed, **limits))
     return functions_plan(benchmarks, examined, None, request)
 
@@ -44,18 +44,20 @@ class ScriptedProcesses:
     layout_sd: float = 0.02
     defined_first: float = -0.01
     runs_first: float = 0.005
-    keys: list[Key] = field(default_factory=list)
+    keys: list[ProcessKey] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._generator = np.random.default_rng(self.seed)
 
-    def run(self, key: Key, order: dict[str, Any], on_wait: OnWait | None = None) -> Answer:
+    def run(
+        self, key: ProcessKey, instructions: dict[str, Any], on_wait: OnWait | None = None
+    ) -> Answer:
         """The batches of one process."""
         self.keys.append(key)
         draw = self._generator
         offsets = draw.standard_t(3, len(self.work)) * self.layout_sd
-        offsets[order["definitions"][0]] += self.defined_first
-        rounds = np.array(order["rounds"])
+        offsets[instructions["definitions"][0]] += self.defined_first
+        rounds = np.array(instructions["rounds"])
         logs = offsets + draw.normal(0.0, 0.003, rounds.shape)
         logs += draw.exponential(0.2, rounds.shape) * (draw.random(rounds.shape) < 0.03)
         logs[0] += 0.3

@@ -121,7 +121,7 @@ def test_the_command_line_shows_it_and_refuses_the_rest(ledger: Path, equipoise:
         ({"layouts": 4}, "layouts= is for commands"),
         ({"metrics": ["user_s"]}, "metrics= is for commands"),
         ({"control": True}, "control= is for commands"),
-        ({"names": ["a"]}, "1 names for 2"),
+        ({"names": ["a"]}, "names= has 1 name for 2"),
         ({"alpha": 0.0}, "alpha"),
     ],
 )
@@ -136,7 +136,7 @@ def test_an_option_that_does_not_fit_is_named(
 def test_functions_and_commands_are_not_mixed(ledger: Path) -> None:
     with pytest.raises(eq.EquipoiseError, match="commands and functions are mixed"):
         eq.compare(short, "true", ledger=ledger)
-    with pytest.raises(eq.EquipoiseError, match="setup= is for functions"):
+    with pytest.raises(eq.EquipoiseError, match="setup= is only for functions"):
         eq.compare("true", "false", setup=list, ledger=ledger)
     with pytest.raises(eq.EquipoiseError, match="there is no code"):
         eq.compare_code(ledger=ledger)

@@ -14,7 +14,7 @@ from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.functions.conducting import functions_plan
 from equipoise.kinds.functions.functions import Benchmark, code_benchmarks, function_benchmarks
 from equipoise.kinds.functions.terms import functions_of
-from equipoise.kinds.functions.trial_runs import ExaminedFunction
+from equipoise.kinds.functions.trial_runs import TrialRunResult
 from equipoise.model.errors import UnusableInput
 
 
@@ -38,7 +38,7 @@ def test_functions_have_their_own_names_and_equal_names_are_numbered() -> None:
 def test_names_can_be_given() -> None:
     benchmarks = function_benchmarks([first, second], None, ["old", "new"])
     assert [benchmark.name for benchmark in benchmarks] == ["old", "new"]
-    with pytest.raises(UnusableInput, match="1 names for 2"):
+    with pytest.raises(UnusableInput, match="names= has 1 name for 2"):
         function_benchmarks([first, second], None, ["old"])
 
 
@@ -86,7 +86,7 @@ def test_a_setup_must_be_a_function() -> None:
         (["x ="], "", "is not code that can be timed"),
         (["return 1"], "", "is not code that can be timed"),
         (["x"], "from math import *", "setup is not code that can be timed"),
-        ([len], "", "is not a text"),
+        ([len], "", "is not a string of Python code"),
     ],
 )
 def test_code_that_cannot_be_compared_is_refused(codes: Any, setup: str, what: str) -> None:
@@ -97,28 +97,28 @@ def test_code_that_cannot_be_compared_is_refused(codes: Any, setup: str, what: s
 
 def test_only_the_names_that_code_uses_are_sent() -> None:
     available = {"x": 1, "lock": threading.Lock()}
-    assert code_benchmarks(["x + 1"], "", available)[0].names is not None
+    assert code_benchmarks(["x + 1"], "", available)[0].variables is not None
     with pytest.raises(UnusableInput, match="lock, which lock.locked"):
         code_benchmarks(["lock.locked()"], "", available)
 
 
 def test_a_name_that_shadows_a_builtin_is_sent_and_a_builtin_is_not() -> None:
     (shadowed,) = code_benchmarks(["[sum(x) for x in ([1],)]"], "", {"sum": max, "len": len})
-    assert shadowed.names is not None
-    assert pickle.loads(shadowed.names) == {"sum": max}
-    assert code_benchmarks(["len([1])"], "", {"len": len})[0].names is None
+    assert shadowed.variables is not None
+    assert pickle.loads(shadowed.variables) == {"sum": max}
+    assert code_benchmarks(["len([1])"], "", {"len": len})[0].variables is None
 
 
 def test_a_name_whose_value_is_none_is_sent() -> None:
     (benchmark,) = code_benchmarks(["x is None"], "", {"x": None})
-    assert benchmark.names is not None
+    assert benchmark.variables is not None
 
 
 def test_an_attribute_is_not_a_name() -> None:
     available = {"x": [1], "append": threading.Lock()}
     (benchmark,) = code_benchmarks(["(lambda: x.append(1))()"], "", available)
-    assert benchmark.names is not None
-    assert pickle.loads(benchmark.names) == {"x": [1]}
+    assert benchmark.variables is not None
+    assert pickle.loads(benchmark.variables) == {"x": [1]}
 
 
 def test_code_that_awaits_is_awaited() -> None:
@@ -131,7 +131,7 @@ def repeating_line(
     benchmarks: Sequence[Benchmark], *, names: Sequence[str] = (), **limits: Any
 ) -> str:
     """Return the line that repeats the comparison."""
-    examined = [ExaminedFunction(1e-6, 1e-6, changes=False)] * len(benchmarks)
+    examined = [TrialRunResult(1e-6, 1e-6, changes=False)] * len(benchmarks)
     request = FunctionsRequest(CampaignLimits(seed=7, **limits), names, ranking=False)
     plan = functions_plan(benchmarks, examined, None, request)
     return functions_of(plan).again

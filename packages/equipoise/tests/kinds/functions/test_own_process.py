@@ -13,7 +13,7 @@ import pytest
 import equipoise as eq
 from equipoise.kinds.functions.conducting import Original, refuse_copies_that_differ
 from equipoise.kinds.functions.functions import function_benchmarks
-from equipoise.kinds.functions.trial_runs import ExaminedFunction
+from equipoise.kinds.functions.trial_runs import TrialRunResult
 from equipoise.model.errors import UnusableInput
 
 FEW: dict[str, Any] = {"blocks": 6, "min_seconds": 0, "budget": 20}
@@ -84,13 +84,13 @@ def test_equal_functions_on_equal_data_are_compared(ledger: Path) -> None:
 @pytest.mark.parametrize(
     "examined",
     [
-        ExaminedFunction(1e-6, 1e-6, changes=True),
-        ExaminedFunction(1e-6, 1e-6, changes=False, is_watched=False),
-        ExaminedFunction(2.0, 2.0, changes=False),
+        TrialRunResult(1e-6, 1e-6, changes=True),
+        TrialRunResult(1e-6, 1e-6, changes=False, is_watched=False),
+        TrialRunResult(2.0, 2.0, changes=False),
     ],
 )
 def test_functions_that_change_data_or_take_long_are_never_called_in_this_process(
-    examined: ExaminedFunction,
+    examined: TrialRunResult,
 ) -> None:
     calls = []
     data = np.ones(ROWS)

@@ -10,14 +10,14 @@ from msgspec.structs import replace
 from equipoise.design.coin import draw_block
 from equipoise.kinds.functions.processes import MAX_WAITING_PROCESSES, Answer
 from equipoise.kinds.functions.runner import (
-    FIRST_BATCHES,
+    WARMUP_BATCHES,
     FunctionRunner,
-    order_for_worker,
+    instructions_of_block,
+    keys_prepared_with,
     padding_bytes,
-    prepared_together,
     steady_ns,
 )
-from equipoise.kinds.functions.trial_runs import ROUNDS, ExaminedFunction, calls_and_rounds
+from equipoise.kinds.functions.trial_runs import ROUNDS, TrialRunResult, calls_and_rounds
 from equipoise.model.record import Trial
 from packages.equipoise.tests.kinds.functions.scripted import (
     NoCovariates,
@@ -53,7 +53,7 @@ def test_one_process_gives_each_function_a_trial_with_one_number() -> None:
     for trial in trials:
         whole = [sample for sample in trial.samples if sample.iteration is None]
         assert [sample.metric for sample in whole] == ["call_s"]
-        assert len(trial.samples) == FIRST_BATCHES + ROUNDS + 1
+        assert len(trial.samples) == WARMUP_BATCHES + ROUNDS + 1
         assert trial.accounting.max_rss_bytes is None
         assert "every function" in trial.accounting.unknown["max_rss_bytes"]
 
@@ -63,7 +63,7 @@ def test_the_orders_of_definitions_and_rounds_depend_on_places_only() -> None:
     for block in range(1, 30):
         draw = draw_block(plan, "measured", block)
         exchanged = replace(draw, order=draw.order[::-1])
-        ours, theirs = order_for_worker(plan, draw), order_for_worker(plan, exchanged)
+        ours, theirs = instructions_of_block(plan, draw), instructions_of_block(plan, exchanged)
         assert [1 - place for place in ours["definitions"]] == theirs["definitions"]
         rounds = [[1 - place for place in round_] for round_ in ours["rounds"]]
         assert rounds == theirs["rounds"]
@@ -72,12 +72,12 @@ def test_the_orders_of_definitions_and_rounds_depend_on_places_only() -> None:
 def test_every_process_and_every_round_has_a_new_order() -> None:
     plan = plan_of_functions("f()", "g()")
     orders = [
-        order_for_worker(plan, draw_block(plan, "measured", block)) for block in range(1, 201)
+        instructions_of_block(plan, draw_block(plan, "measured", block)) for block in range(1, 201)
     ]
     first_defined = sum(instruction["definitions"][0] for instruction in orders)
     first_run = sum(round_[0] for instruction in orders for round_ in instruction["rounds"])
     assert 70 <= first_defined <= 130
-    assert 0.46 <= first_run / (200 * (FIRST_BATCHES + ROUNDS)) <= 0.54
+    assert 0.46 <= first_run / (200 * (WARMUP_BATCHES + ROUNDS)) <= 0.54
 
 
 def test_warm_up_within_a_process_is_left_out() -> None:
@@ -116,22 +116,22 @@ def test_a_process_that_dies_fails_every_function() -> None:
 def test_the_function_that_ended_its_process_is_named_and_the_other_is_not() -> None:
     died = replace(FINISHED, exit=None, signal=11)
     for block in range(1, 6):
-        failed, other = trials_of(Answer(died, None, running=1), block)
+        failed, other = trials_of(Answer(died, None, running_index=1), block)
         assert (failed.condition, failed.failure) == (1, "signal 11 (SIGSEGV)")
         assert (other.condition, other.failure) == (0, None)
 
 
 def test_processes_are_prepared_together_within_the_limits_of_the_campaign() -> None:
     plan = plan_of_functions("f()", "g()", blocks=10)
-    assert len(prepared_together(plan, ("measured", 1))) == MAX_WAITING_PROCESSES
-    assert prepared_together(plan, ("measured", 9)) == [("measured", 9), ("measured", 10)]
-    assert prepared_together(plan, ("warmup", 1)) == [("warmup", 1)]
-    sizes = {padding_bytes(plan, key) for key in prepared_together(plan, ("measured", 1))}
+    assert len(keys_prepared_with(plan, ("measured", 1))) == MAX_WAITING_PROCESSES
+    assert keys_prepared_with(plan, ("measured", 9)) == [("measured", 9), ("measured", 10)]
+    assert keys_prepared_with(plan, ("warmup", 1)) == [("warmup", 1)]
+    sizes = {padding_bytes(plan, key) for key in keys_prepared_with(plan, ("measured", 1))}
     assert len(sizes) > 1
 
 
-def examined_functions(*calls_s: float) -> list[ExaminedFunction]:
-    return [ExaminedFunction(call_s, 2 * call_s, changes=False) for call_s in calls_s]
+def examined_functions(*calls_s: float) -> list[TrialRunResult]:
+    return [TrialRunResult(call_s, 2 * call_s, changes=False) for call_s in calls_s]
 
 
 def test_functions_that_take_about_as_long_get_the_same_number_of_calls() -> None:
@@ -156,7 +156,7 @@ def test_fresh_calls_make_short_batches_with_their_setup() -> None:
 
 def test_functions_with_equal_numbers_of_calls_keep_them_with_their_setup() -> None:
     setups = [
-        ExaminedFunction(1e-5, call_and_setup_s, changes=True)
+        TrialRunResult(1e-5, call_and_setup_s, changes=True)
         for call_and_setup_s in (0.99e-3, 1.01e-3)
     ]
     calls, _ = calls_and_rounds(setups, fresh_calls=True)

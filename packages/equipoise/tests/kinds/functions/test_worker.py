@@ -13,14 +13,14 @@ import pytest
 
 from equipoise.kinds.functions import worker
 from equipoise.kinds.functions.functions import Benchmark, code_benchmarks, function_benchmarks
-from equipoise.kinds.functions.processes import Answer, prepared_processes
-from equipoise.kinds.functions.trial_runs import ExaminedFunction, examine
+from equipoise.kinds.functions.processes import Answer, process_pool
+from equipoise.kinds.functions.trial_runs import TrialRunResult, examine
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 
 SETUP = "x = [3, 1, 2]"
 
 
-def examine_all(benchmarks: Sequence[Benchmark]) -> tuple[ExaminedFunction, ...]:
+def examine_all(benchmarks: Sequence[Benchmark]) -> tuple[TrialRunResult, ...]:
     """Return functions after their trial runs."""
     return examine(benchmarks, timeout_s=600.0)
 
@@ -41,9 +41,7 @@ def answer_of(
         "fresh_calls": fresh_calls,
     }
     environment = dict(os.environ)
-    with prepared_processes(
-        benchmarks, lambda _: environment, lambda key: [key], timeout_s
-    ) as processes:
+    with process_pool(benchmarks, lambda _: environment, lambda key: [key], timeout_s) as processes:
         return processes.run(("measured", 1), order)
 
 
@@ -199,17 +197,17 @@ def test_the_function_that_ends_its_process_is_known(place: int) -> None:
     codes = ["1 + 1", "1 + 1"]
     codes[place] = "os.kill(os.getpid(), 11)"
     answer = answer_of(code_benchmarks(codes, "import os", {}))
-    assert (answer.content, answer.report.signal, answer.running) == (None, 11, place)
+    assert (answer.content, answer.report.signal, answer.running_index) == (None, 11, place)
 
 
 def test_the_function_that_hangs_is_known() -> None:
     benchmarks = code_benchmarks(["1 + 1", "time.sleep(60)"], "import time", {})
     answer = answer_of(benchmarks, timeout_s=3.0)
-    assert (answer.content, answer.report.timed_out, answer.running) == (None, True, 1)
+    assert (answer.content, answer.report.timed_out, answer.running_index) == (None, True, 1)
 
 
 def test_a_process_that_answers_names_no_function() -> None:
-    assert answer_of(code_benchmarks(["1 + 1"], "", {})).running is None
+    assert answer_of(code_benchmarks(["1 + 1"], "", {})).running_index is None
 
 
 def test_a_method_of_a_module_is_as_fresh_as_a_function() -> None:

@@ -240,19 +240,16 @@ class WhyRequest(Struct, frozen=True, kw_only=True):
         """Whether the options need a new test, even if the causes have been tested."""
         return bool(self.tries or self.try_commands or self.only or self.again)
 
-    def evidence(self) -> EvidenceRequest:
+    def evidence_request(self) -> EvidenceRequest:
         """Return the request for evidence."""
-        names = self.sources
-        sources = (
-            DEFAULT_SOURCES
-            if names is None
-            else known_sources([name.strip() for name in names.split(",")])
-        )
+        sources = DEFAULT_SOURCES
+        if self.sources is not None:
+            sources = known_sources([name.strip() for name in self.sources.split(",")])
         if self.instructions:
             sources = tuple(dict.fromkeys((*sources, SLOW_SOURCE)))
         return EvidenceRequest(sources, self.repetitions, self.again)
 
-    def experiment(self, explained: Plan) -> ExperimentRequest:
+    def experiment_request(self, explained: Plan) -> ExperimentRequest:
         """Return the request for interventions on the gap of a campaign."""
         variables = [user_variable(text) for text in self.tries]
         commands = [user_command(text, host_site()) for text in self.try_commands]
@@ -302,7 +299,8 @@ def command(request: WhyRequest) -> int:
     interventions on both conditions, block by block. Results in the ledger are not measured again.
     docs/reference/causes.md lists the causes and the interventions.
     """
-    output, evidence, pictures = request.output.checked(), request.evidence(), request.pictures()
+    output, pictures = request.output.checked(), request.pictures()
+    evidence_request = request.evidence_request()
     with open_for_reading(output.ledger) as ledger:
         record = ledger.read_run(request.run)
         if isinstance(record.plan.terms, ExperimentPlan):
@@ -311,44 +309,50 @@ def command(request: WhyRequest) -> int:
         names = (recorded_name(record, name) for name in (request.baseline, request.candidate))
         gap = choose_gap(record, *names)
         experiment = latest_experiment(record, ledger, gap.contrast)
-    tests = request.experiment(record.plan)
+    experiment_request = request.experiment_request(record.plan)
     baseline, candidate = record.plan.names_of(gap.contrast)
     argv = typed_command(
-        run=record.id, again=True, seed=tests.seed, baseline=baseline, candidate=candidate
+        run=record.id,
+        again=True,
+        seed=experiment_request.seed,
+        baseline=baseline,
+        candidate=candidate,
     )
-    tests = replace(tests, command_line=argv)
-    check_names(OpenGap(record, gap.contrast), tests, host_site())
+    experiment_request = replace(experiment_request, command_line=argv)
+    check_names(OpenGap(record, gap.contrast), experiment_request, host_site())
     if gap.is_explainable:
-        record = _with_evidence(record, gap, evidence, output)
+        record = _record_with_evidence(record, gap, evidence_request, output)
         if pictures:
-            (shown,) = records_for_display((record,), show_env=output.show_env)
-            write_pictures(pictures, evidence_of_gap(shown, gap_for_report(gap, record, shown)))
+            (displayed,) = records_for_display((record,), show_env=output.show_env)
+            displayed_gap = gap_for_report(gap, record, displayed)
+            write_pictures(pictures, evidence_of_gap(displayed, displayed_gap))
         if output.test:
-            tested = None if request.is_new_test else experiment
-            experiment = _tested_gap(record, gap, tested, tests, output)
+            known_experiment = None if request.is_new_test else experiment
+            experiment = _tested_gap(record, gap, known_experiment, experiment_request, output)
     else:
         report_missing_pictures(pictures)
     _show(record, gap, experiment, output)
     return 0
 
 
-def write_pictures(pictures: Pictures, gap: GapEvidence) -> None:
+def write_pictures(pictures: Pictures, gap_evidence: GapEvidence) -> None:
     """Draw the pictures and write their files.
 
     Raise `UnusableInput` if there is no profile of both conditions, or a file cannot be written.
     """
-    names = gap.gap.comparison.baseline, gap.gap.comparison.candidate
+    comparison, evidence = gap_evidence.gap.comparison, gap_evidence.evidence
+    names, slower = (comparison.baseline, comparison.candidate), gap_evidence.difference.slower
     for path, kind in pictures.items():
-        write_file(path, draw_profiles(kind, gap.evidence, names, gap.difference.slower))
+        write_file(path, draw_profiles(kind, evidence, names, slower))
 
 
 def report_missing_pictures(pictures: Pictures) -> None:
     """Report the files that are not written, because there is nothing to explain."""
     for path in pictures:
-        say(f"{path} is not written")
+        say(f"{path} is not written, because there is nothing to explain")
 
 
-def _with_evidence(
+def _record_with_evidence(
     record: RunRecord, gap: Gap, request: EvidenceRequest, output: OutputOptions
 ) -> RunRecord:
     """Return the campaign with its evidence. If no run is missing, the ledger may be read-only."""
@@ -372,30 +376,30 @@ def _ledger_for_runs(record: RunRecord, gap: Gap, output: OutputOptions) -> Iter
 def _tested_gap(
     record: RunRecord,
     gap: Gap,
-    tested: RunRecord | None,
+    known_experiment: RunRecord | None,
     request: ExperimentRequest,
     output: OutputOptions,
 ) -> RunRecord | None:
-    """Return the campaign that tested the causes, which is ``tested`` or a new campaign."""
-    if tested is not None:
+    """Return the campaign that tested the causes, which is ``known_experiment`` or a new one."""
+    if known_experiment is not None:
         if not output.quiet:
             say(
-                f"tested already, by campaign {tested.id}",
-                f"add --again to test once more, or run equipoise resume {tested.id} "
+                f"tested already, by campaign {known_experiment.id}",
+                f"add --again to test once more, or run equipoise resume {known_experiment.id} "
                 "--min-blocks 40 for narrower intervals",
             )
-        return tested
+        return known_experiment
     with _ledger_for_runs(record, gap, output) as ledger:
         try_interventions(record, gap, request, ledger, output)
         return latest_experiment(record, ledger, gap.contrast)
 
 
 def _show(
-    recorded: RunRecord, gap: Gap, experiment: RunRecord | None, output: OutputOptions
+    unredacted: RunRecord, gap: Gap, experiment: RunRecord | None, output: OutputOptions
 ) -> None:
-    records = (recorded,) if experiment is None else (recorded, experiment)
+    records = (unredacted,) if experiment is None else (unredacted, experiment)
     record, *experiments = records_for_display(records, show_env=output.show_env)
-    gap = gap_for_report(gap, recorded, record)
+    gap = gap_for_report(gap, unredacted, record)
     document = load_result((record, *experiments), output)
     if gap.is_explainable:
         document = with_causes(document, record, next(iter(experiments), None), gap)

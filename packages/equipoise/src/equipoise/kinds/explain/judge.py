@@ -1,4 +1,4 @@
-"""The judge of a test of causes: it chooses the next intervention, and the stop."""
+"""Judge a test of causes: choose the intervention of the next block, and when to stop."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHARE_OF_FIRST_ATTEMPT = 0.5
 """Share of the blocks for the first open attempt, whose cause has the most seconds. If all attempts
 shared the blocks evenly, a short campaign would decide no attempt."""
 
-EQUAL_SHARE = 0.25
+EVENLY_DIVIDED_SHARE = 0.25
 """Share of the blocks that open attempts share evenly. They share the rest in proportion to the
 seconds of their causes."""
 
@@ -44,23 +44,23 @@ class Experiment(Judge):
 
     def __init__(self, plan: Plan, terms: ExperimentPlan, stopping: Stopping) -> None:
         self._plan = plan
-        self._gap = InterimAnalysis(plan, stopping)
+        self._gap_analysis = InterimAnalysis(plan, stopping)
         self._min_blocks = stopping.min_blocks
         self._attempts = attempts_of(terms, plan.judgement)
         self._has_no_gap = False
 
     def add(self, block: tuple[Trial, ...]) -> None:
         """Add one complete block without an analysis."""
-        self._gap.add(block)
-        read = read_block(block, self._plan)
+        self._gap_analysis.add(block)
+        block_read = read_block(block, self._plan)
         for attempt in self._attempts:
-            attempt.add_block(read)
+            attempt.add_block(block_read)
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
         """Return the status of the gap and of each attempt after the blocks so far."""
-        gap = self._gap.analyse()
-        self._has_no_gap = gap[0].verdict == "equivalent"
-        return (*gap, *map(_status, self._attempts))
+        gap_statuses = self._gap_analysis.analyse()
+        self._has_no_gap = gap_statuses[0].verdict == "equivalent"
+        return (*gap_statuses, *map(_status, self._attempts))
 
     def stop_reason(self) -> Literal["verdict", "precision"] | None:
         """Return why the last analysis needs no further block; ``None`` if it needs one.
@@ -68,7 +68,7 @@ class Experiment(Judge):
         No block is needed if there is no gap, or if the gap has a verdict and every attempt has an
         outcome.
         """
-        reason = self._gap.stop_reason()
+        reason = self._gap_analysis.stop_reason()
         return reason if self._has_no_gap or not self._open_attempts() else None
 
     def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
@@ -87,14 +87,14 @@ class Experiment(Judge):
 
     def tolerates(self, trial: Trial) -> bool:
         """Return whether this failed trial ends only an attempt, not the campaign."""
-        return end_failed(self._attempts, trial)
+        return end_attempts(self._attempts, trial)
 
     def earliest_block(self) -> int:
         """Return the smallest number of blocks after which the gap can have a verdict."""
-        return self._gap.earliest_block()
+        return self._gap_analysis.earliest_block()
 
     def _open_attempts(self) -> list[Attempt]:
-        gap_is_measured = self._gap.has_measured_enough
+        gap_is_measured = self._gap_analysis.has_measured_enough
         return [
             attempt
             for attempt in self._attempts
@@ -110,7 +110,7 @@ def attempts_of(terms: ExperimentPlan, judgement: Judgement) -> tuple[Attempt, .
     return tuple(Attempt(attempt, level, judgement.primary_metric) for attempt in terms.attempts)
 
 
-def end_failed(attempts: Iterable[Attempt], trial: Trial) -> bool:
+def end_attempts(attempts: Iterable[Attempt], trial: Trial) -> bool:
     """End the attempts to which a failed trial belongs; return whether there are any."""
     failed_attempts = [attempt for attempt in attempts if trial.condition in attempt.conditions]
     for attempt in failed_attempts:
@@ -166,9 +166,9 @@ class Attempt:
 def _draw_weights(attempts: list[Attempt]) -> list[float]:
     """Return the chance of each attempt in a draw; the sum is 1."""
     total = sum(attempt.planned.weight for attempt in attempts)
-    share_by_seconds = 1.0 - SHARE_OF_FIRST_ATTEMPT - EQUAL_SHARE
+    share_by_seconds = 1.0 - SHARE_OF_FIRST_ATTEMPT - EVENLY_DIVIDED_SHARE
     weights = [
-        EQUAL_SHARE / len(attempts) + share_by_seconds * attempt.planned.weight / total
+        EVENLY_DIVIDED_SHARE / len(attempts) + share_by_seconds * attempt.planned.weight / total
         for attempt in attempts
     ]
     weights[0] += SHARE_OF_FIRST_ATTEMPT
@@ -176,17 +176,17 @@ def _draw_weights(attempts: list[Attempt]) -> list[float]:
 
 
 def _status(attempt: Attempt) -> ComparisonStatus:
-    logs = attempt.effect.logs
-    closes = describe_fraction(logs.estimate, (logs.low, logs.high))
+    fraction = attempt.effect.logs
+    closed_part = describe_fraction(fraction.estimate, (fraction.low, fraction.high))
     if attempt.ended_because is not None:
-        closes = "ended"
+        closed_part = "ended"
     elif not attempt.planned.is_reachable:
-        closes = "cannot reach the cause"
+        closed_part = "cannot reach the cause"
     return ComparisonStatus(
         f"with {attempt.planned.intervention}",
         attempt.effect.outcome,
         None,
         (None, None),
         blocks=len(attempt.blocks),
-        closes=closes,
+        closes=closed_part,
     )

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.campaign.blocks import complete_blocks, read_block
 from equipoise.campaign.segment import ends_campaign
-from equipoise.kinds.explain.judge import BASELINE, CANDIDATE, Attempt, attempts_of, end_failed
-from equipoise.kinds.explain.reach import unchanged_account
+from equipoise.kinds.explain.judge import BASELINE, CANDIDATE, Attempt, attempts_of, end_attempts
+from equipoise.kinds.explain.reach import unchanged_count_sentence
 from equipoise.kinds.explain.terms import OmittedIntervention, PlannedIntervention, experiment_of
 from equipoise.model.plan import Plan
 from equipoise.model.quantities import counted
@@ -33,16 +33,16 @@ TRIED_BY_USER = "tried_by_user"
 """Cause of an entry of ``why`` for an intervention that the user added."""
 
 NOT_REACHABLE: Final = "not reachable"
+"""Status of a cause, and outcome of an intervention that does not change the cause."""
 
 CALLED_VERDICTS = ("slower", "faster", "mixed")
+"""Verdicts with a known gap, of which a fraction can be given."""
 
 
 def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
     """Return the causes that a campaign tested, with the outcomes of their interventions.
 
-    Returns
-    -------
-    The causes in the order of the plan, then the interventions that the user added. A cause is
+    The causes of the plan come first, then the interventions that the user added. A cause is
     ``confirmed`` if one of its interventions is confirmed. A cause is ``refuted`` if all
     interventions that reached it are refuted, and one of them removes the cause. A cause is ``not
     reachable`` if no intervention reached it. In all other cases it is ``open``.
@@ -53,52 +53,56 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
     attempts = attempts_of(experiment_of(plan), plan.judgement)
     for trial in record.trials:
         if ends_campaign(plan, trial):
-            end_failed(attempts, trial)
+            end_attempts(attempts, trial)
     for block in blocks.values():
-        read = read_block(block, plan)
+        block_read = read_block(block, plan)
         for attempt in attempts:
-            attempt.add_block(read)
+            attempt.add_block(block_read)
     outcomes = [_outcome(attempt, plan, gap) for attempt in attempts]
-    with_outcomes = list(zip(experiment_of(plan).attempts, outcomes, strict=True))
+    attempted_outcomes = list(zip(experiment_of(plan).attempts, outcomes, strict=True))
     level = outcomes[0].level if outcomes else 1.0
-    omitted = [
+    omitted_outcomes = [
         (planned, _open_outcome(planned, f"not tried: {planned.because}", blocks=0, level=level))
         for planned in experiment_of(plan).not_tried
     ]
 
     def outcome_for_cause(
-        cause_index: int, planned: PlannedIntervention, test: InterventionOutcome
+        cause_index: int, planned: PlannedIntervention, outcome: InterventionOutcome
     ) -> InterventionOutcome:
         """Return the outcome for one cause; an attempt that did not reach it cannot refute it."""
         sentence = None
         for change in planned.expected:
             if change.cause != cause_index:
                 continue
-            if change.unchanged is not None and test.outcome != "confirmed":
+            if change.unchanged is not None and outcome.outcome != "confirmed":
                 sentence = change.unchanged
-            elif change.account is not None and test.outcome == "refuted":
-                sentence = unchanged_account(
+            elif change.account is not None and outcome.outcome == "refuted":
+                sentence = unchanged_count_sentence(
                     change.account, planned, blocks.values(), _slower_side(gap)
                 )
         if sentence is None:
-            return test
-        return replace(test, outcome=NOT_REACHABLE, unchanged=sentence, unknown_because=None)
+            return outcome
+        return replace(outcome, outcome=NOT_REACHABLE, unchanged=sentence, unknown_because=None)
 
     causes = (
         _cause_with_outcomes(
             cause,
             [
-                (planned, outcome_for_cause(cause_index, planned, test))
-                for planned, test in with_outcomes
+                (planned, outcome_for_cause(cause_index, planned, outcome))
+                for planned, outcome in attempted_outcomes
                 if cause.cause in planned.causes
             ],
-            [test for planned, test in omitted if cause.cause in planned.causes],
+            [outcome for planned, outcome in omitted_outcomes if cause.cause in planned.causes],
         )
         for cause_index, cause in enumerate(experiment_of(plan).causes)
     )
     return (
         *causes,
-        *(_user_intervention(test) for planned, test in with_outcomes if not planned.causes),
+        *(
+            _user_intervention(outcome)
+            for planned, outcome in attempted_outcomes
+            if not planned.causes
+        ),
     )
 
 
@@ -193,79 +197,76 @@ def _slower_side(gap: Comparison | None) -> Side:
 
 def _cause_with_outcomes(
     cause: Explanation,
-    attempts: Sequence[tuple[PlannedIntervention, InterventionOutcome]],
-    omitted: Sequence[InterventionOutcome],
+    attempted_outcomes: Sequence[tuple[PlannedIntervention, InterventionOutcome]],
+    omitted_outcomes: Sequence[InterventionOutcome],
 ) -> Explanation:
     """Return a cause with the outcomes of its interventions, and the resulting status."""
-    tests = [test for _, test in attempts]
-    outcomes = {test.outcome for test in tests}
-    # An intervention that left its cause unchanged, or may have left it so, cannot refute it.
+    outcomes = [outcome for _, outcome in attempted_outcomes]
+    outcome_names = {outcome.outcome for outcome in outcomes}
+    # An intervention that left its cause unchanged, or may have done so, cannot refute the cause.
     may_refute = any(
-        test.outcome == "refuted" and not planned.only_confirms for planned, test in attempts
+        outcome.outcome == "refuted" and not planned.only_confirms
+        for planned, outcome in attempted_outcomes
     )
     status: Status = "open"
-    if "confirmed" in outcomes:
+    if "confirmed" in outcome_names:
         status = "confirmed"
-    elif outcomes == {NOT_REACHABLE}:
+    elif outcome_names == {NOT_REACHABLE}:
         status = NOT_REACHABLE
-    elif may_refute and outcomes <= {"refuted", NOT_REACHABLE}:
+    elif may_refute and outcome_names <= {"refuted", NOT_REACHABLE}:
         status = "refuted"
-    observation = cause.summary.replace(OBSERVED_ONLY, "as observed") if tests else cause.summary
+    observation = cause.summary.replace(OBSERVED_ONLY, "as observed") if outcomes else cause.summary
     if observation and not observation.endswith("."):
         observation += "."
-    outcomes_of_all = (*tests, *omitted)
-    test = (
-        outcomes_sentence(outcomes_of_all)
-        if outcomes_of_all
-        else "Nothing here can be changed to test it."
-    )
-    tested = replace(
-        cause, status=status, summary=f"{observation} {test}".strip(), tested=outcomes_of_all
+    all_outcomes = (*outcomes, *omitted_outcomes)
+    sentence = outcomes_sentence(all_outcomes) or "Nothing here can be changed to test it."
+    tested_cause = replace(
+        cause, status=status, summary=f"{observation} {sentence}".strip(), tested=all_outcomes
     )
     if status in ("open", NOT_REACHABLE):
-        return tested
-    best = max(
-        (test for test in tests if test.outcome == status),
-        key=lambda test: -math.inf if test.share is None else test.share,
+        return tested_cause
+    largest = max(
+        (outcome for outcome in outcomes if outcome.outcome == status),
+        key=lambda outcome: -math.inf if outcome.share is None else outcome.share,
     )
-    return replace(tested, share_of_gap=best.share, share_ci=best.share_ci)
+    return replace(tested_cause, share_of_gap=largest.share, share_ci=largest.share_ci)
 
 
-def _user_intervention(test: InterventionOutcome) -> Explanation:
+def _user_intervention(outcome: InterventionOutcome) -> Explanation:
     return Explanation(
         cause=TRIED_BY_USER,
         kind="configuration",
-        evidence={"intervention": test.intervention},
-        status=test.outcome,
-        share_of_gap=test.share,
-        share_ci=test.share_ci,
-        summary=outcomes_sentence([test]),
-        tested=(test,),
+        evidence={"intervention": outcome.intervention},
+        status=outcome.outcome,
+        share_of_gap=outcome.share,
+        share_ci=outcome.share_ci,
+        summary=outcomes_sentence([outcome]),
+        tested=(outcome,),
     )
 
 
 def outcomes_sentence(outcomes: Sequence[InterventionOutcome]) -> str:
     """Return a sentence about outcomes: ``Jemalloc closes 96 % [91, 101] of the gap; …``."""
-    clauses = "; ".join(map(_clause, outcomes))
+    clauses = "; ".join(map(_outcome_clause, outcomes))
     return f"{clauses[:1].upper()}{clauses[1:]}." if clauses else ""
 
 
-def _clause(test: InterventionOutcome) -> str:
-    if test.unchanged is not None:
-        return f"{test.summary} cannot reach the cause ({test.unchanged})"
-    if test.unknown_because is not None:
-        return f"{test.summary}: {test.unknown_because}"
-    closes = describe_fraction(test.share, test.share_ci)
-    sentence = f"{test.summary} closes {closes} of the gap"
+def _outcome_clause(outcome: InterventionOutcome) -> str:
+    if outcome.unchanged is not None:
+        return f"{outcome.summary} cannot reach the cause ({outcome.unchanged})"
+    if outcome.unknown_because is not None:
+        return f"{outcome.summary}: {outcome.unknown_because}"
+    fraction = describe_fraction(outcome.share, outcome.share_ci)
+    sentence = f"{outcome.summary} closes {fraction} of the gap"
     # An intervention that adds the same cost to both conditions changes the ratio, not the seconds.
-    difference = 0.0
-    if test.share is not None and test.share_of_seconds is not None:
-        difference = abs(test.share - test.share_of_seconds)
-    if difference > REFUTED_WITHIN:
-        seconds = describe_fraction(test.share_of_seconds, test.share_of_seconds_ci)
-        return f"{sentence} as a ratio, but {seconds} of it in seconds"
+    fraction_difference = 0.0
+    if outcome.share is not None and outcome.share_of_seconds is not None:
+        fraction_difference = abs(outcome.share - outcome.share_of_seconds)
+    if fraction_difference > REFUTED_WITHIN:
+        seconds_fraction = describe_fraction(outcome.share_of_seconds, outcome.share_of_seconds_ci)
+        return f"{sentence} as a ratio, but {seconds_fraction} of it in seconds"
     # A gap that closed because the faster condition became slower is open
     # (docs/methods/fraction.md).
-    low, _ = test.share_ci
-    slows_the_faster = test.outcome == "open" and low is not None and low >= CONFIRMED_ABOVE
-    return f"{sentence}{' by slowing the faster condition' if slows_the_faster else ''}"
+    low, _ = outcome.share_ci
+    is_slowed = outcome.outcome == "open" and low is not None and low >= CONFIRMED_ABOVE
+    return f"{sentence}{' by slowing the faster condition' if is_slowed else ''}"

@@ -29,10 +29,10 @@ from equipoise.why.evidence.collect import EvidenceRun, collect
 from equipoise.why.interventions.catalogue import proposed_interventions, relevant_interventions
 from equipoise.why.interventions.intervention import Alter, Case, Intervention
 
-ONLY = "--only"
+ONLY_OPTION = "--only"
 """Option that names interventions of the catalogue."""
 
-INTERVENTION = "intervention"
+INTERVENTION_FACTOR = "intervention"
 """Factor whose level names the intervention of a condition."""
 
 MAX_ATTEMPTS = 4
@@ -98,7 +98,7 @@ def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
     for name in request.only:
         if name not in offered_names:
             raise UnusableInput(
-                f"{ONLY} {name}: there is no such intervention for these two conditions",
+                f"{ONLY_OPTION} {name}: there is no such intervention for these two conditions",
                 hint=f"name one or more of {', '.join(offered_names)}",
             )
     names = Counter({*(request.only or offered_names)})
@@ -106,7 +106,8 @@ def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
     name, count = names.most_common(1)[0]
     if count > 1:
         raise UnusableInput(
-            f"two interventions are called {name}", hint="give one of them another name"
+            f"two interventions are called {name}",
+            hint="give the intervention that you added another name",
         )
 
 
@@ -155,29 +156,29 @@ def effective_plan(
     conditions of the gap takes no effect, and `NothingToTry` if no intervention is left.
     """
     environment = own_environment()
-    candidates = list(interventions)
+    checked = list(interventions)
     while True:
-        plan = plan_of_interventions(gap, candidates, request)
+        plan = plan_of_interventions(gap, checked, request)
         try:
             check_effects(plan, mapped_by_condition(plan, environment), environment)
         except TookNoEffect as error:
-            name = _intervention_of(plan, error.condition)
+            name = _intervention_in(plan, error.condition)
             if name is None:
                 raise
-            candidates = [
-                replace(candidate, impossible_because=error.what)
-                if candidate.name == name
-                else candidate
-                for candidate in candidates
+            checked = [
+                replace(intervention, impossible_because=error.what)
+                if intervention.name == name
+                else intervention
+                for intervention in checked
             ]
         else:
-            reachable = [candidate.is_reachable for candidate in candidates]
-            candidates = _with_reach(plan, candidates, gap, observe or observe_once(gap))
-            if reachable == [candidate.is_reachable for candidate in candidates]:
-                return plan_of_interventions(gap, candidates, request)
+            reachable = [intervention.is_reachable for intervention in checked]
+            checked = _with_expected_changes(plan, checked, gap, observe or observe_once(gap))
+            if reachable == [intervention.is_reachable for intervention in checked]:
+                return plan_of_interventions(gap, checked, request)
 
 
-def _with_reach(
+def _with_expected_changes(
     plan: Plan, interventions: Sequence[Intervention], gap: OpenGap, observe: Observe
 ) -> list[Intervention]:
     """Return the interventions with the expected changes of those that the plan tries."""
@@ -194,7 +195,7 @@ def _with_reach(
     return checked
 
 
-def _intervention_of(plan: Plan, condition: str) -> str | None:
+def _intervention_in(plan: Plan, condition: str) -> str | None:
     """Return the name of the intervention in a condition; ``None`` for the gap's two conditions."""
     index = [planned.name for planned in plan.conditions].index(condition)
     attempts = attempts_of(experiment_of(plan), plan.judgement)
@@ -209,7 +210,7 @@ def plan_of_interventions(
 
     Raise `NothingToTry` if no intervention can test the causes on this host.
     """
-    limit = max(request.max_attempts, len(request.only))
+    max_attempts = max(request.max_attempts, len(request.only))
     attempted: list[Intervention] = []
     omitted: list[OmittedIntervention] = []
     for intervention in interventions:
@@ -217,9 +218,9 @@ def plan_of_interventions(
         reason = intervention.impossible_because
         if reason is None and all(alter(condition) == condition for condition in gap.pair):
             reason = "both conditions already have this change"
-        has_enough = sum(bool(other.causes) and other.is_reachable for other in attempted) >= limit
-        if reason is None and intervention.causes and has_enough:
-            reason = f"{limit} others came first; add {option('only', name)} to try this one"
+        attempt_count = sum(bool(other.causes) and other.is_reachable for other in attempted)
+        if reason is None and intervention.causes and attempt_count >= max_attempts:
+            reason = f"{max_attempts} others came first; add {option('only', name)} to try this one"
         if reason is None:
             attempted.append(intervention)
         else:
@@ -260,19 +261,21 @@ def _conditions_and_attempts(
     attempts: list[PlannedIntervention] = []
 
     def add_pair(level: str, alter: Alter) -> tuple[int, int]:
-        first = len(conditions)
+        baseline_index = len(conditions)
         conditions.extend(_altered(condition, level, alter) for condition in gap.pair)
-        return (first, first + 1)
+        return (baseline_index, baseline_index + 1)
 
-    seconds = {intervention.name: _seconds(gap, intervention) for intervention in interventions}
-    most_seconds = max(seconds.values())
+    seconds = {
+        intervention.name: _seconds_of_causes(gap, intervention) for intervention in interventions
+    }
+    max_seconds = max(seconds.values())
     for intervention in interventions:
         pair_without, level = (BASELINE, CANDIDATE), intervention.name.replace("_", " ")
         if intervention.sham is not None:
             pair_without = add_pair(f"a sham of {level}", intervention.sham)
         pair_with = add_pair(level, intervention.alter)
         # The user's own interventions have the weight of the largest cause.
-        weight = seconds[intervention.name] if intervention.causes else most_seconds
+        weight = seconds[intervention.name] if intervention.causes else max_seconds
         attempts.append(
             PlannedIntervention(
                 intervention=intervention.name,
@@ -282,7 +285,7 @@ def _conditions_and_attempts(
                 candidate_with=pair_with[1],
                 baseline_without=pair_without[0],
                 candidate_without=pair_without[1],
-                weight=weight if most_seconds > 0.0 else 1.0,
+                weight=weight if max_seconds > 0.0 else 1.0,
                 advice=intervention.advice,
                 only_confirms=intervention.only_confirms,
                 expected=intervention.expected or (),
@@ -298,7 +301,7 @@ def _altered(condition: Condition, level: str, alter: Alter) -> Condition:
         changed_condition,
         name=f"{condition.name}, with {level}",
         # Conditions with levels must differ in at least one level.
-        levels={**changed_condition.levels, INTERVENTION: level},
+        levels={**changed_condition.levels, INTERVENTION_FACTOR: level},
     )
 
 
@@ -307,6 +310,6 @@ def _tested_causes(gap: OpenGap, intervention: Intervention) -> tuple[str, ...]:
     return tuple(name for name in names if name in intervention.causes)
 
 
-def _seconds(gap: OpenGap, intervention: Intervention) -> float:
+def _seconds_of_causes(gap: OpenGap, intervention: Intervention) -> float:
     causes = (cause for cause in gap.causes if cause.cause in intervention.causes)
     return sum(max(0.0, cause.seconds or 0.0) for cause in causes)

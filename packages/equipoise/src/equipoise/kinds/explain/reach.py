@@ -5,14 +5,15 @@ removed the cause, so times with the intervention refute nothing. Calls, threads
 an observed run of the slower condition with the intervention, which is never timed. The campaign's
 own trials count page faults and blocks from the disk.
 
-In this file, *before* is the slower condition's value, *after* its value with the intervention, and
-*faster* the value of the faster condition.
+Three values are compared: ``slower_value`` of the slower condition, ``faster_value`` of the faster
+condition, and ``changed_value`` of the slower condition with the intervention.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from statistics import fmean, median
 from types import MappingProxyType
 from typing import Any
@@ -40,7 +41,7 @@ MIN_FUNCTION_S = 0.02
 """Minimum seconds of a function in a profile, about 20 samples, to give its absence a meaning."""
 
 _UNCHANGED_FRACTION = 0.95
-"""Minimum fraction of the former count that a sentence calls "as before"."""
+"""Minimum fraction of the count without the intervention that a sentence calls "as before"."""
 
 _CALL_CAUSES = frozenset(
     "blocks_returned_at_free memory_given_back sync_per_record tiny_writes tiny_reads "
@@ -49,22 +50,23 @@ _CALL_CAUSES = frozenset(
 """Causes whose evidence names a system call that the slower condition makes more often."""
 
 _AFFINITY_CALL = "sched_setaffinity"
+"""System call by which a program chooses its CPUs."""
 
 Observe = Callable[[Plan, EvidenceRun], Observation | None]
 """Function that makes one observed run of a plan, and returns ``None`` if the run failed."""
 
 
-ACCOUNTS: Mapping[str, tuple[Callable[[Accounting], float | None], str]] = MappingProxyType(
+TRIAL_COUNTS: Mapping[str, tuple[Callable[[Accounting], float | None], str]] = MappingProxyType(
     {
         "page_faults": (
-            lambda trial: (
+            lambda accounting: (
                 None
-                if trial.minor_faults is None
-                else trial.minor_faults + (trial.major_faults or 0)
+                if accounting.minor_faults is None
+                else accounting.minor_faults + (accounting.major_faults or 0)
             ),
             "page faults happened",
         ),
-        "block_reads": (lambda trial: trial.block_reads, "blocks were read from the disk"),
+        "block_reads": (lambda counts: counts.block_reads, "blocks were read from the disk"),
     }
 )
 """Counts of each trial by name, with the beginning of the sentence "… as often as before"."""
@@ -75,7 +77,7 @@ _ACCOUNT_OF_CAUSE = {
     "fork_of_large_process": "page_faults",
     "cold_file": "block_reads",
 }
-"""Name of the count in `ACCOUNTS` that is the evidence of a cause."""
+"""Name of the count in `TRIAL_COUNTS` that is the evidence of a cause."""
 
 
 class Check(Struct, frozen=True):
@@ -84,8 +86,8 @@ class Check(Struct, frozen=True):
     source: str
     value: Callable[[Any], float]
     sentence: Callable[[float, float, float], str | None]
-    """Function of the values before, faster and after. It returns the sentence, or ``None`` if the
-    value changed as expected or has no meaning."""
+    """Function of the slower, the faster and the changed value. It returns the sentence, or
+    ``None`` if the value changed as expected or has no meaning."""
 
 
 class KnownEvidence(Struct, frozen=True):
@@ -114,7 +116,7 @@ def expected_changes(
         account = _ACCOUNT_OF_CAUSE.get(cause.cause) if changes == "what the cause names" else None
         if account is not None:
             expected.append(ExpectedChange(cause_index, account=account))
-        elif (check := _check(changes, cause, known_evidence)) is not None:
+        elif (check := _check_of_cause(changes, cause, known_evidence)) is not None:
             checks[cause_index] = check
     condition_with = (
         attempt.candidate_with if known_evidence.slower == "candidate" else attempt.baseline_with
@@ -144,7 +146,7 @@ def reaches_any(
     return not tested_causes or not tested_causes <= missed_causes
 
 
-def unchanged_account(
+def unchanged_count_sentence(
     name: str, attempt: PlannedIntervention, blocks: Iterable[tuple[Trial, ...]], slower: Side
 ) -> str | None:
     """Return the sentence that a count stayed unchanged in the blocks that tried an attempt.
@@ -154,22 +156,21 @@ def unchanged_account(
     conditions = (attempt.candidate_without, attempt.baseline_without, attempt.candidate_with)
     if slower == "baseline":
         conditions = (attempt.baseline_without, attempt.candidate_without, attempt.baseline_with)
-    account, event = ACCOUNTS[name]
-    *_, changed = conditions
-    attempted = [block for block in blocks if any(trial.condition == changed for trial in block)]
-    trials = itertools.chain.from_iterable(attempted)
-    accounts = [(trial.condition, account(trial.accounting)) for trial in trials]
-    values = [
-        [value for index, value in accounts if index == condition and value is not None]
+    count_of, event = TRIAL_COUNTS[name]
+    tried = conditions[-1]
+    blocks_with = [block for block in blocks if any(trial.condition == tried for trial in block)]
+    trials = itertools.chain.from_iterable(blocks_with)
+    counts = [(trial.condition, count_of(trial.accounting)) for trial in trials]
+    values_by_condition = [
+        [value for index, value in counts if index == condition and value is not None]
         for condition in conditions
     ]
-    if not all(values):
+    if not all(values_by_condition):
         return None
-    before, faster, after = map(median, values)
-    return None if _has_fallen(before, faster, after) else _count_sentence(event, before, after)
+    return _count_sentence(event, *map(median, values_by_condition))
 
 
-def _check(
+def _check_of_cause(
     changes: ChangedProperty, cause: Explanation, known_evidence: KnownEvidence
 ) -> Check | None:
     """Return the check of one cause in an observed run; ``None`` if there is no check for it."""
@@ -177,44 +178,42 @@ def _check(
     function = cause.evidence.get("function")
     match changes, cause.cause:
         case "threads", _:
-            return Check("system_calls", lambda run: float(run.threads), _same_threads)
+            return Check("system_calls", lambda run: float(run.threads), _thread_sentence)
         case "CPUs", _:
-            return Check("system_calls", lambda run: _calls(run, _AFFINITY_CALL), _chosen_cpus)
+            return Check(
+                "system_calls", lambda run: _call_count(run, _AFFINITY_CALL), _affinity_sentence
+            )
         case "the file", _ if isinstance(file, str) and is_named(file):
-            return _fewer_calls(lambda run: _writes(run, file), f"{file} was written to")
+            return _call_count_check(lambda run: _write_count(run, file), f"{file} was written to")
         case "what the cause names", name if name in _CALL_CAUSES and isinstance(syscall, str):
-            return _fewer_calls(lambda run: _calls(run, syscall), f"{syscall}(2) was called")
+            return _call_count_check(
+                lambda run: _call_count(run, syscall), f"{syscall}(2) was called"
+            )
         case "what the cause names", "more_allocations":
-            return _other_allocator(known_evidence)
+            return _allocator_check(known_evidence)
         case "what the cause names", "wrong_blas_kernel" if isinstance(function, str):
-            return _shorter_functions(lambda frame: frame.name == function, f"{function}() ran")
+            return _function_time_check(lambda called: called.name == function, f"{function}() ran")
     return None
 
 
-def _fewer_calls(value: Callable[[Any], float], event: str) -> Check:
-    """Return the check that a count of system calls falls."""
-
-    def unchanged(before: float, faster: float, after: float) -> str | None:
-        return None if _has_fallen(before, faster, after) else _count_sentence(event, before, after)
-
-    return Check("system_calls", value, unchanged)
+def _call_count_check(value: Callable[[Any], float], event: str) -> Check:
+    return Check("system_calls", value, partial(_count_sentence, event))
 
 
-def _shorter_functions(is_counted: Callable[[Function], bool], event: str) -> Check:
-    """Return the check that functions take fewer seconds of a profile."""
+def _function_time_check(is_counted: Callable[[Function], bool], event: str) -> Check:
 
-    def unchanged(before: float, faster: float, after: float) -> str | None:
-        if before < MIN_FUNCTION_S or _has_fallen(before, faster, after):
+    def sentence(slower_s: float, faster_s: float, changed_s: float) -> str | None:
+        if slower_s < MIN_FUNCTION_S or _has_fallen(slower_s, faster_s, changed_s):
             return None
-        if after >= _UNCHANGED_FRACTION * before:
+        if changed_s >= _UNCHANGED_FRACTION * slower_s:
             # A profile consists of samples, so a slightly larger number has no meaning.
-            return f"{event} for as long as before: {after:.2g} s"
-        return f"{event} for {after:.2g} s, {before:.2g} s before"
+            return f"{event} for as long as before: {changed_s:.2g} s"
+        return f"{event} for {changed_s:.2g} s, {slower_s:.2g} s before"
 
-    return Check("profile", lambda run: sum(_seconds(run, is_counted)), unchanged)
+    return Check("profile", lambda run: sum(_function_seconds(run, is_counted)), sentence)
 
 
-def _other_allocator(known_evidence: KnownEvidence) -> Check | None:
+def _allocator_check(known_evidence: KnownEvidence) -> Check | None:
     """Return the check that the memory allocator of the evidence no longer runs."""
     runs = known_evidence.evidence.profile.of(known_evidence.slower)
     modules = {
@@ -225,13 +224,15 @@ def _other_allocator(known_evidence: KnownEvidence) -> Check | None:
     }
     if not modules:
         return None
-    check = _shorter_functions(
+    check = _function_time_check(
         lambda function: function.module in modules and is_inside_allocator(function),
         f"the allocator in {' and '.join(sorted(modules))} ran",
     )
     # Both conditions used this allocator, so all of its time must disappear, not only the surplus.
     return Check(
-        check.source, check.value, lambda before, _, after: check.sentence(before, 0.0, after)
+        check.source,
+        check.value,
+        lambda slower_s, _, changed_s: check.sentence(slower_s, 0.0, changed_s),
     )
 
 
@@ -240,13 +241,13 @@ def _unchanged_sentence(
 ) -> str | None:
     runs = known_evidence.evidence.by_source()[check.source]
     faster: Side = "baseline" if known_evidence.slower == "candidate" else "candidate"
-    before, of_faster = (
+    slower_values, faster_values = (
         [check.value(run) for run in runs.of(side) if _is_complete(run)]
         for side in (known_evidence.slower, faster)
     )
-    if not before or not of_faster or not _is_complete(observed_run):
+    if not slower_values or not faster_values or not _is_complete(observed_run):
         return None
-    return check.sentence(fmean(before), fmean(of_faster), check.value(observed_run))
+    return check.sentence(fmean(slower_values), fmean(faster_values), check.value(observed_run))
 
 
 def _is_complete(run: Any) -> bool:
@@ -260,44 +261,50 @@ def _observed_run(observation: Observation | None) -> Any:
     return msgspec.json.decode(observation.document, type=SOURCES[observation.source].document)
 
 
-def _has_fallen(before: float, faster: float, after: float) -> bool:
+def _has_fallen(slower_value: float, faster_value: float, changed_value: float) -> bool:
     """Return whether enough of the surplus disappeared, or whether there was no surplus."""
-    surplus = before - faster
-    return surplus <= 0 or before - after >= MIN_REMOVED_FRACTION * surplus
+    surplus = slower_value - faster_value
+    return surplus <= 0 or slower_value - changed_value >= MIN_REMOVED_FRACTION * surplus
 
 
-def _same_threads(before: float, faster: float, after: float) -> str | None:
-    if round(before) != round(after):
+def _thread_sentence(slower_count: float, _: float, changed_count: float) -> str | None:
+    if round(slower_count) != round(changed_count):
         return None
-    count = round(after)
-    return f"as many threads ran as before: {count:,}"
+    return f"as many threads ran as before: {round(changed_count):,}"
 
 
-def _chosen_cpus(before: float, faster: float, after: float) -> str | None:
-    if after == 0:
+def _affinity_sentence(_: float, __: float, changed_count: float) -> str | None:
+    if changed_count == 0:
         return None
-    return f"the program chose its CPUs itself: {_AFFINITY_CALL}(2) was called {_times(after)}"
+    times = _times_text(changed_count)
+    return f"the program chose its CPUs itself: {_AFFINITY_CALL}(2) was called {times}"
 
 
-def _count_sentence(event: str, before: float, after: float) -> str:
-    if _UNCHANGED_FRACTION * before <= after <= before / _UNCHANGED_FRACTION:
-        return f"{event} as often as before: {_times(after)}"
-    return f"{event} {_times(after)}, {_times(before)} before"
+def _count_sentence(
+    event: str, slower_count: float, faster_count: float, changed_count: float
+) -> str | None:
+    if _has_fallen(slower_count, faster_count, changed_count):
+        return None
+    if _UNCHANGED_FRACTION * slower_count <= changed_count <= slower_count / _UNCHANGED_FRACTION:
+        return f"{event} as often as before: {_times_text(changed_count)}"
+    return f"{event} {_times_text(changed_count)}, {_times_text(slower_count)} before"
 
 
-def _times(count: float) -> str:
+def _times_text(count: float) -> str:
     return "once" if round(count) == 1 else f"{count:,.0f} times"
 
 
-def _calls(run: SystemCalls, name: str) -> float:
+def _call_count(run: SystemCalls, name: str) -> float:
     return float(sum(call.count for call in run.calls if call.name == name))
 
 
-def _writes(run: SystemCalls, file: str) -> float:
+def _write_count(run: SystemCalls, file: str) -> float:
     return float(sum(output.writes for output in run.files if output.name == file))
 
 
-def _seconds(run: SampledStacks, is_counted: Callable[[Function], bool]) -> Iterator[float]:
+def _function_seconds(
+    run: SampledStacks, is_counted: Callable[[Function], bool]
+) -> Iterator[float]:
     for stack in call_paths(run.stacks):
         if stack.entry is None and stack.functions and is_counted(stack.functions[-1]):
             yield stack.weight

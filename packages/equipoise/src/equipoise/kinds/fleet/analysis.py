@@ -107,32 +107,30 @@ class Member(Struct, frozen=True):
 def members_of(record: RunRecord) -> tuple[Member, ...]:
     """Return the asked hosts of a coordinator's run, in the order of its plan."""
     fleet = _fleet_plan(record)
-    record_of_position = {
-        member.plan.membership.place: member
-        for member in record.members
-        if member.plan.membership is not None
+    run_at_position = {
+        run.plan.membership.place: run for run in record.members if run.plan.membership is not None
     }
     names = distinct_names([host.name for host in fleet.hosts])
     # A host without a block counts as lost after the end of the coordinator's last session.
     is_over = bool(record.segments) and record.segments[-1].ended_at is not None
     members: list[Member] = []
     for position, (reference, name) in enumerate(zip(fleet.hosts, names, strict=True)):
-        member = record_of_position.get(position)
-        blocks = {} if member is None else complete_blocks(member.draws, member.trials)
+        run = run_at_position.get(position)
+        blocks = {} if run is None else complete_blocks(run.draws, run.trials)
         host = FleetHost(
             host=name,
             identity=reference.identity,
             place=position,
-            state=_host_state(member, blocks),
-            run=None if member is None else member.id,
+            state=_host_state(run, blocks),
+            run=None if run is None else run.id,
             blocks=len(blocks),
-            trials=0 if member is None else len(member.trials),
-            stopped_because=None if member is None else member.stopped_because,
-            environment={} if member is None else member.environment,
-            conditions=() if member is None else tuple(_conditions(member, blocks)),
-            control_excludes_one=None if member is None else _control_excludes_one(member, blocks),
+            trials=0 if run is None else len(run.trials),
+            stopped_because=None if run is None else run.stopped_because,
+            environment={} if run is None else run.environment,
+            conditions=() if run is None else tuple(_host_conditions(run, blocks)),
+            control_excludes_one=None if run is None else _control_excludes_one(run, blocks),
         )
-        members.append(Member(host, member, blocks, _campaign_state(host.state, is_over=is_over)))
+        members.append(Member(host, run, blocks, _campaign_state(host.state, is_over=is_over)))
     return tuple(members)
 
 
@@ -141,26 +139,25 @@ def shared_environment(members: Sequence[Member]) -> dict[str, Any]:
     environments = [member.host.environment for member in members if member.host.environment]
     if not environments:
         return {}
-    first, *other_environments = environments
+    first_environment, *other_environments = environments
     return {
         key: value
-        for key, value in first.items()
+        for key, value in first_environment.items()
         if all(key in other and other[key] == value for other in other_environments)
     }
 
 
 def _condition_over_hosts(plan: Plan, index: int, members: Sequence[Member]) -> ConditionResult:
-    """Count the trials of one condition on all hosts; metrics of a mixture have no meaning."""
+    """Count the trials of one condition on all hosts; a metric of all hosts has no meaning."""
     condition = plan.conditions[index]
-    host_conditions = [
-        each for member in members for each in member.host.conditions if each.name == condition.name
-    ]
+    results = [result for member in members for result in member.host.conditions]
+    results = [result for result in results if result.name == condition.name]
     return ConditionResult(
         name=condition.name,
         levels=condition.levels,
         command=condition.command,
-        trials=sum(each.trials for each in host_conditions),
-        failures=sum(each.failures for each in host_conditions),
+        trials=sum(result.trials for result in results),
+        failures=sum(result.failures for result in results),
         metrics={},
     )
 
@@ -169,8 +166,8 @@ def fleet_result(record: RunRecord, members: Sequence[Member]) -> FleetResult:
     """Return the hosts of a fleet, and the states of their campaigns."""
     fleet = _fleet_plan(record)
     blocks = sum(len(member.blocks) for member in members)
-    delivered = sum(bool(member.blocks) for member in members)
-    subject = f"{delivered} of {counted(len(members), 'asked host')} delivered"
+    delivered_count = sum(bool(member.blocks) for member in members)
+    subject = f"{delivered_count} of {counted(len(members), 'asked host')} delivered"
     if fleet.is_one_host:
         subject = f"{counted(len(members), 'campaign')} on {fleet.hosts[0].name}"
     return FleetResult(
@@ -197,31 +194,31 @@ def fleet_comparisons(
     for metrics in ((plan.judgement.primary_metric,), plan.judgement.other_metrics):
         level = plan.judgement.alpha / max(1, len(metrics) * len(plan.contrasts))
         for metric in metrics if plan.contrasts else ():
-            paired, metric_warnings = _paired(members, metric)
+            host_pairings, metric_warnings = _pairings_by_host(members, metric)
             warnings += metric_warnings
-            if any(paired):
+            if any(host_pairings):
                 comparisons += (
-                    _comparison(plan, metric, contrast, members, paired, index, level)
+                    _comparison(plan, metric, contrast, members, host_pairings, index, level)
                     for index, contrast in enumerate(plan.contrasts)
                 )
     return tuple(comparisons), tuple(warnings)
 
 
-def _paired(
+def _pairings_by_host(
     members: Sequence[Member], metric: str
 ) -> tuple[list[list[Pairing]], list[CampaignWarning]]:
     """Return the pairs of each host, and warnings about hosts with a trial without the metric."""
-    paired: list[list[Pairing]] = []
+    host_pairings: list[list[Pairing]] = []
     names_by_problem: dict[tuple[str, str], list[str]] = defaultdict(list)
     for member in members:
-        pairs: list[Pairing] = []
+        pairings: list[Pairing] = []
         if member.record is not None and member.blocks:
             try:
-                pairs = pairings_of(member.record.plan, member.blocks, metric)
+                pairings = pairings_of(member.record.plan, member.blocks, metric)
             except UnusableInput as error:
                 names_by_problem[error.what, error.hint or ""].append(member.host.host)
-        paired.append(pairs)
-    return paired, [
+        host_pairings.append(pairings)
+    return host_pairings, [
         CampaignWarning("metric_unknown", f"{names_of(names)}: {what}", hint)
         for (what, hint), names in names_by_problem.items()
     ]
@@ -232,16 +229,17 @@ def _comparison(
     metric: str,
     contrast: Contrast,
     members: Sequence[Member],
-    paired: Sequence[list[Pairing]],
+    host_pairings: Sequence[list[Pairing]],
     contrast_index: int,
     level: float,
 ) -> FleetComparison:
     fleet, judgement = plan.terms, plan.judgement
     assert isinstance(fleet, FleetPlan), "only a fleet has comparisons over hosts"
-    pairs = [pairings[contrast_index].pairs if pairings else PairedBlocks() for pairings in paired]
-    more_is_better = any(pairings[contrast_index].more_is_better for pairings in paired if pairings)
+    pairing_by_host = [pairings[contrast_index] if pairings else None for pairings in host_pairings]
+    pairs = [PairedBlocks() if pairing is None else pairing.pairs for pairing in pairing_by_host]
+    more_is_better = any(pairing.more_is_better for pairing in pairing_by_host if pairing)
     baseline, candidate = (plan.conditions[i] for i in (contrast.baseline, contrast.candidate))
-    answers = claims_of_fleet(
+    claims = claims_of_fleet(
         [
             HostBlocks(member.host.host, member.host.identity, blocks, weight, member.state)
             for member, blocks, weight in zip(members, pairs, fleet.weights, strict=True)
@@ -251,7 +249,7 @@ def _comparison(
         planned_count=len(fleet.hosts),
         seed=plan.seed,
     )
-    mean = answers.mean
+    mean = claims.mean
     comparison = FleetComparison(
         baseline=baseline.name,
         candidate=candidate.name,
@@ -262,7 +260,7 @@ def _comparison(
         equivalence_ci=mean.equivalence.ratio_ci,
         equivalence_level=mean.equivalence.level,
         means_veto=mean.means_veto,
-        e_value=answers.e_value,
+        e_value=claims.e_value,
         verdict=mean.verdict,
         min_effect=judgement.min_effect,
         alpha=judgement.alpha,
@@ -275,28 +273,28 @@ def _comparison(
         scope=_scope_of_mean(plan, fleet),
         summary="",
         level=level,
-        ratio_is_constant=all(host.ratio_is_constant for host in answers.hosts),
+        ratio_is_constant=all(host.ratio_is_constant for host in claims.hosts),
         stratum=contrast.stratum,
         hosts=tuple(
             HostEffect(
                 host=member.host.host,
-                ratio=answer.ratio,
-                ratio_ci=answer.bounds.ratio_ci,
-                blocks=answer.blocks,
+                ratio=claim.ratio,
+                ratio_ci=claim.bounds.ratio_ci,
+                blocks=claim.blocks,
                 environment={
                     name: member.host.environment[name]
                     for name in HOST_FACTS
                     if name in member.host.environment
                 },
-                level=answer.bounds.level,
+                level=claim.bounds.level,
                 weight=weight,
                 place=member.host.place,
             )
-            for member, answer, weight in zip(members, answers.hosts, fleet.weights, strict=True)
-            if answer.blocks
+            for member, claim, weight in zip(members, claims.hosts, fleet.weights, strict=True)
+            if claim.blocks
         ),
         fleet=describe_answers(
-            answers,
+            claims,
             [member.host for member in members],
             alpha=level,
             one_host=fleet.hosts[0].name if fleet.is_one_host else None,
@@ -308,39 +306,40 @@ def _comparison(
         for condition in (baseline, candidate)
     )
     sentence = verdict_sentence(comparison, *names, more_is_better=more_is_better)
-    count, name = len(fleet.hosts), fleet.hosts[0].name
+    host_count, name = len(fleet.hosts), fleet.hosts[0].name
     subject = f"campaigns on {name}" if fleet.is_one_host else "asked hosts"
-    over_hosts = f"On {name}" if count == 1 else f"Over the {count} {subject}"
+    over_hosts = f"On {name}" if host_count == 1 else f"Over the {host_count} {subject}"
     return replace(comparison, summary=f"{over_hosts}: {sentence}")
 
 
 def _scope_of_mean(plan: Plan, fleet: FleetPlan) -> str:
-    within = "processes"
+    scope = "processes"
     if plan.layouts:
-        within = f"processes, in these {len(plan.layouts)} layouts"
+        scope = f"processes, in these {len(plan.layouts)} layouts"
     if fleet.is_one_host:
-        return f"across {within}, over {counted(len(fleet.hosts), 'campaign')} on this one host"
-    return f"across {within}, over the {counted(len(fleet.hosts), 'asked host')} and no other"
+        return f"across {scope}, over {counted(len(fleet.hosts), 'campaign')} on this one host"
+    return f"across {scope}, over the {counted(len(fleet.hosts), 'asked host')} and no other"
 
 
 def fleet_warnings(record: RunRecord, members: Sequence[Member]) -> tuple[CampaignWarning, ...]:
     """Return the warnings about missing campaigns, and the warnings of the hosts."""
-    return (*_missing_blocks(record, members), *_warnings_of_hosts(record, members))
+    return (*_absence_warnings(record, members), *_host_warnings(record, members))
 
 
-def _missing_blocks(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignWarning]:
+def _absence_warnings(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignWarning]:
     command = shell_line(["equipoise", "resume", record.id])
-    fetch = f"run `{command}` to fetch the missing blocks"
-    resume = f"{fetch}, and to let the host continue"
+    fetch_hint = f"run `{command}` to fetch the missing blocks"
+    resume_hint = f"{fetch_hint}, and to let the host continue"
+    absence = "nothing of the campaign has arrived"
     consequence = "no number over the asked hosts includes them"
     unfinished = (
         "the campaign has not ended: the host is still measuring, was killed, or some of its "
         "blocks have not arrived"
     )
     for state, code, problem, hint in (
-        ("absent", "host_absent", f"nothing of the campaign has arrived; {consequence}", fetch),
-        ("no block", "host_without_block", f"no block is complete; {consequence}", resume),
-        ("behind", "host_behind", unfinished, fetch),
+        ("absent", "host_absent", f"{absence}; {consequence}", fetch_hint),
+        ("no block", "host_without_block", f"no block is complete; {consequence}", resume_hint),
+        ("behind", "host_behind", unfinished, fetch_hint),
     ):
         names = [member.host.host for member in members if member.host.state == state]
         if names:
@@ -356,32 +355,32 @@ def _missing_blocks(record: RunRecord, members: Sequence[Member]) -> Iterator[Ca
             "host_left",
             f"{'; '.join(reasons)}; its blocks until then still count in the mean over all asked "
             "hosts",
-            resume,
+            resume_hint,
         )
 
 
-def _warnings_of_hosts(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignWarning]:
+def _host_warnings(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignWarning]:
     """Yield the coordinator's warnings, then each warning of a host with the names of the hosts."""
     yield from (notice.warning for notice in record.notices)
-    hosts: dict[CampaignWarning, list[str]] = defaultdict(list)
+    names_by_warning: dict[CampaignWarning, list[str]] = defaultdict(list)
     for member in members:
         if member.record is not None:
             for warning in warnings_of(member.record, (), None, member.blocks):
-                hosts[warning].append(member.host.host)
-    for warning, names in hosts.items():
+                names_by_warning[warning].append(member.host.host)
+    for warning, names in names_by_warning.items():
         code = HOST_FAILED if warning.code == FAILURE else warning.code
         summary = f"{names_of(names)}: {warning.summary}"
         yield CampaignWarning(code, summary, warning.hint)
 
 
-def _host_state(member: RunRecord | None, blocks: Blocks) -> HostState:
-    if member is None:
+def _host_state(run: RunRecord | None, blocks: Blocks) -> HostState:
+    if run is None:
         return "absent"
     if not blocks:
         return "no block"
-    if member.stopped_because is None:
+    if run.stopped_because is None:
         return "behind"
-    return "left" if member.stopped_because in (INTERRUPTED, FAILED) else "ended"
+    return "left" if run.stopped_because in (INTERRUPTED, FAILED) else "ended"
 
 
 def _campaign_state(state: HostState, *, is_over: bool) -> CampaignState:
@@ -395,9 +394,9 @@ def _campaign_state(state: HostState, *, is_over: bool) -> CampaignState:
     return "left" if has_left else "measuring"
 
 
-def _conditions(member: RunRecord, blocks: Blocks) -> Iterator[HostCondition]:
+def _host_conditions(run: RunRecord, blocks: Blocks) -> Iterator[HostCondition]:
     """Yield the median of each condition on one host."""
-    plan = member.plan
+    plan = run.plan
     for index in plan.described:
         metrics = () if plan.contrasts else plan.conditions[index].reports
         metric = next(iter(metrics), plan.judgement.primary_metric)
@@ -406,7 +405,7 @@ def _conditions(member: RunRecord, blocks: Blocks) -> Iterator[HostCondition]:
         values = values_by_metric(measured, [metric])[metric] if measured else np.empty(0)
         values = np.sort(values[np.isfinite(values)])
         failures = sum(
-            trial.failure is not None and trial.condition == index for trial in member.trials
+            trial.failure is not None and trial.condition == index for trial in run.trials
         )
         yield HostCondition(
             name=plan.conditions[index].name,
@@ -420,10 +419,10 @@ def _conditions(member: RunRecord, blocks: Blocks) -> Iterator[HostCondition]:
         )
 
 
-def _control_excludes_one(member: RunRecord, blocks: Blocks) -> bool | None:
+def _control_excludes_one(run: RunRecord, blocks: Blocks) -> bool | None:
     """Return whether the control of a host differs from its baseline; ``None`` if unknown."""
     try:
-        comparison = control_comparison(member.plan, blocks)
+        comparison = control_comparison(run.plan, blocks)
     except UnusableInput:
         # A trial has no value for the metric. Another warning is about this.
         return None

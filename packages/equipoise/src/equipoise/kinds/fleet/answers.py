@@ -1,7 +1,7 @@
 """Write the answers about a fleet as sentences, each with its question.
 
-The numbers are those of `equipoise.kinds.fleet.statistics`. A sentence has the ratio that reports
-show: a ratio of costs, or of values if more of the metric is better.
+`equipoise.kinds.fleet.statistics` computes the numbers. A sentence has the ratio that reports show:
+a ratio of costs, or of values if more of the metric is better.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ from equipoise.stats.verdict import finite_ratio
 
 PROPERTIES = ("kernel", "cpu_model", "hypervisor", "memory_bytes", "governor", "cpus")
 """Facts of a host by which an effect may differ."""
-MIN_HOSTS_OF_A_VALUE = 10
-"""Minimum number of hosts with each value of a property for a study of it with `equipoise observe`,
-which needs as many clusters of each version."""
+MIN_HOSTS_PER_VALUE = 10
+"""Minimum number of hosts with each value of a property that `equipoise observe` needs to study the
+property. It treats hosts as clusters, and needs this number of clusters with each value."""
 
+# Each pair is a question and the pattern of its answer.
 _NEW_HOST_PATTERNS = (
     "What would one more host show?",
     "Between {ends}, with a chance of at least {chance}. {hosts} allow no stronger claim, and it "
@@ -46,7 +47,7 @@ _MEDIAN_PATTERNS = (
     "Between {ends}, with a chance of at least {chance}, if these hosts were drawn from all such "
     "hosts.",
 )
-_NORMAL_PATTERNS = (
+_NEW_HOST_IF_NORMAL_PATTERNS = (
     "What would one more host show if the effects of hosts are normal?",
     "Between {ends} in {chance} of cases. That effects of hosts are normal is an assumption, which "
     "{hosts} cannot confirm.",
@@ -68,18 +69,18 @@ def describe_answers(
     more is better, ``claims`` has ratios of inverse values, but the sentences of values.
     """
     writer = _AnswerWriter(hosts, alpha, one_host, more_is_better)
-    by_property = () if one_host is not None else tuple(_by_property(claims.hosts, hosts))
+    by_property = () if one_host is not None else tuple(_property_effects(claims.hosts, hosts))
     subject = "these campaigns" if one_host is not None else "the asked hosts"
-    question_of_stayed = "What is the mean over the hosts that stayed?"
-    mean_of_stayed = claims.mean_of_stayed
+    question = "What is the mean over the hosts that stayed?"
+    remaining = claims.mean_of_remaining
     return FleetAnswers(
         mean=writer.mean(claims.mean, f"What is the mean over {subject}?"),
-        stayed=None if mean_of_stayed is None else writer.mean(mean_of_stayed, question_of_stayed),
+        stayed=None if remaining is None else writer.mean(remaining, question),
         no_difference=writer.no_difference(claims.e_value),
         otherwise=writer.differences(claims.hosts),
         new_host=writer.prediction(claims.new_host, *_NEW_HOST_PATTERNS),
         median=writer.prediction(claims.median_of_hosts, *_MEDIAN_PATTERNS),
-        normal=writer.prediction(claims.new_normal_host, *_NORMAL_PATTERNS),
+        normal=writer.prediction(claims.new_host_if_normal, *_NEW_HOST_IF_NORMAL_PATTERNS),
         variances=_variances(claims.variance),
         by_property=by_property,
         by_property_note=_by_property_note(by_property),
@@ -95,13 +96,13 @@ class _AnswerWriter:
         self.alpha, self.one_host, self.more_is_better = alpha, one_host, more_is_better
         self.names = tuple(host.host for host in hosts)
 
-    def change(self, ratio: float | None) -> str:
+    def change_text(self, ratio: float | None) -> str:
         """Return a ratio of costs as the change in percent that reports show."""
         if self.more_is_better and ratio is not None:
             ratio = 1.0 / ratio if ratio else None
         return "unknown" if ratio is None else signed_change(ratio)
 
-    def ends(self, ratio_ci: Interval, separator: str = "to") -> str:
+    def ends_text(self, ratio_ci: Interval, separator: str = "to") -> str:
         """Return the ends of an interval as the changes in percent that reports show."""
         shown_ci = inverse_interval(ratio_ci) if self.more_is_better else ratio_ci
         low, high = signed_changes(shown_ci)
@@ -122,9 +123,10 @@ class _AnswerWriter:
             host_names = names_of(hosts)
             if self.one_host is not None:
                 host_names = f"{counted(len(hosts), 'campaign')} on {self.one_host}"
+            interval = f"{self.coverage} interval {self.ends_text(ratio_ci)}"
             answer = (
-                f"{self.change(ratio)} ({self.coverage} interval {self.ends(ratio_ci)}): the mean "
-                f"of {host_names}, and of no other host."
+                f"{self.change_text(ratio)} ({interval}): the mean of {host_names}, and of no "
+                "other host."
             )
         return FleetInterval(
             question=question,
@@ -137,17 +139,17 @@ class _AnswerWriter:
         )
 
     def no_difference(self, e_value: float) -> FleetTest:
-        where = "on any asked host" if self.one_host is None else "in any campaign"
+        location = "on any asked host" if self.one_host is None else "in any campaign"
         rejected = e_value * self.alpha >= 1.0
-        value, needed = significant(e_value), f"{1.0 / self.alpha:.4g}"
-        answer = f"None is certain (e-value {value}; {needed} would be needed)."
+        e_text, threshold = significant(e_value), f"{1.0 / self.alpha:.4g}"
+        answer = f"None is certain (e-value {e_text}; {threshold} would be needed)."
         if rejected:
             answer = (
-                f"Yes, on at least one (e-value {value}; {needed} was needed). The test shows "
+                f"Yes, on at least one (e-value {e_text}; {threshold} was needed). The test shows "
                 "neither which one nor the direction."
             )
         return FleetTest(
-            question=f"Is there a difference {where}?",
+            question=f"Is there a difference {location}?",
             answer=answer,
             e_value=e_value,
             rejected=rejected,
@@ -162,8 +164,8 @@ class _AnswerWriter:
             return _unknown_answer(FleetDifferences, question, reasons[0])
         host_differences = tuple(map(_ratio_to_others, hosts, self.names))
         clauses = "; ".join(
-            f"{host.host}: {self.change(host.ratio)} against the mean of the others "
-            f"({self.ends(host.ratio_ci)})"
+            f"{host.host}: {self.change_text(host.ratio)} against the mean of the others "
+            f"({self.ends_text(host.ratio_ci)})"
             for host in host_differences
             if host.differs
         )
@@ -173,16 +175,16 @@ class _AnswerWriter:
         return FleetDifferences(question=question, answer=answer, hosts=host_differences)
 
     def prediction(self, prediction: Prediction, question: str, pattern: str) -> FleetInterval:
-        """Return the claim about hosts that were not asked; ``pattern`` is that of its sentence."""
-        chance, hosts = prediction.chance, counted(len(self.names), "host")
+        """Return the claim about hosts that were not asked; ``pattern`` is for its sentence."""
+        chance, host_count = prediction.chance, counted(len(self.names), "host")
         if not chance:
-            too_few = f"{hosts}: too few for a claim about another host"
+            too_few = f"{host_count}: too few for a claim about another host"
             return _unknown_answer(FleetInterval, question, prediction.unknown_because or too_few)
         percent = f"{math.floor(1000.0 * chance + 1e-9) / 10.0:g} %"
-        ends = self.ends(prediction.ratio_ci, "and")
+        ends = self.ends_text(prediction.ratio_ci, "and")
         return FleetInterval(
             question=question,
-            answer=pattern.format(ends=ends, chance=percent, hosts=hosts),
+            answer=pattern.format(ends=ends, chance=percent, hosts=host_count),
             ratio_ci=prediction.ratio_ci,
             chance=chance,
             hosts=self.names,
@@ -201,8 +203,8 @@ def _ratio_to_others(claims: HostClaims, name: str) -> HostDifference:
     others = claims.mean_of_others
     low, high = claims.bounds.low - others.high, claims.bounds.high - others.low
     ratio = None
-    if claims.typical is not None and math.isfinite(others.low + others.high):
-        ratio = finite_ratio(claims.typical - 0.5 * (others.low + others.high))
+    if claims.ln_ratio is not None and math.isfinite(others.low + others.high):
+        ratio = finite_ratio(claims.ln_ratio - 0.5 * (others.low + others.high))
     ends = (finite_ratio(low), finite_ratio(high))
     return HostDifference(name, ratio, ends, claims.direction is not None)
 
@@ -212,14 +214,14 @@ def _variances(variance: statistics.HostVariance) -> FleetVariances:
     if variance.unknown_because is not None:
         return _unknown_answer(FleetVariances, question, variance.unknown_because)
     between, within = variance.components
-    spread, within_spread = (
+    between_text, within_text = (
         f"{significant(100.0 * math.expm1(math.sqrt(max(0.0, variance.variance))), 2)} %"
         for variance in (between, within)
     )
     return FleetVariances(
         question=question,
         answer=(
-            f"By ±{spread} (standard deviation); blocks of one host differ by ±{within_spread}."
+            f"By ±{between_text} (standard deviation); blocks of one host differ by ±{within_text}."
         ),
         between=max(0.0, between.variance),
         between_ci=between.variance_ci,
@@ -227,21 +229,21 @@ def _variances(variance: statistics.HostVariance) -> FleetVariances:
     )
 
 
-def _by_property(
+def _property_effects(
     claims: Sequence[HostClaims], hosts: Sequence[FleetHost]
 ) -> Iterator[PropertyEffect]:
     """Yield the properties by which the hosts with a ratio differ, the largest spread first."""
     hosts_with_ratio = [
-        (host, host_claims.typical)
+        (host, host_claims.ln_ratio)
         for host, host_claims in zip(hosts, claims, strict=True)
-        if host_claims.typical is not None and math.isfinite(host_claims.typical)
+        if host_claims.ln_ratio is not None and math.isfinite(host_claims.ln_ratio)
     ]
     effects: list[PropertyEffect] = []
     for name in PROPERTIES:
         by_value: dict[str, list[tuple[str, float]]] = defaultdict(list)
-        for host, typical in hosts_with_ratio:
+        for host, ln_ratio in hosts_with_ratio:
             value = _property_text(name, host.environment.get(name))
-            by_value[value].append((host.host, typical))
+            by_value[value].append((host.host, ln_ratio))
         if len(by_value) > 1:
             means = [sum(log for _, log in members) / len(members) for members in by_value.values()]
             values = tuple(
@@ -253,7 +255,6 @@ def _by_property(
 
 
 def _property_text(name: str, value: Any) -> str:
-    """Return the value of a property as the text that reports show."""
     if value is None:
         return "unknown"
     is_size = name.endswith("_bytes") and isinstance(value, int | float)
@@ -264,12 +265,12 @@ def _by_property_note(properties: Sequence[PropertyEffect]) -> str:
     """Return the sentence about the means by property; empty if there are no properties."""
     if not properties:
         return ""
-    fewest = max(min(len(value.hosts) for value in effect.values) for effect in properties)
+    host_count = max(min(len(value.hosts) for value in effect.values) for effect in properties)
     note = "Means of hosts, without an interval: hosts with one value also differ in other ways."
-    if fewest >= MIN_HOSTS_OF_A_VALUE:
+    if host_count >= MIN_HOSTS_PER_VALUE:
         return (
             f"{note} With this many hosts, compare hosts that are alike in other properties: "
             "`equipoise export` writes each trial with those of its host, and `equipoise observe` "
             "matches the hosts."
         )
-    return f"{note} With under {MIN_HOSTS_OF_A_VALUE} hosts of each value this is not a claim."
+    return f"{note} With under {MIN_HOSTS_PER_VALUE} hosts of each value this is not a claim."

@@ -30,7 +30,7 @@ from equipoise.cluster.roster import DaskTransport
 from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.fleet import conducting
-from equipoise.kinds.fleet.conducting import FleetOptions, OpenTransport
+from equipoise.kinds.fleet.conducting import FleetOptions, TransportContext
 from equipoise.kinds.fleet.terms import FleetPlan
 from equipoise.ledger import Ledger, open_for_writing
 from equipoise.model.errors import ConditionFailed, UnusableInput
@@ -40,10 +40,10 @@ from equipoise.model.record import CampaignWarning, RunRecord
 from equipoise.report.units import waiting_time
 from equipoise.shared.safe_text import visible
 
-LINES_AROUND_TABLE = 4
+FREE_TERMINAL_LINES = 4
 """Number of lines of the terminal that the table leaves free."""
 PROBLEM_STATES: frozenset[HostState] = frozenset({"no answer", "failed", "missing"})
-STYLES: dict[HostState, str] = {
+STATE_STYLES: dict[HostState, str] = {
     "failed": "red",
     "missing": "red",
     "no answer": "yellow",
@@ -52,13 +52,13 @@ STYLES: dict[HostState, str] = {
     "waiting": "dim",
     "ended": "",
 }
-"""Style of each state. If there are too many hosts, hosts with the first states are shown."""
+"""Style of each state. If not all hosts fit, hosts with an earlier state come first."""
 
 
 def measure_fleet(
     plan: Plan,
     access: ClusterAccess,
-    hosts: HostOptions,
+    host_options: HostOptions,
     output: OutputOptions,
     *,
     build_lines: Mapping[str, str] | None = None,
@@ -67,19 +67,16 @@ def measure_fleet(
 ) -> int:
     """Measure a plan on every host of a cluster, and show the result over the hosts.
 
-    Parameters
-    ----------
-    build_lines, build_folders
-        For each level of a study, by its name, the shell line with which every host builds the
-        level, and the folder in which this machine built it.
+    For each level of a study, by its name, ``build_lines`` has the shell line with which every host
+    builds the level, and ``build_folders`` has the folder in which this machine built the level.
     """
     options = replace(
-        _options(access, hosts, output),
+        _fleet_options(access, host_options, output),
         builds=portable_builds(build_lines or {}, plan.measure.working_folder),
         build_folders=tuple((build_folders or {}).values()),
     )
     return _follow(
-        lambda *cluster: conducting.start(plan, options, *cluster, warnings=warnings),
+        lambda *connected: conducting.start(plan, options, *connected, warnings=warnings),
         access,
         output,
     )
@@ -88,34 +85,37 @@ def measure_fleet(
 def resume_fleet(
     record: RunRecord,
     limits: CampaignLimits,
-    hosts: HostOptions,
+    host_options: HostOptions,
     output: OutputOptions,
 ) -> int:
     """Resume the campaign of a fleet on its hosts, and show the result over the hosts."""
     terms = record.plan.terms
     assert isinstance(terms, FleetPlan), "only a coordinator's run has a cluster"
-    cluster = replace(hosts.cluster, cluster=hosts.cluster.cluster or terms.cluster)
-    access = replace(hosts, cluster=cluster).access()
+    cluster = host_options.cluster
+    cluster = replace(cluster, cluster=cluster.cluster or terms.cluster)
+    access = replace(host_options, cluster=cluster).access()
     assert access is not None
-    options = _options(access, hosts, output)
+    options = _fleet_options(access, host_options, output)
     return _follow(
-        lambda *cluster: conducting.resume(record, limits, options, *cluster), access, output
+        lambda *connected: conducting.resume(record, limits, options, *connected), access, output
     )
 
 
-def _options(access: ClusterAccess, hosts: HostOptions, output: OutputOptions) -> FleetOptions:
+def _fleet_options(
+    access: ClusterAccess, host_options: HostOptions, output: OutputOptions
+) -> FleetOptions:
     return FleetOptions(
         cluster=access.address.text,
         campaign_for_each_worker=isinstance(access.address, LocalWorkers),
-        ship=hosts.ship,
+        ship=host_options.ship,
         allow_concurrent=output.allow_concurrent,
         durable=output.durable,
-        host_timeout_s=hosts.host_timeout or HOST_TIMEOUT_S,
+        host_timeout_s=host_options.host_timeout or HOST_TIMEOUT_S,
     )
 
 
 def _follow(
-    run: Callable[[OpenTransport, Ledger, FleetListener], Coroutine[Any, Any, FleetProgress]],
+    run: Callable[[TransportContext, Ledger, FleetListener], Coroutine[Any, Any, FleetProgress]],
     access: ClusterAccess,
     output: OutputOptions,
 ) -> int:
@@ -150,24 +150,24 @@ def _show_fleet(
     Raise `ConditionFailed` if the campaign failed on every host. Raise `UnusableInput` if no host
     has delivered a block.
     """
-    failed, missing = progress.failed, progress.missing
-    if len(failed) == len(progress.hosts):
+    failed_hosts, missing_hosts = progress.failed, progress.missing
+    if len(failed_hosts) == len(progress.hosts):
         raise ConditionFailed(
-            f"the campaign failed on every host: {failed[0].host}: {failed[0].problem}",
-            hint=failed[0].hint,
+            f"the campaign failed on every host: {failed_hosts[0].host}: {failed_hosts[0].problem}",
+            hint=failed_hosts[0].hint,
         )
-    for host in failed:
+    for host in failed_hosts:
         say(f"the campaign failed on {host.host}: {host.problem}", host.hint)
-    resume = _resume_command(progress.run_id, access)
-    if missing:
-        names = ", ".join(host.host for host in missing)
+    resume_line = _resume_command(progress.run_id, access)
+    if missing_hosts:
+        names = ", ".join(host.host for host in missing_hosts)
         problem = f"{names} did not deliver all blocks: the result lacks the missing blocks"
         if all(host.status.blocks == 0 for host in progress.hosts):
             raise UnusableInput(
-                f"nothing has arrived from {names}: {missing[0].problem}",
-                hint=f"run {resume} to try again",
+                f"nothing has arrived from {names}: {missing_hosts[0].problem}",
+                hint=f"run {resume_line} to try again",
             )
-        say(problem, f"run {resume} to fetch the missing blocks")
+        say(problem, f"run {resume_line} to fetch the missing blocks")
     return show_result(analyse(progress.run_id, ledger, output), output)
 
 
@@ -188,10 +188,10 @@ def _progress_listener(*, quiet: bool, color: bool) -> FleetListener:
         return FleetListener()
     if not sys.stderr.isatty():
         return ProblemLines()
-    return FleetTable(Console(stderr=True, no_color=not color))
+    return LiveTable(Console(stderr=True, no_color=not color))
 
 
-class FleetTable(FleetListener):
+class LiveTable(FleetListener):
     """A live table: the state, the blocks, the time and the problem of each host."""
 
     def __init__(self, console: Console) -> None:
@@ -216,18 +216,15 @@ class FleetTable(FleetListener):
         self._live.stop()
 
     def _draw(self, progress: FleetProgress) -> None:
-        rows = self._console.height - LINES_AROUND_TABLE
-        self._live.update(fleet_table(progress, rows), refresh=True)
+        max_rows = self._console.height - FREE_TERMINAL_LINES
+        self._live.update(table_of_hosts(progress, max_rows), refresh=True)
         self._drawn_at = time.monotonic()
 
 
-def fleet_table(progress: FleetProgress, rows: int) -> Table:
+def table_of_hosts(progress: FleetProgress, max_rows: int) -> Table:
     """Return the table of a fleet. If not all hosts fit, hosts with problems come first.
 
-    Parameters
-    ----------
-    rows
-        Largest number of rows; the last one may count the hosts that do not fit.
+    The table has at most ``max_rows`` rows; the last row may count the hosts that do not fit.
     """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("host", no_wrap=True, overflow="ellipsis", max_width=32)
@@ -240,14 +237,14 @@ def fleet_table(progress: FleetProgress, rows: int) -> Table:
         table.caption = Text(text, "yellow")
         table.caption_justify = "left"
     hosts = list(progress.hosts)
-    if len(hosts) > rows:
-        hosts.sort(key=lambda host: list(STYLES).index(host.state))
-    visible_hosts = hosts if len(hosts) <= rows else hosts[: max(rows - 1, 0)]
+    if len(hosts) > max_rows:
+        hosts.sort(key=lambda host: list(STATE_STYLES).index(host.state))
+    visible_hosts = hosts if len(hosts) <= max_rows else hosts[: max(max_rows - 1, 0)]
     for host in visible_hosts:
         remark = host.status.stopped_because if host.state == "ended" else host.problem
         table.add_row(
             Text(visible(host.host)),
-            Text(host.state, style=STYLES[host.state]),
+            Text(host.state, style=STATE_STYLES[host.state]),
             Text(str(host.status.blocks)),
             Text(waiting_time(host.status.running_s)),
             Text(visible(remark or ""), style="dim"),

@@ -3,8 +3,8 @@
 The coordinator's run has the terms of the fleet and no trial. Each segment of this run is a
 session, in which a coordinator follows the hosts. Between sessions the hosts continue to measure.
 Every host has its own coin, whose seed is a digest of the campaign's seed, the host and its
-position. A digest of the fleet's identity and the position is the identity of
-a host's run, so the same order never begins a second run.
+position. The identity of a host's run is a digest of the fleet's identity and the position, so the
+same order never begins a second run.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ class FleetOptions(Struct, frozen=True):
     """Seconds without an answer from a host after which the campaign ends without it."""
 
 
-OpenTransport = AbstractAsyncContextManager[Transport]
+TransportContext = AbstractAsyncContextManager[Transport]
+"""Context in which the connection to the cluster is open."""
 
 
 def run_to_end(work: Coroutine[Any, Any, FleetProgress]) -> FleetProgress:
@@ -108,7 +109,7 @@ def _report_unexpected_error(loop: asyncio.AbstractEventLoop, context: dict[str,
 async def start(
     plan: Plan,
     options: FleetOptions,
-    transport_context: OpenTransport,
+    transport_context: TransportContext,
     ledger: Ledger,
     listener: FleetListener,
     *,
@@ -124,18 +125,18 @@ async def start(
     """
     async with _roster_of(transport_context, options.cluster) as roster:
         introductions = tuple(roster.introductions.values())
-        hosts = {introduction.host.identity: introduction for introduction in introductions}
+        by_host = {introduction.host.identity: introduction for introduction in introductions}
         comparison = await prepare_hosts(
             files_of(plan, options.build_folders, [build.line for build in options.builds]),
             plan.measure.working_folder,
-            tuple(hosts.values()),
+            tuple(by_host.values()),
             roster,
             ship=options.ship,
         )
         fleet_plan = replace(plan, terms=_terms(comparison, introductions, options))
         run_id = ledger.begin_run(fleet_plan, _environment(), time.time())
         with run_lock(run_id, ledger):
-            for warning in (*warnings, *_warnings_of_left_out(comparison, roster)):
+            for warning in (*warnings, *_left_out_warnings(comparison, roster)):
                 ledger.record_notice(run_id, warning)
             campaigns = _host_campaigns(
                 fleet_plan, ledger.identity_of(run_id), FIRST_SEGMENT, options
@@ -150,7 +151,7 @@ async def resume(
     record: RunRecord,
     limits: CampaignLimits,
     options: FleetOptions,
-    transport_context: OpenTransport,
+    transport_context: TransportContext,
     ledger: Ledger,
     listener: FleetListener,
 ) -> FleetProgress:
@@ -168,8 +169,8 @@ async def resume(
         with run_lock(run_id, ledger):
             session = ledger.begin_segment(run_id, _environment(), time.time())
             new_limits = None if limits == CampaignLimits() else limits
-            fleet = ledger.identity_of(run_id)
-            campaigns = _host_campaigns(plan, fleet, session, options, new_limits)
+            identity = ledger.identity_of(run_id)
+            campaigns = _host_campaigns(plan, identity, session, options, new_limits)
             coordinator = Coordinator(
                 run_id, campaigns, roster, ledger, listener, options.host_timeout_s
             )
@@ -177,7 +178,7 @@ async def resume(
 
 
 @asynccontextmanager
-async def _roster_of(transport_context: OpenTransport, cluster: str) -> AsyncIterator[Roster]:
+async def _roster_of(transport_context: TransportContext, cluster: str) -> AsyncIterator[Roster]:
     """Yield the roster of a cluster after the introductions of all workers that answer.
 
     The roster is kept up to date until the context ends.
@@ -239,13 +240,13 @@ def _terms(
         weights=(1.0 / len(hosts),) * len(hosts),
         cluster=options.cluster,
         shipped=next(filter(None, shipped.values()), ()),
-        shipped_to=tuple(place for place, host in enumerate(hosts) if shipped[host.identity]),
+        shipped_to=tuple(position for position, host in enumerate(hosts) if shipped[host.identity]),
         builds=options.builds,
         build_folders=options.build_folders,
     )
 
 
-def _warnings_of_left_out(comparison: HostComparison, roster: Roster) -> Iterator[CampaignWarning]:
+def _left_out_warnings(comparison: HostComparison, roster: Roster) -> Iterator[CampaignWarning]:
     for refusal in comparison.refusals:
         yield CampaignWarning(
             HOST_LEFT_OUT, f"a host was left out: {refusal.what}", refusal.hint or ""
@@ -260,7 +261,7 @@ def _warnings_of_left_out(comparison: HostComparison, roster: Roster) -> Iterato
 
 def _host_campaigns(
     plan: Plan,
-    fleet: str,
+    identity: str,
     session: int,
     options: FleetOptions,
     limits: CampaignLimits | None = None,
@@ -272,12 +273,12 @@ def _host_campaigns(
     return [
         HostCampaign(
             Order(
-                fleet=fleet,
-                place=place,
+                fleet=identity,
+                place=position,
                 session=session,
-                plan=portable_plan(member_plan(plan, fleet, place), terms.build_folders),
-                identity=member_identity(fleet, place),
-                shipped=terms.shipped if place in terms.shipped_to else (),
+                plan=portable_plan(member_plan(plan, identity, position), terms.build_folders),
+                identity=member_identity(identity, position),
+                shipped=terms.shipped if position in terms.shipped_to else (),
                 builds=terms.builds,
                 limits=limits,
                 allow_concurrent=options.allow_concurrent,
@@ -287,30 +288,30 @@ def _host_campaigns(
             HostProgress(name),
             may_have_ended=session > FIRST_SEGMENT,
         )
-        for place, (host, name) in enumerate(zip(terms.hosts, names, strict=True))
+        for position, (host, name) in enumerate(zip(terms.hosts, names, strict=True))
     ]
 
 
-def member_plan(plan: Plan, fleet: str, place: int) -> Plan:
+def member_plan(plan: Plan, identity: str, position: int) -> Plan:
     """Return the plan of one host of a fleet, whose commands run in the host's own folder.
 
-    ``plan`` and ``fleet`` are the plan and the identity of the coordinator's run.
+    ``plan`` and ``identity`` are the plan and the identity of the coordinator's run.
     """
     terms = plan.terms
     assert isinstance(terms, FleetPlan), "only a coordinator's plan has members"
     return replace(
         plan,
-        seed=host_seed(plan.seed, terms.hosts[place], place),
+        seed=host_seed(plan.seed, terms.hosts[position], position),
         terms=None,
         command_line=(),
-        membership=Membership(fleet, place),
+        membership=Membership(identity, position),
         measure=replace(plan.measure, working_folder=""),
     )
 
 
-def host_seed(seed: int, host: HostReference, place: int) -> int:
+def host_seed(seed: int, host: HostReference, position: int) -> int:
     """Return the seed of a host's coin."""
-    text = f"equipoise seed of a host: {seed} {host.identity} {place}"
+    text = f"equipoise seed of a host: {seed} {host.identity} {position}"
     digest = blake2b(text.encode("ascii"), digest_size=_SEED_BYTES).digest()
     return int.from_bytes(digest, "big") & MAX_SEED
 

@@ -37,7 +37,7 @@ HOW_TO_READ = (
     "together. Below them are the mean over the asked hosts and the interval of one more host, "
     "with its chance. Within the grey strip the difference is too small to matter."
 )
-MAX_HOSTS = 60
+MAX_DRAWN_HOSTS = 60
 """Largest number of hosts in the chart, which are chosen at even ranks of their ratios."""
 _HOST, _DIFFERENT_HOST, _MEAN, _NEW_HOST = (
     "host",
@@ -45,13 +45,15 @@ _HOST, _DIFFERENT_HOST, _MEAN, _NEW_HOST = (
     "mean over the asked hosts",
     "one more host",
 )
-_KINDS = (_HOST, _DIFFERENT_HOST, _MEAN, _NEW_HOST)
+_BAR_KINDS = (_HOST, _DIFFERENT_HOST, _MEAN, _NEW_HOST)
 _COLOUR_INDEXES = (0, 3, 1, 2)
 """Indexes of the colours in the palette, one for each kind of row."""
 _ROW_HEIGHT = 24
 
 
 class _Bar(Struct, frozen=True):
+    """A row of the chart: a host, the mean or one more host."""
+
     label: str
     kind: str
     ratio: float | None
@@ -59,7 +61,7 @@ class _Bar(Struct, frozen=True):
     blocks: int | None
 
 
-def hosts(comparison: FleetComparison) -> alt.LayerChart | None:
+def hosts_chart(comparison: FleetComparison) -> alt.LayerChart | None:
     """Draw the hosts of a comparison; return ``None`` if fewer than two hosts have a ratio.
 
     If more of the metric is better, the ratios are ratios of values, not of costs.
@@ -67,8 +69,8 @@ def hosts(comparison: FleetComparison) -> alt.LayerChart | None:
     ratio_hosts = [host for host in comparison.hosts if host.ratio]
     if len(ratio_hosts) < 2 or comparison.fleet is None:
         return None
-    drawn_hosts = _shown_hosts(ratio_hosts)
-    rows = list(_bars(comparison, drawn_hosts))
+    drawn_hosts = _hosts_to_draw(ratio_hosts)
+    rows = list(_host_bars(comparison, drawn_hosts))
     # The row of one more host has no ratio, so an end of its interval gives its position.
     ratios_and_ends = [(row.ratio or next(filter(None, row.ends), None), row.ends) for row in rows]
     axis = ratio_axis(
@@ -76,8 +78,8 @@ def hosts(comparison: FleetComparison) -> alt.LayerChart | None:
     )
     x = axis.channel(alt.X, f"{metric_name(comparison.metric)} against {comparison.baseline}")
     y = name_rows("label", [row.label for row in rows])
-    kinds = [kind for kind in _KINDS if any(row.kind == kind for row in rows)]
-    colours = [_COLOUR_INDEXES[_KINDS.index(kind)] for kind in kinds]
+    kinds = [kind for kind in _BAR_KINDS if any(row.kind == kind for row in rows)]
+    colours = [_COLOUR_INDEXES[_BAR_KINDS.index(kind)] for kind in kinds]
     color, shape = color_and_shape("kind", kinds, colours, top_legend(columns=2, labelLimit=300))
     marks: Rows = [
         {
@@ -103,17 +105,18 @@ def hosts(comparison: FleetComparison) -> alt.LayerChart | None:
     )
 
 
-def _shown_hosts(ratio_hosts: Sequence[HostEffect]) -> list[HostEffect]:
-    """Choose at most ``MAX_HOSTS`` hosts at even ranks of their ratios, in the given order."""
-    if len(ratio_hosts) <= MAX_HOSTS:
+def _hosts_to_draw(ratio_hosts: Sequence[HostEffect]) -> list[HostEffect]:
+    """Return at most ``MAX_DRAWN_HOSTS`` hosts, at even ranks of their ratios, in given order."""
+    if len(ratio_hosts) <= MAX_DRAWN_HOSTS:
         return list(ratio_hosts)
     ranked = sorted(ratio_hosts, key=lambda host: host.ratio or 0.0)
-    last = len(ranked) - 1
-    positions = {ranked[round(step * last / (MAX_HOSTS - 1))].place for step in range(MAX_HOSTS)}
+    last_rank = len(ranked) - 1
+    ranks = [round(step * last_rank / (MAX_DRAWN_HOSTS - 1)) for step in range(MAX_DRAWN_HOSTS)]
+    positions = {ranked[rank].place for rank in ranks}
     return [host for host in ratio_hosts if host.place in positions]
 
 
-def _bars(comparison: FleetComparison, drawn_hosts: Sequence[HostEffect]) -> Iterator[_Bar]:
+def _host_bars(comparison: FleetComparison, drawn_hosts: Sequence[HostEffect]) -> Iterator[_Bar]:
     answers = comparison.fleet
     assert answers is not None, "a comparison without answers is not drawn"
     names = {host.host for host in comparison.hosts}
@@ -149,4 +152,4 @@ class FleetFigures(FiguresKind):
         metric = document.primary_metric
         for comparison in document.comparisons:
             if comparison.metric == metric:
-                yield from optional_figure("hosts", HOW_TO_READ, hosts(comparison))
+                yield from optional_figure("hosts", HOW_TO_READ, hosts_chart(comparison))

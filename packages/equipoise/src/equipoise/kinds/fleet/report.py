@@ -1,4 +1,7 @@
-"""The report of a fleet: the mean over the asked hosts, each host, and the answers over hosts."""
+"""The report of a fleet: the mean over the asked hosts, each host, and the answers over hosts.
+
+A heading of a table may end in the kind of its column, such as ``host:name``.
+"""
 
 from __future__ import annotations
 
@@ -61,11 +64,11 @@ from equipoise.report.kind import ReportKind
 from equipoise.report.units import change_text, estimate_and_interval, metric_value, percentage
 from equipoise.shared.spelling import option
 
-MAX_HOSTS = 24
-"""Largest number of rows, one for each host, that a table on a terminal shows."""
+MAX_HOST_ROWS = 24
+"""Largest number of rows for hosts that a table on a terminal shows."""
 _MAX_MEDIAN_COLUMNS = 6
 """Largest number of columns of the table of medians."""
-_STATES = {
+_STATE_SENTENCES = {
     "ended": "ended by its own rules",
     "left": "left",
     "behind": "still measuring, or the connection broke",
@@ -98,17 +101,17 @@ class FleetReport(ReportKind):
         document = report.document
         assert isinstance(document, FleetDocument)
         fleet = document.fleet
-        answer_part = answer(document, fleet)
+        answer = _fleet_answer(document, fleet)
         first_figures, other_figures = campaign_figures(report)
-        all_parts: tuple[Part, ...] = (
-            answer_part,
+        parts: tuple[Part, ...] = (
+            answer,
             replace(first_figures, forms=WITH_PICTURES),
-            *claims_section(document, answer_part, answer_part.claims),
-            *parts(document, fleet),
+            *claims_section(document, answer, answer.claims),
+            *_parts_below_answer(document, fleet),
             other_figures,
             *how_it_ran(report),
         )
-        return whole_document(report, answer_part, all_parts, numbers(document, fleet))
+        return whole_document(report, answer, parts, _number_rows(document, fleet))
 
     def environments(self, document: FleetDocument) -> Iterator[Section]:
         """Build the environment that all hosts share, and the environment of each host."""
@@ -120,7 +123,7 @@ class FleetReport(ReportKind):
 
     def contradictions(self, document: FleetDocument) -> Iterator[str]:
         """Yield sentences about values that no fleet can have computed."""
-        return _impossible(document.fleet, document.comparisons)
+        return _contradictions(document.fleet, document.comparisons)
 
 
 def _primary_comparisons(document: FleetDocument) -> list[FleetComparison]:
@@ -128,35 +131,35 @@ def _primary_comparisons(document: FleetDocument) -> list[FleetComparison]:
     return [comparison for comparison in document.comparisons if comparison.metric == metric]
 
 
-def answer(document: FleetDocument, fleet: FleetResult) -> Answer:
-    """Build the answer: the mean over the asked hosts, or the reason why it is unknown."""
+def _fleet_answer(document: FleetDocument, fleet: FleetResult) -> Answer:
+    """Build the answer: the mean over the asked hosts, or the reason why the mean is unknown."""
     answer, primary = campaign_answer(document), _primary_comparisons(document)
     if primary:
         claims = zip(answer.claims, primary, strict=False)
-        return replace(answer, claims=tuple(_claim(*claim, fleet) for claim in claims))
+        return replace(answer, claims=tuple(_claim_over_hosts(*claim, fleet) for claim in claims))
     if failures_of(document):
         return replace(answer, lines=(*answer.lines, fleet.summary))
     return replace(answer, title=fleet.summary, lines=())
 
 
-def parts(document: FleetDocument, fleet: FleetResult) -> Iterator[Part]:
+def _parts_below_answer(document: FleetDocument, fleet: FleetResult) -> Iterator[Part]:
     """Build the parts below the answer: hosts, questions, properties, and the hosts' runs."""
     primary = _primary_comparisons(document)
-    has_many = len(primary) > MAX_CLAIMS
+    is_folded = len(primary) > MAX_CLAIMS
     comparisons = [shown_comparison(document, comparison) for comparison in primary]
     if len(comparisons) == 1:
         (comparison,) = comparisons
-        yield Section("Hosts", (_hosts_table(fleet, comparison),))
+        yield Section("Hosts", (_effects_table(fleet, comparison),))
         yield from _answers_section(comparison)
     else:
-        yield Section("Hosts", (_fleet_table(fleet),))
-        if has_many:
+        yield Section("Hosts", (_states_table(fleet),))
+        if is_folded:
             yield Section("Means over the asked hosts", (_means_table(document, primary),))
         for comparison in comparisons:
-            parts = (_hosts_table(fleet, comparison), *_answers_section(comparison))
-            forms = WRITTEN if has_many else SCREEN | WRITTEN
-            yield Section(_title(comparison), parts, folded=has_many, forms=forms)
-        if has_many:
+            tables = (_effects_table(fleet, comparison), *_answers_section(comparison))
+            forms = WRITTEN if is_folded else SCREEN | WRITTEN
+            yield Section(_comparison_title(comparison), tables, folded=is_folded, forms=forms)
+        if is_folded:
             yield Paragraph(
                 f"The page of {option('report')} has the hosts of each comparison.", forms=SCREEN
             )
@@ -168,9 +171,9 @@ def parts(document: FleetDocument, fleet: FleetResult) -> Iterator[Part]:
     yield from _host_runs(fleet)
 
 
-def numbers(document: FleetDocument, fleet: FleetResult) -> Iterator[NumberRow]:
+def _number_rows(document: FleetDocument, fleet: FleetResult) -> Iterator[NumberRow]:
     """Yield rows for each comparison: the mean over the asked hosts, then each host."""
-    runs = {host.place: host for host in fleet.hosts}
+    host_by_place = {host.place: host for host in fleet.hosts}
     for comparison in document.comparisons:
         common: NumberRow = {
             "run": document.run.id,
@@ -186,16 +189,16 @@ def numbers(document: FleetDocument, fleet: FleetResult) -> Iterator[NumberRow]:
                 "of": "host",
                 **ratio_numbers(effect),
                 "blocks": effect.blocks,
-                "host_run": runs[effect.place].run,
-                **{f"host_{name}": _number(value) for name, value in effect.environment.items()},
+                "host_run": host_by_place[effect.place].run,
+                **{f"host_{name}": _number_cell(fact) for name, fact in effect.environment.items()},
             }
 
 
-def _number(value: object) -> Number:
+def _number_cell(value: object) -> Number:
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
-def _claim(claim: Claim, comparison: FleetComparison, fleet: FleetResult) -> Claim:
+def _claim_over_hosts(claim: Claim, comparison: FleetComparison, fleet: FleetResult) -> Claim:
     """Return the claim of a comparison, with the hosts of the mean and its scope."""
     answers = comparison.fleet
     assert answers is not None, "a comparison of a fleet has its answers"
@@ -215,35 +218,34 @@ def _claim(claim: Claim, comparison: FleetComparison, fleet: FleetResult) -> Cla
     )
 
 
-def _hosts_table(fleet: FleetResult, comparison: FleetComparison) -> Table:
-    effects = {effect.place: effect for effect in comparison.hosts}
-    differing = () if comparison.fleet is None else comparison.fleet.otherwise.differing
-    levels = {effect.level for effect in comparison.hosts}
+def _effects_table(fleet: FleetResult, comparison: FleetComparison) -> Table:
+    effect_by_place = {effect.place: effect for effect in comparison.hosts}
+    differing_names = () if comparison.fleet is None else comparison.fleet.otherwise.differing
     notes: tuple[str, ...] = ()
-    if levels and len(fleet.hosts) > 1:
-        together = percentage(1.0 - comparison.level)
-        notes = (f"All these intervals hold together with {together}.",)
+    if comparison.hosts and len(fleet.hosts) > 1:
+        coverage = percentage(1.0 - comparison.level)
+        notes = (f"All these intervals hold together with {coverage}.",)
     has_weights = len({effect.weight for effect in comparison.hosts}) > 1
     rows = (
-        _host_row(host, effects.get(host.place), differing, has_weights=has_weights)
+        _host_row(host, effect_by_place.get(host.place), differing_names, has_weights=has_weights)
         for host in fleet.hosts
     )
     return Table(
         *columns_and_rows(rows),
-        label=f"Hosts: {_title(comparison)}",
+        label=f"Hosts: {_comparison_title(comparison)}",
         notes=notes,
-        max_rows=MAX_HOSTS,
+        max_rows=MAX_HOST_ROWS,
     )
 
 
 def _host_row(
-    host: FleetHost, effect: HostEffect | None, differing: Sequence[str], *, has_weights: bool
+    host: FleetHost, effect: HostEffect | None, differing_names: Sequence[str], *, has_weights: bool
 ) -> Mapping[str, Cell]:
     estimate: Cell = UNKNOWN
     interval, blocks, weight = "", "0", UNKNOWN
     if effect is not None:
         text, interval = estimate_and_interval(effect.ratio, effect.ratio_ci, unknown=UNKNOWN)
-        estimate = Styled(text, "strong") if host.host in differing else text
+        estimate = Styled(text, "strong") if host.host in differing_names else text
         blocks, weight = str(effect.blocks), percentage(effect.weight)
     return {
         "host:name": host.host,
@@ -266,18 +268,18 @@ def _host_facts(host: FleetHost) -> Mapping[str, Cell]:
 
 
 def _state_sentence(host: FleetHost) -> str:
-    state = _STATES[host.state]
+    state = _STATE_SENTENCES[host.state]
     if host.stopped_because is not None:
         return f"{state}: {host.stopped_because}" if host.state == "left" else host.stopped_because
     return state
 
 
-def _fleet_table(fleet: FleetResult) -> Table:
+def _states_table(fleet: FleetResult) -> Table:
     rows = (
         {"host:name": host.host, "blocks:number": str(host.blocks), **_host_facts(host)}
         for host in fleet.hosts
     )
-    return Table(*columns_and_rows(rows), label="Hosts", max_rows=MAX_HOSTS)
+    return Table(*columns_and_rows(rows), label="Hosts", max_rows=MAX_HOST_ROWS)
 
 
 def _means_table(document: FleetDocument, comparisons: Sequence[FleetComparison]) -> Table:
@@ -285,7 +287,7 @@ def _means_table(document: FleetDocument, comparisons: Sequence[FleetComparison]
     for comparison in comparisons:
         shown = shown_comparison(document, comparison)
         estimate, interval = estimate_and_interval(shown.ratio, shown.ratio_ci, unknown=UNKNOWN)
-        differing = () if comparison.fleet is None else comparison.fleet.otherwise.differing
+        differing_names = () if comparison.fleet is None else comparison.fleet.otherwise.differing
         rows.append(
             {
                 "candidate:name": comparison.candidate,
@@ -294,7 +296,7 @@ def _means_table(document: FleetDocument, comparisons: Sequence[FleetComparison]
                 "mean over hosts:number": estimate,
                 "interval": interval,
                 "verdict": Styled(shown_verdict(document, comparison), comparison.verdict),
-                "differing hosts:words": listed(differing),
+                "differing hosts:words": listed(differing_names),
             }
         )
     return Table(*columns_and_rows(rows), label="Means over the asked hosts")
@@ -316,7 +318,7 @@ def _answers_section(comparison: FleetComparison) -> Iterator[Part]:
     table = Table(
         columns,
         tuple(rows),
-        label=f"Questions and answers: {_title(comparison)}",
+        label=f"Questions and answers: {_comparison_title(comparison)}",
         notes=tuple(
             f"Not answered: {' '.join(questions)} Reason: {reason}."
             for reason, questions in open_questions.items()
@@ -344,9 +346,9 @@ def _properties_section(comparison: FleetComparison, answers: FleetAnswers) -> I
     )
     table = Table(
         *columns_and_rows(rows),
-        label=f"By properties of the hosts: {_title(comparison)}",
+        label=f"By properties of the hosts: {_comparison_title(comparison)}",
         notes=(answers.by_property_note,),
-        max_rows=MAX_HOSTS,
+        max_rows=MAX_HOST_ROWS,
     )
     yield Section("By properties of the hosts", (table,))
 
@@ -354,10 +356,10 @@ def _properties_section(comparison: FleetComparison, answers: FleetAnswers) -> I
 def _control_sentence(fleet: FleetResult) -> Iterator[Part]:
     controls = [host for host in fleet.hosts if host.control_excludes_one is not None]
     if controls:
-        differing = [host.host for host in controls if host.control_excludes_one]
-        names = f": {names_of(differing)}" if differing else ""
+        differing_names = [host.host for host in controls if host.control_excludes_one]
+        names = f": {names_of(differing_names)}" if differing_names else ""
         yield Paragraph(
-            f"Control: the baseline against itself differs on {len(differing)} of "
+            f"Control: the baseline against itself differs on {len(differing_names)} of "
             f"{counted(len(controls), 'host')}{names}."
         )
 
@@ -395,35 +397,35 @@ def _medians_table(document: FleetDocument, fleet: FleetResult) -> Iterator[Part
             "Each median is that of one host.",
             *([f"The JSON has {counted(hidden_count, column_noun)}."] if hidden_count > 0 else []),
         ),
-        max_rows=None if heading == "condition" else MAX_HOSTS,
+        max_rows=None if heading == "condition" else MAX_HOST_ROWS,
     )
-    compares = bool(document.comparisons)
-    yield Section(title, (table,), folded=compares, forms=WRITTEN if compares else SCREEN | WRITTEN)
+    forms = WRITTEN if document.comparisons else SCREEN | WRITTEN
+    yield Section(title, (table,), folded=bool(document.comparisons), forms=forms)
 
 
 def _host_runs(fleet: FleetResult) -> Iterator[Part]:
     """Build the table of the hosts' runs, and the command that shows one of them."""
-    members = [(host, host.run) for host in fleet.hosts if host.run]
-    if not members:
+    hosts_with_run = [(host, host.run) for host in fleet.hosts if host.run]
+    if not hosts_with_run:
         return
     rows = (
         {"host:name": host.host, "run": run, "blocks:number": str(host.blocks)}
-        for host, run in members
+        for host, run in hosts_with_run
     )
-    table = Table(*columns_and_rows(rows), label="Campaigns of the hosts", max_rows=MAX_HOSTS)
-    host, run = members[0]
+    table = Table(*columns_and_rows(rows), label="Campaigns of the hosts", max_rows=MAX_HOST_ROWS)
+    host, run = hosts_with_run[0]
     line = Command(shell_line(["equipoise", "show", run]), f"The campaign of {host.host} alone:")
     yield Section("Campaigns of the hosts", (table, line), folded=True, forms=PAGE)
     yield Section("", (line,), forms=SCREEN | TEXT)
 
 
-def _title(comparison: FleetComparison) -> str:
+def _comparison_title(comparison: FleetComparison) -> str:
     stratum = ", ".join(f"{factor} {level}" for factor, level in comparison.stratum.items())
     location = f" at {stratum}" if stratum else ""
     return f"{comparison.candidate} against {comparison.baseline}{location}"
 
 
-def _impossible(fleet: FleetResult, comparisons: Sequence[FleetComparison]) -> Iterator[str]:
+def _contradictions(fleet: FleetResult, comparisons: Sequence[FleetComparison]) -> Iterator[str]:
     positions = [host.place for host in fleet.hosts]
     if positions != list(range(len(positions))):
         yield "the hosts of a fleet are not in order"

@@ -1,8 +1,8 @@
 """Statistics over the campaigns of several hosts (docs/methods/fleet.md).
 
-Each host has its own coin and its own campaign, and its log ratio θ is assumed to be constant. The
-questions about a fleet have different answers: effects of +3 % and -3 % on four hosts are certainly
-effects, but their mean is 0.
+Each host has its own campaign and its own coin, which draws the order of each block. The log ratio
+θ of a host is assumed to be constant. The questions about a fleet have different answers: effects
+of +3 % and -3 % on four hosts are certainly effects, but their mean is 0.
 
 All intervals are confidence sequences: they hold at every interim analysis, whenever each host
 stopped. Sequences *hold together* at a level if the chance that any of them is ever wrong is at
@@ -59,8 +59,8 @@ SHARE_OF_HOSTS = 0.1
 """Share of alpha for the mean of the hosts' own sequences, if there are rounds."""
 SHARE_OF_FIRST_ROSTER = 0.8
 """Share of alpha for the rounds of the first roster, whose interval is mostly the narrowest."""
-_WEIGHT_ERROR = 1e-9
-_UNLIMITED = (-math.inf, math.inf)
+_MAX_WEIGHT_ERROR = 1e-9
+_INFINITE_BOUNDS = (-math.inf, math.inf)
 _MIN_SLOT_BLOCKS = 6
 """Minimum number of blocks for an estimate of the slot effect, the effect of the position in a
 block."""
@@ -108,7 +108,7 @@ class HostClaims(Struct, frozen=True):
     """Claims about one asked host alone, and whether it differs from the others."""
 
     blocks: int
-    typical: float | None
+    ln_ratio: float | None
     """Huber centre of the block differences; ``None`` without any, ±inf if half are infinite."""
     bounds: Bounds
     """Confidence sequence of the host; the sequences of all asked hosts hold together."""
@@ -123,7 +123,7 @@ class HostClaims(Struct, frozen=True):
     @property
     def ratio(self) -> float | None:
         """Typical ratio; ``None`` if it is not finite."""
-        return None if self.typical is None else finite_ratio(self.typical)
+        return None if self.ln_ratio is None else finite_ratio(self.ln_ratio)
 
 
 class FleetMean(Struct, frozen=True):
@@ -131,7 +131,7 @@ class FleetMean(Struct, frozen=True):
 
     host_indexes: tuple[int, ...]
     """Indexes of the hosts in the mean, among the asked hosts, from 0."""
-    typical: float | None
+    ln_ratio: float | None
     """Weighted mean of the hosts' estimates; ``None`` if a host has no finite estimate."""
     bounds: Bounds
     """Intersection of ``by_hosts`` and ``by_rounds``, at alpha."""
@@ -152,7 +152,7 @@ class FleetMean(Struct, frozen=True):
     @property
     def ratio(self) -> float | None:
         """Exponential of the mean; ``None`` if it is not known."""
-        return None if self.typical is None else finite_ratio(self.typical)
+        return None if self.ln_ratio is None else finite_ratio(self.ln_ratio)
 
 
 class Prediction(LogInterval, frozen=True):
@@ -180,7 +180,7 @@ class FleetClaims(Struct, frozen=True):
     says nothing about the mean ratio or about a single host."""
     mean: FleetMean
     """Mean over all asked hosts."""
-    mean_of_stayed: FleetMean | None
+    mean_of_remaining: FleetMean | None
     """Mean over the hosts that have not left; ``None`` if no host has left."""
     hosts: tuple[HostClaims, ...]
     """Claims about each host, in the order of the plan."""
@@ -188,7 +188,7 @@ class FleetClaims(Struct, frozen=True):
     """The ratio on a new host, if the asked hosts are exchangeable with it."""
     median_of_hosts: Prediction
     """The median ratio of the population, if the asked hosts are independent draws from it."""
-    new_normal_host: Prediction
+    new_host_if_normal: Prediction
     """The ratio on a new host, if the log ratios of hosts are normal."""
     variance: HostVariance
 
@@ -206,27 +206,20 @@ def claims_of_fleet(
     Raise `UnusableInput` if there is no host, the weights do not add up to 1, ``known_at_end`` has
     the wrong length, a number is out of range, or a different number of hosts was planned.
 
-    Parameters
-    ----------
-    hosts
-        All asked hosts in the order of the plan, also those without a block.
-    min_effect
-        Smallest effect that matters, in percent; 0 for none.
-    alpha
-        Level of each question about this comparison; each of K comparisons has alpha/K.
-    planned_count
-        Number of hosts, if it was fixed before the first trial; ``None`` if hosts could join.
-    seed
-        Seed of the intervals of the variance.
+    ``hosts`` has all asked hosts in the order of the plan, also hosts without a block.
+    ``min_effect`` is the smallest effect that matters, in percent; 0 for none. ``alpha`` is the
+    level of each question about this comparison; each of K comparisons has alpha/K.
+    ``planned_count`` is the number of hosts, if it was fixed before the first trial; ``None`` if
+    hosts could join. ``seed`` is for the intervals of the variance.
     """
     margin = margin_of(min_effect)
     check_alpha(alpha)
     _check_hosts(hosts, planned_count)
-    return _Fleet(hosts, margin, alpha, planned_count).claims(seed)
+    return _FleetAnalysis(hosts, margin, alpha, planned_count).claims(seed)
 
 
-class _Fleet:
-    """The campaigns of a fleet at one interim analysis."""
+class _FleetAnalysis:
+    """The claims about the campaigns of a fleet at one interim analysis."""
 
     def __init__(
         self, hosts: Sequence[HostBlocks], margin: float, alpha: float, planned_count: int | None
@@ -248,21 +241,21 @@ class _Fleet:
     def claims(self, seed: int) -> FleetClaims:
         all_hosts = tuple(range(len(self.hosts)))
         remaining_hosts = tuple(index for index in all_hosts if self.hosts[index].state != "left")
-        some_left = 0 < len(remaining_hosts) < len(all_hosts)
+        has_lost_hosts = 0 < len(remaining_hosts) < len(all_hosts)
         return FleetClaims(
             e_value=self.e_value(),
             mean=self.mean_over(all_hosts),
-            mean_of_stayed=self.mean_over(remaining_hosts) if some_left else None,
+            mean_of_remaining=self.mean_over(remaining_hosts) if has_lost_hosts else None,
             hosts=tuple(self.claims_about_host(index) for index in all_hosts),
             new_host=self.new_host(),
             median_of_hosts=self.median_of_hosts(),
-            new_normal_host=self.new_normal_host(),
+            new_host_if_normal=self.new_host_if_normal(),
             variance=self.variance(seed),
         )
 
     # -- one host
 
-    def host_share(self, index: int) -> float:
+    def share_of_host(self, index: int) -> float:
         """Return the share of a level for one host; the sum of the shares is at most 1."""
         if self.planned_count is not None:
             return 1.0 / self.planned_count
@@ -271,7 +264,7 @@ class _Fleet:
     def host_sequences(self, level: float) -> list[tuple[Bounds, bool]]:
         """Return the sequence of each host. All sequences hold together at ``level``."""
         return [
-            _sequence(host.blocks.engine, level * self.host_share(index), host.name)
+            _confidence_sequence(host.blocks.engine, level * self.share_of_host(index), host.name)
             for index, host in enumerate(self.hosts)
         ]
 
@@ -285,7 +278,7 @@ class _Fleet:
             direction = "faster"
         return HostClaims(
             blocks=len(host.blocks),
-            typical=self.centres[index],
+            ln_ratio=self.centres[index],
             bounds=bounds,
             ratio_is_constant=is_constant,
             mean_of_others=mean_of_others,
@@ -298,23 +291,24 @@ class _Fleet:
         The mean of the hosts' sequences needs no further alpha. The sequence from the rounds has
         the host's share of alpha/2, so that the claims about all hosts hold together.
         """
-        level = self.alpha * self.host_share(index)
-        others = [other for other in range(len(self.hosts)) if other != index]
+        level = self.alpha * self.share_of_host(index)
+        other_indexes = [other for other in range(len(self.hosts)) if other != index]
         reason = self.no_comparison_reason()
         if reason is not None:
-            return Bounds(*_UNLIMITED, level, reason)
-        bounds = self.mean_of_sequences(others, self.sequences, level)
+            return Bounds(*_INFINITE_BOUNDS, level, reason)
+        bounds = self.weighted_sequence(other_indexes, self.sequences, level)
         roster = self.roster_with(tuple(range(len(self.hosts))))
         if roster is not None:
             means = self.rounds.mean_sequence(roster, without=index)
-            bounds = _intersection(bounds, _sequence(means, level / 2.0, "the others")[0], level)
+            by_rounds, _ = _confidence_sequence(means, level / 2.0, "the others")
+            bounds = _intersection(bounds, by_rounds, level)
         return bounds
 
     # -- the mean over hosts
 
     def mean_over(self, indexes: tuple[int, ...]) -> FleetMean:
-        bounds = by_hosts = self.mean_of_sequences(indexes, self.mean_sequences, self.mean_level)
-        equivalence = self.mean_of_sequences(
+        bounds = by_hosts = self.weighted_sequence(indexes, self.mean_sequences, self.mean_level)
+        equivalence = self.weighted_sequence(
             indexes, self.equivalence_sequences, equivalence_level(self.mean_level)
         )
         by_rounds: Bounds | None = None
@@ -323,19 +317,19 @@ class _Fleet:
             sequence = self.rounds.mean_sequence(roster)
             roster_level = self.alpha * share_of_roster(roster.number)
             by_rounds, wider_bounds = (
-                _sequence(sequence, level, "the mean over the rounds")[0]
+                _confidence_sequence(sequence, level, "the mean over the rounds")[0]
                 for level in (roster_level, equivalence_level(roster_level))
             )
             bounds = _intersection(by_hosts, by_rounds, self.alpha)
             equivalence = _intersection(equivalence, wider_bounds, equivalence_level(self.alpha))
-        typical = self.typical_mean(indexes)
-        if typical is not None:
-            typical = min(max(typical, bounds.low), bounds.high)
+        ln_ratio = self.mean_ln_ratio(indexes)
+        if ln_ratio is not None:
+            ln_ratio = min(max(ln_ratio, bounds.low), bounds.high)
         ln_mean_ratio = float(self.weights_over(indexes) @ self.ln_mean_ratios(indexes))
         verdict, means_veto = verdict_by_intervals(
             (bounds.low, bounds.high),
             (equivalence.low, equivalence.high),
-            typical,
+            ln_ratio,
             self.margin,
             blocks=min(len(self.hosts[index].blocks) for index in indexes),
             runs=sum(len(self.hosts[index].blocks) for index in indexes),
@@ -344,7 +338,7 @@ class _Fleet:
         )
         return FleetMean(
             host_indexes=indexes,
-            typical=typical,
+            ln_ratio=ln_ratio,
             bounds=bounds,
             by_hosts=by_hosts,
             by_rounds=by_rounds,
@@ -360,14 +354,14 @@ class _Fleet:
         weights: FloatArray = host_weights / host_weights.sum()
         return weights
 
-    def mean_of_sequences(
+    def weighted_sequence(
         self, indexes: Sequence[int], sequences: Sequence[tuple[Bounds, bool]], level: float
     ) -> Bounds:
         """Return the weighted mean of the sequences of hosts."""
         bounds = [sequences[index][0] for index in indexes]
         reason = next((bound.unknown_because for bound in bounds if bound.unknown_because), None)
         if reason is not None:
-            return Bounds(*_UNLIMITED, level, reason)
+            return Bounds(*_INFINITE_BOUNDS, level, reason)
         weights = self.weights_over(indexes)
         low = float(weights @ np.array([bound.low for bound in bounds]))
         high = float(weights @ np.array([bound.high for bound in bounds]))
@@ -381,10 +375,10 @@ class _Fleet:
         """
         if self.planned_count is None or len(self.hosts) == 1:
             return None
-        rosters = (each for each in self.rounds.rosters if each.host_indexes == indexes)
-        return next(rosters, None)
+        rosters = {roster.host_indexes: roster for roster in self.rounds.rosters}
+        return rosters.get(indexes)
 
-    def typical_mean(self, indexes: Sequence[int]) -> float | None:
+    def mean_ln_ratio(self, indexes: Sequence[int]) -> float | None:
         centres = [
             centre for centre in (self.centres[index] for index in indexes) if centre is not None
         ]
@@ -485,48 +479,49 @@ class _Fleet:
             (bound.unknown_because for bound in bounds if bound.unknown_because), None
         )
         if reason is not None:
-            return Prediction(*_UNLIMITED, None, reason)
+            return Prediction(*_INFINITE_BOUNDS, None, reason)
         low, high = min(bound.low for bound in bounds), max(bound.high for bound in bounds)
         return Prediction(low, high, max(0.0, chance))
 
-    def new_normal_host(self) -> Prediction:
+    def new_host_if_normal(self) -> Prediction:
         """Return Student's prediction from the first blocks, which every campaign has to measure.
 
         Later blocks do not change the prediction, so any number of analyses may read it.
         """
-        first = earliest_block(self.alpha)
+        block_count = earliest_block(self.alpha)
         reason = self.no_prediction_reason()
-        short_names = [host.name for host in self.hosts if len(host.blocks) < first]
-        if reason is None and short_names:
-            reason = f"{', '.join(short_names)}: fewer than {first} blocks"
-        centres = [] if reason else [self.first_centre(host.blocks, first) for host in self.hosts]
+        names_with_few = [host.name for host in self.hosts if len(host.blocks) < block_count]
+        if reason is None and names_with_few:
+            reason = f"{', '.join(names_with_few)}: fewer than {block_count} blocks"
+        hosts = [] if reason else self.hosts
+        centres = [self.early_centre(host.blocks, block_count) for host in hosts]
         if reason is None and not np.isfinite(centres).all():
             reason = "timeouts leave a host without a finite ratio"
         if reason is not None:
-            return Prediction(*_UNLIMITED, None, reason)
+            return Prediction(*_INFINITE_BOUNDS, None, reason)
         count, mean = len(centres), float(np.mean(centres))
-        reach = student_quantile(1.0 - self.alpha / 2.0, count - 1) * math.sqrt(1.0 + 1.0 / count)
-        reach *= float(np.std(centres, ddof=1))
-        return Prediction(mean - reach, mean + reach, 1.0 - self.alpha)
+        quantile = student_quantile(1.0 - self.alpha / 2.0, count - 1)
+        half_width = quantile * math.sqrt(1.0 + 1.0 / count) * float(np.std(centres, ddof=1))
+        return Prediction(mean - half_width, mean + half_width, 1.0 - self.alpha)
 
-    def first_centre(self, blocks: PairedBlocks, count: int) -> float:
+    def early_centre(self, blocks: PairedBlocks, count: int) -> float:
         """Return the typical log ratio of a host's first blocks; NaN if all blocks are ties."""
-        first = (blocks.differences[:count], blocks.orders[:count], blocks.tolerances[:count])
-        centre = BettingSequence(*first).centre()
+        columns = (blocks.differences[:count], blocks.orders[:count], blocks.tolerances[:count])
+        centre = BettingSequence(*columns).centre()
         return math.nan if centre is None else centre[0]
 
     def variance(self, seed: int) -> HostVariance:
         reason = self.no_comparison_reason()
         if reason is not None:
             return HostVariance((), reason)
-        differences = [_differences_of(host.blocks) for host in self.hosts]
-        with_blocks = [values for values in differences if len(values)]
-        if any(not np.isfinite(values).all() for values in with_blocks):
+        differences = [_untied_differences(host.blocks) for host in self.hosts]
+        by_host = [values for values in differences if len(values)]
+        if any(not np.isfinite(values).all() for values in by_host):
             return HostVariance((), "a trial timed out, so the block differences have no variance")
-        if len(with_blocks) < 2 or all(len(values) < 2 for values in with_blocks):
+        if len(by_host) < 2 or all(len(values) < 2 for values in by_host):
             return HostVariance((), "fewer than two hosts have two blocks")
-        units = np.repeat(np.arange(len(with_blocks)), [len(values) for values in with_blocks])
-        values = np.concatenate(with_blocks)
+        units = np.repeat(np.arange(len(by_host)), [len(values) for values in by_host])
+        values = np.concatenate(by_host)
         levels = variance_by_level(values, [units], ["host", "block"], seed=seed, level=self.alpha)
         return HostVariance(levels.components)
 
@@ -539,7 +534,7 @@ def share_of_roster(number: int) -> float:
     return remaining_share / (number * (number - 1))
 
 
-def _differences_of(blocks: PairedBlocks) -> FloatArray:
+def _untied_differences(blocks: PairedBlocks) -> FloatArray:
     """Return the block differences without the slot effect and without ties."""
     differences, centre = blocks.differences, blocks.engine.centre()
     slot = 0.0 if centre is None else centre[1]
@@ -548,13 +543,13 @@ def _differences_of(blocks: PairedBlocks) -> FloatArray:
     return corrected
 
 
-def _sequence(engine: BettingSequence, level: float, name: str) -> tuple[Bounds, bool]:
+def _confidence_sequence(engine: BettingSequence, level: float, name: str) -> tuple[Bounds, bool]:
     """Return a confidence sequence, and whether a constant ratio agrees with all blocks."""
     (low, high), is_constant = running_interval(engine, level)
     reason: str | None = None
     if low == high and math.isinf(low):
         reason = f"{name}: timeouts exclude every ratio"
-        low, high = _UNLIMITED
+        low, high = _INFINITE_BOUNDS
     elif not (math.isfinite(low) and math.isfinite(high)):
         reason = f"{name}: no bound yet after {counted(len(engine), 'block')}"
     return Bounds(low, high, level, reason), is_constant
@@ -564,8 +559,8 @@ def _intersection(first: Bounds, second: Bounds, level: float) -> Bounds:
     """Return the intersection of two intervals; if it is empty, no bounds and the reason."""
     low, high = max(first.low, second.low), min(first.high, second.high)
     if low > high:
-        empty = "the two intervals do not overlap: no constant ratios agree with all blocks"
-        return Bounds(*_UNLIMITED, level, empty)
+        problem = "the two intervals do not overlap: no constant ratios agree with all blocks"
+        return Bounds(*_INFINITE_BOUNDS, level, problem)
     reason = None
     if not (math.isfinite(low) and math.isfinite(high)):
         reason = first.unknown_because or second.unknown_because
@@ -576,7 +571,7 @@ def _check_hosts(hosts: Sequence[HostBlocks], planned_count: int | None) -> None
     if not hosts:
         raise UnusableInput("a fleet has no host", hint="give at least one host")
     weights = [host.weight for host in hosts]
-    if min(weights) <= 0 or abs(sum(weights) - 1.0) > _WEIGHT_ERROR:
+    if min(weights) <= 0 or abs(sum(weights) - 1.0) > _MAX_WEIGHT_ERROR:
         values = ", ".join(f"{weight:g}" for weight in weights)
         raise UnusableInput(
             f"the weights of the hosts are not above 0 with the sum 1: {values}",
@@ -603,7 +598,7 @@ class Roster(Struct, frozen=True):
     """Indexes of the hosts among the asked hosts, from 0."""
     starts: tuple[int, ...]
     """For each host of the roster, the number of its blocks before the first round."""
-    rounds: int
+    round_count: int
     """Number of complete rounds."""
 
 
@@ -614,25 +609,25 @@ def rosters_of(hosts: Sequence[HostBlocks]) -> tuple[Roster, ...]:
     begins after these known blocks, because an outcome must not select blocks.
     """
     lengths = [len(host.blocks) for host in hosts]
-    members, starts = list(range(len(hosts))), [0] * len(hosts)
+    indexes, starts = list(range(len(hosts))), [0] * len(hosts)
     rosters: list[Roster] = []
-    while members:
-        rounds = min(max(0, lengths[index] - starts[index]) for index in members)
-        if rounds:
-            roster_starts = tuple(starts[index] for index in members)
-            rosters.append(Roster(len(rosters) + 1, tuple(members), roster_starts, rounds))
+    while indexes:
+        round_count = min(max(0, lengths[index] - starts[index]) for index in indexes)
+        if round_count:
+            roster_starts = tuple(starts[index] for index in indexes)
+            rosters.append(Roster(len(rosters) + 1, tuple(indexes), roster_starts, round_count))
         ended_hosts = [
             index
-            for index in members
-            if hosts[index].state != "measuring" and lengths[index] - starts[index] <= rounds
+            for index in indexes
+            if hosts[index].state != "measuring" and lengths[index] - starts[index] <= round_count
         ]
         if not ended_hosts:
             break
-        members = [index for index in members if index not in ended_hosts]
-        for index in members:
+        indexes = [index for index in indexes if index not in ended_hosts]
+        for index in indexes:
             known_at_ends = (hosts[ended_index].known_at_end for ended_index in ended_hosts)
             known_blocks = [values[index] for values in known_at_ends if values is not None]
-            starts[index] = max(starts[index] + rounds, *known_blocks, 0)
+            starts[index] = max(starts[index] + round_count, *known_blocks, 0)
     return tuple(rosters)
 
 
@@ -650,31 +645,31 @@ class Rounds:
         ``without`` is the index of a host to leave out; the roster must contain another host. The
         weights are scaled so that their sum is 1.
         """
-        host_blocks = [
-            (index, slice(start, start + roster.rounds))
+        slices = [
+            (index, slice(start, start + roster.round_count))
             for index, start in zip(roster.host_indexes, roster.starts, strict=True)
             if index != without
         ]
-        weights = np.array([self._hosts[index].weight for index, _ in host_blocks])
+        weights = np.array([self._hosts[index].weight for index, _ in slices])
         weights /= weights.sum()
         # All coins of a round are turned together, so the coin of one host is enough.
-        heaviest, rounds = host_blocks[int(np.argmax(weights))]
-        orders = self._hosts[heaviest].blocks.orders[rounds]
+        heaviest, blocks = slices[int(np.argmax(weights))]
+        orders = self._hosts[heaviest].blocks.orders[blocks]
         # Both arrays have the shape (hosts, rounds).
         differences, tolerances = (
-            np.array([column[index][rounds] for index, rounds in host_blocks])
-            for column in self._columns
+            np.array([column[index][blocks] for index, blocks in slices])
+            for column in self._differences_and_tolerances
         )
         with np.errstate(invalid="ignore"):
             means = (weights[:, None] * differences).sum(axis=0)
         return BettingSequence(means, orders, weights @ tolerances)
 
     @cached_property
-    def _columns(self) -> tuple[list[FloatArray], list[FloatArray]]:
+    def _differences_and_tolerances(self) -> tuple[list[FloatArray], list[FloatArray]]:
         """For each host, the block differences without the slot effect, and the tolerances."""
-        blocks = [host.blocks for host in self._hosts]
-        corrected = [_without_slot(block) for block in blocks]
-        return corrected, [block.tolerances for block in blocks]
+        blocks_by_host = [host.blocks for host in self._hosts]
+        corrected = [_without_slot(blocks) for blocks in blocks_by_host]
+        return corrected, [blocks.tolerances for blocks in blocks_by_host]
 
 
 def _without_slot(blocks: PairedBlocks) -> FloatArray:

@@ -1,9 +1,9 @@
 """The data classes of a fleet: the terms of its plan, and its result document.
 
-A fleet is one question for many hosts. Each host has its own campaign and its own coin. The
-coordinator, the process that starts and follows the hosts, has a run with these terms and no trial.
-The run of each host is an ordinary campaign in the host's own ledger; its `Membership`
-(`model/plan.py`) names the fleet. The coordinator's ledger gets a copy.
+A fleet is one question for many hosts. Each host has its own campaign and its own coin, which draws
+the order of each block. The coordinator, the process that starts and follows the hosts, has a run
+with these terms and no trial. The run of each host is an ordinary campaign in the host's own
+ledger; its `Membership` (`model/plan.py`) names the fleet. The coordinator's ledger gets a copy.
 
 The asked hosts are those of the plan. Each answer in the document comes with its question, because
 a mean near 1 does not mean that no host differs. Ratios are of a cost, candidate over baseline.
@@ -89,7 +89,7 @@ HOST_FACTS = (
     "equipoise",
 )
 """Facts of a host's environment that its effect and its trials show."""
-HOST_NUMBERS = frozenset({"cpus", "memory_bytes"})
+INTEGER_FACTS = frozenset({"cpus", "memory_bytes"})
 """Facts of a host that are integers."""
 HostState = Literal["ended", "left", "behind", "no block", "absent"]
 """``ended``: the campaign ended by its own rules. ``left``: it was interrupted, or a condition
@@ -291,11 +291,11 @@ class FleetComparison(Comparison, frozen=True, kw_only=True):
         """Return the hosts and the answers with ratios of values, not of costs."""
         return {
             "hosts": tuple(map(invert_ratio, self.hosts)),
-            "fleet": self.fleet and _answers_of_values(self.fleet),
+            "fleet": self.fleet and _answers_with_value_ratios(self.fleet),
         }
 
 
-def _answers_of_values(answers: FleetAnswers) -> FleetAnswers:
+def _answers_with_value_ratios(answers: FleetAnswers) -> FleetAnswers:
     """Return answers with ratios of values, which their sentences have already."""
     otherwise = answers.otherwise
     return replace(
@@ -306,11 +306,11 @@ def _answers_of_values(answers: FleetAnswers) -> FleetAnswers:
         median=invert_ratio(answers.median),
         normal=invert_ratio(answers.normal),
         otherwise=replace(otherwise, hosts=tuple(map(invert_ratio, otherwise.hosts))),
-        by_property=tuple(map(_property_of_values, answers.by_property)),
+        by_property=tuple(map(_property_with_value_ratios, answers.by_property)),
     )
 
 
-def _property_of_values(effect: PropertyEffect) -> PropertyEffect:
+def _property_with_value_ratios(effect: PropertyEffect) -> PropertyEffect:
     values = (replace(value, ratio=inverse_ratio(value.ratio)) for value in effect.values)
     return replace(effect, values=tuple(values))
 
@@ -348,7 +348,7 @@ class FleetDocument(ResultDocument, frozen=True, kw_only=True, tag="fleet"):
             values = (environments.get(row.host or "", {}).get(fact) for row in rows)
             cells = [value if isinstance(value, str | int) else None for value in values]
             if any(cell is not None for cell in cells):
-                yield f"host_{fact}", "integer" if fact in HOST_NUMBERS else "text", tuple(cells)
+                yield f"host_{fact}", "integer" if fact in INTEGER_FACTS else "text", tuple(cells)
         yield "ratio_to_baseline", "number", tuple(_ratios_to_baseline(self))
 
 

@@ -34,11 +34,11 @@ from equipoise.campaign.progress import ProgressListener
 from equipoise.design.limits import ONE_COMMAND_LIMITS
 from equipoise.files.state import default_ledger
 from equipoise.kinds.functions.functions import Benchmark, code_benchmarks, function_benchmarks
-from equipoise.kinds.functions.processes import MAX_WAITING_PROCESSES, prepared_processes
+from equipoise.kinds.functions.processes import MAX_WAITING_PROCESSES, process_pool
 from equipoise.kinds.functions.runner import function_runner, steady_ns
 from equipoise.kinds.functions.terms import STUDY, FunctionsPlan, functions_of
 from equipoise.kinds.functions.trial_runs import (
-    ExaminedFunction,
+    TrialRunResult,
     calls_and_rounds,
     examine,
     warnings_of,
@@ -49,12 +49,12 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import CALL_METRIC, Condition, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import RunRecord
 
-_MEASURE = Measure(working_folder="")
+_DEFAULT_MEASURE = Measure(working_folder="")
 _DEFAULT_LIMITS = {
     "alpha": Judgement().alpha,
     "min_effect": Judgement().min_effect,
-    "timeout": _MEASURE.timeout_s,
-    "warmup": _MEASURE.warmup,
+    "timeout": _DEFAULT_MEASURE.timeout_s,
+    "warmup": _DEFAULT_MEASURE.warmup,
     "patient": False,
 }
 """Default limits of `equipoise.compare`."""
@@ -76,7 +76,7 @@ def compare_functions(
     functions = [command for command in commands if callable(command)]
     if len(functions) < len(commands) or not functions:
         raise UnusableInput(
-            "setup= is for functions" if not functions else "commands and functions are mixed",
+            "commands and functions are mixed" if functions else "setup= is only for functions",
             hint="give only functions; a function can run a command with subprocess.run",
         )
     given_options = [name for name, value in command_options.items() if value]
@@ -92,16 +92,16 @@ def compare_functions(
 
 
 def compare_pieces(
-    codes: Sequence[str], setup: str, available: Mapping[str, object], request: FunctionsRequest
+    codes: Sequence[str], setup: str, variables: Mapping[str, object], request: FunctionsRequest
 ) -> RunRecord:
     """Compare pieces of code, or describe one, and return the record of the campaign.
 
-    ``available`` has the values of names that the code may use. Raise `UnusableInput` if there is
+    ``variables`` has the values of names that the code may use. Raise `UnusableInput` if there is
     no piece of code, or a piece cannot be compared. Raise `ConditionFailed` if a piece failed.
     Raise `KeyboardInterrupt` if the user interrupted the campaign; its trials are in the ledger.
     """
-    benchmarks = code_benchmarks(codes, setup, available, request.names)
-    originals = [Original(names=available)] * len(benchmarks)
+    benchmarks = code_benchmarks(codes, setup, variables, request.names)
+    originals = [Original(variables=variables)] * len(benchmarks)
     return _compare(benchmarks, originals, setup or None, request)
 
 
@@ -113,34 +113,33 @@ def _compare(
 ) -> RunRecord:
     if not benchmarks:
         raise UnusableInput(
-            "there is no code to compare", hint='try eq.compare_code("sorted(x)", "x.sort()")'
+            "there is no code to compare",
+            hint='give pieces of code: equipoise.compare_code("sum([1, 2])", "1 + 2")',
         )
-    notices = ranking_warnings(len(benchmarks), request.ranking)
+    warnings = ranking_warnings(len(benchmarks), request.ranking)
     with conduct.measurement_lock(conduct.warn_of_wait, allow_concurrent=request.allow_concurrent):
-        examined = examine(benchmarks, timeout_s=request.limits.timeout_s)
+        results = examine(benchmarks, timeout_s=request.limits.timeout_s)
         if setup is None:
-            refuse_copies_that_differ(benchmarks, originals, examined, request.limits.timeout_s)
-        plan = functions_plan(benchmarks, examined, setup, request)
-        with open_for_writing(Path(request.ledger or default_ledger()), durable=False) as store:
+            refuse_copies_that_differ(benchmarks, originals, results, request.limits.timeout_s)
+        plan = functions_plan(benchmarks, results, setup, request)
+        with open_for_writing(Path(request.ledger or default_ledger()), durable=False) as ledger:
             try:
                 run_id = conduct.start(
                     plan,
-                    store,
+                    ledger,
                     request.progress or ProgressListener(),
-                    warnings=(*warnings_of(benchmarks, examined, functions_of(plan)), *notices),
+                    warnings=(*warnings_of(benchmarks, results, functions_of(plan)), *warnings),
                     runner_factory=partial(function_runner, benchmarks),
                 )
             except conduct.Interrupted as interruption:
-                run = interruption.run_id
-                raise KeyboardInterrupt(
-                    f"the finished trials are kept as run {run}"
-                ) from interruption
-            return store.read_run(run_id)
+                kept = f"the finished trials are kept as run {interruption.run_id}"
+                raise KeyboardInterrupt(kept) from interruption
+            return ledger.read_run(run_id)
 
 
 def functions_plan(
     benchmarks: Sequence[Benchmark],
-    examined: Sequence[ExaminedFunction],
+    results: Sequence[TrialRunResult],
     setup: str | None,
     request: FunctionsRequest,
 ) -> Plan:
@@ -150,10 +149,10 @@ def functions_plan(
     limits contradict each other.
     """
     limits = request.limits
-    fresh_calls = any(function.changes for function in examined) and any(
+    fresh_calls = any(result.changes for result in results) and any(
         benchmark.can_renew for benchmark in benchmarks
     )
-    calls, rounds = calls_and_rounds(examined, fresh_calls=fresh_calls)
+    calls, rounds = calls_and_rounds(results, fresh_calls=fresh_calls)
     seed = limits.seed_or_random()
     return Plan(
         study=STUDY,
@@ -212,7 +211,9 @@ MIN_DATA_BYTES = 16_384
 MAX_ROUND_S = 0.5
 """Largest sum of the seconds of one call of each function for which the check is made."""
 _MAX_LOCAL_S = 0.5
+"""Seconds after which this process times no further round."""
 _MIN_ROUNDS, _MAX_ROUNDS = 3, 15
+"""Smallest and largest number of rounds that this process times."""
 COPY_PROCESSES = 5
 """Number of fresh processes that time the copies."""
 MAX_RATIO_FACTOR = 1.1
@@ -223,14 +224,14 @@ class Original(Struct, frozen=True):
     """The caller's own objects of one benchmark, which this process can call."""
 
     function: Callable[..., object] | None = None
-    names: Mapping[str, object] = {}
-    """Values that code may use."""
+    variables: Mapping[str, object] = {}
+    """Values of names that the code may use."""
 
 
 def refuse_copies_that_differ(
     benchmarks: Sequence[Benchmark],
     originals: Sequence[Original],
-    examined: Sequence[ExaminedFunction],
+    results: Sequence[TrialRunResult],
     timeout_s: float,
 ) -> None:
     """Raise `UnusableInput` if copies of the functions have other ratios than the originals.
@@ -238,9 +239,9 @@ def refuse_copies_that_differ(
     The functions have no setup. There is no check if a call in this process could change the
     caller's data, or takes long.
     """
-    if not _can_check(benchmarks, examined):
+    if not _can_check(benchmarks, results):
         return
-    calls, rounds = calls_and_rounds(examined, fresh_calls=False)
+    calls, rounds = calls_and_rounds(results, fresh_calls=False)
     ratios_before = _local_ratios(benchmarks, originals, calls)
     ratios_of_copies = _ratios_of_copies(benchmarks, calls, rounds, timeout_s)
     ratios_after = _local_ratios(benchmarks, originals, calls)
@@ -270,14 +271,14 @@ def _setup_hint(benchmark: Benchmark) -> str:
     )
 
 
-def _can_check(benchmarks: Sequence[Benchmark], examined: Sequence[ExaminedFunction]) -> bool:
+def _can_check(benchmarks: Sequence[Benchmark], results: Sequence[TrialRunResult]) -> bool:
     """Return whether calls in this process are brief, change nothing, and use data."""
-    changes = any(function.changes or not function.is_watched for function in examined)
+    changes = any(result.changes or not result.is_watched for result in results)
     if len(benchmarks) < 2 or changes or any(benchmark.is_async for benchmark in benchmarks):
         return False
-    pickles = [pickle for each in benchmarks for pickle in (each.function, each.names) if pickle]
-    has_data = sum(map(len, pickles)) >= MIN_DATA_BYTES
-    return has_data and sum(function.call_s for function in examined) <= MAX_ROUND_S
+    pickled_data = [benchmark.function or benchmark.variables or b"" for benchmark in benchmarks]
+    has_data = sum(map(len, pickled_data)) >= MIN_DATA_BYTES
+    return has_data and sum(result.call_s for result in results) <= MAX_ROUND_S
 
 
 def _local_ratios(
@@ -288,21 +289,21 @@ def _local_ratios(
     The result is ``None`` if a function fails in this process.
     """
     try:
-        with _quiet_and_frozen():
-            loops = [_loop(*pair) for pair in zip(benchmarks, originals, strict=True)]
-            series: list[list[float]] = [[] for _ in benchmarks]
-            began = time.perf_counter()
-            for turn in range(_MAX_ROUNDS + 1):
+        with _frozen_heap_and_hidden_output():
+            loops = [_started_loop(*pair) for pair in zip(benchmarks, originals, strict=True)]
+            times_by_function: list[list[float]] = [[] for _ in benchmarks]
+            started_s = time.perf_counter()
+            for round_index in range(_MAX_ROUNDS + 1):
                 order = range(len(benchmarks))
-                for index in order if turn % 2 else reversed(order):
+                for index in order if round_index % 2 else reversed(order):
                     batch_ns = loops[index].send(itertools.repeat(None, calls[index]))
-                    series[index].append(batch_ns / calls[index])
-                if turn >= _MIN_ROUNDS and time.perf_counter() - began > _MAX_LOCAL_S:
+                    times_by_function[index].append(batch_ns / calls[index])
+                if round_index >= _MIN_ROUNDS and time.perf_counter() - started_s > _MAX_LOCAL_S:
                     break
     # A function may fail in this process and still be comparable in fresh ones.
     except (Exception, SystemExit):
         return None
-    return _median_ratios([times[1:] for times in series])
+    return _median_ratios([times[1:] for times in times_by_function])
 
 
 def _ratios_of_copies(
@@ -313,20 +314,18 @@ def _ratios_of_copies(
     environment = base_environment(own_environment())
     keys = [(_COPIES_PHASE, number) for number in range(min(COPY_PROCESSES, MAX_WAITING_PROCESSES))]
     ratios = []
-    with prepared_processes(
+    with process_pool(
         benchmarks, lambda _: environment, lambda key: keys[key[1] :], timeout_s
-    ) as processes:
+    ) as pool:
         for key in keys:
-            process_order = indexes if key[1] % 2 else indexes[::-1]
-            order = {
-                "definitions": process_order,
-                "rounds": [
-                    process_order if turn % 2 else process_order[::-1] for turn in range(rounds + 1)
-                ],
+            order = indexes if key[1] % 2 else indexes[::-1]
+            instructions = {
+                "definitions": order,
+                "rounds": [order if index % 2 else order[::-1] for index in range(rounds + 1)],
                 "calls": list(calls),
                 "fresh_calls": False,
             }
-            batches = (processes.run(key, order).content or {}).get("batches")
+            batches = (pool.run(key, instructions).content or {}).get("batches")
             # A function that fails now also fails in the campaign, which reports it.
             if batches is None:
                 return None
@@ -337,25 +336,25 @@ def _ratios_of_copies(
     return ratios
 
 
-def _median_ratios(series: Sequence[Sequence[float]]) -> list[float]:
-    baseline = series[0]
+def _median_ratios(times_by_function: Sequence[Sequence[float]]) -> list[float]:
+    baseline = times_by_function[0]
     return [
         statistics.median(ns / max(base, 1e-9) for ns, base in zip(times, baseline, strict=True))
-        for times in series
+        for times in times_by_function
     ]
 
 
-def _loop(benchmark: Benchmark, original: Original) -> Any:
+def _started_loop(benchmark: Benchmark, original: Original) -> Any:
     """Return a benchmark's timing loop around the caller's own objects, ready to start."""
-    names = {**original.names, "__builtins__": builtins, "__name__": "__main__"}
-    make = types.FunctionType(marshal.loads(benchmark.loop), names)
-    loop = make(time.perf_counter_ns, original.function, None)
+    variables = {**original.variables, "__builtins__": builtins, "__name__": "__main__"}
+    make_loop = types.FunctionType(marshal.loads(benchmark.loop), variables)
+    loop = make_loop(time.perf_counter_ns, original.function, None)
     next(loop)
     return loop
 
 
 @contextlib.contextmanager
-def _quiet_and_frozen() -> Iterator[None]:
+def _frozen_heap_and_hidden_output() -> Iterator[None]:
     """Freeze existing objects for the garbage collector, and hide what functions print."""
     gc.collect()
     # Unfreezing affects all frozen objects, so do nothing if the caller has frozen some.

@@ -19,6 +19,7 @@ import cloudpickle
 from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.quantities import counted
 
 CODE_FILE = "<code>"
 """File name of compiled code in tracebacks."""
@@ -39,7 +40,7 @@ def _equipoise_loop(_equipoise_clock, _equipoise_function, _equipoise_setup):
 the loop, as in `timeit`, and keep their values between batches."""
 _READ_INSTRUCTIONS = frozenset({"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"})
 """Instructions that read a variable from outside a function."""
-_OWN_MODULE_KEYS = ("__module__", "__name__")
+_MODULE_NAME_KEYS = ("__module__", "__name__")
 """Keys of a pickled function whose values are the name of the function's own module."""
 _COMPILE_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
@@ -63,15 +64,15 @@ class Benchmark(Struct, frozen=True):
     code: bytes | None = None
     """Marshalled code object of the code; ``None`` for a function."""
     setup_code: bytes | None = None
-    names: bytes | None = None
+    variables: bytes | None = None
     """Pickled values of the names that the code uses but does not define."""
     can_renew: bool = False
-    """Whether the data of a call can be made again, by the setup or from ``names``."""
+    """Whether the data of a call can be made again, by the setup or from ``variables``."""
 
     @property
     def digest(self) -> str:
         """Digest of the function or code, with its data and its setup."""
-        contents = (self.function, self.setup_function, self.code, self.setup_code, self.names)
+        contents = (self.function, self.setup_function, self.code, self.setup_code, self.variables)
         return hashlib.blake2b(repr(contents).encode(), digest_size=16).hexdigest()
 
 
@@ -91,25 +92,25 @@ def function_benchmarks(
             f"setup is not a function: {setup!r}",
             hint="give a function that returns the argument of each call, such as lambda: data",
         )
-    distinct_names = _distinct(
+    unique_names = _distinct_names(
         names or [_name_of(function) for function in functions], len(functions)
     )
     pickled_setup = None if setup is None else _pickle(setup, "setup")
     return tuple(
-        _benchmark_of(function, name, pickled_setup)
-        for function, name in zip(functions, distinct_names, strict=True)
+        _function_benchmark(function, name, pickled_setup)
+        for function, name in zip(functions, unique_names, strict=True)
     )
 
 
 def code_benchmarks(
     codes: Sequence[str],
     setup: str,
-    available: Mapping[str, object],
+    variables: Mapping[str, object],
     names: Sequence[str] = (),
 ) -> tuple[Benchmark, ...]:
     """Return pieces of code ready to send, each with its own setup.
 
-    ``available`` has values of names that the code may use; only the used values are sent. Raise
+    ``variables`` has values of names that the code may use; only the used values are sent. Raise
     `UnusableInput` if a piece is empty or is not Python code, or a used value cannot be sent.
     """
     setup_tree = _parse(setup, "setup")
@@ -121,14 +122,16 @@ def code_benchmarks(
             raise UnusableInput(
                 f"code {code!r} is empty", hint='give Python code, such as "sorted(x)"'
             )
-    distinct_names = _distinct(names or [" ".join(code.split()) for code in codes], len(codes))
+    unique_names = _distinct_names(names or [" ".join(code.split()) for code in codes], len(codes))
     return tuple(
-        _benchmark_of_code(name, code, tree, setup_tree, available)
-        for name, code, tree in zip(distinct_names, codes, trees, strict=True)
+        _code_benchmark(name, code, tree, setup_tree, variables)
+        for name, code, tree in zip(unique_names, codes, trees, strict=True)
     )
 
 
-def _benchmark_of(function: Callable[..., object], name: str, setup: bytes | None) -> Benchmark:
+def _function_benchmark(
+    function: Callable[..., object], name: str, setup: bytes | None
+) -> Benchmark:
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise lazy_result_error(name, "a generator")
     is_async = inspect.iscoroutinefunction(function)
@@ -157,18 +160,18 @@ def lazy_result_error(name: str, result: str) -> UnusableInput:
     )
 
 
-def _benchmark_of_code(
-    name: str, text: str, tree: ast.Module, setup: ast.Module, available: Mapping[str, object]
+def _code_benchmark(
+    name: str, text: str, tree: ast.Module, setup: ast.Module, variables: Mapping[str, object]
 ) -> Benchmark:
     code, setup_code = _compile(tree, repr(text)), _compile(setup, "setup")
     is_async = any(
         code_object.co_flags & inspect.CO_COROUTINE for code_object in (code, setup_code)
     )
     used_values = {
-        variable: available[variable]
-        for variable in sorted({*_names_in(code), *_names_in(setup_code)})
-        if variable in available
-        and not (variable.startswith("__") or _is_builtin(variable, available[variable]))
+        name_used: variables[name_used]
+        for name_used in sorted({*_variables_read_by(code), *_variables_read_by(setup_code)})
+        if name_used in variables
+        and not (name_used.startswith("__") or _is_builtin(name_used, variables[name_used]))
     }
     try:
         pickled = _pickle(used_values, name) if used_values else None
@@ -185,7 +188,7 @@ def _benchmark_of_code(
         modules=_sorted_modules(modules | _modules_imported_by(setup), is_async),
         code=marshal.dumps(code),
         setup_code=marshal.dumps(setup_code),
-        names=pickled,
+        variables=pickled,
         can_renew=bool(setup.body or pickled),
     )
 
@@ -212,8 +215,8 @@ def _marshalled_loop(tree: ast.Module, setup: ast.Module, *, is_async: bool) -> 
 def _parse(text: str, description: str) -> ast.Module:
     if not isinstance(text, str):
         raise UnusableInput(
-            f"{description} is not a text",
-            hint="eq.compare(f, g) compares functions, eq.compare_code compares code",
+            f"{description} is not a string of Python code",
+            hint="put the code in quotes, or compare functions with equipoise.compare(f, g)",
         )
     try:
         return ast.parse(text, CODE_FILE)
@@ -243,14 +246,14 @@ def _is_builtin(name: str, value: object) -> bool:
     return name in builtin_values and value is builtin_values[name]
 
 
-def _names_in(code: types.CodeType) -> Iterator[str]:
+def _variables_read_by(code: types.CodeType) -> Iterator[str]:
     """Yield the names of the global variables and builtins that code may read."""
     for instruction in dis.get_instructions(code):
         if instruction.opname in _READ_INSTRUCTIONS:
             yield str(instruction.argval)
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
-            yield from _names_in(inner)
+            yield from _variables_read_by(inner)
 
 
 def _modules_imported_by(tree: ast.Module) -> set[str]:
@@ -295,7 +298,7 @@ def _modules_of(pickled: bytes) -> set[str]:
             case "BINGET" | "LONG_BINGET":
                 argument = memo[int(str(argument))]
         pushed.append(argument if isinstance(argument, str) else None)
-        if isinstance(argument, str) and pushed[-2] not in _OWN_MODULE_KEYS:
+        if isinstance(argument, str) and pushed[-2] not in _MODULE_NAME_KEYS:
             texts.add(argument)
     modules |= texts & sys.modules.keys()
     return modules - {"__main__", "builtins"}
@@ -312,21 +315,22 @@ def _name_of(function: Callable[..., object]) -> str:
     return str(name or type(function).__qualname__).rpartition("<locals>.")[2]
 
 
-def _distinct(names: Sequence[str], count: int) -> list[str]:
+def _distinct_names(names: Sequence[str], count: int) -> list[str]:
     if len(names) != count:
         raise UnusableInput(
-            f"there are {len(names)} names for {count} functions", hint="give each function a name"
+            f"names= has {counted(len(names), 'name')} for {count} functions",
+            hint="give one name for each function",
         )
-    distinct_names: list[str] = []
+    unique_names: list[str] = []
     for name in names:
         numbered = (f"{name} ({number})" for number in itertools.count(2))
-        distinct_names.append(
+        unique_names.append(
             name
-            if name not in distinct_names
+            if name not in unique_names
             else next(
                 candidate
                 for candidate in numbered
-                if candidate not in distinct_names and candidate not in names
+                if candidate not in unique_names and candidate not in names
             )
         )
-    return distinct_names
+    return unique_names

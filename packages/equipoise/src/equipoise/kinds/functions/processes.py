@@ -1,10 +1,10 @@
 """Prepare fresh processes together, and measure them one by one.
 
 Starting Python and importing modules takes longer than measuring small functions. So several
-processes start and import at once, on all processors, and then wait for their order: the message
-that says what to run. They measure one after the other while nothing else runs. Each process is
-executed, not forked. Forked processes would share their addresses and their hash seed, which make
-equal functions differ (docs/decisions/measuring.md).
+processes start and import at once, on all processors, and then wait for their instructions. They
+measure one after the other while nothing else runs. Each process is executed, not forked. Forked
+processes would share their addresses and their hash seed, which make equal functions differ
+(docs/decisions/measuring.md).
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ WORKER = Path(__file__).with_name("worker.py")
 MAX_WAITING_PROCESSES = 8
 """Largest number of processes that wait at the same time; each has a copy of the data."""
 _POLL_S = 0.05
-_ORDER, _ANSWER, _RUNNING = ".order", ".answer", ".running"
+_INSTRUCTIONS, _ANSWER, _RUNNING = ".instructions", ".answer", ".running"
+"""Suffixes of a process's files: what to run, the answer, and the index of the running function."""
 
-Key = tuple[str, int]
+ProcessKey = tuple[str, int]
 """Key of a process: the phase and the number of its block."""
 
 
@@ -45,24 +46,26 @@ class Answer(Struct, frozen=True):
     report: Report
     content: dict[str, Any] | None
     """Content of the answer; ``None`` if the process ended without an answer."""
-    running: int | None = None
+    running_index: int | None = None
     """Index of the function that ran when the process ended without an answer, if known."""
 
 
-class Processes(Protocol):
+class ProcessProvider(Protocol):
     """Provider of a fresh process for each block; tests have scripted answers."""
 
-    def run(self, key: Key, order: dict[str, Any], on_wait: OnWait | None = None) -> Answer:
-        """Send an order to the process of a block, and return its answer."""
+    def run(
+        self, key: ProcessKey, instructions: dict[str, Any], on_wait: OnWait | None = None
+    ) -> Answer:
+        """Send instructions to the process of a block, and return its answer."""
         ...
 
 
 class _WaitingProcess(Struct):
-    """A process that waits for its order."""
+    """A process that waits for its instructions."""
 
     launcher: Launcher
-    order_descriptor: int
-    """File descriptor of the FIFO through which the process gets its order."""
+    descriptor: int
+    """File descriptor of the FIFO through which the process gets its instructions."""
     base_path: Path
     """Path of the process's files, without their suffixes."""
 
@@ -72,17 +75,17 @@ class _WaitingProcess(Struct):
             content = self.base_path.with_suffix(_RUNNING).read_bytes()
         except OSError:
             return None
-        number = int.from_bytes(content, "little", signed=True)
-        return None if number < 0 else number
+        index = int.from_bytes(content, "little", signed=True)
+        return None if index < 0 else index
 
 
 @contextmanager
-def prepared_processes(
+def process_pool(
     benchmarks: Sequence[Benchmark],
-    environment_of: Callable[[Key], dict[str, str]],
-    keys_from: Callable[[Key], Sequence[Key]],
+    environment_of: Callable[[ProcessKey], dict[str, str]],
+    keys_from: Callable[[ProcessKey], Sequence[ProcessKey]],
     timeout_s: float,
-) -> Iterator[PreparedProcesses]:
+) -> Iterator[ProcessPool]:
     """Provide fresh processes that run functions, with a private folder for all of them.
 
     ``environment_of`` returns the environment of the process of a block. ``keys_from`` takes the
@@ -91,97 +94,101 @@ def prepared_processes(
     clear_leftovers()
     with scratch_folder() as scratch:
         modules = sorted({module for benchmark in benchmarks for module in benchmark.modules})
-        tables = [asdict(benchmark) for benchmark in benchmarks]
-        request = {"path": sys.path, "modules": modules, "benchmarks": tables}
+        fields = [asdict(benchmark) for benchmark in benchmarks]
+        request = {"path": sys.path, "modules": modules, "benchmarks": fields}
         request_file, program = scratch / "functions", scratch / "worker.pyc"
         request_file.write_bytes(marshal.dumps(request))
         # Python does not cache the bytecode of a program that it runs by its path.
         py_compile.compile(str(WORKER), str(program), doraise=True)
-        processes = PreparedProcesses(
+        pool = ProcessPool(
             scratch, request_file, program, os.getcwd(), environment_of, keys_from, timeout_s
         )
-        with closing(processes):
-            yield processes
+        with closing(pool):
+            yield pool
 
 
-class PreparedProcesses(Struct):
-    """Fresh processes with the functions of one campaign (`prepared_processes`)."""
+class ProcessPool(Struct):
+    """Fresh processes with the functions of one campaign (`process_pool`)."""
 
     scratch: Path
     request_file: Path
     """File with the functions, which each process reads first."""
     program: Path
     working_folder: str
-    environment_of: Callable[[Key], dict[str, str]]
-    keys_from: Callable[[Key], Sequence[Key]]
+    environment_of: Callable[[ProcessKey], dict[str, str]]
+    keys_from: Callable[[ProcessKey], Sequence[ProcessKey]]
     timeout_s: float
     _launchers: list[Launcher] = []
-    _idle: list[Launcher] = []
-    _prepared: dict[Key, _WaitingProcess] = {}
-    _started: int = 0
+    _idle_launchers: list[Launcher] = []
+    _processes: dict[ProcessKey, _WaitingProcess] = {}
+    _start_count: int = 0
 
     def close(self) -> None:
         """End every process."""
-        for prepared in self._prepared.values():
-            os.close(prepared.order_descriptor)
+        for process in self._processes.values():
+            os.close(process.descriptor)
         for launcher in self._launchers:
             launcher.close()
 
-    def run(self, key: Key, order: dict[str, Any], on_wait: OnWait | None = None) -> Answer:
-        """Send an order to the process of a block, and return its answer."""
-        if key not in self._prepared:
-            self._prepare([each for each in self.keys_from(key) if each not in self._prepared])
-        prepared = self._prepared.pop(key)
+    def run(
+        self, key: ProcessKey, instructions: dict[str, Any], on_wait: OnWait | None = None
+    ) -> Answer:
+        """Send instructions to the process of a block, and return its answer."""
+        if key not in self._processes:
+            keys = [other for other in self.keys_from(key) if other not in self._processes]
+            self._start(keys)
+        process = self._processes.pop(key)
         try:
-            os.write(prepared.order_descriptor, marshal.dumps(order))
-            report = prepared.launcher.finish(on_wait)
+            os.write(process.descriptor, marshal.dumps(instructions))
+            report = process.launcher.finish(on_wait)
         finally:
             # Close after the end: the content of a FIFO is lost if no process has it open.
-            os.close(prepared.order_descriptor)
-        self._idle.append(prepared.launcher)
+            os.close(process.descriptor)
+        self._idle_launchers.append(process.launcher)
         try:
-            content = marshal.loads(prepared.base_path.with_suffix(_ANSWER).read_bytes())
+            content = marshal.loads(process.base_path.with_suffix(_ANSWER).read_bytes())
         except (OSError, ValueError, EOFError, TypeError):
             content = None
-        running = None if content is not None else prepared.running_function()
-        for suffix in (_ORDER, _ANSWER, _RUNNING):
-            prepared.base_path.with_suffix(suffix).unlink(missing_ok=True)
-        return Answer(report, content, running)
+        running_index = None if content is not None else process.running_function()
+        for suffix in (_INSTRUCTIONS, _ANSWER, _RUNNING):
+            process.base_path.with_suffix(suffix).unlink(missing_ok=True)
+        return Answer(report, content, running_index)
 
-    def _prepare(self, keys: Sequence[Key]) -> None:
+    def _start(self, keys: Sequence[ProcessKey]) -> None:
         """Start a process for each block, and return when all of them are ready."""
         with ExitStack() as stack:
             launchers: list[tuple[int, Launcher]] = []
-            for processes_so_far, key in enumerate(keys, start=1):
-                self._started += 1
-                base_path = self.scratch / f"function-{self._started}"
-                order_file, ready = base_path.with_suffix(_ORDER), base_path.with_suffix(".ready")
-                os.mkfifo(order_file, 0o600)
+            for process_count, key in enumerate(keys, start=1):
+                self._start_count += 1
+                base_path = self.scratch / f"function-{self._start_count}"
+                instructions_file = base_path.with_suffix(_INSTRUCTIONS)
+                ready = base_path.with_suffix(".ready")
+                os.mkfifo(instructions_file, 0o600)
                 os.mkfifo(ready, 0o600)
                 stack.callback(ready.unlink)
                 ready_descriptor = os.open(ready, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
                 stack.callback(os.close, ready_descriptor)
-                launcher = self._launcher()
+                launcher = self._idle_or_new_launcher()
                 output_files = (base_path.with_suffix(suffix) for suffix in (_ANSWER, _RUNNING))
-                files = (self.request_file, ready, order_file, *output_files)
+                files = (self.request_file, ready, instructions_file, *output_files)
                 # The timeout includes the time in which the processes before this one are measured.
-                launcher.begin(self._launch_request(key, files, processes_so_far * self.timeout_s))
+                launcher.begin(self._launch_request(key, files, process_count * self.timeout_s))
                 # Open for reading and writing, so that opening does not wait for a reader.
-                order_descriptor = os.open(order_file, os.O_RDWR | os.O_CLOEXEC)
-                self._prepared[key] = _WaitingProcess(launcher, order_descriptor, base_path)
+                descriptor = os.open(instructions_file, os.O_RDWR | os.O_CLOEXEC)
+                self._processes[key] = _WaitingProcess(launcher, descriptor, base_path)
                 launchers.append((ready_descriptor, launcher))
             for ready_descriptor, launcher in launchers:
                 while not becomes_readable(ready_descriptor, _POLL_S) and not launcher.has_ended():
                     pass
 
-    def _launcher(self) -> Launcher:
-        if self._idle:
-            return self._idle.pop()
+    def _idle_or_new_launcher(self) -> Launcher:
+        if self._idle_launchers:
+            return self._idle_launchers.pop()
         launcher = Launcher(launcher_program(), campaign=self.scratch)
         self._launchers.append(launcher)
         return launcher
 
-    def _launch_request(self, key: Key, files: Sequence[Path], timeout_s: float) -> Request:
+    def _launch_request(self, key: ProcessKey, files: Sequence[Path], timeout_s: float) -> Request:
         # The flags of the caller. -P keeps the worker's folder out of the path of modules.
         flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
         return Request(

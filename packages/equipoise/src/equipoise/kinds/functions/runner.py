@@ -23,9 +23,9 @@ from equipoise.kinds.functions.functions import Benchmark
 from equipoise.kinds.functions.processes import (
     MAX_WAITING_PROCESSES,
     Answer,
-    Key,
-    Processes,
-    prepared_processes,
+    ProcessKey,
+    ProcessProvider,
+    process_pool,
 )
 from equipoise.kinds.functions.terms import FunctionsPlan, functions_of
 from equipoise.kinds.functions.trial_runs import ROUNDS
@@ -45,7 +45,7 @@ from equipoise.stats.warm_up import classify_trial
 SHARED_PROCESS = "one process runs every function"
 """Reason why a trial of a function has no other measurements than times."""
 _PROCESS_FIELDS = frozenset(Accounting.__struct_fields__) - {"wall_s", "counters", "unknown"}
-FIRST_BATCHES = 1
+WARMUP_BATCHES = 1
 """Number of first batches that are not analysed; their calls import, fill caches and specialise."""
 
 
@@ -56,7 +56,7 @@ def steady_ns(batches: Sequence[int]) -> float:
     show a warm-up, it is the median of the batches in the steady state. If calls get slower, all
     batches count, because another program may be the cause.
     """
-    analysed = np.asarray(batches[FIRST_BATCHES:] or batches, dtype=np.float64)
+    analysed = np.asarray(batches[WARMUP_BATCHES:] or batches, dtype=np.float64)
     shape = classify_trial(analysed)
     if shape is not None and shape.kind == "warm-up":
         analysed = analysed[shape.steady_from or 0 :]
@@ -64,13 +64,13 @@ def steady_ns(batches: Sequence[int]) -> float:
 
 
 class FunctionRunner(Struct):
-    """Runner of one process for each block of a plan, in which all trials of the block end.
+    """Runner of one process for each block of a plan; the process yields all trials of the block.
 
-    The trials of a process are in the ledger before the next process gets its order.
+    The trials of a process are in the ledger before the next process gets its instructions.
     """
 
     plan: Plan
-    processes: Processes
+    processes: ProcessProvider
     covariates: CovariateReader
     on_wait: OnWait | None = None
     now: Callable[[], float] = time.time
@@ -78,16 +78,16 @@ class FunctionRunner(Struct):
     clock: Callable[[], float] = time.monotonic
     _reports: tuple[TrialReport, ...] = ()
 
-    def trials_at(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
+    def trials_at(self, draw: Draw, position: int) -> tuple[Callable[[], TrialReport], ...]:
         """Return the trial at one position of a block; the first trial runs the process."""
-        return (lambda: self._run(draw, place),)
+        return (lambda: self._run(draw, position),)
 
     def _run(self, draw: Draw, position: int) -> TrialReport:
         if position == 0:
-            order = order_for_worker(self.plan, draw)
+            instructions = instructions_of_block(self.plan, draw)
             started_at, began = self.now(), self.clock()
             self.covariates.read_before()
-            answer = self.processes.run((draw.phase, draw.block), order, self.on_wait)
+            answer = self.processes.run((draw.phase, draw.block), instructions, self.on_wait)
             report = answer.report
             covariates = self.covariates.read_after(cpu=report.cpu, run_delay_s=report.run_delay_s)
             wall_s = self.clock() - began
@@ -120,7 +120,7 @@ class FunctionRunner(Struct):
         for position, condition in enumerate(draw.order):
             failure, failure_kind = None, None
             # If a process ends before any function runs, all its functions fail.
-            if batches is None and content.get("failed", answer.running) in (None, condition):
+            if batches is None and content.get("failed", answer.running_index) in (None, condition):
                 failure = failure_text or "its process ended early"
                 # The functions share the process, so a timeout is a failure and ends the campaign.
                 failure_kind = kind if kind not in (None, "timed out") else "failed"
@@ -143,16 +143,16 @@ class FunctionRunner(Struct):
             yield TrialReport(trial, report.left_behind if position == 0 else 0, None)
 
     def _samples(self, condition: int, batches: Sequence[int]) -> tuple[Sample, ...]:
-        second = 1e9 * functions_of(self.plan).calls[condition]
-        numbered: list[tuple[int | None, float]] = [*enumerate(batches), (None, steady_ns(batches))]
+        divisor = 1e9 * functions_of(self.plan).calls[condition]
+        times_ns: list[tuple[int | None, float]] = [*enumerate(batches), (None, steady_ns(batches))]
         return tuple(
-            Sample(CALL_METRIC, value_ns / second, number, "s", resolution=1.0 / second)
-            for number, value_ns in numbered
+            Sample(CALL_METRIC, batch_ns / divisor, number, "s", resolution=1.0 / divisor)
+            for number, batch_ns in times_ns
         )
 
 
-def order_for_worker(plan: Plan, draw: Draw) -> dict[str, Any]:
-    """Return the order (the instructions) for the process of a block.
+def instructions_of_block(plan: Plan, draw: Draw) -> dict[str, Any]:
+    """Return the instructions for the process of a block.
 
     The draw of the block gives each function its position. The order of the definitions, and the
     order of the positions in each round, are drawn independently of the block's draw.
@@ -163,7 +163,7 @@ def order_for_worker(plan: Plan, draw: Draw) -> dict[str, Any]:
         order = draw_order(plan.seed, f"{purpose} of {draw.phase}", draw.block, position_count)
         return [draw.order[position] for position in order]
 
-    rounds = FIRST_BATCHES + functions_of(plan).rounds
+    rounds = WARMUP_BATCHES + functions_of(plan).rounds
     return {
         "definitions": drawn_order("definitions"),
         "rounds": [drawn_order(f"round {number}") for number in range(rounds)],
@@ -177,12 +177,12 @@ def function_runner(
     benchmarks: Sequence[Benchmark], plan: Plan, on_wait: OnWait
 ) -> Iterator[FunctionRunner]:
     """Provide the runner of a campaign of functions, for ``campaign.conduct``."""
-    base = base_environment(own_environment())
+    environment = base_environment(own_environment())
     with (
-        prepared_processes(
+        process_pool(
             benchmarks,
-            lambda key: {**base, PADDING_VARIABLE: "x" * padding_bytes(plan, key)},
-            lambda key: prepared_together(plan, key),
+            lambda key: {**environment, PADDING_VARIABLE: "x" * padding_bytes(plan, key)},
+            lambda key: keys_prepared_with(plan, key),
             plan.measure.timeout_s,
         ) as processes,
         CovariateReader() as covariates,
@@ -190,7 +190,7 @@ def function_runner(
         yield FunctionRunner(plan, processes, covariates, on_wait=on_wait)
 
 
-def prepared_together(plan: Plan, key: Key) -> list[Key]:
+def keys_prepared_with(plan: Plan, key: ProcessKey) -> list[ProcessKey]:
     """Return the keys of a block and of the next blocks, whose processes are prepared together."""
     phase, block = key
     last_block = block + MAX_WAITING_PROCESSES - 1
@@ -204,7 +204,7 @@ def prepared_together(plan: Plan, key: Key) -> list[Key]:
     return [(phase, number) for number in range(block, max(last_block, block) + 1)]
 
 
-def padding_bytes(plan: Plan, key: Key) -> int:
+def padding_bytes(plan: Plan, key: ProcessKey) -> int:
     """Return the number of bytes to add to the environment of a block's process."""
     phase, block = key
     return draw_block(plan, "warmup" if phase == "warmup" else "measured", block).padding_bytes

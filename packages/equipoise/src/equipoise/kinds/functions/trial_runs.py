@@ -1,7 +1,7 @@
 """Run each function alone before a campaign, to see how long a call is and whether it changes data.
 
-Each function runs in its own process. The results of these runs are not kept. They choose the
-number of calls in a batch, and refuse functions that cannot be compared.
+Each function runs in its own process. The results of these runs are not stored. They decide on the
+number of calls in a batch, and on the functions that cannot be compared.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any
 from msgspec import Struct
 
 from equipoise.kinds.functions.functions import Benchmark, lazy_result_error
-from equipoise.kinds.functions.processes import Answer, prepared_processes
+from equipoise.kinds.functions.processes import Answer, process_pool
 from equipoise.kinds.functions.terms import FunctionsPlan
 from equipoise.measure.trials import base_environment, failure_of, own_environment
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 from equipoise.model.record import CampaignWarning
 
-_EXAMINATION = "examination"
+_TRIAL_RUN_PHASE = "examination"
 """Phase in the keys of the processes of trial runs; the block is the index of the function."""
 MIN_BATCH_S = 0.00025
 """Minimum seconds of a batch of the faster function: 5000 times the resolution of the clock."""
@@ -34,10 +34,10 @@ _MAX_CALLS_RATIO = 8
 """Largest ratio of the numbers of calls at which all functions still get the same number."""
 _MIN_CALL_S = 1e-6
 """Seconds of a separately timed call below which reading the clock is a relevant part."""
-_LAZY_RESULTS = frozenset({"generator", "coroutine", "async_generator"})
+_LAZY_RESULT_TYPES = frozenset({"generator", "coroutine", "async_generator"})
 
 
-class ExaminedFunction(Struct, frozen=True):
+class TrialRunResult(Struct, frozen=True):
     """Results of the trial run of one function."""
 
     call_s: float
@@ -50,27 +50,29 @@ class ExaminedFunction(Struct, frozen=True):
     """Whether every change of the data would have been noticed."""
 
 
-def examine(benchmarks: Sequence[Benchmark], *, timeout_s: float) -> tuple[ExaminedFunction, ...]:
+def examine(benchmarks: Sequence[Benchmark], *, timeout_s: float) -> tuple[TrialRunResult, ...]:
     """Run each function alone, in a process that may take ``timeout_s``.
 
     Raise `UnusableInput` if a function cannot be loaded in a fresh process, a call does not run its
     body, or each call takes longer than the call before. Raise `ConditionFailed` if a function or
     its setup raises, takes too long or ends its process.
     """
-    keys = [(_EXAMINATION, index) for index in range(len(benchmarks))]
+    keys = [(_TRIAL_RUN_PHASE, index) for index in range(len(benchmarks))]
     environment = base_environment(own_environment())
-    with prepared_processes(
+    with process_pool(
         benchmarks, lambda _: environment, lambda key: keys[key[1] :], timeout_s
-    ) as processes:
+    ) as pool:
         return tuple(
-            _examined(benchmark, benchmarks, processes.run(key, {"examine": key[1]}), timeout_s)
+            _result_of_answer(
+                benchmark, benchmarks, pool.run(key, {"trial_run": key[1]}), timeout_s
+            )
             for key, benchmark in zip(keys, benchmarks, strict=True)
         )
 
 
-def _examined(
+def _result_of_answer(
     benchmark: Benchmark, benchmarks: Sequence[Benchmark], answer: Answer, timeout_s: float
-) -> ExaminedFunction:
+) -> TrialRunResult:
     content = answer.content
     if content is None:
         _, failure_text = failure_of(answer.report, timeout_s)
@@ -81,23 +83,22 @@ def _examined(
         )
     if "failed" in content:
         raise _error_of_failure(benchmarks, content)
-    if content["returns"] in _LAZY_RESULTS:
-        raise lazy_result_error(benchmark.name, f"a {content['returns']}")
+    if content["result_type"] in _LAZY_RESULT_TYPES:
+        raise lazy_result_error(benchmark.name, f"a {content['result_type']}")
     if content["grows"]:
         raise UnusableInput(
             f"each call of {benchmark.name} takes longer than the call before: data accumulate",
             hint="give setup=, a function that makes the data again for each call",
         )
-    return ExaminedFunction(
+    return TrialRunResult(
         content["call_ns"] / 1e9,
-        content["whole_ns"] / 1e9,
+        content["call_and_setup_ns"] / 1e9,
         content["changes"],
         content["is_watched"],
     )
 
 
 def _error_of_failure(benchmarks: Sequence[Benchmark], content: dict[str, Any]) -> EquipoiseError:
-    """Return the error that a worker's answer about a failed function describes."""
     name, text = benchmarks[content["failed"]].name, content["text"]
     match content["stage"]:
         case "load":
@@ -111,7 +112,7 @@ def _error_of_failure(benchmarks: Sequence[Benchmark], content: dict[str, Any]) 
 
 
 def calls_and_rounds(
-    examined: Sequence[ExaminedFunction], *, fresh_calls: bool
+    results: Sequence[TrialRunResult], *, fresh_calls: bool
 ) -> tuple[list[int], int]:
     """Return the number of calls in a batch of each function, and the number of batches.
 
@@ -119,51 +120,48 @@ def calls_and_rounds(
     batch is also equal. The rule is symmetric: exchanging two functions exchanges their numbers.
     """
     # The smallest power of two with which a batch is long enough.
-    calls = [
-        1 << (math.ceil(MIN_BATCH_S / function.call_s) - 1).bit_length() for function in examined
-    ]
+    calls = [1 << (math.ceil(MIN_BATCH_S / result.call_s) - 1).bit_length() for result in results]
     are_similar = max(calls) <= _MAX_CALLS_RATIO * min(calls)
     if are_similar:
         calls = [max(calls)] * len(calls)
     if fresh_calls:
         calls = [
-            max(1, min(count, int(_MAX_FRESH_BATCH_S / function.call_and_setup_s)))
-            for count, function in zip(calls, examined, strict=True)
+            max(1, min(count, int(_MAX_FRESH_BATCH_S / result.call_and_setup_s)))
+            for count, result in zip(calls, results, strict=True)
         ]
         if are_similar:
             calls = [min(calls)] * len(calls)
-    seconds = [
-        function.call_and_setup_s if fresh_calls else function.call_s for function in examined
-    ]
-    round_s = sum(count * call_s for count, call_s in zip(calls, seconds, strict=True))
+    call_seconds = [result.call_and_setup_s if fresh_calls else result.call_s for result in results]
+    round_s = sum(count * call_s for count, call_s in zip(calls, call_seconds, strict=True))
     return calls, max(1, min(ROUNDS, int(MAX_PROCESS_S / round_s)))
 
 
 def warnings_of(
-    benchmarks: Sequence[Benchmark], examined: Sequence[ExaminedFunction], functions: FunctionsPlan
+    benchmarks: Sequence[Benchmark], results: Sequence[TrialRunResult], functions: FunctionsPlan
 ) -> Iterator[CampaignWarning]:
     """Yield warnings about functions that change their data."""
-    changing = [
-        each.name for each, function in zip(benchmarks, examined, strict=True) if function.changes
+    changing_names = [
+        each.name for each, result in zip(benchmarks, results, strict=True) if result.changes
     ]
-    if not changing:
+    if not changing_names:
         return
-    names = changing[0] if len(changing) == 1 else f"each of {', '.join(changing)}"
+    is_one = len(changing_names) == 1
+    subject = changing_names[0] if is_one else f"each of {', '.join(changing_names)}"
     if not functions.fresh_calls:
         yield CampaignWarning(
             "changes_its_input",
-            f"{names} changes its data: every call after the first gets data that an earlier call "
-            "has changed",
+            f"{subject} changes its data: every call after the first gets data that an earlier "
+            "call has changed",
             "give setup=, which then runs before each call, untimed; a function that only counts "
             "or caches needs no setup=",
         )
         return
     yield CampaignWarning(
         "fresh_calls",
-        f"{names} changes its data, so the data of each call is made again, untimed",
+        f"{subject} changes its data, so the data of each call is made again, untimed",
         "ignore this warning if each call should get new data",
     )
-    if min(function.call_s for function in examined) < _MIN_CALL_S:
+    if min(result.call_s for result in results) < _MIN_CALL_S:
         yield CampaignWarning(
             "clock_in_call",
             "each call is timed separately and takes less than 1 µs: reading the clock is a part "

@@ -1,8 +1,8 @@
-"""The program of a fresh process that runs functions: it waits for its order, measures and ends.
+"""The program of a fresh process that waits for its instructions, runs functions and ends.
 
 The caller's Python runs this program by its path. The program does not import Equipoise, so the
-functions run in a process like that of a script. ``equipoise.kinds.functions.processes`` sends the
-order, which says what to run.
+functions run in a process like that of a script. ``equipoise.kinds.functions.processes`` sends
+the instructions.
 
 The functions are defined in the order that the caller drew. Code objects are loaded or copied, so
 their addresses in memory follow this order. Each function has its own timing loop. Before every
@@ -42,6 +42,7 @@ _QUARTER = CHECKED_BATCHES // 4
 _MIN_RISING_SHARE = 0.8
 """Minimum share of pairs in which the later batch takes longer, if calls get slower and slower."""
 _MAX_STATE_BYTES = 1 << 28
+"""Largest pickle of a value, in bytes, for which a digest is computed."""
 
 
 class FunctionFailed(Exception):
@@ -58,7 +59,7 @@ class Timer:
 
     ``index`` is the index of the function. ``benchmark`` is the function's
     ``equipoise.kinds.functions.functions.Benchmark`` as a dictionary. With ``fresh_calls`` the
-    setup runs, and names get their first values, before each call. ``clock`` returns nanoseconds.
+    setup runs, and variables get new values, before each call. ``clock`` returns nanoseconds.
     """
 
     def __init__(
@@ -72,69 +73,69 @@ class Timer:
         self.index = index
         self._clock = clock
         self._fresh_calls = fresh_calls
-        self._pickled_names: bytes | None = benchmark["names"]
-        self._await = _awaiter() if benchmark["is_async"] else None
+        self._pickled_variables: bytes | None = benchmark["variables"]
+        self.await_result = _awaiter() if benchmark["is_async"] else None
         try:
             self.function = _with_own_code(_unpickle(benchmark["function"]))
             self.setup = _unpickle(benchmark["setup_function"])
-            self.names: dict[str, Any] = {
+            self.variables: dict[str, Any] = {
                 "__builtins__": builtins,
                 "__name__": "__main__",
-                **(_unpickle(self._pickled_names) or {}),
+                **(_unpickle(self._pickled_variables) or {}),
             }
         except BaseException as error:
             raise FunctionFailed(index, "load", _error_text(error)) from error
-        self._make = types.FunctionType(marshal.loads(benchmark["loop"]), self.names)
+        self._make_loop = types.FunctionType(marshal.loads(benchmark["loop"]), self.variables)
         self._loop: Any = None
 
     def start(self) -> None:
         """Run the setup, and stop before the first call."""
         try:
-            if self._await is not None and self._loop is not None:
-                self._await(self._loop.aclose())
-            if self._fresh_calls and self._pickled_names is not None:
-                self._renew_names(self._pickled_names)
-            self._loop = self._make(self._clock, self.function, self.setup)
+            if self.await_result is not None and self._loop is not None:
+                self.await_result(self._loop.aclose())
+            if self._fresh_calls and self._pickled_variables is not None:
+                self._renew_variables(self._pickled_variables)
+            self._loop = self._make_loop(self._clock, self.function, self.setup)
             self._send(None)
         except BaseException as error:
             raise FunctionFailed(self.index, "setup", _error_text(error)) from error
 
-    def _renew_names(self, pickled: bytes) -> None:
+    def _renew_variables(self, pickled: bytes) -> None:
         """Replace values that an earlier call may have changed; functions keep their caches."""
         kept_types = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)
         for name, value in _unpickle(pickled).items():
             if not isinstance(value, kept_types):
-                self.names[name] = value
+                self.variables[name] = value
 
     def batch_ns(self, calls: int) -> int:
         """Return the nanoseconds of a batch of calls."""
         gc.collect()
         if not self._fresh_calls:
-            return self._timed(calls)
-        total = 0
+            return self._timed_batch_ns(calls)
+        batch_ns = 0
         for _ in range(calls):
             self.start()
             # The setup's garbage must not be collected during the call.
             gc.collect(0)
-            total += self._timed(1)
-        return total
+            batch_ns += self._timed_batch_ns(1)
+        return batch_ns
 
-    def _timed(self, calls: int) -> int:
+    def _timed_batch_ns(self, calls: int) -> int:
         try:
             return int(self._send(itertools.repeat(None, calls)))
         except BaseException as error:
             raise FunctionFailed(self.index, "call", _error_text(error)) from error
 
     def _send(self, calls: Iterator[None] | None) -> Any:
-        if self._await is None:
+        if self.await_result is None:
             return self._loop.send(calls)
-        return self._await(self._loop.asend(calls))
+        return self.await_result(self._loop.asend(calls))
 
 
 def main(
-    request_file: str, ready: str, order_file: str, answer_file: str, running_file: str
+    request_file: str, ready: str, instructions_file: str, answer_file: str, running_file: str
 ) -> None:
-    """Import the modules, wait for the order, carry it out and write the answer."""
+    """Import the modules, wait for the instructions, follow them and write the answer."""
     with open(request_file, "rb") as stream:
         request = marshal.load(stream)
     sys.path[:] = request["path"]
@@ -142,14 +143,15 @@ def main(
     _import_all(request["modules"])
     with open(ready, "wb", buffering=0) as stream:
         stream.write(b"r")
-    with open(order_file, "rb") as stream:
-        order = marshal.load(stream)
+    with open(instructions_file, "rb") as stream:
+        instructions = marshal.load(stream)
     try:
-        if "examine" in order:
-            answer = examination(request["benchmarks"], order["examine"])
+        if "trial_run" in instructions:
+            answer = trial_run(request["benchmarks"], instructions["trial_run"])
         else:
-            running = _shared_bytes(running_file)
-            answer = {"batches": batches_of_rounds(request["benchmarks"], running, **order)}
+            running_index = _shared_bytes(running_file)
+            batches = batches_of_rounds(request["benchmarks"], running_index, **instructions)
+            answer = {"batches": batches}
     except FunctionFailed as failure:
         answer = {"failed": failure.function_index, "stage": failure.stage, "text": str(failure)}
     with open(answer_file, "wb") as stream:
@@ -171,7 +173,7 @@ def _shared_bytes(file: str) -> mmap.mmap:
 
 def batches_of_rounds(
     benchmarks: list[dict[str, Any]],
-    running: mmap.mmap,
+    running_index: mmap.mmap,
     definitions: list[int],
     rounds: list[list[int]],
     calls: list[int],
@@ -181,31 +183,31 @@ def batches_of_rounds(
 
     ``definitions`` has the indexes of the functions in the order of their definitions. ``rounds``
     has for each round the indexes in the order of the batches. ``calls`` is the number of calls in
-    a batch of each function. ``running`` gets the index of each function before the function runs,
-    so that the caller can find the function that ended the process.
+    a batch of each function. ``running_index`` gets the index of a function before the
+    function runs, so that the caller can find the function that ended the process.
     """
     timers = {}
     for index in definitions:
-        running[:] = index.to_bytes(4, "little", signed=True)
+        running_index[:] = index.to_bytes(4, "little", signed=True)
         timers[index] = Timer(index, benchmarks[index], fresh_calls=fresh_calls)
     for index, timer in timers.items():
-        running[:] = index.to_bytes(4, "little", signed=True)
+        running_index[:] = index.to_bytes(4, "little", signed=True)
         timer.start()
     gc.collect()
     gc.freeze()
     batches: list[list[int]] = [[] for _ in benchmarks]
-    for order in rounds:
-        for index in order:
-            running[:] = index.to_bytes(4, "little", signed=True)
+    for round_indexes in rounds:
+        for index in round_indexes:
+            running_index[:] = index.to_bytes(4, "little", signed=True)
             batches[index].append(timers[index].batch_ns(calls[index]))
     return batches
 
 
-def examination(benchmarks: list[dict[str, Any]], index: int) -> dict[str, Any]:
+def trial_run(benchmarks: list[dict[str, Any]], index: int) -> dict[str, Any]:
     """Return the duration of a call of one function, and whether it changes its data."""
     benchmark = benchmarks[index]
     timer = Timer(index, benchmark, fresh_calls=False)
-    changes, is_watched, returns = _check_one_call(timer, benchmark)
+    changes, is_watched, result_type = _check_one_call(timer, benchmark)
     fresh_calls = changes and bool(benchmark["can_renew"])
     timer = Timer(index, benchmark, fresh_calls=fresh_calls)
     timer.start()
@@ -227,10 +229,10 @@ def examination(benchmarks: list[dict[str, Any]], index: int) -> dict[str, Any]:
         call_ns = max(1, batches[CHECKED_BATCHES // 2] // calls)
     return {
         "call_ns": call_ns,
-        "whole_ns": max(call_ns, int(1e9 * batch_s / calls)),
+        "call_and_setup_ns": max(call_ns, int(1e9 * batch_s / calls)),
         "changes": changes,
         "is_watched": is_watched,
-        "returns": returns,
+        "result_type": result_type,
         "grows": is_short and not fresh_calls and calls_get_slower(index, benchmark, calls),
     }
 
@@ -252,11 +254,11 @@ def _batches_get_slower(index: int, benchmark: dict[str, Any], calls: int) -> bo
     timer.start()
     timer.batch_ns(2 * calls)
     batches = [timer.batch_ns(calls) for _ in range(CHECKED_BATCHES)]
-    first, last = sorted(batches[:_QUARTER]), sorted(batches[-_QUARTER:])
+    early, late = sorted(batches[:_QUARTER]), sorted(batches[-_QUARTER:])
     pairs = [*itertools.combinations(batches, 2)]
-    rising = sum(earlier < later for earlier, later in pairs)
-    has_grown = last[1] > MIN_GROWTH_RATIO * first[_QUARTER // 2]
-    return has_grown and rising > _MIN_RISING_SHARE * len(pairs)
+    rising_pairs = sum(earlier < later for earlier, later in pairs)
+    has_grown = late[1] > MIN_GROWTH_RATIO * early[_QUARTER // 2]
+    return has_grown and rising_pairs > _MIN_RISING_SHARE * len(pairs)
 
 
 def _check_one_call(timer: Timer, benchmark: dict[str, Any]) -> tuple[bool, bool, str]:
@@ -264,51 +266,51 @@ def _check_one_call(timer: Timer, benchmark: dict[str, Any]) -> tuple[bool, bool
 
     Return whether the data changed, whether every change is noticed, and the type of the result.
     """
-    names = dict(timer.names)
+    variables = dict(timer.variables)
     stage = "setup"
     try:
         if benchmark["function"] is None:
-            _run(benchmark["setup_code"], names, timer)
-            variables = [*names]
-            digests = [_digest(names[name]) for name in variables]
+            _run_code(benchmark["setup_code"], variables, timer)
+            names = [*variables]
+            digests = [_digest_of(variables[name]) for name in names]
             stage = "call"
-            _run(benchmark["code"], names, timer)
-            later_digests = [_digest(names.get(name)) for name in variables]
-            values = [names.get(name) for name in variables]
-            return _has_changed(digests, later_digests), _are_watched(values, digests), ""
+            _run_code(benchmark["code"], variables, timer)
+            values = [variables.get(name) for name in names]
+            later_digests = [*map(_digest_of, values)]
+            return _digests_differ(digests, later_digests), _all_are_watched(values, digests), ""
         argument = [] if timer.setup is None else [timer.setup()]
         data = argument or _reachable_values(timer.function)
-        digests = [*map(_digest, data)]
+        digests = [*map(_digest_of, data)]
         stage = "call"
-        returned = timer.function(*argument)
-        if timer._await is not None:
-            returned = timer._await(returned)
+        result = timer.function(*argument)
+        if timer.await_result is not None:
+            result = timer.await_result(result)
         data = argument or _reachable_values(timer.function)
-        if isinstance(returned, types.CoroutineType):
-            returned.close()
-        changes = _has_changed(digests, [*map(_digest, data)])
-        return changes, _are_watched(data, digests), type(returned).__name__
+        if isinstance(result, types.CoroutineType):
+            result.close()
+        changes = _digests_differ(digests, [*map(_digest_of, data)])
+        return changes, _all_are_watched(data, digests), type(result).__name__
     except BaseException as error:
         raise FunctionFailed(timer.index, stage, _error_text(error)) from error
 
 
-def _run(code: bytes, names: dict[str, Any], timer: Timer) -> None:
-    awaitable = eval(marshal.loads(code), names)
-    if awaitable is not None and timer._await is not None:
-        timer._await(awaitable)
+def _run_code(code: bytes, variables: dict[str, Any], timer: Timer) -> None:
+    awaitable = eval(marshal.loads(code), variables)
+    if awaitable is not None and timer.await_result is not None:
+        timer.await_result(awaitable)
 
 
-def _has_changed(before: list[bytes | None], after: list[bytes | None]) -> bool:
+def _digests_differ(before: list[bytes | None], after: list[bytes | None]) -> bool:
     """Return whether a digest changed that is known before and after a call."""
     known_pairs = [pair for pair in zip(before, after, strict=False) if None not in pair]
-    return any(old != new for old, new in known_pairs)
+    return any(digest != later_digest for digest, later_digest in known_pairs)
 
 
-def _are_watched(values: list[Any], digests: list[bytes | None]) -> bool:
+def _all_are_watched(values: list[Any], digests: list[bytes | None]) -> bool:
     """Return whether all values that a call may change have a digest."""
-    fixed = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type)
+    constant_types = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type)
     return all(
-        digest is not None or isinstance(value, fixed)
+        digest is not None or isinstance(value, constant_types)
         for value, digest in zip(values, digests, strict=True)
     )
 
@@ -340,13 +342,13 @@ def _is_module_member(value: Any) -> bool:
     return getattr(module, getattr(value, "__name__", ""), None) is value
 
 
-class _Digest:
+class _DigestWriter:
     """A file that computes a digest of the bytes written to it, and raises if they are too many."""
 
     def __init__(self) -> None:
         import hashlib
 
-        self.digest = hashlib.blake2b()
+        self.hasher = hashlib.blake2b()
         self._size = 0
 
     def write(self, content: Any) -> int:
@@ -354,20 +356,20 @@ class _Digest:
         self._size += size
         if self._size > _MAX_STATE_BYTES:
             raise OverflowError
-        self.digest.update(content)
+        self.hasher.update(content)
         return size
 
 
-def _digest(value: Any) -> bytes | None:
+def _digest_of(value: Any) -> bytes | None:
     """Return a digest of a value; ``None`` if it cannot be pickled or is very large."""
     import pickle
 
-    sink = _Digest()
+    writer = _DigestWriter()
     try:
-        pickle.Pickler(sink, protocol=5).dump(value)
+        pickle.Pickler(writer, protocol=5).dump(value)
     except Exception:
         return None
-    return sink.digest.digest()
+    return writer.hasher.digest()
 
 
 def _unpickle(pickled: bytes | None) -> Any:

@@ -1,7 +1,7 @@
 """Intervals for a run that another tool measured: no e-value and no verdict.
 
-A verdict needs a coin of Equipoise, which did not order these trials (rule 1). What remains is an
-ordinary interval for one analysis, and a warning about the order of the trials.
+A verdict needs trials in an order that the coin of Equipoise drew (rule 1). An imported run has
+only an ordinary interval for one analysis, and a warning about the order of its trials.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ MEANING_OF_INTERVALS = (
     "an ordinary fixed-n interval for one analysis, if the trials are independent; no verdict and "
     "no e-value, because no coin of Equipoise ordered these trials"
 )
+"""Sentence about the intervals of every imported run."""
 
 
 class ImportedAnalysis(AnalysisKind):
@@ -92,7 +93,7 @@ def _sample_comparison(
     contrast: Contrast,
     costs: Mapping[int, Mapping[int, list[float]]],
 ) -> SampleComparison:
-    baseline, candidate = (costs.get(block, {}) for block in contrast.pair)
+    baseline, candidate = (costs.get(condition, {}) for condition in contrast.pair)
     judgement, names = plan.judgement, plan.names_of(contrast)
     metric, level = judgement.primary_metric, judgement.alpha
     is_paired = source.order == IN_BLOCKS
@@ -129,13 +130,13 @@ def _sample_comparison(
     )
 
 
-def _scope(baseline: int, candidate: int, *, paired: bool) -> str:
+def _scope(baseline_count: int, candidate_count: int, *, paired: bool) -> str:
     if paired:
-        return f"only {counted(baseline, 'block')} of these files"
-    if min(baseline, candidate) < 2:
+        return f"only {counted(baseline_count, 'block')} of these files"
+    if min(baseline_count, candidate_count) < 2:
         return "only these processes"
     return (
-        f"{baseline} processes against {candidate} processes of these files, "
+        f"{baseline_count} processes against {candidate_count} processes of these files, "
         "and similar ones only if nothing else changed between the two"
     )
 

@@ -33,15 +33,18 @@ STUDY = "import"
 FILE = "file"
 """The factor whose levels are the names that the user gave the files."""
 HOST = "host"
+"""The covariate that has the index of a trial's host."""
 MAX_TRIALS = 100_000
+"""Largest number of trials of an import."""
 MAX_VALUES = 1_000_000
+"""Largest number of values of all trials of an import."""
 MAX_ARGUMENT_BYTES = 2**17
 """Largest length of one argument of a command, in bytes (execve(2), MAX_ARG_STRLEN)."""
-_IMPORTED_ACCOUNTS = ("wall_s", "user_s", "sys_s", "max_rss_bytes")
-_INTEGER_ACCOUNTS = frozenset({"max_rss_bytes"})
+_IMPORTED_COSTS = ("wall_s", "user_s", "sys_s", "max_rss_bytes")
+_INTEGER_COSTS = frozenset({"max_rss_bytes"})
 _MAX_INTEGER = 2.0**63
 """Upper bound of the integers in the ledger."""
-_UNAVAILABLE_ACCOUNTS = (
+_UNAVAILABLE_COUNTS = (
     "minor_faults",
     "major_faults",
     "voluntary_switches",
@@ -60,7 +63,7 @@ class SourceReading(Struct, frozen=True):
     reading: Reading
 
 
-class _PlacedProcess(Struct, frozen=True):
+class _ProcessInBlock(Struct, frozen=True):
     """A process with the number of its block and the index of its condition."""
 
     process: Process
@@ -79,35 +82,28 @@ def assemble(
     """Assemble files into one run, to which the ledger adds an id and an end.
 
     Files without labels add trials to the benchmarks that they have in common. Files with labels
-    are levels of the factor ``file``.
+    are levels of the factor ``file``. The names of the files are relative to ``folder``. ``now`` is
+    the time of the import, in seconds since the epoch, for trials whose start the files lack. All
+    other conditions are compared with the condition named ``baseline``.
 
     Raise `UnusableInput` if the files compare different metrics or have too many values, or a value
     is not finite.
-
-    Parameters
-    ----------
-    folder
-        Folder to which the names of the files are relative.
-    now
-        Time of the import, in seconds since the epoch, for trials whose start the files lack.
-    baseline
-        Name of the condition with which all others are compared.
     """
     metrics = list(dict.fromkeys(file.reading.metric for file in readings))
     if len(metrics) > 1:
         raise UnusableInput(
             f"the files have different metrics: {', '.join(metrics)}",
-            hint="import the files one by one",
+            hint="import the files of each metric with a separate command",
         )
-    _check_size(readings)
-    conditions, rows = _place_in_blocks(readings)
+    _check_limits(readings)
+    conditions, entries = _conditions_and_blocks(readings)
     if baseline is not None:
-        contrasts = with_baseline(conditions, baseline)
+        contrasts = contrasts_with_baseline(conditions, baseline)
     elif len({file.label for file in readings}) > 1:
-        contrasts = contrasts_of(conditions, FILE)
+        contrasts = contrasts_between_levels(conditions, FILE)
     else:
-        contrasts = contrasts_of(conditions, readings[0].reading.compared_factor)
-    hosts = tuple(dict.fromkeys(row.process.host for row in rows if row.process.host))
+        contrasts = contrasts_between_levels(conditions, readings[0].reading.compared_factor)
+    hosts = tuple(dict.fromkeys(entry.process.host for entry in entries if entry.process.host))
     plan = Plan(
         study=STUDY,
         conditions=conditions,
@@ -121,9 +117,9 @@ def assemble(
             format=" and ".join(dict.fromkeys(file.format for file in readings)),
             tool=" and ".join(dict.fromkeys(file.reading.tool or "" for file in readings)) or None,
             files=tuple(file.file for file in readings),
-            order=_order_in_time(rows),
+            order=_order_in_time(entries),
             no_series=tuple(
-                dict.fromkeys(chain.from_iterable(f.reading.no_series for f in readings))
+                dict.fromkeys(chain.from_iterable(file.reading.no_series for file in readings))
             ),
         ),
     )
@@ -132,15 +128,15 @@ def assemble(
         plan=plan,
         started_at=now,
         segments=(Segment(now, _environment(readings, hosts)),),
-        draws=_draws(rows),
-        trials=tuple(_trials(rows, hosts, now)),
-        notices=_import_warnings(readings, rows, conditions, hosts),
+        draws=_draws(entries),
+        trials=tuple(_trials(entries, hosts, now)),
+        notices=_import_warnings(readings, entries, conditions, hosts),
     )
 
 
-def _place_in_blocks(
+def _conditions_and_blocks(
     readings: Sequence[SourceReading],
-) -> tuple[tuple[Condition, ...], list[_PlacedProcess]]:
+) -> tuple[tuple[Condition, ...], list[_ProcessInBlock]]:
     """Return the conditions with their names, and all processes in the order of their blocks.
 
     A file without blocks is one block.
@@ -149,34 +145,34 @@ def _place_in_blocks(
     # If benchmarks are compared with each other, each benchmark is a condition without levels.
     benchmarks_are_levels = has_labels or readings[0].reading.compared_factor != BENCHMARK
     indexes: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
-    rows: list[_PlacedProcess] = []
+    entries: list[_ProcessInBlock] = []
     for file in readings:
-        in_file: list[tuple[Process, int]] = []
+        file_processes: list[tuple[Process, int]] = []
         for process in file.reading.processes:
             levels = {BENCHMARK: process.benchmark} if benchmarks_are_levels else {}
             levels |= process.levels
             if has_labels:
                 levels[FILE] = file.label or file.file
             key = (process.benchmark, tuple(levels.items()))
-            in_file.append((process, indexes.setdefault(key, len(indexes))))
-        if all(process.order is not None for process, _ in in_file):
-            in_file.sort(key=lambda row: row[0].order or 0.0)
-        first_block = 1 + max((row.block for row in rows), default=0)
+            file_processes.append((process, indexes.setdefault(key, len(indexes))))
+        if all(process.order is not None for process, _ in file_processes):
+            file_processes.sort(key=lambda pair: pair[0].order or 0.0)
+        first_block = 1 + max((entry.block for entry in entries), default=0)
         blocks: dict[int | None, int] = {}
-        for process, condition in in_file:
+        for process, condition in file_processes:
             block = blocks.setdefault(process.block, first_block + len(blocks))
-            rows.append(_PlacedProcess(process, block, condition))
+            entries.append(_ProcessInBlock(process, block, condition))
     names = _condition_names([(benchmark, dict(levels)) for benchmark, levels in indexes])
     conditions = tuple(
         Condition(name=name, command=(benchmark,), levels=dict(levels))
         for name, (benchmark, levels) in zip(names, indexes, strict=True)
     )
     # As in every campaign, the trials of a block are next to each other in the ledger.
-    return conditions, sorted(rows, key=lambda row: row.block)
+    return conditions, sorted(entries, key=lambda entry: entry.block)
 
 
 def _condition_names(conditions: Sequence[tuple[str, dict[str, str]]]) -> list[str]:
-    """Return the names of conditions: the levels that vary, and the benchmark if it varies."""
+    """Return the names of conditions: the levels that vary, and the benchmark if it differs."""
     all_levels = [levels for _, levels in conditions]
     varying = [
         factor
@@ -187,14 +183,14 @@ def _condition_names(conditions: Sequence[tuple[str, dict[str, str]]]) -> list[s
     names: list[str] = []
     counts: Counter[str] = Counter()
     for benchmark, levels in conditions:
-        parts = [levels[factor] for factor in varying if factor in levels and BENCHMARK in levels]
-        name = ", ".join(parts if parts and is_one_benchmark else [benchmark, *parts])
+        texts = [levels[factor] for factor in varying if factor in levels and BENCHMARK in levels]
+        name = ", ".join(texts if texts and is_one_benchmark else [benchmark, *texts])
         counts[name] += 1
         names.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
     return names
 
 
-def _check_size(readings: Sequence[SourceReading]) -> None:
+def _check_limits(readings: Sequence[SourceReading]) -> None:
     processes = [(file.file, process) for file in readings for process in file.reading.processes]
     values = sum(
         len(process.values) + sum(map(len, process.iterations.values())) for _, process in processes
@@ -217,7 +213,7 @@ def _check_size(readings: Sequence[SourceReading]) -> None:
         # NaN fails these comparisons, too.
         is_measured = all(
             abs(value) <= MAX_MEASURED_VALUE for values in series for value in values
-        ) and all(0.0 <= process.values.get(name, 0.0) < _MAX_INTEGER for name in _INTEGER_ACCOUNTS)
+        ) and all(0.0 <= process.values.get(name, 0.0) < _MAX_INTEGER for name in _INTEGER_COSTS)
         if not is_measured:
             raise UnusableInput(
                 f"{file}: {quote(process.benchmark)} has an impossible value",
@@ -225,32 +221,34 @@ def _check_size(readings: Sequence[SourceReading]) -> None:
             )
 
 
-def _order_in_time(rows: Sequence[_PlacedProcess]) -> Order:
-    if all(row.process.block is not None for row in rows):
+def _order_in_time(entries: Sequence[_ProcessInBlock]) -> Order:
+    if all(entry.process.block is not None for entry in entries):
         return "in blocks"
-    conditions = [row.condition for row in rows]
+    conditions = [entry.condition for entry in entries]
     changes = sum(earlier != later for earlier, later in pairwise(conditions))
     return "one after the other" if changes < len(set(conditions)) else "mixed"
 
 
-def _draws(rows: Sequence[_PlacedProcess]) -> tuple[Draw, ...]:
+def _draws(entries: Sequence[_ProcessInBlock]) -> tuple[Draw, ...]:
     orders: dict[int, list[int]] = defaultdict(list)
-    for row in rows:
-        orders[row.block].append(row.condition)
+    for entry in entries:
+        orders[entry.block].append(entry.condition)
     return tuple(
         Draw("measured", block, tuple(order), padding_bytes=0) for block, order in orders.items()
     )
 
 
-def _trials(rows: Sequence[_PlacedProcess], hosts: Sequence[str], now: float) -> Iterator[Trial]:
+def _trials(
+    entries: Sequence[_ProcessInBlock], hosts: Sequence[str], now: float
+) -> Iterator[Trial]:
     positions: defaultdict[int, Iterator[int]] = defaultdict(count)
-    for row in rows:
-        process = row.process
+    for entry in entries:
+        process = entry.process
         yield Trial(
             phase="measured",
-            block=row.block,
-            position=next(positions[row.block]),
-            condition=row.condition,
+            block=entry.block,
+            position=next(positions[entry.block]),
+            condition=entry.condition,
             started_at=now,
             accounting=_accounting(process),
             exit=process.exit,
@@ -262,22 +260,18 @@ def _trials(rows: Sequence[_PlacedProcess], hosts: Sequence[str], now: float) ->
 
 
 def _accounting(process: Process) -> Accounting:
-    accounts: dict[str, Any] = {
-        name: int(process.values[name]) if name in _INTEGER_ACCOUNTS else process.values[name]
-        for name in _IMPORTED_ACCOUNTS
+    costs: dict[str, Any] = {
+        name: int(process.values[name]) if name in _INTEGER_COSTS else process.values[name]
+        for name in _IMPORTED_COSTS
         if name in process.values
     }
-    absent = [
-        name for name in (*_IMPORTED_ACCOUNTS, *_UNAVAILABLE_ACCOUNTS) if name not in accounts
-    ]
-    return Accounting(
-        **accounts, unknown=dict.fromkeys(absent, "the imported file does not have it")
-    )
+    unknown = [name for name in (*_IMPORTED_COSTS, *_UNAVAILABLE_COUNTS) if name not in costs]
+    return Accounting(**costs, unknown=dict.fromkeys(unknown, "the imported file does not have it"))
 
 
 def _samples(process: Process) -> Iterator[Sample]:
     for metric, value in process.values.items():
-        if metric not in _IMPORTED_ACCOUNTS:
+        if metric not in _IMPORTED_COSTS:
             yield Sample(metric, value)
     for metric, series in process.iterations.items():
         for iteration, value in enumerate(series):
@@ -285,7 +279,7 @@ def _samples(process: Process) -> Iterator[Sample]:
 
 
 def _environment(readings: Sequence[SourceReading], hosts: Sequence[str]) -> dict[str, Any]:
-    """Return the environment of the run; with several files, their facts are listed by file."""
+    """Return the environment of the run; the facts of several files are grouped by file."""
     environment: dict[str, Any] = {"imported_from": [file.file for file in readings]}
     facts = {
         file.file: dict(file.reading.environment) for file in readings if file.reading.environment
@@ -299,7 +293,7 @@ def _environment(readings: Sequence[SourceReading], hosts: Sequence[str]) -> dic
 
 def _import_warnings(
     readings: Sequence[SourceReading],
-    rows: Sequence[_PlacedProcess],
+    entries: Sequence[_ProcessInBlock],
     conditions: Sequence[Condition],
     hosts: Sequence[str],
 ) -> tuple[RecordedWarning, ...]:
@@ -308,10 +302,11 @@ def _import_warnings(
         for file in readings
         for note in file.reading.notes
     ]
-    counts = Counter(row.condition for row in rows)
-    single = [condition for index, condition in enumerate(conditions) if counts[index] == 1]
-    if single:
-        subject = single[0].name if len(single) == 1 else f"{len(single)} conditions"
+    counts = Counter(entry.condition for entry in entries)
+    single_process = [condition for index, condition in enumerate(conditions) if counts[index] == 1]
+    if single_process:
+        is_one = len(single_process) == 1
+        subject = single_process[0].name if is_one else f"{len(single_process)} conditions"
         warnings.append(
             RecordedWarning(
                 "one_process",
@@ -321,8 +316,8 @@ def _import_warnings(
             )
         )
     hosts_by_condition: dict[int, set[str | None]] = defaultdict(set)
-    for row in rows:
-        hosts_by_condition[row.condition].add(row.process.host)
+    for entry in entries:
+        hosts_by_condition[entry.condition].add(entry.process.host)
     if len(hosts) > 1 and any(len(host_names) == 1 for host_names in hosts_by_condition.values()):
         warnings.append(
             RecordedWarning(
@@ -334,40 +329,44 @@ def _import_warnings(
     return tuple(warnings)
 
 
-MAX_SHOWN_NAMES = 5
+MAX_LISTED_NAMES = 5
 
 
-def contrasts_of(conditions: Sequence[Condition], compared: str | None) -> tuple[Contrast, ...]:
+def contrasts_between_levels(
+    conditions: Sequence[Condition], factor: str | None
+) -> tuple[Contrast, ...]:
     """Return the contrasts between the levels of one factor, with all other levels equal.
 
     Among conditions with the same other levels the first condition is the baseline. With
     `BENCHMARK` every condition is compared with the first condition. With ``None`` there is no
     contrast, because the benchmarks of one file measure different things.
     """
-    if compared is None:
+    if factor is None:
         return ()
-    if compared == BENCHMARK:
+    if factor == BENCHMARK:
         return tuple(Contrast(0, index) for index in range(1, len(conditions)))
     baselines: dict[frozenset[tuple[str, str]], int] = {}
     contrasts: list[Contrast] = []
     for index, condition in enumerate(conditions):
-        other_levels = {name: level for name, level in condition.levels.items() if name != compared}
+        other_levels = {name: level for name, level in condition.levels.items() if name != factor}
         baseline = baselines.setdefault(frozenset(other_levels.items()), index)
         if baseline != index:
-            contrasts.append(Contrast(baseline, index, factor=compared, stratum=other_levels))
+            contrasts.append(Contrast(baseline, index, factor=factor, stratum=other_levels))
     return tuple(contrasts)
 
 
-def with_baseline(conditions: Sequence[Condition], name: str) -> tuple[Contrast, ...]:
+def contrasts_with_baseline(conditions: Sequence[Condition], name: str) -> tuple[Contrast, ...]:
     """Return the contrasts of all other conditions with the condition of this name.
 
     Raise `UnusableInput` if no condition has this name.
     """
     names = [condition.name for condition in conditions]
     if name not in names:
-        examples = ", ".join(names[:MAX_SHOWN_NAMES]) + (
-            ", …" if len(names) > MAX_SHOWN_NAMES else ""
+        examples = ", ".join(names[:MAX_LISTED_NAMES]) + (
+            ", …" if len(names) > MAX_LISTED_NAMES else ""
         )
-        raise UnusableInput(f"no condition is named {quote(name)}", hint=f"choose from: {examples}")
+        raise UnusableInput(
+            f"no condition is named {quote(name)}", hint=f"give --baseline one of: {examples}"
+        )
     baseline = names.index(name)
     return tuple(Contrast(baseline, index) for index in range(len(names)) if index != baseline)

@@ -29,7 +29,7 @@ class ImportRequest(Struct, frozen=True, kw_only=True):
     """Options of `equipoise import`."""
 
     files: tuple[str, ...]
-    form: str | None
+    format_name: str | None
     names: tuple[str, ...]
     baseline: str | None
     alpha: float
@@ -44,7 +44,7 @@ class ImportRequest(Struct, frozen=True, kw_only=True):
 @click.argument("files", nargs=-1, required=True, metavar="FILE …", shell_complete=complete_files)
 @click.option(
     "--format",
-    "form",
+    "format_name",
     type=click.Choice(list(FORMATS)),
     help="Format of the files; by default it is found from their content.",
 )
@@ -75,7 +75,7 @@ def command(request: ImportRequest) -> int:
     """
     output = request.output.checked()
     imported = assemble(
-        list(_read(request.files, request.names, request.form)),
+        list(_file_readings(request.files, request.names, request.format_name)),
         judgement=Judgement(alpha=request.alpha),
         folder=os.getcwd(),
         now=time.time(),
@@ -88,7 +88,9 @@ def command(request: ImportRequest) -> int:
     return 0
 
 
-def _read(files: Sequence[str], names: Sequence[str], form: str | None) -> Iterator[SourceReading]:
+def _file_readings(
+    files: Sequence[str], names: Sequence[str], format_name: str | None
+) -> Iterator[SourceReading]:
     """Yield the content of each file, with the name that the user gave to the condition in it."""
     if names and len(names) != len(files):
         raise UnusableInput(
@@ -97,4 +99,4 @@ def _read(files: Sequence[str], names: Sequence[str], form: str | None) -> Itera
         )
     for file, label in zip_longest(files, names):
         source = read_within_bounds(file, Path(file))
-        yield SourceReading(file, label, *read_source(source, form, FORMATS))
+        yield SourceReading(file, label, *read_source(source, format_name, FORMATS))

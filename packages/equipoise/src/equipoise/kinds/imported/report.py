@@ -53,7 +53,7 @@ class ImportedReport(ReportKind):
         """Build the terminal's table of comparisons, and the sentence about their intervals."""
         imported = document.imported
         if len(imported.comparisons) > MAX_CLAIMS:
-            rows = columns_and_rows(map(_row, imported.comparisons))
+            rows = columns_and_rows(map(_comparison_row, imported.comparisons))
             yield Table(*rows, max_rows=_MAX_ROWS, forms=SCREEN)
         if imported.comparisons:
             yield Paragraph(imported.summary, "dim", forms=SCREEN)
@@ -88,7 +88,7 @@ class ImportedReport(ReportKind):
         yield "Order of the trials", source.order
 
 
-def _row(comparison: SampleComparison) -> Mapping[str, str]:
+def _comparison_row(comparison: SampleComparison) -> Mapping[str, str]:
     ratio, interval = sample_effect(comparison, UNKNOWN, f"none: {comparison.unknown or ''}")
     return {
         "imported:name": comparison.candidate,

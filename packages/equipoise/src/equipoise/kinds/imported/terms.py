@@ -57,7 +57,8 @@ class ImportSource(Struct, Terms, frozen=True, tag_field=TAG, tag="imported"):
         )
 
 
-IN_BLOCKS = "in blocks"
+IN_BLOCKS: Literal["in blocks"] = "in blocks"
+"""Order of trials that the files group to blocks."""
 
 
 class ImportedResult(Struct, frozen=True):
