@@ -390,5 +390,5 @@ def _carry_over(plan: Plan, pairing: Pairing) -> CarryOver | None:
         costs.end_costs,
         candidate=pairing.contrast.candidate,
         baseline=pairing.contrast.baseline,
-        follows=costs.follows,
+        follows=costs.is_consecutive,
     )

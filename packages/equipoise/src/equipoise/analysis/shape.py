@@ -14,7 +14,12 @@ from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import Blocks
 from equipoise.analysis.wording import typical_sentence
-from equipoise.campaign.blocks import TIMED_OUT, resolution_in, resolution_of, values_by_metric
+from equipoise.campaign.blocks import (
+    TIMED_OUT,
+    resolution_of,
+    resolution_of_trials,
+    values_by_metric,
+)
 from equipoise.campaign.interim import DESCRIBED_CONDITION
 from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning, Draw, Trial
@@ -48,7 +53,7 @@ def shape_of(
     The values, shape (n,), are known and finite, in the order in which their n trials ran.
     ``draws`` has the draw of each measured block, by block number.
     """
-    reported = resolution_in(trials, metric)
+    reported = resolution_of_trials(trials, metric)
     resolution = (reported and reported.quantum) or 0.0
     summary = describe(values, seed=plan.seed, resolution=resolution)
     if len(summary.modes) > 1 and len(values) >= MIN_TRIALS:
