@@ -47,13 +47,13 @@ def warnings_of(
     Parameters
     ----------
     blocks
-        The complete blocks, which decide the verdicts.
+        Complete blocks that decide the verdicts.
     outcomes
         Outcomes of the campaign if its kind reports them instead of verdicts.
     """
     return (
         *_failure_warning(record),
-        *_notice_warnings(record),
+        *_warnings_of_ledger(record),
         *_campaign_warnings(record, control, blocks),
         *_comparison_warnings(record, comparisons, len(blocks)),
         *_stopping_warnings(record, comparisons, blocks, outcomes),
@@ -61,25 +61,29 @@ def warnings_of(
 
 
 def _failure_warning(record: RunRecord) -> Iterator[CampaignWarning]:
-    """Yield the reason why a campaign failed, if the ledger has no warning about it."""
+    """Yield the reason why a campaign failed, if the ledger has no warning about the failure."""
     is_recorded = any(notice.code == FAILURE for notice in record.notices)
     if is_recorded or record.stopped_because != FAILED:
         return
-    failed = [trial for trial in record.trials if trial.failure is not None and not trial.timed_out]
-    if failed:
-        name = record.plan.conditions[failed[-1].condition].name
-        last_lines = [line.strip() for line in failed[-1].error_tail.splitlines() if line.strip()]
+    failed_trials = [
+        trial for trial in record.trials if trial.failure is not None and not trial.timed_out
+    ]
+    if failed_trials:
+        name = record.plan.conditions[failed_trials[-1].condition].name
+        last_lines = [
+            line.strip() for line in failed_trials[-1].error_tail.splitlines() if line.strip()
+        ]
         stderr = f"; stderr: {shortened(last_lines[-1], MAX_LINE_LETTERS)}" if last_lines else ""
         yield CampaignWarning(
             FAILURE,
-            f"{name} failed: {failed[-1].failure}{stderr}",
+            f"{name} failed: {failed_trials[-1].failure}{stderr}",
             "correct the command, or count failed trials like others with "
             f"{option('ignore_failure', True)}",
         )
 
 
-def _notice_warnings(record: RunRecord) -> Iterator[CampaignWarning]:
-    """Yield the recorded warnings; those that differ only in the condition become one warning."""
+def _warnings_of_ledger(record: RunRecord) -> Iterator[CampaignWarning]:
+    """Yield the warnings in the ledger; equal warnings about several conditions become one."""
     names_by_key: dict[tuple[str, str, str], dict[str, None]] = {}
     for notice in record.notices:
         name = ""
@@ -87,20 +91,20 @@ def _notice_warnings(record: RunRecord) -> Iterator[CampaignWarning]:
             name = record.plan.conditions[notice.condition].name
         key = (notice.code, notice.summary.removeprefix(name), notice.hint)
         names_by_key.setdefault(key, {})[name] = None
-    for (code, rest, hint), names in names_by_key.items():
-        yield CampaignWarning(code, f"{names_of([*names])}{rest}", hint)
+    for (code, predicate, hint), names in names_by_key.items():
+        yield CampaignWarning(code, f"{names_of([*names])}{predicate}", hint)
 
 
 def _campaign_warnings(
     record: RunRecord, control: ControlResult | None, blocks: Blocks
 ) -> Iterator[CampaignWarning]:
     yield from _ignored_failures(record, blocks)
-    cut = cut_block_count(record, blocks)
-    started = sum(draw.phase == "measured" for draw in record.draws)
-    if started and cut / started > MAX_CUT_SHARE:
+    cut_count = cut_block_count(record, blocks)
+    drawn_count = sum(draw.phase == "measured" for draw in record.draws)
+    if drawn_count and cut_count / drawn_count > MAX_CUT_SHARE:
         yield CampaignWarning(
             "cut_blocks",
-            f"{cut} of {started} blocks were cut by interruptions and left out",
+            f"{cut_count} of {drawn_count} blocks were cut by interruptions and left out",
             "run the campaign without interruptions: the cut blocks may differ from the others",
         )
     if control is not None and control.excludes_one:
@@ -139,7 +143,7 @@ def _ignored_failures(record: RunRecord, blocks: Blocks) -> Iterator[CampaignWar
 
 
 def _comparison_warnings(
-    record: RunRecord, comparisons: Sequence[Comparison], blocks: int
+    record: RunRecord, comparisons: Sequence[Comparison], block_count: int
 ) -> Iterator[CampaignWarning]:
     """Yield at most one warning of each kind, which names all comparisons with this problem."""
     if changing := [comparison for comparison in comparisons if not comparison.ratio_is_constant]:
@@ -149,7 +153,9 @@ def _comparison_warnings(
             _changing_ratio_hint(changing),
         )
     yield from _carry_over_warnings(record, comparisons)
-    slow_runs = [each.slow_runs for each in comparisons if each.slow_runs is not None]
+    slow_runs = [
+        comparison.slow_runs for comparison in comparisons if comparison.slow_runs is not None
+    ]
     if sentences := [runs.summary for runs in slow_runs if runs.more_often is not None]:
         yield CampaignWarning(
             "slow_runs",
@@ -173,8 +179,8 @@ def _comparison_warnings(
         [
             comparison
             for comparison in comparisons
-            if _stopped_at_its_verdict(record, comparison, blocks)
-            and _is_close_to_no_difference(comparison)
+            if _stopped_at_verdict(record, comparison, block_count)
+            and _is_probably_overstated(comparison)
         ]
     )
 
@@ -190,18 +196,23 @@ def _overstatement_warnings(comparisons: Sequence[Comparison]) -> Iterator[Campa
         for comparison in comparisons
         if comparison.ratio is not None
     ]
-    small = [name for name, ratio in ratios if 1.0 / _MAX_SMALL_RATIO < ratio < _MAX_SMALL_RATIO]
-    medium = [name for name, ratio in ratios if name not in small and not reads_as_factor(ratio)]
-    if small:
+    small_effects = [
+        name for name, ratio in ratios if 1.0 / _MAX_SMALL_RATIO < ratio < _MAX_SMALL_RATIO
+    ]
+    larger_effects = [
+        name for name, ratio in ratios if name not in small_effects and not reads_as_factor(ratio)
+    ]
+    if small_effects:
         yield CampaignWarning(
             "inflated",
-            f"{_overstatement_sentence(small)}. {OVERSTATEMENT}",
+            f"{_overstatement_sentence(small_effects)}. {OVERSTATEMENT}",
             f"add {option('precision', 1)}, which measures until the interval is 1 % wide",
         )
-    if medium:
+    if larger_effects:
         yield CampaignWarning(
             "inflated",
-            f"{_overstatement_sentence(medium)}. The interval shows the smallest possible effect",
+            f"{_overstatement_sentence(larger_effects)}. The interval shows the smallest possible "
+            "effect",
             f"add {option('precision', 10)}, which measures until the interval is 10 % wide",
         )
 
@@ -272,7 +283,7 @@ def _washout_hint() -> str:
 def _changing_ratio_hint(changing: Sequence[Comparison]) -> str:
     """Return the hint for comparisons that one ratio does not describe.
 
-    It depends on whether the ratio changed during the campaign.
+    The hint depends on whether the ratio changed during the campaign.
     """
     if any(len(comparison.ratio_segments) != 1 for comparison in changing):
         return (
@@ -283,7 +294,7 @@ def _changing_ratio_hint(changing: Sequence[Comparison]) -> str:
 
 
 def _joined(sentences: Iterator[str] | Sequence[str]) -> str:
-    """Join sentences; of many, join only the first and give the number of the others."""
+    """Join up to `MAX_NAMED_COMPARISONS` sentences, and give the number of further sentences."""
     return listed(list(sentences), MAX_NAMED_COMPARISONS, "; ")
 
 
@@ -306,10 +317,14 @@ def _stopping_warnings(
 ) -> Iterator[CampaignWarning]:
     """Yield the warnings that a campaign was too short, or stopped shortly before a verdict."""
     verdicts = [comparison.verdict for comparison in comparisons]
-    results: Sequence[str] = verdicts if outcomes is None else outcomes
+    conclusions: Sequence[str] = verdicts if outcomes is None else outcomes
     measured_s = sum(map(block_seconds, blocks.values()))
     min_s = record.plan.stopping.min_seconds
-    if measured_s < min_s and record.segments and any(result != "undecided" for result in results):
+    if (
+        measured_s < min_s
+        and record.segments
+        and any(result != "undecided" for result in conclusions)
+    ):
         yield CampaignWarning(
             "short_time",
             f"all blocks together took only {measured_s:.2g} s, and the verdict may be different "
@@ -321,29 +336,30 @@ def _stopping_warnings(
         yield CampaignWarning("verdict_near", *near_verdict)
 
 
-def _longer_hint(record: RunRecord, blocks: int, measured_s: float) -> str:
+def _longer_hint(record: RunRecord, block_count: int, measured_s: float) -> str:
     """Return the hint for a campaign that should measure longer."""
     plan, stopped_because = record.plan, record.stopped_because
     min_s = plan.stopping.min_seconds
-    restart = plan.rules.restart_hint
-    resume = f"run equipoise resume {record.id}"
-    command = resume if restart is None else f"{restart} with"
+    restart_hint = plan.rules.restart_hint
+    resume_hint = f"run equipoise resume {record.id}"
+    command = resume_hint if restart_hint is None else f"{restart_hint} with"
     factor = min_s / max(measured_s, 1e-3)
     if (kind_hint := plan.rules.longer_hint(min_s)) is not None:
         return kind_hint
     match stopped_because:
         case "block limit":
             # The times of blocks differ, so add 10 %.
-            return f"{command} --blocks {math.ceil(1.1 * blocks * factor)}, which takes {min_s:g} s"
+            limit = math.ceil(1.1 * block_count * factor)
+            return f"{command} --blocks {limit}, which takes {min_s:g} s"
         case "budget":
-            total_s = 1.1 * _spent_s(record) * (factor - 1.0 if restart is None else factor)
+            total_s = 1.1 * _spent_s(record) * (factor - 1.0 if restart_hint is None else factor)
             budget = max(1, math.ceil(total_s))
             return f"{command} --budget {budget}, so that the blocks take {min_s:g} s"
         case _ if stopped_because == FAILED:
             return "correct the condition that failed, and measure again"
-    if restart is None:
-        return f"{resume} to measure more blocks"
-    return f"{restart}, without an interruption"
+    if restart_hint is None:
+        return f"{resume_hint} to measure more blocks"
+    return f"{restart_hint}, without an interruption"
 
 
 def _spent_s(record: RunRecord) -> float:
@@ -354,15 +370,15 @@ def _spent_s(record: RunRecord) -> float:
 
 
 def _near_verdict(
-    record: RunRecord, comparisons: Sequence[Comparison], blocks: int
+    record: RunRecord, comparisons: Sequence[Comparison], block_count: int
 ) -> tuple[str, str] | None:
     """Return a warning and its hint if the budget ended shortly before a verdict, or ``None``."""
-    if not blocks or record.stopped_because != "budget":
+    if not block_count or record.stopped_because != "budget":
         return None
     forecasts = [
         comparison.blocks_to_go for comparison in comparisons if comparison.blocks_to_go is not None
     ]
-    block_s = _spent_s(record) / blocks
+    block_s = _spent_s(record) / block_count
     more_blocks = blocks_to_near_verdicts(forecasts, block_s, record.plan.stopping.budget_s)
     if more_blocks is None:
         return None
@@ -381,7 +397,7 @@ def _near_verdict(
     )
 
 
-def _stopped_at_its_verdict(record: RunRecord, comparison: Comparison, blocks: int) -> bool:
+def _stopped_at_verdict(record: RunRecord, comparison: Comparison, block_count: int) -> bool:
     """Return whether a comparison got no more blocks because of its verdict.
 
     Either the campaign ended at this verdict, or later blocks left the candidate out.
@@ -389,12 +405,12 @@ def _stopped_at_its_verdict(record: RunRecord, comparison: Comparison, blocks: i
     stopping = record.plan.stopping
     if not record.segments or stopping.precision is not None:
         return False
-    was_left_out = stopping.leave_out_decided and comparison.blocks < blocks
+    was_left_out = stopping.leave_out_decided and comparison.blocks < block_count
     return was_left_out or record.stopped_because == "verdict"
 
 
-def _is_close_to_no_difference(comparison: Comparison) -> bool:
-    """Return whether one end of the interval is so near to 1 that the effect is overstated."""
+def _is_probably_overstated(comparison: Comparison) -> bool:
+    """Return whether one end of the interval is so near to 1 that the effect seems too large."""
     low, high = comparison.ratio_ci
     if comparison.verdict not in ("faster", "slower") or low is None or high is None:
         return False

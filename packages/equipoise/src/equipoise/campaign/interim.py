@@ -378,8 +378,8 @@ class InterimAnalysis(Judge):
         """Return whether a few more seconds may show the size of a large effect.
 
         After the first verdict on a large effect, the size may still be 2 or 10 times. Two more
-        blocks often determine the size to a tenth. The seconds count from the earliest possible verdict, so that
-        a resumed campaign ends after the same block.
+        blocks often determine the size to a tenth. The seconds count from the earliest possible
+        verdict, so that a resumed campaign ends after the same block.
         """
         ratio = verdict.ratio
         if self._is_about_layouts or verdict.verdict not in DIFFERENCE_VERDICTS:

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -162,7 +163,7 @@ def _check_core_type(launch: _Launch) -> None:
     if condition.server is not None:
         return
     variable = next((name for name in CORE_VARIABLES if variables.get(name)), None)
-    setting = {"study_key": "env", "study_value": variable}
+    setting: dict[str, Any] = {"study_key": "env", "study_value": variable}
     hint = "run the command in a terminal to see why"
     with _unknown_as_error(launch, "the core type", hint=hint, **setting):
         cores = blas_cores(condition.command, launch.environment, launch.folder, launch.timeout_s)
