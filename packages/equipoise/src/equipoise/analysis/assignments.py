@@ -130,7 +130,6 @@ def _closing_index(line: str, start: int, end: int, closing: str) -> int:
 
 
 def _substitutions(line: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of the commands substituted between double quotes."""
     while opening := _SUBSTITUTION_IN_QUOTES.search(line, start, end):
         start = opening.end()
         if closing := _CLOSING_SIGNS.get(opening[0]):
@@ -148,6 +147,8 @@ def _unescape(escape: re.Match[str]) -> str:
 
 Replacer = Callable[[str, str], str | None]
 """Function from a variable's name and value to a new value; ``None`` keeps the value."""
+_Change = tuple[int, int, str]
+"""Start and end of a word in a line, and its new text."""
 _ArgumentRole = Literal["assignment", "shell line"]
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<sign>\+?=)")
 _REFERENCE = re.compile(r"\"?\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})\"?")
@@ -169,7 +170,7 @@ _ENV_SPLIT_OPTION = re.compile(r"-[A-Za-z]*S|--split-string")
 
 def replace_values(line: str, replacer: Replacer) -> str:
     """Replace the values of the variables that a shell line sets."""
-    changes: list[tuple[int, int, str]] = []
+    changes: list[_Change] = []
     for words in simple_commands(line):
         changes.extend(_command_changes(line, words, replacer))
     pieces: list[str] = []
@@ -194,10 +195,7 @@ def replace_command_values(command: Sequence[str], replacer: Replacer) -> tuple[
     return tuple(changed)
 
 
-def _command_changes(
-    line: str, words: Sequence[Word], replacer: Replacer
-) -> Iterator[tuple[int, int, str]]:
-    """Yield the start, the end and the new text of each changed word of a command."""
+def _command_changes(line: str, words: Sequence[Word], replacer: Replacer) -> Iterator[_Change]:
     command_start = 0
     while command_start < len(words) and words[command_start].text in _SHELL_KEYWORDS:
         command_start += 1
@@ -220,9 +218,7 @@ def _command_changes(
             yield word.start, word.end, shlex.quote(changed)
 
 
-def _assignment_changes(
-    line: str, word: Word, replacer: Replacer
-) -> Iterator[tuple[int, int, str]]:
+def _assignment_changes(line: str, word: Word, replacer: Replacer) -> Iterator[_Change]:
     name, sign, value = _split_assignment(word.text)
     value_in_line = line[word.start : word.end].removeprefix(f"{name}{sign}")
     if not value or _REFERENCE.fullmatch(value_in_line):
@@ -265,8 +261,7 @@ def _roles(command: Sequence[str]) -> Iterator[tuple[int, _ArgumentRole]]:
             may_set_variables = name in _ASSIGNING_PROGRAMS
 
 
-def _outermost_changes(changes: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
-    """Yield the changes that are not inside another change."""
+def _outermost_changes(changes: Sequence[_Change]) -> Iterator[_Change]:
     covered = 0
     for start, end, text in sorted(changes, key=lambda change: (change[0], -change[1])):
         if start >= covered:
@@ -301,7 +296,6 @@ def replace_command_line_values(argv: Sequence[str], replacer: Replacer) -> tupl
 
 
 def _replace_text_values(text: str, replacer: Replacer) -> str:
-    """Replace the values that a text sets if it is read as a command."""
     try:
         arguments = tuple(shlex.split(text))
     except ValueError:

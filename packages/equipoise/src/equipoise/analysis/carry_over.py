@@ -45,13 +45,13 @@ def with_carry_over_checks(
         order = (trial.condition for trial in block)
         trials.add(number, order, read_block(block, plan).costs)
     washout_start = first_washout_block(plan, complete)
-    restarted_conditions = (
+    restarted = (
         set() if washout_start is None else {trial.condition for trial in complete[washout_start]}
     )
-    verdicts_before = _verdicts_before_washouts(plan, blocks_before) if restarted_conditions else {}
+    verdicts_before = _verdicts_before_washouts(plan, blocks_before) if restarted else {}
     checked = []
     for contrast, comparison in zip(plan.contrasts, comparisons, strict=True):
-        is_restarted = set(contrast.pair) <= restarted_conditions
+        is_restarted = set(contrast.pair) <= restarted
         verdict, ratio = comparison.verdict, comparison.ratio
         if is_restarted:
             verdict, ratio = verdicts_before[contrast.pair]
@@ -66,14 +66,13 @@ def with_carry_over_checks(
             )
             comparison = replace(comparison, carry_over_check=check)
         # A simple estimate of carry-over would mix blocks with and without washouts.
-        checked.append(replace(comparison, carry_over=None) if restarted_conditions else comparison)
+        checked.append(replace(comparison, carry_over=None) if restarted else comparison)
     return tuple(checked)
 
 
 def _verdicts_before_washouts(
     plan: Plan, blocks: Blocks
 ) -> Mapping[tuple[int, int], tuple[Verdict, float | None]]:
-    """Return the verdict and the ratio of each contrast before the washouts."""
     pairings = pairings_of(plan, blocks, plan.judgement.primary_metric)
     min_effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
     judged = judge([pairing.pairs for pairing in pairings], min_effect=min_effect, alpha=alpha)

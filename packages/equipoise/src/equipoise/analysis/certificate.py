@@ -35,10 +35,7 @@ SECONDS_PER_MINUTE = 60.0
 
 
 class CertifyOptions(Struct, frozen=True):
-    """Options for certifying a host; all campaigns run the workload ``spin`` of Equipoise.
-
-    An injected campaign compares ``spin`` with a second program that does more work.
-    """
+    """Options for certifying a host; in injected campaigns, one of two programs does more work."""
 
     campaigns: int = 60
     blocks: int = 40
@@ -69,7 +66,7 @@ def certify(
     records: list[RunRecord] = []
     for number in range(total):
         on_campaign(number, total)
-        plan = _plan(options, is_equal=number < options.campaigns)
+        plan = _plan(options, equal=number < options.campaigns)
         run_id = conduct.start(
             plan, ledger, ProgressListener(), runner_factory=runner_factory, now=now
         )
@@ -78,25 +75,22 @@ def certify(
     return _certificate(options, equal_records, injected_records, snapshot(), now())
 
 
-def _plan(options: CertifyOptions, *, is_equal: bool) -> Plan:
+def _plan(options: CertifyOptions, *, equal: bool) -> Plan:
     program = find_program("equipoise-workload", native_programs(), own_environment())
-    second_work = (
-        options.work if is_equal else round(options.work * (1.0 + options.injected / 100.0))
-    )
-    work_by_name = {"spin": options.work, "spin again" if is_equal else "spin more": second_work}
+    second_work = options.work if equal else round(options.work * (1.0 + options.injected / 100.0))
+    works = {"spin": options.work, "spin again" if equal else "spin more": second_work}
     return Plan(
         study=CERTIFICATE_STUDY,
         conditions=tuple(
-            Condition(name, (program, "spin", "--work", str(work)))
-            for name, work in work_by_name.items()
+            Condition(name, (program, "spin", "--work", str(work))) for name, work in works.items()
         ),
         measure=Measure(working_folder="/"),
         stopping=Stopping(
-            blocks=options.blocks if is_equal else options.injected_blocks,
+            blocks=options.blocks if equal else options.injected_blocks,
             budget_s=1e9,
             min_seconds=0.0,
         ),
-        judgement=Judgement(alpha=options.alpha, min_effect=0.0 if is_equal else 1.0),
+        judgement=Judgement(alpha=options.alpha, min_effect=0.0 if equal else 1.0),
         seed=fresh_seed(),
     )
 
@@ -109,7 +103,9 @@ def _certificate(
     made_at: float,
 ) -> Certificate:
     called_different = sum(_verdict(record) in DIFFERENCE_VERDICTS for record in equal_records)
-    detected_records = [record for record in injected_records if _verdict(record) == "slower"]
+    found_block_counts = [
+        len(analysed_blocks(record)) for record in injected_records if _verdict(record) == "slower"
+    ]
     differences = np.concatenate([_differences(record) for record in equal_records])
     trial_s = statistics.median(
         trial.accounting.wall_s or 0.0 for record in equal_records for trial in record.trials
@@ -131,12 +127,8 @@ def _certificate(
         called_different=called_different,
         injected=options.injected,
         injected_campaigns=len(injected_records),
-        injected_found=len(detected_records),
-        injected_blocks=statistics.median(
-            len(analysed_blocks(campaign)) for campaign in detected_records
-        )
-        if detected_records
-        else 0.0,
+        injected_found=len(found_block_counts),
+        injected_blocks=statistics.median(found_block_counts) if found_block_counts else 0.0,
         trial_s=trial_s,
         spread=float(100.0 * 1.4826 * np.median(deviations)),
         smallest_in_a_minute=smallest_effect_percent(SECONDS_PER_MINUTE),

@@ -97,7 +97,6 @@ def _with_waiting(comparison: Comparison, contrast: Contrast, blocks: Blocks) ->
 
 
 def _wall_and_waiting_s(trial: Trial) -> tuple[float, float]:
-    """Return the wall time and the waiting time in seconds; both are NaN if one is unknown."""
     wall_s, waiting_s = trial.accounting.wall_s, trial.covariates.get(RUN_DELAY)
     is_known = wall_s is not None and waiting_s is not None and not trial.timed_out
     return (wall_s or 0.0, waiting_s or 0.0) if is_known else (math.nan, math.nan)
@@ -204,26 +203,17 @@ def _compare_across_layouts(
     return tuple(
         _with_claim_on_drawn_layouts(
             _comparison(plan, pairing, verdict, None, alpha / len(pairs)),
-            drawn_comparison,
+            drawn,
             verdict.lost_analyses,
         )
-        for pairing, verdict, drawn_comparison in zip(
-            pairings, verdicts, drawn_comparisons, strict=False
-        )
+        for pairing, verdict, drawn in zip(pairings, verdicts, drawn_comparisons, strict=False)
     )
 
 
 def _with_claim_on_drawn_layouts(
-    comparison: Comparison, drawn_comparison: Comparison, lost_analyses: int
+    comparison: Comparison, drawn: Comparison, lost_analyses: int
 ) -> Comparison:
-    """Add the claim of the same comparison within the drawn layouts."""
-    claim = TheseLayouts(
-        drawn_comparison.verdict,
-        drawn_comparison.ratio,
-        drawn_comparison.ratio_ci,
-        drawn_comparison.scope,
-        drawn_comparison.summary,
-    )
+    claim = TheseLayouts(drawn.verdict, drawn.ratio, drawn.ratio_ci, drawn.scope, drawn.summary)
     return replace(
         comparison,
         scope=SCOPE_ACROSS_LAYOUTS,
@@ -309,7 +299,6 @@ def _comparison(
 def _names_in_sentence(
     contrast: Contrast, baseline: Condition, candidate: Condition
 ) -> tuple[str, str]:
-    """Return the names of both conditions, or their levels of the compared factor."""
     factor = contrast.factor or ""
     return baseline.levels.get(factor, baseline.name), candidate.levels.get(factor, candidate.name)
 

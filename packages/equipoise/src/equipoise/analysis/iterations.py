@@ -135,7 +135,7 @@ def steady_comparisons(
     evidence. A metric is left out if neither condition reports enough iterations to be classified:
     a few measurements cannot show a steady state.
     """
-    reported_pairs = [
+    reported = [
         (contrast, metric)
         for contrast in plan.contrasts
         for metric in {
@@ -145,7 +145,7 @@ def steady_comparisons(
     ]
     questions = [
         (contrast, metric, _why_not_comparable(plan, classified, contrast, metric))
-        for contrast, metric in reported_pairs
+        for contrast, metric in reported
         if any(_is_classified(classified, condition, metric) for condition in contrast.pair)
     ]
     pairings = [
@@ -160,11 +160,9 @@ def steady_comparisons(
         for contrast, metric, reason in questions
         if reason is None
     ]
-    comparisons = iter(
-        judge_pairings(plan, pairings, unreported_count=len(reported_pairs) - len(pairings))
-    )
+    judged = iter(judge_pairings(plan, pairings, unreported_count=len(reported) - len(pairings)))
     return tuple(
-        _steady_comparison(plan, contrast, metric, next(comparisons) if reason is None else reason)
+        _steady_comparison(plan, contrast, metric, next(judged) if reason is None else reason)
         for contrast, metric, reason in questions
     )
 
@@ -175,17 +173,14 @@ def _is_classified(classified: Classifications, condition: int, metric: str) -> 
 
 
 def _steady_comparison(
-    plan: Plan, contrast: Contrast, metric: str, comparison_or_reason: Comparison | str
+    plan: Plan, contrast: Contrast, metric: str, outcome: Comparison | str
 ) -> SteadyComparison:
-    """Return a comparison for the result document, or the reason why there is no comparison."""
     baseline, candidate = plan.names_of(contrast)
-    if isinstance(comparison_or_reason, str):
+    if isinstance(outcome, str):
         subject = f"{candidate} against {baseline}: no comparison of {metric} in the steady state"
-        return SteadyComparison(
-            baseline, candidate, metric, None, f"{subject}: {comparison_or_reason}."
-        )
-    summary = f"In the steady state: {comparison_or_reason.summary}"
-    comparison = replace(comparison_or_reason, estimand=ESTIMAND, summary=summary)
+        return SteadyComparison(baseline, candidate, metric, None, f"{subject}: {outcome}.")
+    summary = f"In the steady state: {outcome.summary}"
+    comparison = replace(outcome, estimand=ESTIMAND, summary=summary)
     return SteadyComparison(baseline, candidate, metric, comparison, summary)
 
 
@@ -232,7 +227,6 @@ def _trial_iterations(trial: ClassifiedTrial, shape: TrialShape) -> TrialIterati
 def _why_not_comparable(
     plan: Plan, classified: Classifications, contrast: Contrast, metric: str
 ) -> str | None:
-    """Return the reason why two steady states cannot be compared; ``None`` if they can."""
     control_index = () if plan.control is None else (plan.control,)
     for index in (contrast.baseline, *control_index, contrast.candidate):
         condition = classified.get(index, {}).get(metric)

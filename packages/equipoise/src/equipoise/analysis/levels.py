@@ -29,7 +29,6 @@ from equipoise.stats.spread import KIND as SPREAD_CAUSE
 from equipoise.stats.spread import SpreadChange, describe_spread, holm, spread_change
 from equipoise.stats.verdict import finite_ratio
 
-# Names of the levels.
 HOST, BOOT, CAMPAIGN = "host", "boot", "campaign"
 LAYOUT, TRIAL, ITERATION = "layout", "trial", "iteration"
 
@@ -83,7 +82,6 @@ def ratios_by_level(
 def _with_interval_of_verdict(
     by_level: VarianceByLevel | None, comparison: Comparison
 ) -> VarianceByLevel | None:
-    """Use the verdict's interval as the interval across layouts."""
     if by_level is None or comparison.in_these_layouts is None or by_level.unknown_because:
         return by_level
     return replace(by_level, across_ci=comparison.ratio_ci)
@@ -161,18 +159,13 @@ def _log_ratios(contrast: Contrast, groups: Sequence[_TrialGroup]) -> Iterator[_
         baseline = group.logarithms.get(contrast.baseline)
         candidate = group.logarithms.get(contrast.candidate)
         if baseline is not None and candidate is not None:
-            iteration_count = min(len(baseline), len(candidate))
+            length = min(len(baseline), len(candidate))
             with np.errstate(invalid="ignore"):
-                yield _Sample(
-                    candidate[:iteration_count] - baseline[:iteration_count], group.units, group
-                )
+                yield _Sample(candidate[:length] - baseline[:length], group.units, group)
 
 
 def _trial_logarithms(trial: Trial, metric: str) -> FloatArray:
-    """Return the logarithms of a trial's iterations or, without iterations, of its cost.
-
-    The logarithm of an unknown cost is not finite.
-    """
+    """Return the logarithms of a trial's iterations, or of its cost if it has no iterations."""
     values: list[float | None] = [*_iteration_costs(trial, metric)]
     if trial.timed_out or not values:
         values = [cost_function(metric)(trial)]
@@ -227,10 +220,10 @@ def _split_by_level(
         )
     except UnusableInput as error:
         return replace(unknown, unknown_because=error.what)
-    level_advice = _replication_advice(plan, levels, samples)
-    advice_summary = describe_advice(level_advice) if level_advice else None
+    advice_items = _level_advice(plan, levels, samples)
+    advice_summary = describe_advice(advice_items) if advice_items else None
     links_programs = any(condition.has_programs_by_layout for condition in plan.conditions)
-    if level_advice and plan.layouts and links_programs:
+    if advice_items and plan.layouts and links_programs:
         advice_summary = f"{advice_summary} (without the time to link new layouts)"
     return replace(
         unknown,
@@ -239,7 +232,7 @@ def _split_by_level(
         these_ci=_ratio_interval(*levels.within_ci),
         across_ci=_ratio_interval(*levels.across_ci),
         components=levels.components,
-        advice=level_advice,
+        advice=advice_items,
         advice_summary=advice_summary,
     )
 
@@ -254,9 +247,7 @@ def _replicated_levels(units: IntArray, names: Sequence[str]) -> Iterator[tuple[
             unit_count_above = unit_count
 
 
-def _replication_advice(
-    plan: Plan, levels: Levels, samples: Sequence[_Sample]
-) -> tuple[Advice, ...]:
+def _level_advice(plan: Plan, levels: Levels, samples: Sequence[_Sample]) -> tuple[Advice, ...]:
     """Return advice on which level needs more units; empty if it cannot be computed."""
     components = levels.components
     names = [component.level for component in components]
@@ -295,8 +286,6 @@ def sources_of_spread(
 ) -> tuple[Explanation, ...]:
     """Return an entry of ``why`` for each source of chance: how much it spreads the costs.
 
-    The campaign ran the command with and without each source held constant.
-
     The ``status`` is ``source`` if the source explains at least a tenth of the variance and its
     p-value is at most alpha, after Holm's correction for the number of sources. It is ``remainder``
     for the spread with every source held, and otherwise ``not shown``. The result is empty if the
@@ -324,14 +313,12 @@ def sources_of_spread(
 
 
 def _spread_explanation(
-    name: str, change: SpreadChange, adjusted_p_value: float | None, alpha: float
+    name: str, change: SpreadChange, adjusted_p: float | None, alpha: float
 ) -> Explanation:
     status: Status = "not shown"
-    if adjusted_p_value is None:
+    if adjusted_p is None:
         status = "remainder"
-    elif (
-        adjusted_p_value <= alpha and change.share is not None and change.share >= MIN_SOURCE_SHARE
-    ):
+    elif adjusted_p <= alpha and change.share is not None and change.share >= MIN_SOURCE_SHARE:
         status = "source"
     return Explanation(
         cause=name,
@@ -339,7 +326,7 @@ def _spread_explanation(
         evidence={
             "spread": change.varying,
             "spread_held": change.fixed,
-            "p_value": change.p_value if adjusted_p_value is None else adjusted_p_value,
+            "p_value": change.p_value if adjusted_p is None else adjusted_p,
             "blocks": change.blocks,
         },
         status=status,

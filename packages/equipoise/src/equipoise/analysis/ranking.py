@@ -34,7 +34,7 @@ def rankings(plan: Plan, blocks: Blocks, comparisons: Sequence[Comparison]) -> t
         return ()
     groups = ranked_groups(plan, blocks)
     min_effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
-    candidate_verdicts = judge_candidates(groups, min_effect, alpha)
+    verdicts = judge_candidates(groups, min_effect, alpha)
     baseline_comparisons = {
         contrast.pair: comparison
         for contrast, comparison in zip(plan.contrasts, comparisons, strict=True)
@@ -42,12 +42,7 @@ def rankings(plan: Plan, blocks: Blocks, comparisons: Sequence[Comparison]) -> t
     more_is_better = resolution_of(blocks, plan.judgement.primary_metric).more_is_better
     return tuple(
         _ranking_of_group(
-            plan,
-            contrasts[0],
-            group,
-            baseline_comparisons,
-            candidate_verdicts,
-            more_is_better=more_is_better,
+            plan, contrasts[0], group, baseline_comparisons, verdicts, more_is_better=more_is_better
         )
         for contrasts, group in zip(plan.ranked_groups, groups, strict=True)
     )
@@ -161,7 +156,6 @@ def _log_ratio(comparison: Comparison) -> float:
 
 
 def _verdict_against(verdicts: Mapping[Pair, Verdict], member: int, rival: int) -> Verdict:
-    """Return the verdict on a member compared with a rival in its group."""
     if (rival, member) in verdicts:
         return verdicts[rival, member]
     verdict = verdicts[member, rival]

@@ -64,10 +64,10 @@ def hide_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
     for record in records:
         # This only collects the values, in the order of the plan.
         _replace_plan_values(record.plan, lambda name, value: assigned.append((name, value)))
-    replacements = value_replacements(assigned)
-    replacements = replacements.with_names(dict(_names_to_replace(records, replacements)))
+    masks = value_replacements(assigned)
+    masks = masks.with_names(dict(_names_to_replace(records, masks)))
     sizes = frozenset(size for record in records for size in record.plan.sizes)
-    return tuple(_hide_in_record(record, replacements, sizes) for record in records)
+    return tuple(_hide_in_record(record, masks, sizes) for record in records)
 
 
 def hide_variables(environment: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,7 +104,6 @@ def _hide_imported_variables(file_facts: Mapping[str, Any]) -> Mapping[str, Any]
 
 
 def _replace_plan_values(plan: Plan, new_value: Replacer) -> Plan:
-    """Replace the values of all variables that a plan sets, in the order of its conditions."""
     return replace(
         plan,
         conditions=tuple(
@@ -142,90 +141,82 @@ def _replace_in_server(server: Server, new_value: Replacer) -> Server:
 
 
 def _names_to_replace(
-    records: Sequence[RunRecord], replacements: TextReplacements
+    records: Sequence[RunRecord], masks: TextReplacements
 ) -> Iterator[tuple[str, str]]:
-    """Yield the name of each condition that contains a hidden value, and the name to show."""
     for record in records:
         for condition in record.plan.conditions:
-            name = _hide_in_name(condition, replacements)
+            name = _hide_in_name(condition, masks)
             if name != condition.name:
                 yield condition.name, name
 
 
-def _hide_in_name(condition: Condition, replacements: TextReplacements) -> str:
+def _hide_in_name(condition: Condition, masks: TextReplacements) -> str:
     server = condition.server
     commands = (condition.command, () if server is None else server.start)
     # By default the name is the command.
     sets_hidden_value = any(
-        replace_command_values(command, replacements.placeholder_of) != command
-        for command in commands
+        replace_command_values(command, masks.placeholder_of) != command for command in commands
     )
     name = condition.name
-    return replacements.replace_in_text(
-        replace_values(name, replacements.placeholder_of) if sets_hidden_value else name
+    return masks.replace_in_text(
+        replace_values(name, masks.placeholder_of) if sets_hidden_value else name
     )
 
 
-def _hide_in_record(
-    record: RunRecord, replacements: TextReplacements, sizes: frozenset[str]
-) -> RunRecord:
+def _hide_in_record(record: RunRecord, masks: TextReplacements, sizes: frozenset[str]) -> RunRecord:
     segments = tuple(
         replace(segment, environment=hide_variables(segment.environment))
         for segment in record.segments
     )
-    if replacements.pattern is None:
+    if masks.pattern is None:
         return record if segments == record.segments else replace(record, segments=segments)
     return replace(
         record,
-        plan=_hide_in_plan(record.plan, replacements, sizes),
+        plan=_hide_in_plan(record.plan, masks, sizes),
         segments=tuple(
-            replace(segment, environment=replace_texts(segment.environment, replacements))
+            replace(segment, environment=replace_texts(segment.environment, masks))
             for segment in segments
         ),
-        trials=tuple(_hide_in_trial(trial, replacements) for trial in record.trials),
-        notices=replace_texts(record.notices, replacements),
+        trials=tuple(_hide_in_trial(trial, masks) for trial in record.trials),
+        notices=replace_texts(record.notices, masks),
         observations=tuple(
-            _hide_in_observation(observation, replacements) for observation in record.observations
+            _hide_in_observation(observation, masks) for observation in record.observations
         ),
     )
 
 
-def _hide_in_observation(observation: Observation, replacements: TextReplacements) -> Observation:
+def _hide_in_observation(observation: Observation, masks: TextReplacements) -> Observation:
     if observation.failure is not None:
-        return replace(observation, failure=replacements.replace_in_text(observation.failure))
+        return replace(observation, failure=masks.replace_in_text(observation.failure))
     if observation.source == DIFF and observation.document is not None:
         diff = msgspec.json.decode(observation.document, type=CommitDiff)
         hidden_diff = replace(
-            diff,
-            files=replacements.replace_in_text(diff.files),
-            patch=replacements.replace_in_text(diff.patch),
+            diff, files=masks.replace_in_text(diff.files), patch=masks.replace_in_text(diff.patch)
         )
         return replace(observation, document=msgspec.json.encode(hidden_diff))
     return observation
 
 
-def _hide_in_trial(trial: Trial, replacements: TextReplacements) -> Trial:
+def _hide_in_trial(trial: Trial, masks: TextReplacements) -> Trial:
     if trial.failure is None and not trial.error_tail:
         return trial
-    failure = None if trial.failure is None else replacements.replace_in_text(trial.failure)
-    return replace(
-        trial, failure=failure, error_tail=replacements.replace_in_text(trial.error_tail)
-    )
+    failure = None if trial.failure is None else masks.replace_in_text(trial.failure)
+    return replace(trial, failure=failure, error_tail=masks.replace_in_text(trial.error_tail))
 
 
-def _hide_in_plan(plan: Plan, replacements: TextReplacements, sizes: frozenset[str]) -> Plan:
-    plan = _replace_plan_values(plan, replacements.placeholder_of)
+def _hide_in_plan(plan: Plan, masks: TextReplacements, sizes: frozenset[str]) -> Plan:
+    plan = _replace_plan_values(plan, masks.placeholder_of)
 
     def shown_levels(levels: Mapping[str, str]) -> dict[str, str]:
         return {
-            factor: level if factor in sizes else replacements.replace_in_text(level)
+            factor: level if factor in sizes else masks.replace_in_text(level)
             for factor, level in levels.items()
         }
 
     conditions = [
         replace(
             condition,
-            name=replacements.names.get(condition.name, condition.name),
+            name=masks.names.get(condition.name, condition.name),
             levels=shown_levels(condition.levels),
         )
         for condition in plan.conditions
@@ -233,8 +224,8 @@ def _hide_in_plan(plan: Plan, replacements: TextReplacements, sizes: frozenset[s
     return replace(
         plan,
         conditions=_make_names_unique(conditions),
-        command_line=tuple(map(replacements.replace_in_text, plan.command_line)),
-        terms=plan.terms and analysis_of(plan.terms).hide_in_terms(plan.terms, replacements),
+        command_line=tuple(map(masks.replace_in_text, plan.command_line)),
+        terms=plan.terms and analysis_of(plan.terms).hide_in_terms(plan.terms, masks),
         chosen_contrasts=plan.chosen_contrasts
         and tuple(
             replace(contrast, stratum=shown_levels(contrast.stratum))
@@ -244,7 +235,6 @@ def _hide_in_plan(plan: Plan, replacements: TextReplacements, sizes: frozenset[s
 
 
 def _make_names_unique(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
-    """Return the conditions, with a number after a name that an earlier condition has."""
     renamed: dict[str, Condition] = {}
     for condition in conditions:
         name, number = condition.name, 1
@@ -262,44 +252,42 @@ def hide_document_values(document: ResultDocument) -> ResultDocument:
         replace_command_values(
             condition.command, lambda name, value: assigned.append((name, value))
         )
-    replacements = value_replacements(assigned)
+    masks = value_replacements(assigned)
     environment = hide_variables(document.environment)
     if environment != document.environment:
         document = replace(document, environment=environment)
     document = analysis_of(document).hide_in_document(document)
-    if all(value == text for (_, value), text in replacements.placeholders.items()):
+    if all(value == text for (_, value), text in masks.placeholders.items()):
         return document
     command_texts: dict[str, str] = {}
     names: dict[str, str] = {}
     for condition in document.conditions:
-        command = replace_command_values(condition.command, replacements.placeholder_of)
+        command = replace_command_values(condition.command, masks.placeholder_of)
         command_texts |= dict(zip(condition.command, command, strict=True))
         if command != condition.command:
-            names[condition.name] = replace_values(condition.name, replacements.placeholder_of)
-    replaced: ResultDocument = replace_texts(
-        document, replacements.with_names(names), command_texts
-    )
+            names[condition.name] = replace_values(condition.name, masks.placeholder_of)
+    replaced: ResultDocument = replace_texts(document, masks.with_names(names), command_texts)
     return replaced
 
 
 def replace_texts(
-    data: Any, replacements: TextReplacements, texts: Mapping[str, str] = MappingProxyType({})
+    data: Any, masks: TextReplacements, texts: Mapping[str, str] = MappingProxyType({})
 ) -> Any:
-    """Replace texts anywhere in a data structure; ``texts`` has replacements of whole texts."""
+    """Replace texts anywhere in a data structure; ``texts`` has masks of whole texts."""
     match data:
         case str():
-            return texts[data] if data in texts else replacements.replace_in_text(data)
+            return texts[data] if data in texts else masks.replace_in_text(data)
         case dict():
             return {
-                replacements.replace_in_text(key): replace_texts(value, replacements, texts)
+                masks.replace_in_text(key): replace_texts(value, masks, texts)
                 for key, value in data.items()
             }
         case list() | tuple():
-            return type(data)(replace_texts(item, replacements, texts) for item in data)
+            return type(data)(replace_texts(item, masks, texts) for item in data)
     if not isinstance(data, Struct):
         return data
     fields = asdict(data)
-    changed = {name: replace_texts(value, replacements, texts) for name, value in fields.items()}
+    changed = {name: replace_texts(value, masks, texts) for name, value in fields.items()}
     return data if changed == fields else replace(data, **changed)
 
 
@@ -320,7 +308,7 @@ class TextReplacements(Struct, frozen=True):
         return self.placeholders.get((name, value))
 
     def replace_in_text(self, text: str) -> str:
-        """Return a text with the replacements.
+        """Return a text with the masks.
 
         An assignment (``TOKEN=x``) is replaced. A value without its variable is replaced if it is
         long enough and not an ordinary word.
@@ -330,7 +318,7 @@ class TextReplacements(Struct, frozen=True):
         return self.pattern.sub(lambda match: self.texts[match[0]], text)
 
     def with_names(self, names: Mapping[str, str]) -> TextReplacements:
-        """Return the same replacements, with these names of conditions as well."""
+        """Return the same masks, with these names of conditions as well."""
         return TextReplacements(
             self.placeholders, names, *_text_replacements(self.placeholders, names)
         )

@@ -48,7 +48,7 @@ from equipoise.stats.two_samples import common_ratio, pool
 from equipoise.stats.verdict import earliest_block, typical_ratio
 
 
-class _MeasuredCondition(Struct, frozen=True):
+class _CostRow(Struct, frozen=True):
     """One condition of a result on one metric, with its costs."""
 
     metric: str
@@ -62,10 +62,9 @@ def compare_with_reference(
 ) -> ReferenceComparison:
     """Compare the rows of both results.
 
-    The metric is the primary metric of the result, or a metric that its kind of campaign names.
+    The metric is the primary metric of the result, or a metric of its kind of campaign.
     Conditions are matched by name, or else by command. A change of up to ``min_effect`` percent
-    counts as no change. ``alpha`` is the false-discovery rate among the rows that are reported
-    as changed.
+    counts as no change. ``alpha`` is the false-discovery rate among the changed rows.
 
     Raise `UnusableInput` if no row has a number in both results, or a result is that of a fleet.
     """
@@ -75,8 +74,7 @@ def compare_with_reference(
     reference = _with_names_of(reference, result)
     more_is_better = {*reference.more_is_better, *result.more_is_better}
     earlier_rows, later_rows = (
-        dict(_measured_conditions(document, metrics, more_is_better))
-        for document in (reference, result)
+        dict(_cost_rows(document, metrics, more_is_better)) for document in (reference, result)
     )
     common_names = [
         name
@@ -145,9 +143,9 @@ def _with_names_of(reference: ResultDocument, result: ResultDocument) -> ResultD
     )
 
 
-def _measured_conditions(
+def _cost_rows(
     result: ResultDocument, metrics: Sequence[str], more_is_better: Collection[str]
-) -> Iterator[tuple[str, _MeasuredCondition]]:
+) -> Iterator[tuple[str, _CostRow]]:
     """Yield each condition whose trials all have a number, by its name."""
     keeps_rows_with_failures = analysis_of(result).keeps_rows_with_failures
     for condition in result.conditions:
@@ -167,10 +165,7 @@ def _measured_conditions(
             start = result.conditions.index(condition) * len(result.trials)
             blocks = np.arange(start, start + len(known))
         costs = 1.0 / values if metric in more_is_better else values
-        yield (
-            condition.name,
-            _MeasuredCondition(metric, Session(costs, blocks), float(np.median(values))),
-        )
+        yield condition.name, _CostRow(metric, Session(costs, blocks), float(np.median(values)))
 
 
 def _analysed_trials(condition: ConditionResult, result: ResultDocument) -> list[TrialRow]:
@@ -189,11 +184,10 @@ def _value(trial: TrialRow, metric: str) -> float | None:
 
 def _reference_row(
     name: str,
-    sides: Mapping[str, tuple[ResultDocument, Mapping[str, _MeasuredCondition]]],
+    sides: Mapping[str, tuple[ResultDocument, Mapping[str, _CostRow]]],
     change: RowChange | None,
     metrics: Sequence[str],
 ) -> ReferenceRow:
-    """Return a row of the comparison; a row without a change has the reason."""
     earlier_row, later_row = (rows.get(name) for _, rows in sides.values())
     known_rows = [row for row in (later_row, earlier_row) if row is not None]
     unknown_because = None
@@ -368,10 +362,8 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
         )
     campaigns, pairs_by_campaign = zip(*map(_read_campaign, records), strict=True)
     boots = [f"{campaign.boot} {campaign.kernel}" for campaign in campaigns]
-    hosts = _indices_of_names(
-        ["" if record.host is None else record.host.identity for record in records]
-    )
-    hosts_and_boots = list(zip(hosts, _indices_of_names(boots), strict=True))
+    hosts = _indices(["" if record.host is None else record.host.identity for record in records])
+    hosts_and_boots = list(zip(hosts, _indices(boots), strict=True))
     # Campaigns of one host share its effect on the ratio, so a host counts once.
     replicates = [f"host {host}" for host in hosts] if len(set(hosts)) > 1 else boots
     comparisons: list[PooledComparison] = []
@@ -468,7 +460,6 @@ def effect_of(pairs: PairedBlocks) -> tuple[float, float] | None:
     return math.log(ratio), scale / math.sqrt(len(finite))
 
 
-def _indices_of_names(names: Sequence[str]) -> list[int]:
-    """Return the index of each name among the distinct names, in the order of first use."""
+def _indices(names: Sequence[str]) -> list[int]:
     indices = {name: index for index, name in enumerate(dict.fromkeys(names))}
     return [indices[name] for name in names]

@@ -93,18 +93,12 @@ def _document_of(record: RunRecord) -> ResultDocument:
     has_random_order = rules.has_random_order
     comparisons = primary_comparisons(plan, blocks) if has_random_order else ()
     comparisons = with_carry_over_checks(plan, complete, comparisons)
-    further_comparisons, unknown_metrics = (
-        other_comparisons(plan, blocks) if has_random_order else ((), ())
-    )
+    secondary, unknown_metrics = other_comparisons(plan, blocks) if has_random_order else ((), ())
     # The time of a function is already a time of its steady state (functions.runner).
     has_steady_states = has_random_order and not rules.shares_processes
-    steady_state = (
-        steady_comparisons(plan, blocks, by_condition.iterations) if has_steady_states else ()
-    )
-    comparisons_by_level = (
-        ratios_by_level(plan, comparisons, blocks, by_condition.draws) if comparisons else ()
-    )
-    control = _control_result(plan, blocks, by_condition)
+    steady = steady_comparisons(plan, blocks, by_condition.iterations) if has_steady_states else ()
+    by_level = ratios_by_level(plan, comparisons, blocks, by_condition.draws) if comparisons else ()
+    control = _control(plan, blocks, by_condition)
     additions = kind.result(record, blocks)
     typical = typical_value(plan, blocks)
     warned_comparisons = () if additions.has_own_sentences else comparisons
@@ -119,7 +113,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
             # A campaign over very many commits shows only the commits that ran.
             if rules.shows_every_condition or index in by_condition.analysed
         ),
-        comparisons=comparisons_by_level + further_comparisons,
+        comparisons=by_level + secondary,
         control=control,
         why=sources_of_spread(plan, blocks),
         warnings=(
@@ -129,7 +123,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
             *warnings_of_typical(plan, blocks),
         ),
         trials=trial_rows(record, complete, blocks),
-        steady_state=steady_state,
+        steady_state=steady,
         more_is_better=increasing_metrics(record.trials),
         ranking=rankings(plan, blocks, comparisons),
         resolutions=_known_resolutions(plan, blocks),
@@ -169,9 +163,7 @@ def run_info(record: RunRecord, blocks: int) -> RunInfo:
     )
 
 
-def _control_result(
-    plan: Plan, blocks: Blocks, by_condition: _TrialsByCondition
-) -> ControlResult | None:
+def _control(plan: Plan, blocks: Blocks, by_condition: _TrialsByCondition) -> ControlResult | None:
     comparison = control_comparison(plan, blocks)
     if plan.control is None or comparison is None:
         return None
@@ -216,24 +208,18 @@ def _condition_result(
         sample.metric for trial in analysed for sample in trial.samples if sample.iteration is None
     )
     # A trial that timed out used unknown amounts; a trial that this host cannot run used none.
-    ended_trials = [trial for trial in analysed if not trial.timed_out and not trial.is_unavailable]
+    ended = [trial for trial in analysed if not trial.timed_out and not trial.is_unavailable]
     metrics: dict[str, MetricSummary] = {}
     spread_reasons: dict[str, str] = {}
     primary_metric = plan.judgement.primary_metric
     compared_metrics = (primary_metric, *plan.judgement.other_metrics)
     measured_metrics = (*DESCRIBED_METRICS, *filter(ACCOUNTABLE.__contains__, compared_metrics))
-    described_metrics = dict.fromkeys(
-        (*measured_metrics, *plan.measure.counters, *reported_metrics)
-    )
-    for metric, values in values_by_metric(ended_trials, described_metrics).items():
+    described = dict.fromkeys((*measured_metrics, *plan.measure.counters, *reported_metrics))
+    for metric, values in values_by_metric(ended, described).items():
         is_known = ~np.isnan(values)
         if not is_known.any():
             continue
-        trials = (
-            ended_trials
-            if is_known.all()
-            else list(itertools.compress(ended_trials, is_known.tolist()))
-        )
+        trials = ended if is_known.all() else list(itertools.compress(ended, is_known.tolist()))
         summary = shape_of(plan, metric, values[is_known], trials, by_condition.draws)
         if metric == primary_metric:
             by_level = cost_by_level(plan, analysed, by_condition.draws)
@@ -267,7 +253,7 @@ def trial_rows(record: RunRecord, complete: Blocks, decisive: Blocks) -> tuple[T
     """Return a row of the document for every trial."""
     layouts = {(draw.phase, draw.block): draw.layout for draw in record.draws}
     return tuple(
-        _trial_row(
+        _row(
             trial,
             record.plan.conditions[trial.condition],
             left_out_because(trial, complete, decisive),
@@ -277,9 +263,7 @@ def trial_rows(record: RunRecord, complete: Blocks, decisive: Blocks) -> tuple[T
     )
 
 
-def _trial_row(
-    trial: Trial, condition: Condition, left_out_reason: str | None, layout: int | None
-) -> TrialRow:
+def _row(trial: Trial, condition: Condition, reason: str | None, layout: int | None) -> TrialRow:
     accounting = trial.accounting
     own_values = {
         sample.metric: sample.value for sample in trial.samples if sample.iteration is None
@@ -296,8 +280,8 @@ def _trial_row(
         trial.position,
         condition.name,
         trial.phase,
-        left_out_reason is None,
-        left_out_reason,
+        reason is None,
+        reason,
         accounting.wall_s,
         accounting.user_s,
         accounting.sys_s,

@@ -65,7 +65,6 @@ def sequences_of_document(document: ResultDocument) -> Sequences:
 
 
 def _ends_at(points: Sequence[SequencePoint], comparison: Comparison) -> bool:
-    """Return whether the last point has the ratio and the interval of a comparison."""
     if not points:
         return False
     values = (points[-1].ratio, points[-1].low, points[-1].high)

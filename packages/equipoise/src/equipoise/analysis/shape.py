@@ -75,43 +75,35 @@ def observed_covariates(trials: Sequence[Trial]) -> list[Covariate]:
 
 def _recorded_covariates(trials: Sequence[Trial]) -> Iterator[Covariate]:
     for name in dict.fromkeys(name for trial in trials for name in trial.covariates):
-        column = _column_with_nan([trial.covariates.get(name) for trial in trials])
+        column = _column([trial.covariates.get(name) for trial in trials])
         yield Covariate(name, column, is_categorical=name in CATEGORICAL_COVARIATES, is_drawn=False)
 
 
 def _drawn_covariates(
     plan: Plan, trials: Sequence[Trial], draws: Mapping[int, Draw]
 ) -> Iterator[Covariate]:
-    positions = _column_with_nan([trial.position for trial in trials])
+    positions = _column([trial.position for trial in trials])
     yield Covariate(POSITION, positions, is_categorical=True, is_drawn=True)
     yield _time_covariate(trials)
     draws_of_trials = [draws.get(trial.block) for trial in trials]
-    layout_numbers = [None if draw is None else draw.layout for draw in draws_of_trials]
+    numbers = [None if draw is None else draw.layout for draw in draws_of_trials]
     if plan.layouts:
-        yield Covariate(
-            LAYOUT, _column_with_nan(layout_numbers), is_categorical=True, is_drawn=True
-        )
+        yield Covariate(LAYOUT, _column(numbers), is_categorical=True, is_drawn=True)
     # With layouts, a value is drawn once for each layout, not for each trial.
-    draw_count = len(set(layout_numbers)) if plan.layouts else None
-    sizes = _column_with_nan(
-        [None if draw is None else draw.padding_bytes for draw in draws_of_trials]
-    )
+    draw_count = len(set(numbers)) if plan.layouts else None
+    sizes = _column([None if draw is None else draw.padding_bytes for draw in draws_of_trials])
     yield Covariate(ENVIRONMENT_BYTES, sizes, is_categorical=False, is_drawn=True, units=draw_count)
     if plan.layouts:
-        layouts = [
-            None if number is None else plan.layouts[number - 1] for number in layout_numbers
-        ]
-        sizes = _column_with_nan(
-            [None if layout is None else layout.argument_bytes for layout in layouts]
-        )
-        address_modes = _column_with_nan(
+        layouts = [None if number is None else plan.layouts[number - 1] for number in numbers]
+        sizes = _column([None if layout is None else layout.argument_bytes for layout in layouts])
+        is_random = _column(
             [None if layout is None else layout.random_addresses for layout in layouts]
         )
         yield Covariate(
             ARGUMENT_BYTES, sizes, is_categorical=False, is_drawn=True, units=draw_count
         )
         yield Covariate(
-            RANDOM_ADDRESSES, address_modes, is_categorical=True, is_drawn=True, units=draw_count
+            RANDOM_ADDRESSES, is_random, is_categorical=True, is_drawn=True, units=draw_count
         )
 
 
@@ -121,8 +113,7 @@ def _time_covariate(trials: Sequence[Trial]) -> Covariate:
     )
 
 
-def _column_with_nan(values: Sequence[float | None]) -> FloatArray:
-    """Return a column with NaN for unknown values."""
+def _column(values: Sequence[float | None]) -> FloatArray:
     return np.array(values, dtype=np.float64)
 
 

@@ -61,22 +61,17 @@ def warnings_of(
 
 
 def _failure_warning(record: RunRecord) -> Iterator[CampaignWarning]:
-    """Yield the reason why a campaign failed, if the ledger has no warning about the failure."""
     is_recorded = any(notice.code == FAILURE for notice in record.notices)
     if is_recorded or record.stopped_because != FAILED:
         return
-    failed_trials = [
-        trial for trial in record.trials if trial.failure is not None and not trial.timed_out
-    ]
-    if failed_trials:
-        name = record.plan.conditions[failed_trials[-1].condition].name
-        last_lines = [
-            line.strip() for line in failed_trials[-1].error_tail.splitlines() if line.strip()
-        ]
+    failed = [trial for trial in record.trials if trial.failure is not None and not trial.timed_out]
+    if failed:
+        name = record.plan.conditions[failed[-1].condition].name
+        last_lines = [line.strip() for line in failed[-1].error_tail.splitlines() if line.strip()]
         stderr = f"; stderr: {shortened(last_lines[-1], MAX_LINE_LETTERS)}" if last_lines else ""
         yield CampaignWarning(
             FAILURE,
-            f"{name} failed: {failed_trials[-1].failure}{stderr}",
+            f"{name} failed: {failed[-1].failure}{stderr}",
             "correct the command, or count failed trials like others with "
             f"{option('ignore_failure', True)}",
         )
@@ -145,7 +140,6 @@ def _ignored_failures(record: RunRecord, blocks: Blocks) -> Iterator[CampaignWar
 def _comparison_warnings(
     record: RunRecord, comparisons: Sequence[Comparison], block_count: int
 ) -> Iterator[CampaignWarning]:
-    """Yield at most one warning of each kind, which names all comparisons with this problem."""
     if changing := [comparison for comparison in comparisons if not comparison.ratio_is_constant]:
         yield CampaignWarning(
             "no_constant_ratio",
@@ -196,23 +190,18 @@ def _overstatement_warnings(comparisons: Sequence[Comparison]) -> Iterator[Campa
         for comparison in comparisons
         if comparison.ratio is not None
     ]
-    small_effects = [
-        name for name, ratio in ratios if 1.0 / _MAX_SMALL_RATIO < ratio < _MAX_SMALL_RATIO
-    ]
-    larger_effects = [
-        name for name, ratio in ratios if name not in small_effects and not reads_as_factor(ratio)
-    ]
-    if small_effects:
+    small = [name for name, ratio in ratios if 1.0 / _MAX_SMALL_RATIO < ratio < _MAX_SMALL_RATIO]
+    larger = [name for name, ratio in ratios if name not in small and not reads_as_factor(ratio)]
+    if small:
         yield CampaignWarning(
             "inflated",
-            f"{_overstatement_sentence(small_effects)}. {OVERSTATEMENT}",
+            f"{_overstatement_sentence(small)}. {OVERSTATEMENT}",
             f"add {option('precision', 1)}, which measures until the interval is 1 % wide",
         )
-    if larger_effects:
+    if larger:
         yield CampaignWarning(
             "inflated",
-            f"{_overstatement_sentence(larger_effects)}. The interval shows the smallest possible "
-            "effect",
+            f"{_overstatement_sentence(larger)}. The interval shows the smallest possible effect",
             f"add {option('precision', 10)}, which measures until the interval is 10 % wide",
         )
 
@@ -229,7 +218,6 @@ def _overstatement_sentence(candidates: Sequence[str]) -> str:
 def _carry_over_warnings(
     record: RunRecord, comparisons: Sequence[Comparison]
 ) -> Iterator[CampaignWarning]:
-    """Yield the warnings that carry-over could explain differences, or that washouts were added."""
     checks = {
         index: comparison.carry_over_check
         for index, comparison in enumerate(comparisons)
@@ -299,7 +287,6 @@ def _joined(sentences: Iterator[str] | Sequence[str]) -> str:
 
 
 def _minimum_clause(comparison: Comparison) -> str:
-    """Return the clause that says which condition is faster by its minimum."""
     answer = next((answer for answer in comparison.answers if answer.statistic == "minimum"), None)
     if answer is None or answer.ratio is None:
         return f"the minima of {comparison.candidate} and {comparison.baseline}"
@@ -317,14 +304,10 @@ def _stopping_warnings(
 ) -> Iterator[CampaignWarning]:
     """Yield the warnings that a campaign was too short, or stopped shortly before a verdict."""
     verdicts = [comparison.verdict for comparison in comparisons]
-    conclusions: Sequence[str] = verdicts if outcomes is None else outcomes
+    answers: Sequence[str] = verdicts if outcomes is None else outcomes
     measured_s = sum(map(block_seconds, blocks.values()))
     min_s = record.plan.stopping.min_seconds
-    if (
-        measured_s < min_s
-        and record.segments
-        and any(result != "undecided" for result in conclusions)
-    ):
+    if measured_s < min_s and record.segments and any(result != "undecided" for result in answers):
         yield CampaignWarning(
             "short_time",
             f"all blocks together took only {measured_s:.2g} s, and the verdict may be different "
@@ -337,7 +320,6 @@ def _stopping_warnings(
 
 
 def _longer_hint(record: RunRecord, block_count: int, measured_s: float) -> str:
-    """Return the hint for a campaign that should measure longer."""
     plan, stopped_because = record.plan, record.stopped_because
     min_s = plan.stopping.min_seconds
     restart_hint = plan.rules.restart_hint
@@ -363,7 +345,6 @@ def _longer_hint(record: RunRecord, block_count: int, measured_s: float) -> str:
 
 
 def _spent_s(record: RunRecord) -> float:
-    """Return the total seconds of the segments with a known end."""
     return sum(
         segment.ended_at - segment.started_at for segment in record.segments if segment.ended_at
     )

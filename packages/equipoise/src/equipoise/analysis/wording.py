@@ -372,7 +372,6 @@ def _superlative(metric: str, *, more_is_better: bool) -> tuple[str, str]:
 
 
 def _with_capital_article(words: MetricWords, sentence: str) -> str:
-    """Return a sentence with a capital letter if it begins with an article."""
     is_part = words.part and sentence.startswith(f"an {words.part} of ")
     return f"A{sentence[1:]}" if is_part else sentence
 
@@ -460,14 +459,12 @@ def slow_runs_sentence(
 
 
 def _slow_runs_clause(comparison: Comparison) -> str:
-    """Return the clause on slow runs for a verdict ``equivalent``."""
     if comparison.slow_runs is not None:
         return comparison.slow_runs.summary
     return _unseen_clause(unseen_share(comparison.blocks, comparison.alpha), comparison.metric)
 
 
 def _unseen_clause(share: float, metric: str) -> str:
-    """Return the clause on slow runs that are too rare to have shown."""
     kind = "slow runs" if metric in _WALL_TIME_METRICS else "outliers"
     return f"{kind} rarer than 1 in {max(1, math.floor(1.0 / share))} could not have shown"
 
@@ -487,7 +484,6 @@ def _size_clause(low: float | None, high: float | None) -> str:
 
 
 def _open_question(min_effect: float, low: float | None, high: float | None) -> str:
-    """Return the clause on what is open if the direction of a difference is certain."""
     margin = 1.0 + min_effect / 100.0
     if low is not None and high is not None and 1.0 / margin <= low and high <= margin:
         return "whether many runs together differ is open"
@@ -515,7 +511,6 @@ def _ratio_or_extreme(comparison: Comparison, ratio: float | None) -> float:
 def _time_sentence(
     baseline: str, candidate: str, verdict: Verdict, ratio: float, ratio_ci: Interval
 ) -> str:
-    """Return the sentence on wall times that differ, with the size as far as it is known."""
     claim = _faster_clause(baseline, candidate, is_slower=verdict == "slower")
     if leaves_out(ratio_ci, ratio):
         return f"{claim}, {_size_clause(*ratio_ci)}"

@@ -382,18 +382,16 @@ def arrange_costs(
     """
     trials = list(itertools.chain.from_iterable(blocks.values()))
     sizes = np.fromiter(map(len, blocks.values()), np.int64, len(blocks))
-    block_indices = np.repeat(np.arange(len(blocks)), sizes)
-    condition_indices = np.fromiter((trial.condition for trial in trials), np.int64, len(trials))
+    rows = np.repeat(np.arange(len(blocks)), sizes)
+    columns = np.fromiter((trial.condition for trial in trials), np.int64, len(trials))
     shape = (len(blocks), len(plan.conditions))
     positions, costs = np.full(shape, -1, dtype=np.int64), np.full(shape, np.nan)
     block_starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
-    positions[block_indices, condition_indices] = np.arange(len(trials)) - block_starts
-    costs[block_indices, condition_indices] = trial_costs
+    positions[rows, columns] = np.arange(len(trials)) - block_starts
+    costs[rows, columns] = trial_costs
     covariates = np.full((*shape, len(plan.adjust_by)), np.nan)
     if plan.adjust_by:
-        covariates[block_indices, condition_indices] = [
-            covariates_before(trial, plan.adjust_by) for trial in trials
-        ]
+        covariates[rows, columns] = [covariates_before(trial, plan.adjust_by) for trial in trials]
     end_conditions = [(block[0].condition, block[-1].condition) for block in blocks.values()]
     return BlockCosts(
         numbers=np.array(list(blocks), dtype=np.int64),

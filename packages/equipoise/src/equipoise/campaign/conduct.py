@@ -101,7 +101,6 @@ def native_runner(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
 
 
 def _servers(plan: Plan, scratch: Path) -> AbstractContextManager[Servers | None]:
-    """Return the context of the servers of a plan; ``None`` if the plan has no servers."""
     if all(condition.server is None for condition in plan.conditions):
         return nullcontext()
     from equipoise.measure.servers import Servers

@@ -75,7 +75,7 @@ def _without_blocks(contrast: Contrast, metric: str, plan: Plan) -> _RunningComp
 class InterimVerdict(Struct, frozen=True):
     """Verdict of one comparison after an analysis."""
 
-    comparison: ComparisonVerdict
+    verdict: ComparisonVerdict
     is_answer: bool
     """Whether the verdict answers the question of the campaign."""
 
@@ -119,8 +119,8 @@ class InterimAnalysis(Judge):
         self._is_about_layouts = bool(plan.layouts)
         self._resolutions: dict[str, Resolution] = {}
         self._block_count = 0
-        self._measured_s = 0.0
-        self._latest_verdicts: tuple[InterimVerdict, ...] = ()
+        self._seconds = 0.0
+        self._verdicts: tuple[InterimVerdict, ...] = ()
         metric, without_control = plan.judgement.primary_metric, replace(plan, control=None)
         self._candidate_comparisons = {
             pair: _without_blocks(Contrast(*pair), metric, without_control)
@@ -140,7 +140,6 @@ class InterimAnalysis(Judge):
         return (plan.judgement.primary_metric,)
 
     def _collect_pairs(self) -> None:
-        """Collect the pairs of all comparisons for the verdicts and for the ranking."""
         with_baseline = {comparison.contrast.pair: comparison for comparison in self._comparisons}
         self.pairs = tuple(comparison.pairs for comparison in self._comparisons)
         self._all_comparisons = (*self._comparisons, *self._candidate_comparisons.values())
@@ -168,7 +167,7 @@ class InterimAnalysis(Judge):
         }
         self._collect_pairs()
         # Again, an analysis follows each of the first blocks.
-        self._has_washouts, self._block_count, self._latest_verdicts = True, 0, ()
+        self._has_washouts, self._block_count, self._verdicts = True, 0, ()
         self._suspected_pairs, self._unclear_pairs = (), ()
 
     def add(self, block: tuple[Trial, ...]) -> None:
@@ -191,14 +190,12 @@ class InterimAnalysis(Judge):
             order = (trial.condition for trial in block)
             self._carry_over.add(block[0].block, order, primary_read.costs)
         self._block_count += 1
-        self._measured_s += block_seconds(block)
+        self._seconds += block_seconds(block)
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
         """Return the status of each comparison; analyse again first if an analysis is due."""
-        if not self._latest_verdicts or self._block_count == latest_analysis_block(
-            self._block_count
-        ):
-            self._latest_verdicts = self.interim_verdicts()
+        if not self._verdicts or self._block_count == latest_analysis_block(self._block_count):
+            self._verdicts = self.interim_verdicts()
             self._open_contenders = self._open_pairs()
             self._check_carry_over()
         names = [condition.name for condition in self.plan.conditions]
@@ -207,16 +204,16 @@ class InterimAnalysis(Judge):
                 names[comparison.contrast.candidate]
                 if len(self._metrics) == 1
                 else f"{names[comparison.contrast.candidate]}: {comparison.metric}",
-                interim.comparison.verdict,
-                interim.comparison.ratio,
-                interim.comparison.ratio_ci,
+                interim.verdict.verdict,
+                interim.verdict.ratio,
+                interim.verdict.ratio_ci,
                 baseline=names[comparison.contrast.baseline],
-                blocks=interim.comparison.blocks,
+                blocks=interim.verdict.blocks,
                 metric=comparison.metric,
                 more_is_better=comparison.metric in self._resolutions
                 and self._resolutions[comparison.metric].more_is_better,
             )
-            for comparison, interim in zip(self._comparisons, self._latest_verdicts, strict=True)
+            for comparison, interim in zip(self._comparisons, self._verdicts, strict=True)
         )
 
     def _check_carry_over(self) -> None:
@@ -227,8 +224,8 @@ class InterimAnalysis(Judge):
         if not self._may_restart or self._has_washouts:
             return
         suspected, unclear = [], []
-        for comparison, interim in zip(self._comparisons, self._latest_verdicts, strict=True):
-            verdict = interim.comparison
+        for comparison, interim in zip(self._comparisons, self._verdicts, strict=True):
+            verdict = interim.verdict
             if verdict.verdict not in DIFFERENCE_VERDICTS or not self._is_answered(interim):
                 continue
             fitted = self._carry_over.fit(comparison.contrast)
@@ -268,8 +265,8 @@ class InterimAnalysis(Judge):
         if all(len(contenders) < 2 for _, contenders in contenders_of_groups):
             return ()
         verdicts = {
-            comparison.contrast.pair: interim.comparison.verdict
-            for comparison, interim in zip(self._comparisons, self._latest_verdicts, strict=True)
+            comparison.contrast.pair: interim.verdict.verdict
+            for comparison, interim in zip(self._comparisons, self._verdicts, strict=True)
         }
         candidate_verdicts = judge_candidates(self._ranked_groups, effect, alpha)
         verdicts |= {
@@ -286,7 +283,7 @@ class InterimAnalysis(Judge):
     @property
     def has_measured_enough(self) -> bool:
         """Whether the blocks have taken the minimum time before a verdict."""
-        return self._measured_s >= self._stopping.min_seconds
+        return self._seconds >= self._stopping.min_seconds
 
     def stop_reason(self) -> Literal["verdict", "precision"] | None:
         """Return the reason to stop; ``None`` if another block is needed."""
@@ -306,9 +303,7 @@ class InterimAnalysis(Judge):
 
     def _is_fully_answered(self) -> bool:
         """Return whether every question is answered, without regard to carry-over."""
-        if not self._latest_verdicts or not all(
-            self._is_answered(interim) for interim in self._latest_verdicts
-        ):
+        if not self._verdicts or not all(self._is_answered(interim) for interim in self._verdicts):
             return False
         return not self._open_contenders
 
@@ -323,14 +318,14 @@ class InterimAnalysis(Judge):
         """
         all_indices = tuple(range(len(self.plan.conditions)))
         leaves_out = self._stopping.leave_out_decided or self.runs_washouts()
-        if not leaves_out or not self._latest_verdicts:
+        if not leaves_out or not self._verdicts:
             return all_indices
         compared: set[int] = set()
         open_pairs = (*self._open_contenders, *self._unclear_pairs)
         if self.runs_washouts():
             open_pairs += self._suspected_pairs
         needed: set[int] = {member for pair in open_pairs for member in pair}
-        for comparison, interim in zip(self._comparisons, self._latest_verdicts, strict=True):
+        for comparison, interim in zip(self._comparisons, self._verdicts, strict=True):
             compared.update(comparison.contrast.pair)
             if not self._is_answered(interim):
                 needed.update(comparison.contrast.pair)
@@ -363,16 +358,13 @@ class InterimAnalysis(Judge):
 
     def _is_answered(self, interim: InterimVerdict) -> bool:
         stopping = self._stopping
-        if (
-            interim.comparison.blocks < required_blocks(self.plan, stopping)
-            or not interim.is_answer
-        ):
+        if interim.verdict.blocks < required_blocks(self.plan, stopping) or not interim.is_answer:
             return False
         if not self.has_measured_enough:
             return False
         if stopping.precision is not None:
-            return is_precise(interim.comparison, stopping.precision)
-        return not self.may_learn_size(interim.comparison)
+            return is_precise(interim.verdict, stopping.precision)
+        return not self.may_learn_size(interim.verdict)
 
     def may_learn_size(self, verdict: ComparisonVerdict) -> bool:
         """Return whether a few more seconds may show the size of a large effect.
@@ -387,7 +379,7 @@ class InterimAnalysis(Judge):
         if ratio is None or not reads_as_factor(ratio) or is_known_to_a_tenth(verdict.ratio_ci):
             return False
         since_earliest = 1.0 - self.earliest_block() / max(1, self._block_count)
-        return self._measured_s * since_earliest < SIZE_SECONDS_FACTOR * self._stopping.min_seconds
+        return self._seconds * since_earliest < SIZE_SECONDS_FACTOR * self._stopping.min_seconds
 
 
 class DescribingAnalysis(Judge):
@@ -401,12 +393,12 @@ class DescribingAnalysis(Judge):
         self.plan = plan
         self._stopping = stopping
         self._sorted_costs: list[float] = []
-        self._measured_s = 0.0
+        self._seconds = 0.0
 
     def add(self, block: tuple[Trial, ...]) -> None:
         """Add one complete block."""
         bisect.insort(self._sorted_costs, read_block(block, self.plan).costs[DESCRIBED_CONDITION])
-        self._measured_s += block_seconds(block)
+        self._seconds += block_seconds(block)
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
         """Return no status, because nothing is compared."""
@@ -420,10 +412,7 @@ class DescribingAnalysis(Judge):
         stopping = self._stopping
         if stopping.precision is None and stopping.tail is None:
             return None
-        if (
-            len(self._sorted_costs) < self.earliest_block()
-            or self._measured_s < stopping.min_seconds
-        ):
+        if len(self._sorted_costs) < self.earliest_block() or self._seconds < stopping.min_seconds:
             return None
         if stopping.precision is None:
             return "tail"

@@ -134,7 +134,6 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
 
 
 def _setup_warnings(options: CompareOptions) -> Iterator[CampaignWarning]:
-    """Yield a warning if ``--setup`` runs before each trial."""
     parameter = repeated_setup(options)
     if parameter is not None:
         yield CampaignWarning(
@@ -192,7 +191,6 @@ def _hold_sources_of_chance(plan: Plan) -> PlanAndWarnings:
 
 
 def _file_order(plan: Plan, environment: Mapping[str, str]) -> Source | CampaignWarning:
-    """Return the order of files as a source of chance, or the warning that it cannot be held."""
     from equipoise.design import chance
 
     condition = plan.conditions[0]
@@ -350,9 +348,7 @@ def plan_with_layouts(
     is_random = addresses_are_random(Host())
     if is_random and addresses_can_be_held():
         return with_layouts(plan, layout_count, aslr or "drawn"), ()
-    possible_aslr, problem, remedy = (
-        _ADDRESSES_ALWAYS_RANDOM if is_random else _ADDRESSES_NEVER_RANDOM
-    )
+    possible_aslr, problem, remedy = _ALWAYS_RANDOM if is_random else _NEVER_RANDOM
     hint = f"{remedy}, or give {option('aslr', possible_aslr)}"
     limited_plan = with_layouts(plan, layout_count, possible_aslr)
     if aslr == possible_aslr:
@@ -362,12 +358,12 @@ def plan_with_layouts(
     return limited_plan, (CampaignWarning("layouts_without_addresses", problem, hint),)
 
 
-_ADDRESSES_ALWAYS_RANDOM: tuple[Addresses, str, str] = (
+_ALWAYS_RANDOM: tuple[Addresses, str, str] = (
     "on",
     "this host cannot keep addresses fixed, so every layout has random addresses",
     "allow personality(2) in this container",
 )
-_ADDRESSES_NEVER_RANDOM: tuple[Addresses, str, str] = (
+_NEVER_RANDOM: tuple[Addresses, str, str] = (
     "off",
     "this host does not draw addresses, so no layout has random addresses",
     "enable it with sysctl kernel.randomize_va_space=2",

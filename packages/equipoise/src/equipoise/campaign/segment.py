@@ -148,7 +148,6 @@ class SegmentInProgress(Struct):
         self._check_for_timeouts(warmups)
 
     def _check_for_timeouts(self, warmups: Sequence[Trial]) -> None:
-        """Raise `ConditionFailed` if every warm-up trial timed out."""
         if warmups and all(trial.timed_out for trial in warmups):
             raise ConditionFailed(
                 f"every condition {warmups[0].failure}",
@@ -157,7 +156,6 @@ class SegmentInProgress(Struct):
             )
 
     def _next_conditions(self, runner: Runner, block: int) -> tuple[int, ...]:
-        """Return the conditions of the next measured block; empty if there is none."""
         return self.judge.needed_conditions("measured", block)
 
     def _run_measured(self, runner: Runner, block: int, conditions: tuple[int, ...]) -> None:
@@ -165,7 +163,6 @@ class SegmentInProgress(Struct):
         self.judge.add(self._run_block(runner, "measured", block, conditions))
 
     def _elapsed_s(self) -> float:
-        """Return the spent seconds of the budget."""
         return self.spent_before_s + self.clock() - self._start_s
 
     def _run_block(

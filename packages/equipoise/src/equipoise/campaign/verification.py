@@ -1,8 +1,7 @@
 """Checks, before the first trial, that the settings of each condition take effect.
 
 If a library cannot be preloaded, or the C library ignores a tunable, the condition would be the
-same as the baseline. This is an error. The core type is the processor type for which a BLAS library
-(OpenBLAS or BLIS) is tuned.
+same as the baseline. This is an error. A BLAS library has a core type: the CPU it is tuned for.
 """
 
 from __future__ import annotations
@@ -99,11 +98,9 @@ def _launch(condition: Condition, plan: Plan, environment: Mapping[str, str]) ->
     measured = condition.measured_process
     # A server has no layouts.
     command = condition.command_in(1) if plan.layouts else measured.command
-    variables = measured.environment
+    variables, all_variables = measured.environment, {**environment, **measured.environment}
     folder = measured.process.working_folder or plan.measure.working_folder
-    return _Launch(
-        condition, command, variables, {**environment, **variables}, folder, plan.measure.timeout_s
-    )
+    return _Launch(condition, command, variables, all_variables, folder, plan.measure.timeout_s)
 
 
 def _check_preloads(launch: _Launch, mapped: MappedLibraries) -> None:
@@ -128,9 +125,8 @@ def _check_preloads(launch: _Launch, mapped: MappedLibraries) -> None:
 
 @contextmanager
 def _unknown_as_error(
-    launch: _Launch, setting: str, *, hint: str, study_key: str, study_value: str | None
+    launch: _Launch, setting: str, *, hint: str, study_key: str, value: str | None
 ) -> Iterator[None]:
-    """Turn `Unknown` into the error that the setting cannot be verified."""
     try:
         yield
     except Unknown as reason:
@@ -139,12 +135,12 @@ def _unknown_as_error(
             f"{setting} cannot be verified: {reason}",
             hint=hint,
             study_key=study_key,
-            study_value=study_value,
+            value=value,
         ) from None
 
 
 def _check_tunables(launch: _Launch) -> None:
-    setting = {"study_key": "env", "study_value": TUNABLES_VARIABLE}
+    setting = {"study_key": "env", "value": TUNABLES_VARIABLE}
     hint = "use a program that is linked dynamically to glibc"
     with _unknown_as_error(launch, TUNABLES_VARIABLE, hint=hint, **setting):
         ignored = ignored_tunables(launch.command, launch.environment, launch.folder)
@@ -163,7 +159,7 @@ def _check_core_type(launch: _Launch) -> None:
     if condition.server is not None:
         return
     variable = next((name for name in CORE_VARIABLES if variables.get(name)), None)
-    setting: dict[str, Any] = {"study_key": "env", "study_value": variable}
+    setting: dict[str, Any] = {"study_key": "env", "value": variable}
     hint = "run the command in a terminal to see why"
     with _unknown_as_error(launch, "the core type", hint=hint, **setting):
         cores = blas_cores(condition.command, launch.environment, launch.folder, launch.timeout_s)
@@ -180,7 +176,6 @@ def _check_core_type(launch: _Launch) -> None:
 def _core_difference(
     condition: Condition, variables: Mapping[str, str], cores: BlasCores
 ) -> str | None:
-    """Return how the core type of the BLAS differs from the requested one, or ``None``."""
     if not cores.cores:
         return "the command uses no OpenBLAS or BLIS that reports its core type"
     requested = variables.get(OPENBLAS_VARIABLE)
@@ -202,7 +197,7 @@ def _check_libraries(launch: _Launch, libraries: frozenset[str]) -> None:
     missing = _not_mapped(condition, libraries)
     if missing is not None and condition.server is None:
         hint = "run the command in a terminal to see why"
-        setting = {"study_key": "library_path", "study_value": missing}
+        setting = {"study_key": "library_path", "value": missing}
         with _unknown_as_error(launch, "the library path", hint=hint, **setting):
             libraries |= opened_libraries(
                 launch.command, launch.environment, launch.folder, launch.timeout_s
@@ -214,12 +209,11 @@ def _check_libraries(launch: _Launch, libraries: frozenset[str]) -> None:
             f"the command loads no library from {missing}",
             hint="give the folder of a library that the program uses",
             study_key="library_path",
-            study_value=missing,
+            value=missing,
         )
 
 
 def _not_mapped(condition: Condition, libraries: frozenset[str]) -> str | None:
-    """Return the first path from which a condition should load a library but does not."""
     mapped = libraries | {os.path.dirname(library) for library in libraries}
     return next(
         (path for path in condition.mapped_from if os.path.realpath(path) not in mapped), None

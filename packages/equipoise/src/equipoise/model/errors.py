@@ -33,23 +33,17 @@ class UserError(Protocol):
 class TookNoEffect(UnusableInput):
     """A setting of a condition (``what``) did not take effect, so the condition's name is wrong.
 
-    ``study_key`` is the key of the setting in the table of a level of a study. ``study_value`` is
+    ``study_key`` is the key of the setting in the table of a level of a study. ``value`` is
     the setting's value or variable, if the key can have several.
     """
 
     def __init__(
-        self,
-        condition: str,
-        what: str,
-        *,
-        hint: str,
-        study_key: str,
-        study_value: str | None = None,
+        self, condition: str, what: str, *, hint: str, study_key: str, value: str | None = None
     ) -> None:
         super().__init__(f"{condition} did not take effect: {what}", hint=hint)
         self.condition = condition
         self.study_key = study_key
-        self.study_value = study_value
+        self.value = value
 
 
 class ConditionFailed(EquipoiseError):

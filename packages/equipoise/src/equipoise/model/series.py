@@ -23,10 +23,7 @@ class SeriesPoint(Struct, frozen=True):
 
 
 class Suspicion(Struct, frozen=True):
-    """A possible change of the level of a series, because of the program or the machine.
-
-    ``after`` and ``until`` are names of commits; ``first``, ``place`` and ``last`` are indices.
-    """
+    """A possible change of level between two commits, because of the program or the machine."""
 
     after: str
     """Last commit that is probably on the old level."""

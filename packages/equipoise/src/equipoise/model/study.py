@@ -166,10 +166,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class StudyMeasure:
-    """Options of a study, with the names and meanings of the options of `equipoise run`.
-
-    ``None`` stands for the default of the option.
-    """
+    """Options of a study, with the names of the options of `equipoise run`; ``None`` if not set."""
 
     metrics: Strings = ("wall_s",)
     """Metrics; the first is the primary metric."""

@@ -86,7 +86,7 @@ class PreparedStudy(Struct, frozen=True):
                 for condition in plan.conditions
                 if condition.name == error.condition
             )
-            place = setting_place(self.study, levels, error.study_key, error.study_value)
+            place = setting_place(self.study, levels, error.study_key, error.value)
             raise place.error(error.what, error.hint) from None
 
 
