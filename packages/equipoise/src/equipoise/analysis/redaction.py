@@ -273,7 +273,7 @@ def hide_document_values(document: ResultDocument) -> ResultDocument:
 def replace_texts(
     data: Any, masks: TextReplacements, texts: Mapping[str, str] = MappingProxyType({})
 ) -> Any:
-    """Replace texts anywhere in a data structure; ``texts`` has masks of whole texts."""
+    """Replace texts anywhere in a data structure; ``texts`` has the new text of each whole text."""
     match data:
         case str():
             return texts[data] if data in texts else masks.replace_in_text(data)
@@ -292,7 +292,7 @@ def replace_texts(
 
 
 class TextReplacements(Struct, frozen=True):
-    """Texts that reports replace: hidden values by placeholders, and names of conditions."""
+    """Texts that reports replace: values by placeholders, and names that contain such values."""
 
     placeholders: Mapping[Assignment, str]
     """Placeholder of each hidden value."""
@@ -308,7 +308,7 @@ class TextReplacements(Struct, frozen=True):
         return self.placeholders.get((name, value))
 
     def replace_in_text(self, text: str) -> str:
-        """Return a text with the masks.
+        """Return a text with the replacements.
 
         An assignment (``TOKEN=x``) is replaced. A value without its variable is replaced if it is
         long enough and not an ordinary word.
@@ -318,7 +318,7 @@ class TextReplacements(Struct, frozen=True):
         return self.pattern.sub(lambda match: self.texts[match[0]], text)
 
     def with_names(self, names: Mapping[str, str]) -> TextReplacements:
-        """Return the same masks, with these names of conditions as well."""
+        """Return the same replacements, and replace these names of conditions too."""
         return TextReplacements(
             self.placeholders, names, *_text_replacements(self.placeholders, names)
         )

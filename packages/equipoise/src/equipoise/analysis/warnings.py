@@ -223,24 +223,24 @@ def _carry_over_warnings(
         for index, comparison in enumerate(comparisons)
         if comparison.carry_over_check is not None
     }
-    if with_washouts := [check.summary for check in checks.values() if check.went_on]:
+    if washout_sentences := [check.summary for check in checks.values() if check.went_on]:
         yield CampaignWarning(
             "carry_over",
-            _joined(with_washouts),
+            _joined(washout_sentences),
             f"add {option('washout', True)} to measure all blocks of a campaign with washouts",
         )
-    explainable = {
+    explainable_checks = {
         index: check
         for index, check in checks.items()
         if not check.went_on and check.could_make != "nothing"
     }
-    if explainable:
+    if explainable_checks:
         can_add_washouts = may_add_washouts(record.plan) and any(
-            check.could_make == "all" for check in explainable.values()
+            check.could_make == "all" for check in explainable_checks.values()
         )
         yield CampaignWarning(
             "carry_over",
-            _joined([check.summary for check in explainable.values()]),
+            _joined([check.summary for check in explainable_checks.values()]),
             f"run equipoise resume {record.id}, which continues with washouts"
             if can_add_washouts
             else _washout_hint(),
@@ -250,14 +250,14 @@ def _carry_over_warnings(
         f"times what it takes after {comparison.baseline}"
         for index, comparison in enumerate(comparisons)
         if comparison.carry_over is not None
-        and index not in explainable
+        and index not in explainable_checks
         and should_warn(comparison.carry_over, min_effect=comparison.min_effect)
     ]
     if clauses:
         subject = "the ratio is" if len(clauses) == 1 else "each ratio is"
         yield CampaignWarning(
             "carry_over",
-            f"{_joined(clauses)}: {subject} wrong by about half of that",
+            f"{_joined(clauses)}: {subject} wrong by about half of this effect",
             _washout_hint(),
         )
 

@@ -303,17 +303,17 @@ def ranking_sentence(
     sentence calls a condition the fastest only if there is no other contender.
     """
     verb, superlative = _superlative(metric, more_is_better=more_is_better)
-    best_of_all, within = f"{superlative} of {len(conditions)}", f"within {min_effect:g} %"
+    best_of_all, margin = f"{superlative} of {len(conditions)}", f"within {min_effect:g} %"
     tied_with = {condition.name: set(condition.tied_with) for condition in conditions}
     if not contenders:
         return _sentence_in_stratum(stratum, f"No condition {verb} certainly {best_of_all}")
-    leader, *others = contenders
+    leader, *followers = contenders
     lead = _lead_clause(conditions, contenders, baseline, metric, more_is_better=more_is_better)
-    if not others:
+    if not followers:
         return _sentence_in_stratum(stratum, f"{leader} {verb} {best_of_all}{lead}")
     if all(set(contenders) <= tied_with[name] | {name} for name in contenders):
         names, role = names_of(contenders), "as" if verb == "is" else "for"
-        return _sentence_in_stratum(stratum, f"{names} tie {role} {best_of_all}, {within}{lead}")
+        return _sentence_in_stratum(stratum, f"{names} tie {role} {best_of_all}, {margin}{lead}")
     names_of_contenders = names_of(contenders, "or")
     sentence = (
         f"Which of {len(conditions)} {verb} {superlative} is undecided: {names_of_contenders}"
@@ -321,8 +321,8 @@ def ranking_sentence(
         else f"{names_of_contenders} {verb} {best_of_all}"
     )
     sentence += f"; {leader} leads so far{lead}"
-    if tied := [name for name in others if name in tied_with[leader]]:
-        sentence += f"; {names_of(tied)} {'ties' if len(tied) == 1 else 'tie'} with it, {within}"
+    if tied := [name for name in followers if name in tied_with[leader]]:
+        sentence += f"; {names_of(tied)} {'ties' if len(tied) == 1 else 'tie'} with it, {margin}"
     return _sentence_in_stratum(stratum, sentence)
 
 

@@ -67,15 +67,15 @@ def complete_blocks(draws: Iterable[Draw], trials: Iterable[Trial]) -> dict[int,
     out as a whole and never completed later: a user could choose results by interrupting blocks
     (docs/methods/interval.md).
     """
-    by_block: dict[int, list[Trial]] = defaultdict(list)
+    trials_by_block: dict[int, list[Trial]] = defaultdict(list)
     for trial in trials:
         if trial.phase == "measured" and not trial.washout:
-            by_block[trial.block].append(trial)
-    sizes = {draw.block: len(draw.order) for draw in draws if draw.phase == "measured"}
+            trials_by_block[trial.block].append(trial)
+    drawn_sizes = {draw.block: len(draw.order) for draw in draws if draw.phase == "measured"}
     return {
         number: tuple(block)
-        for number, block in by_block.items()
-        if len(block) == sizes.get(number)
+        for number, block in trials_by_block.items()
+        if len(block) == drawn_sizes.get(number)
     }
 
 
@@ -93,7 +93,7 @@ def block_seconds(block: Iterable[Trial]) -> float:
 
 def seconds_of_segments(record: RunRecord) -> float:
     """Return the seconds of a campaign's segments; a killed segment lasts until its last trial."""
-    total = 0.0
+    total_s = 0.0
     for segment, next_segment in itertools.zip_longest(record.segments, record.segments[1:]):
         next_start = math.inf if next_segment is None else next_segment.started_at
         trial_ends = (
@@ -104,8 +104,8 @@ def seconds_of_segments(record: RunRecord) -> float:
         segment_end = segment.ended_at
         if segment_end is None:
             segment_end = max(trial_ends, default=segment.started_at)
-        total += max(0.0, segment_end - segment.started_at)
-    return total
+        total_s += max(0.0, segment_end - segment.started_at)
+    return total_s
 
 
 def left_out_because(

@@ -33,7 +33,7 @@ def may_add_washouts(plan: Plan) -> bool:
 
     - Under ``--washout`` every block has washouts.
     - Functions share a process, in which no condition runs right before another.
-    - The terms of some kinds of campaigns do not allow it.
+    - The terms of some kinds of campaigns do not allow washouts.
     - With layouts, a restart would leave layouts half measured.
     - With very many conditions the fit takes too long between blocks.
     - With ``--adjust``, the slopes are learnt from the blocks that a restart leaves out.
@@ -112,7 +112,7 @@ def analysed_blocks(record: RunRecord) -> dict[int, tuple[Trial, ...]]:
 
 
 class CarryOverTrials:
-    """Trials to which differences and carry-over are fitted, in the order in which they ran."""
+    """Costs of trials, in the order in which they ran, and the fits of carry-over to them."""
 
     def __init__(self, plan: Plan) -> None:
         self._control = plan.control
@@ -124,7 +124,7 @@ class CarryOverTrials:
         """Fits to the blocks so far, by baseline."""
 
     def add(self, number: int, order: Iterable[int], costs: Mapping[int, float]) -> None:
-        """Add a block: the conditions in the order in which they ran, and their costs."""
+        """Add a block by its conditions, in the order in which they ran, and their costs."""
         self._fits.clear()
         for condition in order:
             self._blocks.append(number)

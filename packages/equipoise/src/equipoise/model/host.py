@@ -38,7 +38,7 @@ CERTIFICATE_STUDY = "certificate"
 
 
 class Certificate(Struct, frozen=True):
-    """How often a host calls equal programs different, and which effects it can detect.
+    """How often a host reports a difference of equal programs, and which effects it can detect.
 
     Effects and spreads are in percent.
     """
@@ -76,10 +76,10 @@ class Certificate(Struct, frozen=True):
         """Return the certificate in one line."""
         return (
             f"{self.called_different} of {self.campaigns} campaigns of a program against itself "
-            f"called different (alpha {self.alpha:g}); {self.injected:g} % more work found in "
-            f"{self.injected_found} of {self.injected_campaigns}; smallest effect seen in a "
-            f"minute {_percent(self.smallest_in_a_minute)}, in ten "
-            f"{_percent(self.smallest_in_ten_minutes)}"
+            f"reported a difference (alpha {self.alpha:g}); {self.injected_found} of "
+            f"{self.injected_campaigns} detected {self.injected:g} % more work; smallest detected "
+            f"effect: {_percent(self.smallest_in_a_minute)} in a minute, "
+            f"{_percent(self.smallest_in_ten_minutes)} in ten minutes"
         )
 
 
