@@ -49,7 +49,7 @@ def cost_by_level(
     metric = plan.judgement.primary_metric
     samples: list[_Sample] = []
     for trial in trials:
-        group = _trial_group(metric, (trial,), draws[trial.block])
+        group = _read_logarithms(metric, (trial,), draws[trial.block])
         samples.append(_Sample(group.logarithms[trial.condition], group.units, group))
     return _split_by_level(plan, (LAYOUT, TRIAL), samples)
 
@@ -68,7 +68,7 @@ def ratios_by_level(
         return tuple(comparisons)
     metric = plan.judgement.primary_metric
     # Read each block once, because there may be very many comparisons.
-    groups = [_trial_group(metric, block, draws[number]) for number, block in blocks.items()]
+    groups = [_read_logarithms(metric, block, draws[number]) for number, block in blocks.items()]
     variances = (
         _split_by_level(plan, (LAYOUT, TRIAL), [*_log_ratios(contrast, groups)])
         for contrast in plan.contrasts
@@ -104,7 +104,7 @@ def pooled_by_level(
     for campaign_index, (record, (host, boot), block_count) in enumerate(campaigns):
         draws, blocks = record.measured_draws, analysed_blocks(record)
         first_blocks = itertools.islice(blocks.items(), block_count)
-        groups = [_trial_group(metric, block, draws[number]) for number, block in first_blocks]
+        groups = [_read_logarithms(metric, block, draws[number]) for number, block in first_blocks]
         samples.extend(
             replace(pair, units=(host, boot, campaign_index, *pair.units))
             for pair in _log_ratios(contrast, groups)
@@ -138,11 +138,11 @@ class _Sample(Struct, frozen=True):
     """Logarithms of k iterations, or of one cost or ratio, shape (k,)."""
     units: tuple[int, ...]
     """Number of the unit at each level, from the highest level down."""
-    trial_group: _TrialGroup
+    trials: _TrialGroup
     """Trials of the sample; one more sample would take as long as these trials."""
 
 
-def _trial_group(metric: str, trials: Sequence[Trial], draw: Draw) -> _TrialGroup:
+def _read_logarithms(metric: str, trials: Sequence[Trial], draw: Draw) -> _TrialGroup:
     wall_times = [trial.accounting.wall_s for trial in trials]
     iterations = [costs for trial in trials if (costs := _iteration_costs(trial, metric))]
     return _TrialGroup(
@@ -251,7 +251,7 @@ def _level_advice(plan: Plan, levels: Levels, samples: Sequence[_Sample]) -> tup
     """Return advice on which level needs more units; empty if it cannot be computed."""
     components = levels.components
     names = [component.level for component in components]
-    trial_s = sum(sample.trial_group.wall_s for sample in samples) / len(samples)
+    trial_s = sum(sample.trials.wall_s for sample in samples) / len(samples)
     if (
         # With functions, the user does not choose the number of batches in a process.
         plan.rules.shares_processes
@@ -266,7 +266,7 @@ def _level_advice(plan: Plan, levels: Levels, samples: Sequence[_Sample]) -> tup
         if not plan.judgement.primary_metric.endswith("_s"):
             return ()
         mean_count = sum(len(sample.logarithms) for sample in samples) / len(samples)
-        iteration_s = sum(sample.trial_group.iteration_s for sample in samples) / len(samples)
+        iteration_s = sum(sample.trials.iteration_s for sample in samples) / len(samples)
         # The seconds of a process outside of its iterations.
         trial_s = max(0.0, trial_s - mean_count * iteration_s)
     costs_s = {LAYOUT: 0.0, TRIAL: trial_s, ITERATION: iteration_s}

@@ -239,17 +239,17 @@ class InterimAnalysis(Judge):
     def interim_verdicts(self) -> tuple[InterimVerdict, ...]:
         """Return the verdict of each comparison on the blocks so far."""
         judgement = self.plan.judgement
-        effect, alpha = judgement.min_effect, judgement.alpha
+        min_effect, alpha = judgement.min_effect, judgement.alpha
         if self._is_about_layouts:
             verdicts = judge_across_layouts(
                 self.pairs,
                 [comparison.layouts for comparison in self._comparisons],
                 count=len(self.plan.layouts),
-                min_effect=effect,
+                min_effect=min_effect,
                 alpha=alpha,
             )
         else:
-            verdicts = judge(self.pairs, min_effect=effect, alpha=alpha)
+            verdicts = judge(self.pairs, min_effect=min_effect, alpha=alpha)
         return tuple(
             InterimVerdict(verdict, verdict.verdict != "undecided") for verdict in verdicts
         )
@@ -257,19 +257,19 @@ class InterimAnalysis(Judge):
     def _open_pairs(self) -> tuple[Pair, ...]:
         """Return the undecided pairs of contenders in all ranked groups."""
         judgement, min_blocks = self.plan.judgement, self._stopping.min_blocks
-        effect, alpha = judgement.min_effect, judgement.alpha
+        min_effect, alpha = judgement.min_effect, judgement.alpha
         contenders_of_groups = [
-            (group, contenders_of(group, effect, alpha, min_blocks=min_blocks))
+            (group, contenders_of(group, min_effect, alpha, min_blocks=min_blocks))
             for group in self._ranked_groups
         ]
         if all(len(contenders) < 2 for _, contenders in contenders_of_groups):
             return ()
-        verdicts = {
+        verdict_by_pair = {
             comparison.contrast.pair: interim.verdict.verdict
             for comparison, interim in zip(self._comparisons, self._verdicts, strict=True)
         }
-        candidate_verdicts = judge_candidates(self._ranked_groups, effect, alpha)
-        verdicts |= {
+        candidate_verdicts = judge_candidates(self._ranked_groups, min_effect, alpha)
+        verdict_by_pair |= {
             pair: candidate_verdict.verdict
             for pair, candidate_verdict in candidate_verdicts.items()
             if candidate_verdict.blocks >= min_blocks
@@ -277,7 +277,7 @@ class InterimAnalysis(Judge):
         return tuple(
             pair
             for group, contenders in contenders_of_groups
-            for pair in open_pairs(group, contenders, verdicts)
+            for pair in open_pairs(group, contenders, verdict_by_pair)
         )
 
     @property
@@ -347,12 +347,12 @@ class InterimAnalysis(Judge):
         The tuple leaves out comparisons without a forecast. With layouts it is empty.
         """
         judgement = self.plan.judgement
-        effect, alpha = judgement.min_effect, judgement.alpha
+        min_effect, alpha = judgement.min_effect, judgement.alpha
         if self._is_about_layouts:
             return ()
-        verdicts = judge(self.pairs, min_effect=effect, alpha=alpha)
+        verdicts = judge(self.pairs, min_effect=min_effect, alpha=alpha)
         forecasts = blocks_to_go(
-            self.pairs, verdicts, min_effect=effect, alpha=alpha, seed=self.plan.seed
+            self.pairs, verdicts, min_effect=min_effect, alpha=alpha, seed=self.plan.seed
         )
         return tuple(forecast for forecast in forecasts if forecast is not None)
 
