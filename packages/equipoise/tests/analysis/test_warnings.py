@@ -199,7 +199,8 @@ def test_carry_over_and_changing_ratios_of_several_conditions_share_a_warning() 
     assert changing.summary.count("before block 12") == 2
     assert carry.summary == (
         "after b, the next trial takes 1.030 times what it takes after old; after c, the next "
-        "trial takes 1.030 times what it takes after old: each ratio is wrong by about half of that"
+        "trial takes 1.030 times what it takes after old: each ratio is wrong by about half of "
+        "this effect"
     )
 
 

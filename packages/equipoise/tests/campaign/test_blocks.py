@@ -16,8 +16,8 @@ from equipoise.campaign.blocks import (
     cut_block_count,
     left_out_because,
     read_block,
-    resolution_in,
     resolution_of,
+    resolution_of_trials,
 )
 from equipoise.campaign.interim import InterimAnalysis
 from equipoise.model.errors import UnusableInput
@@ -169,7 +169,7 @@ def test_the_resolution_of_a_metric_is_that_of_its_first_block() -> None:
         2: reported_block(2, (5.0, 4.0), 0.5),
         3: reported_block(3, (5.0, 4.0), 2.0),
     }
-    assert resolution_in(silent, "rate") is None
+    assert resolution_of_trials(silent, "rate") is None
     assert resolution_of(blocks, "rate") == Resolution(0.5, more_is_better=True)
     assert resolution_of(blocks, "minor_faults") == Resolution(1.0)
     assert resolution_of({1: reported_block(1, (5.0, 4.0), None)}, "rate") == Resolution(

@@ -114,7 +114,7 @@ def test_a_plan_has_trials_that_are_lives_or_intervals_but_not_both() -> None:
         for trial in ("life", "interval")
     )
     plan = msgspec.structs.replace(plan_of(), conditions=conditions)
-    with pytest.raises(UnusableInput, match="the whole life of one server, but an interval"):
+    with pytest.raises(UnusableInput, match="different lengths of a trial: interval, life"):
         check_effects(plan, {}, {})
 
 
@@ -172,7 +172,7 @@ WRONG_CORES = {
 def test_an_ignored_core_type_is_named(words: str) -> None:
     with pytest.raises(TookNoEffect, match=f"a did not take effect: .*{words}") as caught:
         check(WRONG_CORES[words])
-    assert caught.value.key == "env"
+    assert caught.value.study_key == "env"
 
 
 @pytest.mark.live

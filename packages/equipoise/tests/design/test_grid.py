@@ -35,12 +35,12 @@ SITE = Site(Path("/nowhere"), HERE.get)
 SORT = shutil.which("sort")
 
 
-def plain(name: str, *levels: str, size: bool = False) -> Factor:
+def free_factor(name: str, *levels: str, size: bool = False) -> Factor:
     return Factor(
         name,
         tuple(Level(level) for level in levels),
         role="size" if size else "treatment",
-        plain=True,
+        is_free=True,
     )
 
 
@@ -55,7 +55,7 @@ def study_of(*factors: Factor, **given: object) -> Study:
 ALLOCATOR = Factor(
     "allocator", (Level("a"), Level("b", preload=("liba.so",)), Level("c", {"X": "{rows}"}))
 )
-ROWS = plain("rows", "10", "20", size=True)
+ROWS = free_factor("rows", "10", "20", size=True)
 
 
 def grid(study: Study, builds: dict[str, str] | None = None) -> Grid:
@@ -246,7 +246,7 @@ def test_another_program_can_be_compared_in_the_same_way() -> None:
 
 
 def test_a_factor_that_no_text_names_is_left_out_and_reported() -> None:
-    idle, used = plain("idle", "1", "2"), plain("other", "1", "2")
+    idle, used = free_factor("idle", "1", "2"), free_factor("other", "1", "2")
     study, notices = without_idle_factors(
         study_of(ALLOCATOR, idle, used, exclusions=({"idle": ("1",)}, {"other": ("1",)}))
     )
@@ -284,7 +284,7 @@ def test_the_only_candidate_that_is_missing_is_named_with_its_hint(tmp_path: Pat
 
 def test_the_rows_appear_only_where_they_are_named() -> None:
     rows = Workload(("sort", "{allocator}", "{data}"), data="lalonde")
-    study = study_of(ALLOCATOR, workload=replace(rows, data_word="/rows{allocator}.csv"))
+    study = study_of(ALLOCATOR, workload=replace(rows, data_argument="/rows{allocator}.csv"))
     assert named_data(study) == "lalonde"
     assert grid(study).conditions[0].command[1:] == ("a", "/rows{allocator}.csv")
     assert named_data(with_command(study, ("sort", "{allocator}"))) is None

@@ -14,20 +14,20 @@ from typing import Literal
 from msgspec import Struct
 
 MAX_DEPTH = 32
-"""Maximum depth of nested command substitutions; deeper ones are not searched."""
-_SEPARATORS = ";&|()\n#"
-_BLANKS = " \t\r"
+"""Maximum depth of nested command substitutions; deeper substitutions are not searched."""
+_COMMAND_SEPARATORS = ";&|()\n#"
+_BLANK_CHARACTERS = " \t\r"
 _CLOSING_SIGNS = {"$(": ")", "<(": ")", ">(": ")", "=(": ")", "${": "}", "`": "`"}
 """Closing sign of each opening sign; ``=(`` opens a list of values in bash."""
-_SUBSTITUTIONS = frozenset(("$(", "<(", ">(", "`"))
-_WORD_PART = re.compile(
+_COMMAND_SUBSTITUTIONS = frozenset(("$(", "<(", ">(", "`"))
+_QUOTED_PART = re.compile(
     r"\$'(?P<ansi>(?:\\.?|[^'\\])*)'?|'(?P<single>[^']*)'?|"
-    r'\$?"(?P<double>(?:\\.?|[^"\\])*)"?|\\(?P<escaped>.?)|(?P<plain>[^ \t\r\n;&|()<>])',
+    r'\$?"(?P<double>(?:\\.?|[^"\\])*)"?|\\(?P<escaped>.?)|(?P<unquoted>[^ \t\r\n;&|()<>])',
     re.DOTALL,
 )
 """A quoted part of a word, or one character without quotes."""
 _QUOTED_OR_CHARACTER = re.compile(r"\\.?|'[^']*'?|\"(?:\\.?|[^\"\\])*\"?|.", re.DOTALL)
-_IN_DOUBLE_QUOTES = re.compile(r"\\.|\$\(|`", re.DOTALL)
+_SUBSTITUTION_IN_QUOTES = re.compile(r"\\.|\$\(|`", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f"}
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|([0-7]{1,3})|(.))", re.DOTALL)
 
@@ -54,33 +54,33 @@ def simple_commands(line: str) -> Iterator[tuple[Word, ...]]:
 def _commands_in(line: str, index: int, end: int, depth: int) -> Iterator[tuple[Word, ...]]:
     words: list[Word] = []
     inner_ranges: list[tuple[int, int]] = []
-    is_target = False
+    is_redirection_target = False
     while index < end:
         character = line[index]
-        if character in _BLANKS:
+        if character in _BLANK_CHARACTERS:
             index += 1
-        elif character in _SEPARATORS:
+        elif character in _COMMAND_SEPARATORS:
             if words:
                 yield tuple(words)
-            words, is_target = [], False
+            words, is_redirection_target = [], False
             index += 1
         elif character in "<>" and line[index + 1 : index + 2] != "(":
             if words and words[-1].end == index and words[-1].text.isdigit():
                 del words[-1]
             while index < end and line[index] in "<>&|-":
                 index += 1
-            is_target = True
+            is_redirection_target = True
         else:
             word, ranges_in_word = _read_word(line, index, end)
             inner_ranges.extend(ranges_in_word)
-            if not is_target:
+            if not is_redirection_target:
                 words.append(word)
-            is_target = False
+            is_redirection_target = False
             index = word.end
     if words:
         yield tuple(words)
-    for first, last in inner_ranges if depth else ():
-        yield from _commands_in(line, first, last, depth - 1)
+    for inner_start, inner_end in inner_ranges if depth else ():
+        yield from _commands_in(line, inner_start, inner_end, depth - 1)
 
 
 def _read_word(line: str, start: int, end: int) -> tuple[Word, list[tuple[int, int]]]:
@@ -94,14 +94,14 @@ def _read_word(line: str, start: int, end: int) -> tuple[Word, list[tuple[int, i
             None,
         )
         if opening is not None:
-            first = index + len(opening)
-            close = _closing_index(line, first, end, _CLOSING_SIGNS[opening])
-            if opening in _SUBSTITUTIONS:
-                inner_ranges.append((first, close))
-            text.append(line[index : close + 1])
-            index = close + 1
+            inner_start = index + len(opening)
+            inner_end = _closing_index(line, inner_start, end, _CLOSING_SIGNS[opening])
+            if opening in _COMMAND_SUBSTITUTIONS:
+                inner_ranges.append((inner_start, inner_end))
+            text.append(line[index : inner_end + 1])
+            index = inner_end + 1
             continue
-        piece = _WORD_PART.match(line, index, end)
+        piece = _QUOTED_PART.match(line, index, end)
         if piece is None:
             break
         match piece.lastgroup:
@@ -113,7 +113,7 @@ def _read_word(line: str, start: int, end: int) -> tuple[Word, list[tuple[int, i
             case "escaped":
                 text.append(piece["escaped"].removesuffix("\n"))
             case _:
-                text.append(piece["single"] or piece["plain"] or "")
+                text.append(piece["single"] or piece["unquoted"] or "")
         index = piece.end()
     return Word(start, min(index, end), "".join(text)), inner_ranges
 
@@ -130,13 +130,12 @@ def _closing_index(line: str, start: int, end: int, closing: str) -> int:
 
 
 def _substitutions(line: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of the commands substituted between double quotes."""
-    while opening := _IN_DOUBLE_QUOTES.search(line, start, end):
+    while opening := _SUBSTITUTION_IN_QUOTES.search(line, start, end):
         start = opening.end()
         if closing := _CLOSING_SIGNS.get(opening[0]):
-            close = _closing_index(line, start, end, closing)
-            yield start, close
-            start = close + 1
+            inner_end = _closing_index(line, start, end, closing)
+            yield start, inner_end
+            start = inner_end + 1
 
 
 def _unescape(escape: re.Match[str]) -> str:
@@ -146,8 +145,10 @@ def _unescape(escape: re.Match[str]) -> str:
     return chr(int(octal, 8)) if octal else _ESCAPES.get(letter, letter)
 
 
-Replace = Callable[[str, str], str | None]
+Replacer = Callable[[str, str], str | None]
 """Function from a variable's name and value to a new value; ``None`` keeps the value."""
+_Change = tuple[int, int, str]
+"""Start and end of a word in a line, and its new text."""
 _ArgumentRole = Literal["assignment", "shell line"]
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<sign>\+?=)")
 _REFERENCE = re.compile(r"\"?\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})\"?")
@@ -167,63 +168,62 @@ _SHELL_LINE_OPTION = re.compile(r"-[A-Za-z]*c|--command")
 _ENV_SPLIT_OPTION = re.compile(r"-[A-Za-z]*S|--split-string")
 
 
-def replace_values(line: str, replace: Replace) -> str:
+def replace_values(line: str, replacer: Replacer) -> str:
     """Replace the values of the variables that a shell line sets."""
-    changes: list[tuple[int, int, str]] = []
+    changes: list[_Change] = []
     for words in simple_commands(line):
-        changes.extend(_changes(line, words, replace))
+        changes.extend(_command_changes(line, words, replacer))
     pieces: list[str] = []
     index = 0
-    for start, end, text in _outermost(changes):
+    for start, end, text in _outermost_changes(changes):
         pieces += (line[index:start], text)
         index = end
     return "".join((*pieces, line[index:]))
 
 
-def replace_command_values(command: Sequence[str], replace: Replace) -> tuple[str, ...]:
+def replace_command_values(command: Sequence[str], replacer: Replacer) -> tuple[str, ...]:
     """Replace the values of the variables that a command sets."""
     changed = list(command)
     for index, role in _roles(command):
         if role == "shell line":
-            changed[index] = replace_values(command[index], replace)
+            changed[index] = replace_values(command[index], replacer)
             continue
         name, sign, value = _split_assignment(command[index])
-        new_value = replace(name, value) if value else None
+        new_value = replacer(name, value) if value else None
         if new_value is not None:
             changed[index] = f"{name}{sign}{new_value}"
     return tuple(changed)
 
 
-def _changes(line: str, words: Sequence[Word], replace: Replace) -> Iterator[tuple[int, int, str]]:
-    """Yield the start, the end and the new text of each changed word of a command."""
-    first = 0
-    while first < len(words) and words[first].text in _SHELL_KEYWORDS:
-        first += 1
-    while first < len(words) and _ASSIGNMENT.match(line, words[first].start):
-        yield from _assignment_changes(line, words[first], replace)
-        first += 1
-    rest = words[first:]
-    if rest and rest[0].text in _ASSIGNING_BUILTINS:
-        for word in rest[1:]:
+def _command_changes(line: str, words: Sequence[Word], replacer: Replacer) -> Iterator[_Change]:
+    command_start = 0
+    while command_start < len(words) and words[command_start].text in _SHELL_KEYWORDS:
+        command_start += 1
+    while command_start < len(words) and _ASSIGNMENT.match(line, words[command_start].start):
+        yield from _assignment_changes(line, words[command_start], replacer)
+        command_start += 1
+    remaining_words = words[command_start:]
+    if remaining_words and remaining_words[0].text in _ASSIGNING_BUILTINS:
+        for word in remaining_words[1:]:
             if _ASSIGNMENT.match(word.text):
-                yield from _assignment_changes(line, word, replace)
+                yield from _assignment_changes(line, word, replacer)
         return
-    for index, role in _roles([word.text for word in rest]):
-        word = rest[index]
+    for index, role in _roles([word.text for word in remaining_words]):
+        word = remaining_words[index]
         if role == "assignment":
-            yield from _assignment_changes(line, word, replace)
+            yield from _assignment_changes(line, word, replacer)
             continue
-        changed = replace_values(word.text, replace)
+        changed = replace_values(word.text, replacer)
         if changed != word.text:
             yield word.start, word.end, shlex.quote(changed)
 
 
-def _assignment_changes(line: str, word: Word, replace: Replace) -> Iterator[tuple[int, int, str]]:
+def _assignment_changes(line: str, word: Word, replacer: Replacer) -> Iterator[_Change]:
     name, sign, value = _split_assignment(word.text)
-    written = line[word.start : word.end].removeprefix(f"{name}{sign}")
-    if not value or _REFERENCE.fullmatch(written):
+    value_in_line = line[word.start : word.end].removeprefix(f"{name}{sign}")
+    if not value or _REFERENCE.fullmatch(value_in_line):
         return
-    new_value = replace(name, value)
+    new_value = replacer(name, value)
     if new_value is not None:
         yield word.start, word.end, f'{name}{sign}"{new_value}"'
 
@@ -261,8 +261,7 @@ def _roles(command: Sequence[str]) -> Iterator[tuple[int, _ArgumentRole]]:
             may_set_variables = name in _ASSIGNING_PROGRAMS
 
 
-def _outermost(changes: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
-    """Yield the changes that no other change contains."""
+def _outermost_changes(changes: Sequence[_Change]) -> Iterator[_Change]:
     covered = 0
     for start, end, text in sorted(changes, key=lambda change: (change[0], -change[1])):
         if start >= covered:
@@ -274,35 +273,34 @@ _EQUIPOISE_LINE_OPTIONS = frozenset(("--build", "--setup", "--prepare", "--concl
 """Options of Equipoise whose value is a shell line."""
 _NAMED_COMMAND_OPTIONS = frozenset(("--bench", "--try-command"))
 _SHELL_OPTIONS = frozenset(("--shell", "--default-shell", "-S"))
-"""Options of Equipoise with which a shell runs the commands."""
+"""Options of Equipoise that make a shell run the commands."""
 
 
-def replace_command_line_values(argv: Sequence[str], replace: Replace) -> tuple[str, ...]:
+def replace_command_line_values(argv: Sequence[str], replacer: Replacer) -> tuple[str, ...]:
     """Replace the values that a command line of Equipoise sets.
 
     Each command is one argument, or all arguments after ``--`` are one command.
     """
-    first = argv.index("--") + 1 if "--" in argv else len(argv)
-    has_shell = not _SHELL_OPTIONS.isdisjoint(argv[:first])
-    arguments = (*argv[:first], *replace_command_values(argv[first:], replace))
+    command_start = argv.index("--") + 1 if "--" in argv else len(argv)
+    has_shell = not _SHELL_OPTIONS.isdisjoint(argv[:command_start])
+    arguments = (*argv[:command_start], *replace_command_values(argv[command_start:], replacer))
     replaced: list[str] = []
     for option, argument in zip(("", *argv), arguments, strict=False):
         if option in _NAMED_COMMAND_OPTIONS:
-            replaced.append(replace_named_command_values(argument, replace))
+            replaced.append(replace_named_command_values(argument, replacer))
         elif has_shell or option in _EQUIPOISE_LINE_OPTIONS:
-            replaced.append(replace_values(argument, replace))
+            replaced.append(replace_values(argument, replacer))
         else:
-            replaced.append(_replace_text_values(argument, replace))
+            replaced.append(_replace_text_values(argument, replacer))
     return tuple(replaced)
 
 
-def _replace_text_values(text: str, replace: Replace) -> str:
-    """Replace the values that a text sets if it is read as a command."""
+def _replace_text_values(text: str, replacer: Replacer) -> str:
     try:
         arguments = tuple(shlex.split(text))
     except ValueError:
         return text
-    replaced = replace_command_values(arguments, replace)
+    replaced = replace_command_values(arguments, replacer)
     if replaced == arguments:
         return text
     return " ".join(
@@ -311,9 +309,9 @@ def _replace_text_values(text: str, replace: Replace) -> str:
     )
 
 
-def replace_named_command_values(text: str, replace: Replace) -> str:
+def replace_named_command_values(text: str, replacer: Replacer) -> str:
     """Replace the values that the command of a text ``NAME=COMMAND`` sets."""
     name, equals, line = text.partition("=")
     command = tuple(shlex.split(line))
-    changed = replace_command_values(command, replace)
+    changed = replace_command_values(command, replacer)
     return text if changed == command else f"{name}{equals}{shlex.join(changed)}"

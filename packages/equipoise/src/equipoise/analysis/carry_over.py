@@ -32,38 +32,40 @@ def with_carry_over_checks(
     Functions, campaigns under ``--washout``, experiments of `why` and campaigns with very many
     conditions have no checks.
     """
-    earlier_blocks = blocks_before_washouts(plan, complete)
+    blocks_before = blocks_before_washouts(plan, complete)
     has_no_checks = not plan.rules.checks_carry_over or plan.measure.washout
     if (
         has_no_checks
         or len(plan.conditions) > MAX_CONDITIONS
-        or not (comparisons and earlier_blocks)
+        or not (comparisons and blocks_before)
     ):
         return tuple(comparisons)
     trials = CarryOverTrials(plan)
-    for number, block in earlier_blocks.items():
+    for number, block in blocks_before.items():
         order = (trial.condition for trial in block)
         trials.add(number, order, read_block(block, plan).costs)
-    first = first_washout_block(plan, complete)
-    restarted = set() if first is None else {trial.condition for trial in complete[first]}
-    verdicts_before = _verdicts_before_washouts(plan, earlier_blocks) if restarted else {}
+    washout_start = first_washout_block(plan, complete)
+    restarted = (
+        set() if washout_start is None else {trial.condition for trial in complete[washout_start]}
+    )
+    verdicts_before = _verdicts_before_washouts(plan, blocks_before) if restarted else {}
     checked = []
     for contrast, comparison in zip(plan.contrasts, comparisons, strict=True):
-        has_restarted = set(contrast.pair) <= restarted
+        is_restarted = set(contrast.pair) <= restarted
         verdict, ratio = comparison.verdict, comparison.ratio
-        if has_restarted:
+        if is_restarted:
             verdict, ratio = verdicts_before[contrast.pair]
         fitted = trials.fit(contrast) if verdict in DIFFERENCE_VERDICTS else None
         if fitted is not None:
             block_count = sum(
                 {*contrast.pair} <= {trial.condition for trial in block}
-                for block in earlier_blocks.values()
+                for block in blocks_before.values()
             )
             check = _check(
-                fitted, comparison, verdict, ratio, block_count, has_restarted=has_restarted
+                fitted, comparison, verdict, ratio, block_count, is_restarted=is_restarted
             )
             comparison = replace(comparison, carry_over_check=check)
-        # The plain estimate of carry-over would mix blocks with and without washouts.
+        # A simple estimate of carry-over would mix blocks with and without washouts.
         checked.append(replace(comparison, carry_over=None) if restarted else comparison)
     return tuple(checked)
 
@@ -71,10 +73,9 @@ def with_carry_over_checks(
 def _verdicts_before_washouts(
     plan: Plan, blocks: Blocks
 ) -> Mapping[tuple[int, int], tuple[Verdict, float | None]]:
-    """Return the verdict and the ratio of each contrast before the washouts."""
     pairings = pairings_of(plan, blocks, plan.judgement.primary_metric)
-    effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
-    judged = judge([pairing.pairs for pairing in pairings], min_effect=effect, alpha=alpha)
+    min_effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
+    judged = judge([pairing.pairs for pairing in pairings], min_effect=min_effect, alpha=alpha)
     return {
         pairing.contrast.pair: (judgement.verdict, judgement.ratio)
         for pairing, judgement in zip(pairings, judged, strict=True)
@@ -88,7 +89,7 @@ def _check(
     ratio: float | None,
     blocks: int,
     *,
-    has_restarted: bool,
+    is_restarted: bool,
 ) -> CarryOverCheck:
     is_slower = ratio is None or ratio > 1.0
     check = CarryOverCheck(
@@ -98,21 +99,19 @@ def _check(
         ratio=math.exp(fitted.difference),
         ratio_ci=fitted.ratio_ci,
         blocks=blocks,
-        went_on=has_restarted,
+        went_on=is_restarted,
         verdict=verdict,
         called_ratio=ratio,
         summary="",
     )
-    return replace(check, summary=_sentence(check, comparison))
+    return replace(check, summary=_check_sentence(check, comparison))
 
 
-def _sentence(check: CarryOverCheck, comparison: Comparison) -> str:
+def _check_sentence(check: CarryOverCheck, comparison: Comparison) -> str:
     baseline, candidate = comparison.baseline, comparison.candidate
     verb = "takes" if is_time(comparison.metric) else "costs"
-    effect = (
-        f"after {candidate} a trial {verb} {_times(check.carry_over, check.carry_over_ci)} what it "
-        f"{verb} after {baseline}"
-    )
+    factor = _times_with_interval(check.carry_over, check.carry_over_ci)
+    effect = f"after {candidate} a trial {verb} {factor} what it {verb} after {baseline}"
     if check.went_on:
         size = "" if check.called_ratio is None else f" by {signed_change(check.called_ratio)}"
         return (
@@ -122,7 +121,7 @@ def _sentence(check: CarryOverCheck, comparison: Comparison) -> str:
         )
     explanation = (
         f"{effect}; without carry-over {candidate} {verb} "
-        f"{_times(check.ratio, check.ratio_ci)} what {baseline} {verb}"
+        f"{_times_with_interval(check.ratio, check.ratio_ci)} what {baseline} {verb}"
     )
     match check.could_make:
         case "nothing":
@@ -133,6 +132,6 @@ def _sentence(check: CarryOverCheck, comparison: Comparison) -> str:
             return f"carry-over could explain the whole difference: {explanation}"
 
 
-def _times(ratio: float, interval: tuple[float | None, float | None]) -> str:
+def _times_with_interval(ratio: float, interval: tuple[float | None, float | None]) -> str:
     low, high = interval
     return f"{ratio:.3f} times ({low:.3f} to {high:.3f})"

@@ -35,7 +35,7 @@ SECONDS_PER_MINUTE = 60.0
 
 
 class CertifyOptions(Struct, frozen=True):
-    """Options for certifying a host; both programs are the workload ``spin`` of Equipoise."""
+    """Options for certifying a host; in injected campaigns, one of two programs does more work."""
 
     campaigns: int = 60
     blocks: int = 40
@@ -71,8 +71,8 @@ def certify(
             plan, ledger, ProgressListener(), runner_factory=runner_factory, now=now
         )
         records.append(ledger.read_run(run_id))
-    equal, injected = records[: options.campaigns], records[options.campaigns :]
-    return _certificate(options, equal, injected, snapshot(), now())
+    equal_records, injected_records = records[: options.campaigns], records[options.campaigns :]
+    return _certificate(options, equal_records, injected_records, snapshot(), now())
 
 
 def _plan(options: CertifyOptions, *, equal: bool) -> Plan:
@@ -97,21 +97,23 @@ def _plan(options: CertifyOptions, *, equal: bool) -> Plan:
 
 def _certificate(
     options: CertifyOptions,
-    equal: list[RunRecord],
-    injected: list[RunRecord],
+    equal_records: list[RunRecord],
+    injected_records: list[RunRecord],
     environment: dict[str, Any],
     made_at: float,
 ) -> Certificate:
-    called_different = sum(_verdict(record) in DIFFERENCE_VERDICTS for record in equal)
-    detected = [record for record in injected if _verdict(record) == "slower"]
-    differences = np.concatenate([_differences(record) for record in equal])
+    called_different = sum(_verdict(record) in DIFFERENCE_VERDICTS for record in equal_records)
+    found_block_counts = [
+        len(analysed_blocks(record)) for record in injected_records if _verdict(record) == "slower"
+    ]
+    differences = np.concatenate([_differences(record) for record in equal_records])
     trial_s = statistics.median(
-        trial.accounting.wall_s or 0.0 for record in equal for trial in record.trials
+        trial.accounting.wall_s or 0.0 for record in equal_records for trial in record.trials
     )
-    block_s = statistics.median(_block_seconds(record) for record in equal)
+    block_s = statistics.median(_block_seconds(record) for record in equal_records)
 
-    def smallest_percent(seconds: float) -> float | None:
-        blocks, seed = int(seconds / block_s), equal[0].plan.seed
+    def smallest_effect_percent(seconds: float) -> float | None:
+        blocks, seed = int(seconds / block_s), equal_records[0].plan.seed
         effect = smallest_effect(differences, blocks, alpha=options.alpha, seed=seed)
         return None if effect is None else float(100.0 * np.expm1(effect))
 
@@ -120,20 +122,18 @@ def _certificate(
         made_at=made_at,
         **{fact: environment.get(fact) for fact in ("boot_id", "kernel", "cpu_model", "equipoise")},
         alpha=options.alpha,
-        campaigns=len(equal),
+        campaigns=len(equal_records),
         blocks=options.blocks,
         called_different=called_different,
         injected=options.injected,
-        injected_campaigns=len(injected),
-        injected_found=len(detected),
-        injected_blocks=statistics.median(len(analysed_blocks(campaign)) for campaign in detected)
-        if detected
-        else 0.0,
+        injected_campaigns=len(injected_records),
+        injected_found=len(found_block_counts),
+        injected_blocks=statistics.median(found_block_counts) if found_block_counts else 0.0,
         trial_s=trial_s,
         spread=float(100.0 * 1.4826 * np.median(deviations)),
-        smallest_in_a_minute=smallest_percent(SECONDS_PER_MINUTE),
-        smallest_in_ten_minutes=smallest_percent(10 * SECONDS_PER_MINUTE),
-        runs=tuple(record.id for record in (*equal, *injected)),
+        smallest_in_a_minute=smallest_effect_percent(SECONDS_PER_MINUTE),
+        smallest_in_ten_minutes=smallest_effect_percent(10 * SECONDS_PER_MINUTE),
+        runs=tuple(record.id for record in (*equal_records, *injected_records)),
     )
 
 
@@ -142,13 +142,13 @@ def _verdict(record: RunRecord) -> str:
 
 
 def _differences(record: RunRecord) -> FloatArray:
-    """Return the differences of the log wall times, shape (blocks,)."""
-    logs = np.log(block_costs(record.plan, analysed_blocks(record), "wall_s").costs)
-    return np.asarray(logs[:, 1] - logs[:, 0])
+    """Return the difference of the log wall times in each block, shape (blocks,)."""
+    log_times = np.log(block_costs(record.plan, analysed_blocks(record), "wall_s").costs)
+    return np.asarray(log_times[:, 1] - log_times[:, 0])
 
 
 def _block_seconds(record: RunRecord) -> float:
-    """Return the mean seconds of a block, with the pauses between blocks."""
+    """Return the mean seconds of a block, including the pauses between blocks."""
     measured = [trial for trial in record.trials if trial.phase == "measured"]
     seconds = measured[-1].started_at - measured[0].started_at
     return (seconds + (measured[-1].accounting.wall_s or 0.0)) / len(analysed_blocks(record))

@@ -53,7 +53,7 @@ SCOPE_ACROSS_LAYOUTS = "across processes and memory layouts, in this campaign on
 SCOPE_OF_INTERVALS = "across intervals of one life of each server, in this campaign on this host"
 
 Blocks = dict[int, tuple[Trial, ...]]
-"""Complete blocks by number, each with its trials in the order in which they ran."""
+"""Trials of each complete block in the order in which they ran, by the number of the block."""
 
 
 class Pairing(Struct, frozen=True):
@@ -70,9 +70,10 @@ class Pairing(Struct, frozen=True):
 def primary_comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
     """Compare every candidate on the primary metric; all these comparisons share alpha."""
     pairings = pairings_of(plan, blocks, plan.judgement.primary_metric) if blocks else ()
-    judged = zip(pairings, judge_pairings(plan, pairings), strict=True)
+    comparisons = judge_pairings(plan, pairings)
     return tuple(
-        _with_waiting(judgement, pairing.contrast, blocks) for pairing, judgement in judged
+        _with_waiting(comparison, pairing.contrast, blocks)
+        for comparison, pairing in zip(comparisons, pairings, strict=True)
     )
 
 
@@ -86,7 +87,7 @@ def _with_waiting(comparison: Comparison, contrast: Contrast, blocks: Blocks) ->
     for block in blocks.values():
         by_condition = {trial.condition: trial for trial in block}
         if faster in by_condition and slower in by_condition:
-            times = (_wall_and_waiting(by_condition[index]) for index in (faster, slower))
+            times = (_wall_and_waiting_s(by_condition[index]) for index in (faster, slower))
             (faster_wall_s, faster_waiting_s), (slower_wall_s, slower_waiting_s) = times
             differences.append((slower_wall_s - faster_wall_s, slower_waiting_s - faster_waiting_s))
     extra_s, waiting_s = np.array(differences, dtype=np.float64).reshape(-1, 2).T
@@ -95,11 +96,10 @@ def _with_waiting(comparison: Comparison, contrast: Contrast, blocks: Blocks) ->
     return replace(comparison, summary=waiting_sentence(comparison.summary))
 
 
-def _wall_and_waiting(trial: Trial) -> tuple[float, float]:
-    """Return the wall time and the waiting time in seconds; both are NaN if one is unknown."""
+def _wall_and_waiting_s(trial: Trial) -> tuple[float, float]:
     wall_s, waiting_s = trial.accounting.wall_s, trial.covariates.get(RUN_DELAY)
-    known = wall_s is not None and waiting_s is not None and not trial.timed_out
-    return (wall_s or 0.0, waiting_s or 0.0) if known else (math.nan, math.nan)
+    is_known = wall_s is not None and waiting_s is not None and not trial.timed_out
+    return (wall_s or 0.0, waiting_s or 0.0) if is_known else (math.nan, math.nan)
 
 
 def other_comparisons(
@@ -107,7 +107,7 @@ def other_comparisons(
 ) -> tuple[tuple[Comparison, ...], tuple[CampaignWarning, ...]]:
     """Compare every candidate on every other metric; all these comparisons share alpha.
 
-    A metric that some trial does not have is left out, with a warning.
+    A metric without a value in some trial is left out, with a warning.
     """
     pairings: list[Pairing] = []
     warnings: list[CampaignWarning] = []
@@ -127,8 +127,8 @@ def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
     control_plan = replace(plan, control=None, chosen_contrasts=contrasts)
     pairings = pairings_of(control_plan, blocks, plan.judgement.primary_metric)
     pairs = [pairing.pairs for pairing in pairings]
-    # The control checks the tool, so no claim about other layouts is needed.
-    return _judge_in_drawn_layouts(control_plan, pairings, pairs)[0]
+    # The control checks Equipoise, so it needs no claim about other layouts.
+    return _compare_in_drawn_layouts(control_plan, pairings, pairs)[0]
 
 
 def pairings_of(plan: Plan, blocks: Blocks, metric: str) -> list[Pairing]:
@@ -154,71 +154,70 @@ def pairing_of(
 
 
 def judge_pairings(
-    plan: Plan, pairings: Sequence[Pairing], *, unreported: int = 0
+    plan: Plan, pairings: Sequence[Pairing], *, unreported_count: int = 0
 ) -> tuple[Comparison, ...]:
     """Judge comparisons that share alpha.
 
-    ``unreported`` is the number of comparisons that share alpha but are not reported. Each counts
-    as a comparison without evidence.
+    ``unreported_count`` is the number of comparisons that share alpha but are not reported. Each
+    counts as a comparison without evidence.
     """
     if not pairings:
         return ()
-    without_evidence = (PairedBlocks() for _ in range(unreported))
-    pairs = [*(pairing.pairs for pairing in pairings), *without_evidence]
-    within = _judge_in_drawn_layouts(plan, pairings, pairs)
-    return _judge_across_layouts(plan, pairings, pairs, within) if plan.layouts else within
+    empty_pairs = (PairedBlocks() for _ in range(unreported_count))
+    pairs = [*(pairing.pairs for pairing in pairings), *empty_pairs]
+    comparisons = _compare_in_drawn_layouts(plan, pairings, pairs)
+    if not plan.layouts:
+        return comparisons
+    return _compare_across_layouts(plan, pairings, pairs, comparisons)
 
 
-def _judge_in_drawn_layouts(
+def _compare_in_drawn_layouts(
     plan: Plan, pairings: Sequence[Pairing], pairs: Sequence[PairedBlocks]
 ) -> tuple[Comparison, ...]:
-    effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
-    judged = judge(pairs, min_effect=effect, alpha=alpha)
-    to_go = blocks_to_go(pairs, judged, min_effect=effect, alpha=alpha, seed=plan.seed)
+    min_effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
+    verdicts = judge(pairs, min_effect=min_effect, alpha=alpha)
+    forecasts = blocks_to_go(pairs, verdicts, min_effect=min_effect, alpha=alpha, seed=plan.seed)
     return tuple(
         replace(
             _comparison(plan, pairing, verdict, more_blocks, alpha / len(pairs)),
-            adjusted_by=_adjustment(plan, pairing, verdict, len(pairs)),
+            adjusted_by=_describe_adjustment(plan, pairing, verdict, len(pairs)),
         )
-        for pairing, verdict, more_blocks in zip(pairings, judged, to_go, strict=False)
+        for pairing, verdict, more_blocks in zip(pairings, verdicts, forecasts, strict=False)
     )
 
 
-def _judge_across_layouts(
+def _compare_across_layouts(
     plan: Plan,
     pairings: Sequence[Pairing],
     pairs: Sequence[PairedBlocks],
-    within_layouts: Sequence[Comparison],
+    drawn_comparisons: Sequence[Comparison],
 ) -> tuple[Comparison, ...]:
-    """Return comparisons across layouts in general; each has its claim within these layouts."""
+    """Return comparisons across layouts in general, each with its claim on the drawn layouts."""
     layouts: list[list[int]] = [[] for _ in pairs]
     for layouts_of_blocks, pairing in zip(layouts, pairings, strict=False):
         numbers = pairing.costs.numbers[pairing.costs.has_both(pairing.contrast)].tolist()
         layouts_of_blocks += [layout_of_block(plan, "measured", number) for number in numbers]
-    effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
+    min_effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
     count = len(plan.layouts)
-    judged = judge_across_layouts(pairs, layouts, count=count, min_effect=effect, alpha=alpha)
+    verdicts = judge_across_layouts(pairs, layouts, count=count, min_effect=min_effect, alpha=alpha)
     return tuple(
         _with_claim_on_drawn_layouts(
-            _comparison(plan, pairing, judgement, None, alpha / len(pairs)),
-            within,
-            judgement.lost_analyses,
+            _comparison(plan, pairing, verdict, None, alpha / len(pairs)),
+            drawn,
+            verdict.lost_analyses,
         )
-        for pairing, judgement, within in zip(pairings, judged, within_layouts, strict=False)
+        for pairing, verdict, drawn in zip(pairings, verdicts, drawn_comparisons, strict=False)
     )
 
 
 def _with_claim_on_drawn_layouts(
-    across: Comparison, within: Comparison, lost_analyses: int
+    comparison: Comparison, drawn: Comparison, lost_analyses: int
 ) -> Comparison:
-    """Add the claim of the same comparison within the drawn layouts."""
-    claim = TheseLayouts(
-        within.verdict, within.ratio, within.ratio_ci, within.scope, within.summary
-    )
+    claim = TheseLayouts(drawn.verdict, drawn.ratio, drawn.ratio_ci, drawn.scope, drawn.summary)
     return replace(
-        across,
+        comparison,
         scope=SCOPE_ACROSS_LAYOUTS,
-        summary=f"Across layouts: {across.summary}{lost_analyses_clause(lost_analyses)}",
+        summary=f"Across layouts: {comparison.summary}{lost_analyses_clause(lost_analyses)}",
         in_these_layouts=claim,
         # The ratio may differ between layouts, so it need not be constant.
         ratio_is_constant=True,
@@ -230,13 +229,13 @@ def _comparison(
     plan: Plan,
     pairing: Pairing,
     judged: ComparisonVerdict,
-    to_go: int | None,
+    blocks_to_decide: int | None,
     share_of_alpha: float,
 ) -> Comparison:
     judgement, pairs, contrast = plan.judgement, pairing.pairs, pairing.contrast
     baseline, candidate = (plan.conditions[index] for index in contrast.pair)
-    means = ratio_of_means(pairs.baseline, pairs.candidate, seed=plan.seed)
-    slower = probability_slower(pairs, level=judgement.alpha)
+    mean_ratio = ratio_of_means(pairs.baseline, pairs.candidate, seed=plan.seed)
+    slower_probability = probability_slower(pairs, level=judgement.alpha)
     costs = pairing.costs
     both_ran = costs.has_both(contrast)
     baseline_costs = costs.costs[both_ran, contrast.baseline]
@@ -244,7 +243,7 @@ def _comparison(
     is_constant = is_constant and judged.ratio_is_constant
     if is_constant:
         is_constant = one_ratio_describes(pairs, judged.low, judged.high, share_of_alpha)
-    statistics = statistic_answers(
+    answers = statistic_answers(
         baseline_costs, pairs.candidate, min_effect=judgement.min_effect, level=share_of_alpha
     )
     comparison = Comparison(
@@ -264,10 +263,10 @@ def _comparison(
         min_effect=judgement.min_effect,
         alpha=judgement.alpha,
         blocks=judged.blocks,
-        mean_ratio=means.ratio,
-        mean_ratio_ci=means.ratio_ci,
-        probability_slower=slower.share,
-        probability_slower_ci=slower.interval,
+        mean_ratio=mean_ratio.ratio,
+        mean_ratio_ci=mean_ratio.ratio_ci,
+        probability_slower=slower_probability.share,
+        probability_slower_ci=slower_probability.interval,
         minimum_misleads=minimum_misleads(
             float(np.min(baseline_costs)),
             float(np.min(pairs.candidate)),
@@ -278,12 +277,12 @@ def _comparison(
         scope=scope_of(plan),
         summary="",
         level=judged.level,
-        blocks_to_go=to_go,
-        carry_over=_carry_over(plan, pairing),
-        slow_runs=_slow_runs(plan, pairing, judged, share_of_alpha),
-        answers=statistics,
+        blocks_to_go=blocks_to_decide,
+        carry_over=_estimate_carry_over(plan, pairing),
+        slow_runs=_compare_slow_runs(plan, pairing, judged, share_of_alpha),
+        answers=answers,
         disagreement=disagreement_sentence(
-            statistics,
+            answers,
             baseline.name,
             candidate.name,
             verdict=judged.verdict,
@@ -300,18 +299,17 @@ def _comparison(
 def _names_in_sentence(
     contrast: Contrast, baseline: Condition, candidate: Condition
 ) -> tuple[str, str]:
-    """Return the names of both conditions, or their levels of the compared factor."""
     factor = contrast.factor or ""
     return baseline.levels.get(factor, baseline.name), candidate.levels.get(factor, candidate.name)
 
 
-def _slow_runs(
+def _compare_slow_runs(
     plan: Plan, pairing: Pairing, judged: ComparisonVerdict, share_of_alpha: float
 ) -> SlowRuns:
-    """Return the slow runs of a comparison, and a test of which condition has more of them.
+    """Return the slow runs of a comparison, and test which condition has more slow runs.
 
-    The test needs typical runs that do not differ. Otherwise one threshold for both conditions
-    would not separate slow runs.
+    The test needs typical runs that do not differ: only then does one threshold for both conditions
+    separate the slow runs.
     """
     judgement, pairs = plan.judgement, pairing.pairs
     margin = margin_of(judgement.min_effect)
@@ -328,9 +326,9 @@ def _slow_runs(
         test = slow_run_test(
             pairs.own_baseline, pairs.candidate, margin=margin, alpha=share_of_alpha
         )
-        sides: dict[int, Literal["baseline", "candidate"]] = {-1: "baseline", 1: "candidate"}
-        side = sides.get(test.side)
-        slow_runs = replace(slow_runs, more_often=side, e_value=test.e_value, level=test.level)
+        roles: dict[int, Literal["baseline", "candidate"]] = {-1: "baseline", 1: "candidate"}
+        role = roles.get(test.side)
+        slow_runs = replace(slow_runs, more_often=role, e_value=test.e_value, level=test.level)
     sentence = slow_runs_sentence(
         slow_runs,
         *_names_in_sentence(pairing.contrast, baseline, candidate),
@@ -340,19 +338,19 @@ def _slow_runs(
     return replace(slow_runs, summary=sentence)
 
 
-def _adjustment(
-    plan: Plan, pairing: Pairing, judged: ComparisonVerdict, compared: int
+def _describe_adjustment(
+    plan: Plan, pairing: Pairing, judged: ComparisonVerdict, comparison_count: int
 ) -> Adjustment | None:
     """Return the effect of adjusting by a covariate; ``None`` if no block was adjusted.
 
-    ``compared`` is the number of comparisons that share alpha.
+    ``comparison_count`` is the number of comparisons that share alpha.
     """
-    pairs, effect = pairing.pairs, plan.judgement.min_effect
+    pairs, min_effect = pairing.pairs, plan.judgement.min_effect
     fitted = pairs.engine.adjustment()
     if fitted is None:
         return None
     index, blocks, spread_ratio = fitted
-    unadjusted = judge_unadjusted(pairs, judged, min_effect=effect, compared=compared)
+    unadjusted = judge_unadjusted(pairs, judged, min_effect=min_effect, compared=comparison_count)
     adjustment = Adjustment(
         covariate=plan.adjust_by[index],
         blocks=blocks,
@@ -379,8 +377,8 @@ def scope_of(plan: Plan) -> str:
     return f"across processes, in these {len(plan.layouts)} layouts, in this campaign on this host"
 
 
-def _carry_over(plan: Plan, pairing: Pairing) -> CarryOver | None:
-    """Return the carry-over; ``None`` if it is unknown, or each condition ran before itself."""
+def _estimate_carry_over(plan: Plan, pairing: Pairing) -> CarryOver | None:
+    """Return the carry-over; ``None`` if it is unknown, or if washouts remove it."""
     costs = pairing.costs
     # Functions alternate within a process, so no function runs before another.
     if plan.rules.shares_processes or plan.measure.washout or np.isnan(costs.end_costs).any():
@@ -390,5 +388,5 @@ def _carry_over(plan: Plan, pairing: Pairing) -> CarryOver | None:
         costs.end_costs,
         candidate=pairing.contrast.candidate,
         baseline=pairing.contrast.baseline,
-        follows=costs.follows,
+        follows=costs.is_consecutive,
     )

@@ -34,8 +34,8 @@ _NUMBER_LETTERS = len(" (9999999)")
 def records_for_display(records: Sequence[RunRecord], *, show_env: bool) -> tuple[RunRecord, ...]:
     """Prepare the records of one page; names that differ stay different."""
     records = records if show_env else hide_values(records)
-    parts = [part for record in records for part in (record, *record.earlier, *record.members)]
-    short_names = _short_names([condition for part in parts for condition in part.plan.conditions])
+    runs = [run for record in records for run in (record, *record.earlier, *record.members)]
+    short_names = _short_names([condition for run in runs for condition in run.plan.conditions])
     return tuple(_with_short_texts(record, short_names) for record in records)
 
 
@@ -95,15 +95,15 @@ def _with_short_texts(record: RunRecord, names: TextReplacements) -> RunRecord:
 
 def _with_short_names(plan: Plan, names: TextReplacements) -> Plan:
     """Return the plan with short names; the command line stays whole, because readers copy it."""
-    short = names.replace_in_text
+    shorten = names.replace_in_text
 
     def short_levels(levels: Mapping[str, str]) -> dict[str, str]:
-        return {factor: short(level) for factor, level in levels.items()}
+        return {factor: shorten(level) for factor, level in levels.items()}
 
     return replace(
         plan,
         conditions=tuple(
-            replace(condition, name=short(condition.name), levels=short_levels(condition.levels))
+            replace(condition, name=shorten(condition.name), levels=short_levels(condition.levels))
             for condition in plan.conditions
         ),
         chosen_contrasts=plan.chosen_contrasts

@@ -88,7 +88,7 @@ Classifications = Mapping[int, Mapping[str, ClassifiedCondition]]
 
 
 def iterations_in(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
-    """Return the reported iterations of a trial by metric, in their order."""
+    """Return the reported iterations of a trial, by metric and in the order of iterations."""
     by_metric: dict[str, list[Sample]] = defaultdict(list)
     for sample in samples:
         if sample.iteration is not None:
@@ -131,7 +131,7 @@ def steady_comparisons(
 ) -> tuple[SteadyComparison, ...]:
     """Compare each candidate with its baseline in the steady state, if both have one.
 
-    All these comparisons share alpha, also those that are not possible, which count as without
+    All these comparisons share alpha. A comparison that is not possible counts as one without
     evidence. A metric is left out if neither condition reports enough iterations to be classified:
     a few measurements cannot show a steady state.
     """
@@ -152,7 +152,7 @@ def steady_comparisons(
         pairing_of(
             plan,
             metric,
-            arrange_costs(plan, blocks, _costs(blocks, classified, metric)),
+            arrange_costs(plan, blocks, _steady_costs(blocks, classified, metric)),
             contrast,
             # A mean of iterations has a finer resolution than an iteration, so it is inferred.
             Resolution(None, classified[contrast.candidate][metric].more_is_better),
@@ -160,7 +160,7 @@ def steady_comparisons(
         for contrast, metric, reason in questions
         if reason is None
     ]
-    judged = iter(judge_pairings(plan, pairings, unreported=len(reported) - len(pairings)))
+    judged = iter(judge_pairings(plan, pairings, unreported_count=len(reported) - len(pairings)))
     return tuple(
         _steady_comparison(plan, contrast, metric, next(judged) if reason is None else reason)
         for contrast, metric, reason in questions
@@ -168,20 +168,19 @@ def steady_comparisons(
 
 
 def _is_classified(classified: Classifications, condition: int, metric: str) -> bool:
-    result = classified.get(condition, {}).get(metric)
-    return result is not None and result.workload is not None
+    classified_condition = classified.get(condition, {}).get(metric)
+    return classified_condition is not None and classified_condition.workload is not None
 
 
 def _steady_comparison(
-    plan: Plan, contrast: Contrast, metric: str, judged: Comparison | str
+    plan: Plan, contrast: Contrast, metric: str, outcome: Comparison | str
 ) -> SteadyComparison:
-    """Return a comparison for the result document; a string is the reason why there is none."""
     baseline, candidate = plan.names_of(contrast)
-    if isinstance(judged, str):
+    if isinstance(outcome, str):
         subject = f"{candidate} against {baseline}: no comparison of {metric} in the steady state"
-        return SteadyComparison(baseline, candidate, metric, None, f"{subject}: {judged}.")
-    summary = f"In the steady state: {judged.summary}"
-    comparison = replace(judged, estimand=ESTIMAND, summary=summary)
+        return SteadyComparison(baseline, candidate, metric, None, f"{subject}: {outcome}.")
+    summary = f"In the steady state: {outcome.summary}"
+    comparison = replace(outcome, estimand=ESTIMAND, summary=summary)
     return SteadyComparison(baseline, candidate, metric, comparison, summary)
 
 
@@ -228,9 +227,8 @@ def _trial_iterations(trial: ClassifiedTrial, shape: TrialShape) -> TrialIterati
 def _why_not_comparable(
     plan: Plan, classified: Classifications, contrast: Contrast, metric: str
 ) -> str | None:
-    """Return the reason why two steady states cannot be compared; ``None`` if they can."""
-    control = () if plan.control is None else (plan.control,)
-    for index in (contrast.baseline, *control, contrast.candidate):
+    control_index = () if plan.control is None else (plan.control,)
+    for index in (contrast.baseline, *control_index, contrast.candidate):
         condition = classified.get(index, {}).get(metric)
         name = plan.conditions[index].name
         if condition is None:
@@ -240,7 +238,7 @@ def _why_not_comparable(
     return None
 
 
-def _costs(blocks: Blocks, classified: Classifications, metric: str) -> FloatArray:
+def _steady_costs(blocks: Blocks, classified: Classifications, metric: str) -> FloatArray:
     """Return the cost of every trial of the blocks, in their order; NaN if unknown."""
     costs = {
         (condition, trial.trial.block): trial.cost

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from equipoise.analysis.assignments import Replace
+from equipoise.analysis.assignments import Replacer
 from equipoise.model.kinds import kind_of
 from equipoise.model.record import CampaignWarning, RunRecord
 from equipoise.model.result import ResultDocument
@@ -52,7 +52,7 @@ class AnalysisKind:
         """
         return (document.primary_metric,)
 
-    def replace_in_terms(self, terms: Any, replacement: Replace) -> Any:
+    def replace_in_terms(self, terms: Any, replacement: Replacer) -> Any:
         """Return the terms after replacing the values of assignments such as ``NAME=value``."""
         return terms
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.campaign.blocks import as_cost, block_costs, cost_function
 from equipoise.campaign.washouts import analysed_blocks
-from equipoise.design.chance import ALL_SOURCES, HELD, STUDY
+from equipoise.design import chance
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.quantities import Interval
@@ -25,13 +25,14 @@ from equipoise.model.result import Advice, Comparison, VarianceByLevel
 from equipoise.model.why import Explanation, Status
 from equipoise.stats.arrays import FloatArray, IntArray
 from equipoise.stats.levels import Levels, advice, describe_advice, plural_of, variance_by_level
-from equipoise.stats.spread import KIND, SpreadChange, describe_spread, holm, spread_change
+from equipoise.stats.spread import KIND as SPREAD_CAUSE
+from equipoise.stats.spread import SpreadChange, describe_spread, holm, spread_change
 from equipoise.stats.verdict import finite_ratio
 
 HOST, BOOT, CAMPAIGN = "host", "boot", "campaign"
 LAYOUT, TRIAL, ITERATION = "layout", "trial", "iteration"
 
-_TOO_FEW = "too few blocks to tell the levels apart"
+_TOO_FEW_BLOCKS = "too few blocks to tell the levels apart"
 _NO_LOGARITHM = "a trial timed out, or its cost is 0, so its cost has no logarithm"
 
 
@@ -43,14 +44,14 @@ def cost_by_level(
     ``draws`` has the draw of each measured block, by block number. ``None`` if trials are the only
     level.
     """
-    if not _has_levels(plan, trials):
+    if not _has_several_levels(plan, trials):
         return None
     metric = plan.judgement.primary_metric
     samples: list[_Sample] = []
     for trial in trials:
-        block = _block_logarithms(metric, (trial,), draws[trial.block])
-        samples.append(_Sample(block.logarithms[trial.condition], block.units, block))
-    return _by_level(plan, (LAYOUT, TRIAL), samples)
+        group = _read_logarithms(metric, (trial,), draws[trial.block])
+        samples.append(_Sample(group.logarithms[trial.condition], group.units, group))
+    return _split_by_level(plan, (LAYOUT, TRIAL), samples)
 
 
 def ratios_by_level(
@@ -63,13 +64,14 @@ def ratios_by_level(
 
     The first iterations of both conditions form a pair, then the second, and so on.
     """
-    if not _has_levels(plan, itertools.chain.from_iterable(blocks.values())):
+    if not _has_several_levels(plan, itertools.chain.from_iterable(blocks.values())):
         return tuple(comparisons)
     metric = plan.judgement.primary_metric
     # Read each block once, because there may be very many comparisons.
-    logs = [_block_logarithms(metric, block, draws[number]) for number, block in blocks.items()]
+    groups = [_read_logarithms(metric, block, draws[number]) for number, block in blocks.items()]
     variances = (
-        _by_level(plan, (LAYOUT, TRIAL), [*_pairs(contrast, logs)]) for contrast in plan.contrasts
+        _split_by_level(plan, (LAYOUT, TRIAL), [*_log_ratios(contrast, groups)])
+        for contrast in plan.contrasts
     )
     return tuple(
         replace(comparison, by_level=_with_interval_of_verdict(by_level, comparison))
@@ -80,7 +82,6 @@ def ratios_by_level(
 def _with_interval_of_verdict(
     by_level: VarianceByLevel | None, comparison: Comparison
 ) -> VarianceByLevel | None:
-    """Use the verdict's interval as the interval across layouts."""
     if by_level is None or comparison.in_these_layouts is None or by_level.unknown_because:
         return by_level
     return replace(by_level, across_ci=comparison.ratio_ci)
@@ -95,35 +96,35 @@ def pooled_by_level(
     """Split the variance of one comparison over several campaigns by level.
 
     For each campaign, ``hosts_and_boots`` has the number of its host and of its boot, and
-    ``block_counts`` says how many of its first blocks count. ``None`` if no level is replicated.
+    ``block_counts`` the number of its first blocks to use. ``None`` if no level is replicated.
     """
     metric = records[0].plan.judgement.primary_metric
     samples: list[_Sample] = []
     campaigns = zip(records, hosts_and_boots, block_counts, strict=True)
-    for campaign, (record, (host, boot), block_count) in enumerate(campaigns):
+    for campaign_index, (record, (host, boot), block_count) in enumerate(campaigns):
         draws, blocks = record.measured_draws, analysed_blocks(record)
-        counted = itertools.islice(blocks.items(), block_count)
-        logarithms = [_block_logarithms(metric, block, draws[number]) for number, block in counted]
+        first_blocks = itertools.islice(blocks.items(), block_count)
+        groups = [_read_logarithms(metric, block, draws[number]) for number, block in first_blocks]
         samples.extend(
-            replace(pair, units=(host, boot, campaign, *pair.units))
-            for pair in _pairs(contrast, logarithms)
+            replace(pair, units=(host, boot, campaign_index, *pair.units))
+            for pair in _log_ratios(contrast, groups)
         )
-    return _by_level(records[0].plan, (HOST, BOOT, CAMPAIGN, LAYOUT, TRIAL), samples)
+    return _split_by_level(records[0].plan, (HOST, BOOT, CAMPAIGN, LAYOUT, TRIAL), samples)
 
 
-def _has_levels(plan: Plan, trials: Iterable[Trial]) -> bool:
+def _has_several_levels(plan: Plan, trials: Iterable[Trial]) -> bool:
     """Return whether the plan has several layouts, or trials have iterations."""
     metric = plan.judgement.primary_metric
-    return bool(plan.layouts) or any(_iterations(trial, metric) for trial in trials)
+    return bool(plan.layouts) or any(_iteration_costs(trial, metric) for trial in trials)
 
 
-class _BlockLogarithms(Struct, frozen=True):
-    """Logarithms of the costs of a block or of one trial, and the seconds that it took."""
+class _TrialGroup(Struct, frozen=True):
+    """The trials of a block, or one of them: logarithms of their costs, and their seconds."""
 
     units: tuple[int, int]
     """Numbers of the layout and of the block."""
     logarithms: dict[int, FloatArray]
-    """Logarithms of k iterations, shape (k,), by condition; without iterations, of the cost."""
+    """Logarithms of the k iterations of each condition, shape (k,), or of its cost, shape (1,)."""
     wall_s: float
     """Sum of the wall seconds of the trials; NaN if unknown."""
     iteration_s: float
@@ -136,36 +137,36 @@ class _Sample(Struct, frozen=True):
     logarithms: FloatArray
     """Logarithms of k iterations, or of one cost or ratio, shape (k,)."""
     units: tuple[int, ...]
-    """Number of its unit at each level, from the highest level down."""
-    block: _BlockLogarithms
-    """Its block; one more unit would take as long as this block."""
+    """Number of the unit at each level, from the highest level down."""
+    trials: _TrialGroup
+    """Trials of the sample; one more sample would take as long as these trials."""
 
 
-def _block_logarithms(metric: str, trials: Sequence[Trial], draw: Draw) -> _BlockLogarithms:
-    walls = [trial.accounting.wall_s for trial in trials]
-    iterations = [costs for trial in trials if (costs := _iterations(trial, metric))]
-    return _BlockLogarithms(
+def _read_logarithms(metric: str, trials: Sequence[Trial], draw: Draw) -> _TrialGroup:
+    wall_times = [trial.accounting.wall_s for trial in trials]
+    iterations = [costs for trial in trials if (costs := _iteration_costs(trial, metric))]
+    return _TrialGroup(
         units=(draw.layout or 0, draw.block),
-        logarithms={trial.condition: _logarithms(trial, metric) for trial in trials},
-        wall_s=sum(math.nan if wall is None else wall for wall in walls),
+        logarithms={trial.condition: _trial_logarithms(trial, metric) for trial in trials},
+        wall_s=sum(math.nan if wall_s is None else wall_s for wall_s in wall_times),
         iteration_s=sum(sum(costs) / len(costs) for costs in iterations),
     )
 
 
-def _pairs(contrast: Contrast, blocks: Sequence[_BlockLogarithms]) -> Iterator[_Sample]:
-    """Yield the ratios in all blocks in which both conditions ran."""
-    for block in blocks:
-        baseline = block.logarithms.get(contrast.baseline)
-        candidate = block.logarithms.get(contrast.candidate)
+def _log_ratios(contrast: Contrast, groups: Sequence[_TrialGroup]) -> Iterator[_Sample]:
+    """Yield the log ratios of a contrast in each block in which both conditions ran."""
+    for group in groups:
+        baseline = group.logarithms.get(contrast.baseline)
+        candidate = group.logarithms.get(contrast.candidate)
         if baseline is not None and candidate is not None:
-            count = min(len(baseline), len(candidate))
+            length = min(len(baseline), len(candidate))
             with np.errstate(invalid="ignore"):
-                yield _Sample(candidate[:count] - baseline[:count], block.units, block)
+                yield _Sample(candidate[:length] - baseline[:length], group.units, group)
 
 
-def _logarithms(trial: Trial, metric: str) -> FloatArray:
-    """Return the logarithms of a trial's iterations, or of its cost; not finite if unknown."""
-    values: list[float | None] = [*_iterations(trial, metric)]
+def _trial_logarithms(trial: Trial, metric: str) -> FloatArray:
+    """Return the logarithms of a trial's iterations, or of its cost if it has no iterations."""
+    values: list[float | None] = [*_iteration_costs(trial, metric)]
     if trial.timed_out or not values:
         values = [cost_function(metric)(trial)]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -173,7 +174,7 @@ def _logarithms(trial: Trial, metric: str) -> FloatArray:
         return np.asarray(np.log(np.array(values, dtype=np.float64)))
 
 
-def _iterations(trial: Trial, metric: str) -> list[float]:
+def _iteration_costs(trial: Trial, metric: str) -> list[float]:
     return [
         as_cost(sample)
         for sample in trial.samples
@@ -181,20 +182,21 @@ def _iterations(trial: Trial, metric: str) -> list[float]:
     ]
 
 
-def _by_level(
+def _split_by_level(
     plan: Plan, names: Sequence[str], samples: Sequence[_Sample]
 ) -> VarianceByLevel | None:
+    """Split the variance of samples by the named levels; ``None`` if no level is replicated."""
     sizes = [len(sample.logarithms) for sample in samples]
-    table = np.repeat([sample.units for sample in samples], sizes, axis=0).reshape(-1, len(names))
-    columns = list(_replicated(table, names))
+    units = np.repeat([sample.units for sample in samples], sizes, axis=0).reshape(-1, len(names))
+    columns = list(_replicated_levels(units, names))
     if not columns:
         return None
-    highest = plural_of(columns[0][0])
+    highest_units = plural_of(columns[0][0])
     unknown = VarianceByLevel(
         mean=None,
-        these=f"these {highest}",
+        these=f"these {highest_units}",
         these_ci=(None, None),
-        across=f"across {highest}",
+        across=f"across {highest_units}",
         across_ci=(None, None),
         level=plan.judgement.alpha,
         components=(),
@@ -205,9 +207,9 @@ def _by_level(
     if not np.isfinite(logarithms).all():
         return replace(unknown, unknown_because=_NO_LOGARITHM)
     if max(sizes) > 1:
-        columns.append((ITERATION, np.arange(len(table))))
+        columns.append((ITERATION, np.arange(len(units))))
     if len(columns) < 2:
-        return replace(unknown, unknown_because=_TOO_FEW)
+        return replace(unknown, unknown_because=_TOO_FEW_BLOCKS)
     try:
         levels = variance_by_level(
             logarithms,
@@ -218,38 +220,38 @@ def _by_level(
         )
     except UnusableInput as error:
         return replace(unknown, unknown_because=error.what)
-    advised = _advice(plan, levels, samples)
-    advice_summary = describe_advice(advised) if advised else None
+    advice_items = _level_advice(plan, levels, samples)
+    advice_summary = describe_advice(advice_items) if advice_items else None
     links_programs = any(condition.has_programs_by_layout for condition in plan.conditions)
-    if advised and plan.layouts and links_programs:
+    if advice_items and plan.layouts and links_programs:
         advice_summary = f"{advice_summary} (without the time to link new layouts)"
     return replace(
         unknown,
         mean=math.exp(levels.mean),
-        these=f"these {levels.components[0].units} {highest}",
-        these_ci=_ratios(*levels.within_ci),
-        across_ci=_ratios(*levels.across_ci),
+        these=f"these {levels.components[0].units} {highest_units}",
+        these_ci=_ratio_interval(*levels.within_ci),
+        across_ci=_ratio_interval(*levels.across_ci),
         components=levels.components,
-        advice=advised,
+        advice=advice_items,
         advice_summary=advice_summary,
     )
 
 
-def _replicated(table: IntArray, names: Sequence[str]) -> Iterator[tuple[str, IntArray]]:
-    """Yield the name and the column of each level with more units than the level above."""
-    previous_count = 1
+def _replicated_levels(units: IntArray, names: Sequence[str]) -> Iterator[tuple[str, IntArray]]:
+    """Yield the name and the unit numbers of each level with more units than the level above."""
+    unit_count_above = 1
     for index, name in enumerate(names):
-        count = len(np.unique(table[:, : index + 1], axis=0))
-        if count > previous_count:
-            yield name, table[:, index]
-            previous_count = count
+        unit_count = len(np.unique(units[:, : index + 1], axis=0))
+        if unit_count > unit_count_above:
+            yield name, units[:, index]
+            unit_count_above = unit_count
 
 
-def _advice(plan: Plan, levels: Levels, samples: Sequence[_Sample]) -> tuple[Advice, ...]:
-    """Return advice on what to replicate; empty if seconds are unknown or nothing varies."""
+def _level_advice(plan: Plan, levels: Levels, samples: Sequence[_Sample]) -> tuple[Advice, ...]:
+    """Return advice on which level needs more units; empty if it cannot be computed."""
     components = levels.components
     names = [component.level for component in components]
-    trial_s = sum(sample.block.wall_s for sample in samples) / len(samples)
+    trial_s = sum(sample.trials.wall_s for sample in samples) / len(samples)
     if (
         # With functions, the user does not choose the number of batches in a process.
         plan.rules.shares_processes
@@ -263,15 +265,15 @@ def _advice(plan: Plan, levels: Levels, samples: Sequence[_Sample]) -> tuple[Adv
     if names[-1] == ITERATION:
         if not plan.judgement.primary_metric.endswith("_s"):
             return ()
-        count = sum(len(sample.logarithms) for sample in samples) / len(samples)
-        iteration_s = sum(sample.block.iteration_s for sample in samples) / len(samples)
-        # The rest of the time of a process.
-        trial_s = max(0.0, trial_s - count * iteration_s)
+        mean_count = sum(len(sample.logarithms) for sample in samples) / len(samples)
+        iteration_s = sum(sample.trials.iteration_s for sample in samples) / len(samples)
+        # The seconds of a process outside of its iterations.
+        trial_s = max(0.0, trial_s - mean_count * iteration_s)
     costs_s = {LAYOUT: 0.0, TRIAL: trial_s, ITERATION: iteration_s}
     return advice(levels, [costs_s[name] for name in names]) if costs_s[names[-1]] > 0.0 else ()
 
 
-def _ratios(low: float, high: float) -> Interval:
+def _ratio_interval(low: float, high: float) -> Interval:
     return finite_ratio(low), finite_ratio(high)
 
 
@@ -282,14 +284,14 @@ MIN_SOURCE_SHARE = 0.1
 def sources_of_spread(
     plan: Plan, blocks: Mapping[int, tuple[Trial, ...]]
 ) -> tuple[Explanation, ...]:
-    """Return how much holding each source of chance reduces the spread, as entries of ``why``.
+    """Return an entry of ``why`` for each source of chance: how much it spreads the costs.
 
     The ``status`` is ``source`` if the source explains at least a tenth of the variance and its
     p-value is at most alpha, after Holm's correction for the number of sources. It is ``remainder``
     for the spread with every source held, and otherwise ``not shown``. The result is empty if the
     campaign held no sources, or has too few blocks.
     """
-    if plan.study != STUDY or not blocks:
+    if plan.study != chance.STUDY or not blocks:
         return ()
     costs = block_costs(plan, blocks, plan.judgement.primary_metric)
     changes: dict[str, SpreadChange] = {}
@@ -299,18 +301,18 @@ def sources_of_spread(
         pairs = pairs[(np.isfinite(pairs) & (pairs > 0)).all(axis=1)]
         change = spread_change(pairs[:, 0], pairs[:, 1], seed=plan.seed + index)
         if change is not None:
-            changes[condition.levels[HELD]] = change
-    sources = [name for name in changes if name != ALL_SOURCES]
+            changes[condition.levels[chance.HELD]] = change
+    sources = [name for name in changes if name != chance.ALL_SOURCES]
     adjusted = dict(
         zip(sources, holm([changes[source].p_value for source in sources]), strict=True)
     )
     return tuple(
-        _explanation(name, change, adjusted.get(name), plan.judgement.alpha)
+        _spread_explanation(name, change, adjusted.get(name), plan.judgement.alpha)
         for name, change in changes.items()
     )
 
 
-def _explanation(
+def _spread_explanation(
     name: str, change: SpreadChange, adjusted_p: float | None, alpha: float
 ) -> Explanation:
     status: Status = "not shown"
@@ -320,7 +322,7 @@ def _explanation(
         status = "source"
     return Explanation(
         cause=name,
-        kind=KIND,
+        kind=SPREAD_CAUSE,
         evidence={
             "spread": change.varying,
             "spread_held": change.fixed,
@@ -330,11 +332,11 @@ def _explanation(
         status=status,
         share_of_gap=change.share,
         share_ci=change.share_ci,
-        summary=_summary(name, change, status),
+        summary=_spread_sentence(name, change, status),
     )
 
 
-def _summary(name: str, change: SpreadChange, status: Status) -> str:
+def _spread_sentence(name: str, change: SpreadChange, status: Status) -> str:
     spreads = f"{describe_spread(change.fixed)} instead of {describe_spread(change.varying)}"
     match status:
         case "remainder":

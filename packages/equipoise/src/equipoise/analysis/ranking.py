@@ -1,4 +1,4 @@
-"""Ranks conditions, and tells which of them may be the fastest.
+"""Ranks conditions, and finds the conditions that may be the fastest.
 
 A ranked group is a baseline with all candidates that are compared with it. Contenders are the
 members of a group that may still be the fastest.
@@ -33,13 +33,17 @@ def rankings(plan: Plan, blocks: Blocks, comparisons: Sequence[Comparison]) -> t
     if not blocks or not plan.ranked_groups:
         return ()
     groups = ranked_groups(plan, blocks)
-    effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
-    judged = judge_candidates(groups, effect, alpha)
-    compared = zip(plan.contrasts, comparisons, strict=True)
-    with_baseline = {contrast.pair: comparison for contrast, comparison in compared}
+    min_effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
+    verdicts = judge_candidates(groups, min_effect, alpha)
+    baseline_comparisons = {
+        contrast.pair: comparison
+        for contrast, comparison in zip(plan.contrasts, comparisons, strict=True)
+    }
     more_is_better = resolution_of(blocks, plan.judgement.primary_metric).more_is_better
     return tuple(
-        _ranking(plan, contrasts[0], group, with_baseline, judged, more_is_better=more_is_better)
+        _ranking_of_group(
+            plan, contrasts[0], group, baseline_comparisons, verdicts, more_is_better=more_is_better
+        )
         for contrasts, group in zip(plan.ranked_groups, groups, strict=True)
     )
 
@@ -49,7 +53,7 @@ def ranked_groups(plan: Plan, blocks: Blocks) -> list[RankedGroup]:
     metric = plan.judgement.primary_metric
     costs = block_costs(plan, blocks, metric)
     resolution = resolution_of(blocks, metric)
-    # The control is a second run of the baseline, so it is not for two candidates.
+    # The control is a second run of the baseline, so comparisons of candidates do not use it.
     without_control = replace(plan, control=None)
 
     def blocks_of(contrast: Contrast) -> PairedBlocks:
@@ -63,56 +67,57 @@ def ranked_groups(plan: Plan, blocks: Blocks) -> list[RankedGroup]:
     ]
 
 
-def _ranking(
+def _ranking_of_group(
     plan: Plan,
-    first: Contrast,
+    first_contrast: Contrast,
     group: RankedGroup,
-    with_baseline: Mapping[Pair, Comparison],
-    judged: Mapping[Pair, ComparisonVerdict],
+    baseline_comparisons: Mapping[Pair, Comparison],
+    candidate_verdicts: Mapping[Pair, ComparisonVerdict],
     *,
     more_is_better: bool,
 ) -> Ranking:
     judgement, metric = plan.judgement, plan.judgement.primary_metric
-    verdicts = {pair: with_baseline[pair].verdict for pair in group.baseline_pairs}
-    verdicts |= {pair: judged[pair].verdict for pair in group.candidate_pairs}
-    ratios = {first.baseline: 0.0} | {
-        candidate: _log_ratio(with_baseline[baseline, candidate])
+    verdicts = {pair: baseline_comparisons[pair].verdict for pair in group.baseline_pairs}
+    verdicts |= {pair: candidate_verdicts[pair].verdict for pair in group.candidate_pairs}
+    ratios = {first_contrast.baseline: 0.0} | {
+        candidate: _log_ratio(baseline_comparisons[baseline, candidate])
         for baseline, candidate in group.baseline_pairs
     }
-    ordered = _ordered_members(ratios, verdicts)
-    members_in_race = contenders_of(group, judgement.min_effect, judgement.alpha)
-    contenders = [member for member in ordered if member in members_in_race]
+    ordered_members = _ordered_members(ratios, verdicts)
+    possible_winners = contenders_of(group, judgement.min_effect, judgement.alpha)
+    contenders = [member for member in ordered_members if member in possible_winners]
     names = [condition.name for condition in plan.conditions]
     level_names = [
-        condition.levels.get(first.factor or "", condition.name) for condition in plan.conditions
+        condition.levels.get(first_contrast.factor or "", condition.name)
+        for condition in plan.conditions
     ]
 
-    def ranked_conditions(names: Sequence[str]) -> tuple[RankedCondition, ...]:
-        """Return the conditions of the ranking under these names."""
+    def ranked_conditions(shown_names: Sequence[str]) -> tuple[RankedCondition, ...]:
+        """Return the conditions of the ranking, each with its shown name."""
 
-        def others(member: int, *wanted: Verdict) -> tuple[str, ...]:
+        def rivals_by_verdict(member: int, *accepted: Verdict) -> tuple[str, ...]:
             return tuple(
-                names[other]
-                for other in ordered
-                if other != member and _verdict(verdicts, member, other) in wanted
+                shown_names[rival]
+                for rival in ordered_members
+                if rival != member and _verdict_against(verdicts, member, rival) in accepted
             )
 
         return tuple(
             RankedCondition(
-                name=names[member],
+                name=shown_names[member],
                 ratio=1.0
-                if member == first.baseline
-                else with_baseline[first.baseline, member].ratio,
-                slower_than=others(member, "slower"),
-                faster_than=others(member, "faster"),
-                tied_with=others(member, "equivalent"),
-                undecided=others(member, "undecided", "mixed"),
+                if member == first_contrast.baseline
+                else baseline_comparisons[first_contrast.baseline, member].ratio,
+                slower_than=rivals_by_verdict(member, "slower"),
+                faster_than=rivals_by_verdict(member, "faster"),
+                tied_with=rivals_by_verdict(member, "equivalent"),
+                undecided=rivals_by_verdict(member, "undecided", "mixed"),
             )
-            for member in ordered
+            for member in ordered_members
         )
 
     return Ranking(
-        baseline=names[first.baseline],
+        baseline=names[first_contrast.baseline],
         contenders=tuple(names[member] for member in contenders),
         leader=names[contenders[0]] if contenders else None,
         conditions=ranked_conditions(names),
@@ -120,12 +125,12 @@ def _ranking(
             RankedPair(
                 baseline=names[pair[0]],
                 candidate=names[pair[1]],
-                ratio=judged[pair].ratio,
-                ratio_ci=judged[pair].ratio_ci,
-                e_value=judged[pair].e_value,
-                level=judged[pair].level,
-                verdict=judged[pair].verdict,
-                blocks=judged[pair].blocks,
+                ratio=candidate_verdicts[pair].ratio,
+                ratio_ci=candidate_verdicts[pair].ratio_ci,
+                e_value=candidate_verdicts[pair].e_value,
+                level=candidate_verdicts[pair].level,
+                verdict=candidate_verdicts[pair].verdict,
+                blocks=candidate_verdicts[pair].blocks,
             )
             for pair in group.candidate_pairs
         ),
@@ -133,13 +138,13 @@ def _ranking(
         summary=ranking_sentence(
             ranked_conditions(level_names),
             [level_names[member] for member in contenders],
-            level_names[first.baseline],
+            level_names[first_contrast.baseline],
             metric,
             more_is_better=more_is_better,
             min_effect=judgement.min_effect,
-            stratum=first.stratum,
+            stratum=first_contrast.stratum,
         ),
-        stratum=first.stratum,
+        stratum=first_contrast.stratum,
     )
 
 
@@ -150,24 +155,23 @@ def _log_ratio(comparison: Comparison) -> float:
     return -math.inf if comparison.verdict == "faster" or comparison.ratio == 0 else math.inf
 
 
-def _verdict(verdicts: Mapping[Pair, Verdict], member: int, other: int) -> Verdict:
-    """Return the verdict on a member compared with another member."""
-    if (other, member) in verdicts:
-        return verdicts[other, member]
-    verdict = verdicts[member, other]
+def _verdict_against(verdicts: Mapping[Pair, Verdict], member: int, rival: int) -> Verdict:
+    if (rival, member) in verdicts:
+        return verdicts[rival, member]
+    verdict = verdicts[member, rival]
     return _REVERSED.get(verdict, verdict)
 
 
 def _ordered_members(ratios: Mapping[int, float], verdicts: Mapping[Pair, Verdict]) -> list[int]:
-    """Order the members by ratio, but none before a member that is certainly faster."""
+    """Order the members by ratio, but put every member after those that are certainly faster."""
     remaining, order = sorted(ratios, key=ratios.__getitem__), []
 
     def is_slower(member: int) -> bool:
         rivals = (rival for rival in remaining if rival != member)
-        return any(_verdict(verdicts, member, rival) == "slower" for rival in rivals)
+        return any(_verdict_against(verdicts, member, rival) == "slower" for rival in rivals)
 
     while remaining:
         # Three verdicts can form a cycle; then the ratios decide.
-        order.append(next((each for each in remaining if not is_slower(each)), remaining[0]))
+        order.append(next((member for member in remaining if not is_slower(member)), remaining[0]))
         remaining.remove(order[-1])
     return order

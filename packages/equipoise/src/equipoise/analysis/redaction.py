@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from equipoise.analysis.assignments import (
-    Replace,
+    Replacer,
     replace_command_line_values,
     replace_command_values,
     replace_values,
@@ -38,43 +38,42 @@ Assignment = tuple[str, str]
 """Name and value of a variable."""
 MIN_VALUE_LETTERS = 8
 """Minimum length of a value that is hidden even without the name of its variable."""
-_ORDINARY_WORDS = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*|[0-9.]+[A-Za-z%]*")
+_HARMLESS_VALUE = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*|[0-9.]+[A-Za-z%]*")
 """Ordinary words, or a number with its unit: texts may show them, because names need them."""
 
 
 def hide_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
-    """Hide values in several records that are reported together.
+    """Hide values in records that are reported together, and in their earlier runs and members.
 
-    A record in which nothing is hidden is returned unchanged. The earlier campaigns and the members
-    of each record are included.
+    A record without a value to hide is returned unchanged.
     """
     if any(record.earlier or record.members for record in records):
         without_parts = [replace(record, earlier=(), members=()) for record in records]
         parts = (part for record in records for part in (*record.earlier, *record.members))
         all_hidden = hide_values([*without_parts, *parts])
-        rest = iter(all_hidden[len(without_parts) :])
+        hidden_parts = iter(all_hidden[len(without_parts) :])
         return tuple(
             replace(
-                hidden,
-                earlier=tuple(itertools.islice(rest, len(record.earlier))),
-                members=tuple(itertools.islice(rest, len(record.members))),
+                hidden_record,
+                earlier=tuple(itertools.islice(hidden_parts, len(record.earlier))),
+                members=tuple(itertools.islice(hidden_parts, len(record.members))),
             )
-            for hidden, record in zip(all_hidden, records, strict=False)
+            for hidden_record, record in zip(all_hidden, records, strict=False)
         )
     assigned: list[Assignment] = []
     for record in records:
         # This only collects the values, in the order of the plan.
         _replace_plan_values(record.plan, lambda name, value: assigned.append((name, value)))
-    hidden = value_replacements(assigned)
-    hidden = hidden.with_names(dict(_names_to_replace(records, hidden)))
+    masks = value_replacements(assigned)
+    masks = masks.with_names(dict(_names_to_replace(records, masks)))
     sizes = frozenset(size for record in records for size in record.plan.sizes)
-    return tuple(_hide_in_record(record, hidden, sizes) for record in records)
+    return tuple(_hide_in_record(record, masks, sizes) for record in records)
 
 
 def hide_variables(environment: Mapping[str, Any]) -> dict[str, Any]:
     """Return a recorded environment with the values of known tuning variables only.
 
-    A campaign records only these. But a file of hyperfine has all variables of each command.
+    A campaign records only these variables. A file of hyperfine has all variables of each command.
     """
     return {
         key: _hide_imported_variables(value)
@@ -92,7 +91,7 @@ def _hide_imported_variables(file_facts: Mapping[str, Any]) -> Mapping[str, Any]
             key: _hide_imported_variables(value) if isinstance(value, Mapping) else value
             for key, value in file_facts.items()
         }
-    hidden = {
+    shown_variables = {
         command: {
             name: value if name in TUNING_VARIABLES else placeholder(str(name), 1)
             for name, value in variables.items()
@@ -101,11 +100,10 @@ def _hide_imported_variables(file_facts: Mapping[str, Any]) -> Mapping[str, Any]
         else variables
         for command, variables in variables_by_command.items()
     }
-    return {**file_facts, VARIABLES: hidden}
+    return {**file_facts, VARIABLES: shown_variables}
 
 
-def _replace_plan_values(plan: Plan, new_value: Replace) -> Plan:
-    """Replace the values of all variables that a plan sets, in the order of its conditions."""
+def _replace_plan_values(plan: Plan, new_value: Replacer) -> Plan:
     return replace(
         plan,
         conditions=tuple(
@@ -123,16 +121,16 @@ def _replace_plan_values(plan: Plan, new_value: Replace) -> Plan:
     )
 
 
-def _replace_in_environment(environment: Mapping[str, str], new_value: Replace) -> dict[str, str]:
+def _replace_in_environment(environment: Mapping[str, str], new_value: Replacer) -> dict[str, str]:
     return {name: new_value(name, value) or value for name, value in environment.items()}
 
 
-def _replace_in_hooks(hooks: Hooks, new_value: Replace) -> Hooks:
+def _replace_in_hooks(hooks: Hooks, new_value: Replacer) -> Hooks:
     lines: dict[str, str | None] = asdict(hooks)
     return Hooks(**{key: line and replace_values(line, new_value) for key, line in lines.items()})
 
 
-def _replace_in_server(server: Server, new_value: Replace) -> Server:
+def _replace_in_server(server: Server, new_value: Replacer) -> Server:
     environment = _replace_in_environment(server.environment, new_value)
     commands = {key: getattr(server, key) for key in _SERVER_COMMANDS}
     changed: dict[str, Any] = {
@@ -143,104 +141,100 @@ def _replace_in_server(server: Server, new_value: Replace) -> Server:
 
 
 def _names_to_replace(
-    records: Sequence[RunRecord], hidden: TextReplacements
+    records: Sequence[RunRecord], masks: TextReplacements
 ) -> Iterator[tuple[str, str]]:
-    """Yield the name of each condition that contains a hidden value, and the name to show."""
     for record in records:
         for condition in record.plan.conditions:
-            name = _hide_in_name(condition, hidden)
+            name = _hide_in_name(condition, masks)
             if name != condition.name:
                 yield condition.name, name
 
 
-def _hide_in_name(condition: Condition, hidden: TextReplacements) -> str:
+def _hide_in_name(condition: Condition, masks: TextReplacements) -> str:
     server = condition.server
     commands = (condition.command, () if server is None else server.start)
     # By default the name is the command.
     sets_hidden_value = any(
-        replace_command_values(command, hidden.placeholder_of) != command for command in commands
+        replace_command_values(command, masks.placeholder_of) != command for command in commands
     )
     name = condition.name
-    return hidden.replace_in_text(
-        replace_values(name, hidden.placeholder_of) if sets_hidden_value else name
+    return masks.replace_in_text(
+        replace_values(name, masks.placeholder_of) if sets_hidden_value else name
     )
 
 
-def _hide_in_record(
-    record: RunRecord, hidden: TextReplacements, sizes: frozenset[str]
-) -> RunRecord:
+def _hide_in_record(record: RunRecord, masks: TextReplacements, sizes: frozenset[str]) -> RunRecord:
     segments = tuple(
         replace(segment, environment=hide_variables(segment.environment))
         for segment in record.segments
     )
-    if hidden.pattern is None:
+    if masks.pattern is None:
         return record if segments == record.segments else replace(record, segments=segments)
     return replace(
         record,
-        plan=_hide_in_plan(record.plan, hidden, sizes),
+        plan=_hide_in_plan(record.plan, masks, sizes),
         segments=tuple(
-            replace(segment, environment=replace_texts(segment.environment, hidden))
+            replace(segment, environment=replace_texts(segment.environment, masks))
             for segment in segments
         ),
-        trials=tuple(_hide_in_trial(trial, hidden) for trial in record.trials),
-        notices=replace_texts(record.notices, hidden),
+        trials=tuple(_hide_in_trial(trial, masks) for trial in record.trials),
+        notices=replace_texts(record.notices, masks),
         observations=tuple(
-            _hide_in_observation(observation, hidden) for observation in record.observations
+            _hide_in_observation(observation, masks) for observation in record.observations
         ),
     )
 
 
-def _hide_in_observation(observation: Observation, hidden: TextReplacements) -> Observation:
+def _hide_in_observation(observation: Observation, masks: TextReplacements) -> Observation:
     if observation.failure is not None:
-        return replace(observation, failure=hidden.replace_in_text(observation.failure))
+        return replace(observation, failure=masks.replace_in_text(observation.failure))
     if observation.source == DIFF and observation.document is not None:
         diff = msgspec.json.decode(observation.document, type=CommitDiff)
         hidden_diff = replace(
-            diff, files=hidden.replace_in_text(diff.files), patch=hidden.replace_in_text(diff.patch)
+            diff, files=masks.replace_in_text(diff.files), patch=masks.replace_in_text(diff.patch)
         )
         return replace(observation, document=msgspec.json.encode(hidden_diff))
     return observation
 
 
-def _hide_in_trial(trial: Trial, hidden: TextReplacements) -> Trial:
+def _hide_in_trial(trial: Trial, masks: TextReplacements) -> Trial:
     if trial.failure is None and not trial.error_tail:
         return trial
-    failure = None if trial.failure is None else hidden.replace_in_text(trial.failure)
-    return replace(trial, failure=failure, error_tail=hidden.replace_in_text(trial.error_tail))
+    failure = None if trial.failure is None else masks.replace_in_text(trial.failure)
+    return replace(trial, failure=failure, error_tail=masks.replace_in_text(trial.error_tail))
 
 
-def _hide_in_plan(plan: Plan, hidden: TextReplacements, sizes: frozenset[str]) -> Plan:
-    plan = _replace_plan_values(plan, hidden.placeholder_of)
+def _hide_in_plan(plan: Plan, masks: TextReplacements, sizes: frozenset[str]) -> Plan:
+    plan = _replace_plan_values(plan, masks.placeholder_of)
 
-    def levels_without(levels: Mapping[str, str]) -> dict[str, str]:
+    def shown_levels(levels: Mapping[str, str]) -> dict[str, str]:
         return {
-            factor: level if factor in sizes else hidden.replace_in_text(level)
+            factor: level if factor in sizes else masks.replace_in_text(level)
             for factor, level in levels.items()
         }
 
     conditions = [
         replace(
             condition,
-            name=hidden.names.get(condition.name, condition.name),
-            levels=levels_without(condition.levels),
+            name=masks.names.get(condition.name, condition.name),
+            levels=shown_levels(condition.levels),
         )
         for condition in plan.conditions
     ]
     return replace(
         plan,
         conditions=_make_names_unique(conditions),
-        command_line=tuple(map(hidden.replace_in_text, plan.command_line)),
-        terms=plan.terms and analysis_of(plan.terms).hide_in_terms(plan.terms, hidden),
+        command_line=tuple(map(masks.replace_in_text, plan.command_line)),
+        terms=plan.terms and analysis_of(plan.terms).hide_in_terms(plan.terms, masks),
         chosen_contrasts=plan.chosen_contrasts
         and tuple(
-            replace(contrast, stratum=levels_without(contrast.stratum))
+            replace(contrast, stratum=shown_levels(contrast.stratum))
             for contrast in plan.chosen_contrasts
         ),
     )
 
 
 def _make_names_unique(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
-    """Return the conditions, with a number after a name that an earlier condition has."""
     renamed: dict[str, Condition] = {}
     for condition in conditions:
         name, number = condition.name, 1
@@ -258,47 +252,47 @@ def hide_document_values(document: ResultDocument) -> ResultDocument:
         replace_command_values(
             condition.command, lambda name, value: assigned.append((name, value))
         )
-    hidden = value_replacements(assigned)
+    masks = value_replacements(assigned)
     environment = hide_variables(document.environment)
     if environment != document.environment:
         document = replace(document, environment=environment)
     document = analysis_of(document).hide_in_document(document)
-    if all(value == text for (_, value), text in hidden.placeholders.items()):
+    if all(value == text for (_, value), text in masks.placeholders.items()):
         return document
     command_texts: dict[str, str] = {}
     names: dict[str, str] = {}
     for condition in document.conditions:
-        command = replace_command_values(condition.command, hidden.placeholder_of)
+        command = replace_command_values(condition.command, masks.placeholder_of)
         command_texts |= dict(zip(condition.command, command, strict=True))
         if command != condition.command:
-            names[condition.name] = replace_values(condition.name, hidden.placeholder_of)
-    replaced: ResultDocument = replace_texts(document, hidden.with_names(names), command_texts)
+            names[condition.name] = replace_values(condition.name, masks.placeholder_of)
+    replaced: ResultDocument = replace_texts(document, masks.with_names(names), command_texts)
     return replaced
 
 
 def replace_texts(
-    part: Any, hidden: TextReplacements, texts: Mapping[str, str] = MappingProxyType({})
+    data: Any, masks: TextReplacements, texts: Mapping[str, str] = MappingProxyType({})
 ) -> Any:
-    """Replace texts anywhere in a data structure; ``texts`` has replacements of whole texts."""
-    match part:
+    """Replace texts anywhere in a data structure; ``texts`` has the new text of each whole text."""
+    match data:
         case str():
-            return texts[part] if part in texts else hidden.replace_in_text(part)
+            return texts[data] if data in texts else masks.replace_in_text(data)
         case dict():
             return {
-                hidden.replace_in_text(key): replace_texts(value, hidden, texts)
-                for key, value in part.items()
+                masks.replace_in_text(key): replace_texts(value, masks, texts)
+                for key, value in data.items()
             }
         case list() | tuple():
-            return type(part)(replace_texts(item, hidden, texts) for item in part)
-    if not isinstance(part, Struct):
-        return part
-    fields = asdict(part)
-    changed = {name: replace_texts(value, hidden, texts) for name, value in fields.items()}
-    return part if changed == fields else replace(part, **changed)
+            return type(data)(replace_texts(item, masks, texts) for item in data)
+    if not isinstance(data, Struct):
+        return data
+    fields = asdict(data)
+    changed = {name: replace_texts(value, masks, texts) for name, value in fields.items()}
+    return data if changed == fields else replace(data, **changed)
 
 
 class TextReplacements(Struct, frozen=True):
-    """Texts that reports replace: hidden values by placeholders, and names of conditions."""
+    """Texts that reports replace: values by placeholders, and names that contain such values."""
 
     placeholders: Mapping[Assignment, str]
     """Placeholder of each hidden value."""
@@ -324,7 +318,7 @@ class TextReplacements(Struct, frozen=True):
         return self.pattern.sub(lambda match: self.texts[match[0]], text)
 
     def with_names(self, names: Mapping[str, str]) -> TextReplacements:
-        """Return the same replacements, with these names of conditions as well."""
+        """Return the same replacements, and replace these names of conditions too."""
         return TextReplacements(
             self.placeholders, names, *_text_replacements(self.placeholders, names)
         )
@@ -348,8 +342,8 @@ def _text_replacements(
     replaced: dict[str, str] = {}
     patterns: dict[str, str] = {}
     for (name, value), text in placeholders.items():
-        for written in (value, shlex.quote(value), f'"{value}"'):
-            assignment = f"{name}={written}"
+        for spelling in (value, shlex.quote(value), f'"{value}"'):
+            assignment = f"{name}={spelling}"
             replaced[assignment] = f"{name}={text}"
             patterns[assignment] = rf"(?<![A-Za-z0-9_]){re.escape(assignment)}(?![A-Za-z0-9_])"
         quoted = shlex.quote(f"{name}={value}")
@@ -357,7 +351,7 @@ def _text_replacements(
             # An assignment inside a quoted command.
             replaced[quoted] = shlex.quote(f"{name}={text}")
             patterns[quoted] = re.escape(quoted)
-        if len(value) >= MIN_VALUE_LETTERS and not _ORDINARY_WORDS.fullmatch(value):
+        if len(value) >= MIN_VALUE_LETTERS and not _HARMLESS_VALUE.fullmatch(value):
             replaced.setdefault(value, text)
             patterns.setdefault(value, re.escape(value))
     replaced |= names

@@ -48,7 +48,7 @@ from equipoise.stats.two_samples import common_ratio, pool
 from equipoise.stats.verdict import earliest_block, typical_ratio
 
 
-class _Row(Struct, frozen=True):
+class _CostRow(Struct, frozen=True):
     """One condition of a result on one metric, with its costs."""
 
     metric: str
@@ -60,11 +60,11 @@ class _Row(Struct, frozen=True):
 def compare_with_reference(
     reference: ResultDocument, result: ResultDocument, *, min_effect: float, alpha: float
 ) -> ReferenceComparison:
-    """Compare every row of either result.
+    """Compare the rows of both results.
 
-    The metric is the primary metric of the result, or a metric that its kind names. Conditions are
-    matched by name, or else by command. A change of up to ``min_effect`` percent counts as no
-    change. ``alpha`` is the false-discovery rate among the rows that are reported as changed.
+    The metric is the primary metric of the result, or a metric of its kind of campaign.
+    Conditions are matched by name, or else by command. A change of up to ``min_effect`` percent
+    counts as no change. ``alpha`` is the false-discovery rate among the changed rows.
 
     Raise `UnusableInput` if no row has a number in both results, or a result is that of a fleet.
     """
@@ -74,7 +74,7 @@ def compare_with_reference(
     reference = _with_names_of(reference, result)
     more_is_better = {*reference.more_is_better, *result.more_is_better}
     earlier_rows, later_rows = (
-        dict(_rows(document, metrics, more_is_better)) for document in (reference, result)
+        dict(_cost_rows(document, metrics, more_is_better)) for document in (reference, result)
     )
     common_names = [
         name
@@ -101,10 +101,10 @@ def compare_with_reference(
     return ReferenceComparison(
         run=reference.run.id,
         started=reference.run.started,
-        rows=tuple(_row(name, sides, by_name.get(name), metrics) for name in names),
+        rows=tuple(_reference_row(name, sides, by_name.get(name), metrics) for name in names),
         differences=differences,
         geometric_mean=math.exp(changes.mean),
-        geometric_mean_ci=_interval(changes.mean_low, changes.mean_high),
+        geometric_mean_ci=_ratio_interval(changes.mean_low, changes.mean_high),
         geometric_mean_rows=len(common_names),
         min_effect=min_effect,
         alpha=alpha,
@@ -143,52 +143,51 @@ def _with_names_of(reference: ResultDocument, result: ResultDocument) -> ResultD
     )
 
 
-def _rows(
+def _cost_rows(
     result: ResultDocument, metrics: Sequence[str], more_is_better: Collection[str]
-) -> Iterator[tuple[str, _Row]]:
-    """Yield a row for each condition whose trials all have a number."""
+) -> Iterator[tuple[str, _CostRow]]:
+    """Yield each condition whose trials all have a number, by its name."""
     keeps_rows_with_failures = analysis_of(result).keeps_rows_with_failures
     for condition in result.conditions:
-        trials = _trials(condition, result)
+        trials = _analysed_trials(condition, result)
         metric = next(
-            (metric for metric in metrics if any(_value(row, metric) for row in trials)), None
+            (metric for metric in metrics if any(_value(trial, metric) for trial in trials)), None
         )
         if metric is None:
             continue
-        known = [(row, value) for row in trials if (value := _value(row, metric)) is not None]
+        known = [(trial, value) for trial in trials if (value := _value(trial, metric)) is not None]
         if len(known) < len(trials) and not keeps_rows_with_failures:
             continue
         values = np.array([value for _, value in known], dtype=np.float64)
-        blocks = np.array([row.block for row, _ in known], dtype=np.int64)
+        blocks = np.array([trial.block for trial, _ in known], dtype=np.int64)
         if not result.has_blocks:
             # Imported files have no blocks: each trial is its own block.
-            first = result.conditions.index(condition) * len(result.trials)
-            blocks = np.arange(first, first + len(known))
+            start = result.conditions.index(condition) * len(result.trials)
+            blocks = np.arange(start, start + len(known))
         costs = 1.0 / values if metric in more_is_better else values
-        yield condition.name, _Row(metric, Session(costs, blocks), float(np.median(values)))
+        yield condition.name, _CostRow(metric, Session(costs, blocks), float(np.median(values)))
 
 
-def _trials(condition: ConditionResult, result: ResultDocument) -> list[TrialRow]:
+def _analysed_trials(condition: ConditionResult, result: ResultDocument) -> list[TrialRow]:
     return [
         trial for trial in result.trials if trial.analysed and trial.condition == condition.name
     ]
 
 
-def _value(row: TrialRow, metric: str) -> float | None:
+def _value(trial: TrialRow, metric: str) -> float | None:
     """Return a trial's value of a metric; ``None`` if it is not above 0, or the trial timed out."""
-    if row.failure_kind in ("timed out", "unavailable"):
+    if trial.failure_kind in ("timed out", "unavailable"):
         return None
-    value = row.value_of(metric)
+    value = trial.value_of(metric)
     return value if value is not None and 0 < value < math.inf else None
 
 
-def _row(
+def _reference_row(
     name: str,
-    sides: Mapping[str, tuple[ResultDocument, Mapping[str, _Row]]],
+    sides: Mapping[str, tuple[ResultDocument, Mapping[str, _CostRow]]],
     change: RowChange | None,
     metrics: Sequence[str],
 ) -> ReferenceRow:
-    """Return a row of the comparison; without a change, the row has the reason."""
     earlier_row, later_row = (rows.get(name) for _, rows in sides.values())
     known_rows = [row for row in (later_row, earlier_row) if row is not None]
     unknown_because = None
@@ -207,7 +206,7 @@ def _row(
         there=None if earlier_row is None else earlier_row.median,
         here=None if later_row is None else later_row.median,
         ratio=None if change is None else math.exp(change.difference),
-        ratio_ci=(None, None) if change is None else _interval(change.low, change.high),
+        ratio_ci=(None, None) if change is None else _ratio_interval(change.low, change.high),
         p_value=None if change is None or unknown_because else change.p_value,
         changed=None if change is None or unknown_because else change.changed,
         unknown=unknown_because,
@@ -220,17 +219,17 @@ def _why_missing(name: str, result: ResultDocument, metrics: Sequence[str]) -> s
         return "not measured"
     for reason in condition.unknown.values():
         return reason
-    trials = _trials(condition, result)
-    without = sum(not any(_value(row, metric) for metric in metrics) for row in trials)
-    if not without:
+    trials = _analysed_trials(condition, result)
+    missing_count = sum(not any(_value(trial, metric) for metric in metrics) for trial in trials)
+    if not missing_count:
         return "not measured"
-    return f"{without} of {len(trials)} trials have no {' or '.join(metrics)} above 0"
+    return f"{missing_count} of {len(trials)} trials have no {' or '.join(metrics)} above 0"
 
 
-def _interval(low: float, high: float) -> Interval:
-    if not (math.isfinite(low) and math.isfinite(high)):
+def _ratio_interval(log_low: float, log_high: float) -> Interval:
+    if not (math.isfinite(log_low) and math.isfinite(log_high)):
         return (None, None)
-    return (math.exp(low), math.exp(high))
+    return (math.exp(log_low), math.exp(log_high))
 
 
 def _scope(changes: Changes, drift: float, *, same_environment: bool) -> str:
@@ -267,9 +266,9 @@ IGNORED_FACTS = frozenset(
         "variables_set_but_withheld",
     }
 )
-"""Facts that differ between sessions of one host without effect, or are elsewhere in the result."""
+"""Facts that are not compared: they have no effect, or the result has them elsewhere too."""
 ENVIRONMENT = "environment"
-"""Name of a difference that means: the file of another tool lacks most facts."""
+"""Name of the difference that stands for all facts that the file of another tool lacks."""
 
 
 def document_differences(
@@ -312,7 +311,7 @@ def differences_to_host(
 def environment_differences(
     earlier: Mapping[str, Any], later: Mapping[str, Any]
 ) -> tuple[EnvironmentDifference, ...]:
-    """Return the facts that differ, or that one side lacks, in the order of the later side."""
+    """Return the facts that differ, or that one environment lacks, in the later one's order."""
     earlier_facts, later_facts = dict(flat_facts(earlier)), dict(flat_facts(later))
     return tuple(
         EnvironmentDifference(name, earlier_facts.get(name), later_facts.get(name))
@@ -335,7 +334,7 @@ def flat_facts(environment: Mapping[str, Any], prefix: str = "") -> Iterator[tup
 
 _MAD_TO_SD = 1.4826
 """Factor from the median absolute deviation of normal data to their standard deviation."""
-UNKNOWN_BOOT = "unknown"
+UNKNOWN_FACT = "unknown"
 _NO_COMMON_RATIO = "the campaigns are over layouts, whose ratios may differ"
 
 
@@ -376,14 +375,14 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
         effects = [
             (*effect, replicate)
             for pair, replicate in zip(pairs, replicates, strict=True)
-            if pair is not None and (effect := effect_of(pair.certain)) is not None
+            if pair is not None and (effect := effect_of(pair.guaranteed)) is not None
         ]
         if effects:
             log_ratios, errors, replicate_names = zip(*effects, strict=True)
             pooled = pool(np.array(log_ratios), np.array(errors), replicate_names)
-            block_counts = tuple(0 if pair is None else len(pair.certain) for pair in pairs)
+            block_counts = tuple(0 if pair is None else len(pair.guaranteed) for pair in pairs)
             levels = pooled_by_level(records, contrast, hosts_and_boots, block_counts)
-            common = _common_ratio([pair for pair in pairs if pair is not None], records)
+            common = _common_ratio_of_blocks([pair for pair in pairs if pair is not None], records)
             comparisons.append(
                 PooledComparison(*names, metric, ratios, pooled, common, block_counts, levels)
             )
@@ -392,51 +391,53 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
     )
 
 
-class _CampaignPairs(Struct, frozen=True):
-    """One comparison in one campaign."""
+class _CampaignBlocks(Struct, frozen=True):
+    """The blocks of one comparison in one campaign."""
 
     blocks: PairedBlocks
-    certain: PairedBlocks
-    """Blocks before the campaign could have stopped at a verdict."""
+    guaranteed: PairedBlocks
+    """First blocks, which the campaign runs in any case because it cannot stop at a verdict."""
 
 
-def _common_ratio(paired: Sequence[_CampaignPairs], records: Sequence[RunRecord]) -> CommonRatio:
+def _common_ratio_of_blocks(
+    campaigns: Sequence[_CampaignBlocks], records: Sequence[RunRecord]
+) -> CommonRatio:
     """Return the ratio that the campaigns have in common; unknown with several layouts."""
     if any(record.plan.layouts for record in records):
-        blocks = sum(len(pair.blocks) for pair in paired)
+        blocks = sum(len(campaign.blocks) for campaign in campaigns)
         return CommonRatio(None, (None, None), blocks, _NO_COMMON_RATIO)
-    return common_ratio([pair.blocks for pair in paired])
+    return common_ratio([campaign.blocks for campaign in campaigns])
 
 
 def _read_campaign(
     record: RunRecord,
-) -> tuple[PooledCampaign, dict[tuple[str, str], _CampaignPairs]]:
+) -> tuple[PooledCampaign, dict[tuple[str, str], _CampaignBlocks]]:
     """Return a campaign, and its comparisons by the names of baseline and candidate."""
     plan = record.plan
     blocks = analysed_blocks(record)
-    pairs_by_names: dict[tuple[str, str], _CampaignPairs] = {}
+    pairs_by_names: dict[tuple[str, str], _CampaignBlocks] = {}
     if blocks:
-        metric, certain_blocks = plan.judgement.primary_metric, _certain_blocks(plan)
+        metric, guaranteed_count = plan.judgement.primary_metric, _guaranteed_block_count(plan)
         pairings = pairings_of(plan, blocks, metric)
-        certain_pairings = pairings_of(
-            plan, dict(itertools.islice(blocks.items(), certain_blocks)), metric
+        guaranteed_pairings = pairings_of(
+            plan, dict(itertools.islice(blocks.items(), guaranteed_count)), metric
         )
-        for pairing, certain_pairing in zip(pairings, certain_pairings, strict=True):
-            pair = _CampaignPairs(pairing.pairs, certain_pairing.pairs)
+        for pairing, guaranteed_pairing in zip(pairings, guaranteed_pairings, strict=True):
+            pair = _CampaignBlocks(pairing.pairs, guaranteed_pairing.pairs)
             pairs_by_names.setdefault(plan.names_of(pairing.contrast), pair)
     campaign = PooledCampaign(
         record.id,
         iso_time(record.started_at),
-        str(record.environment.get("boot_id") or UNKNOWN_BOOT),
-        str(record.environment.get("kernel") or UNKNOWN_BOOT),
+        str(record.environment.get("boot_id") or UNKNOWN_FACT),
+        str(record.environment.get("kernel") or UNKNOWN_FACT),
         len(blocks),
         None if record.host is None else record.host.name,
     )
     return campaign, pairs_by_names
 
 
-def _certain_blocks(plan: Plan) -> int:
-    """Return the number of blocks before which a campaign cannot stop at a verdict."""
+def _guaranteed_block_count(plan: Plan) -> int:
+    """Return the number of blocks that a campaign runs before it can stop at a verdict."""
     alpha, count = plan.judgement.alpha, max(1, len(plan.contrasts))
     block_count = earliest_block(min(plan.rules.decisive_sides * alpha, 0.5 * (1.0 + alpha)), count)
     if plan.layouts:
@@ -460,6 +461,5 @@ def effect_of(pairs: PairedBlocks) -> tuple[float, float] | None:
 
 
 def _indices(names: Sequence[str]) -> list[int]:
-    """Return the index of each name among the distinct names, in the order of first use."""
     indices = {name: index for index, name in enumerate(dict.fromkeys(names))}
     return [indices[name] for name in names]

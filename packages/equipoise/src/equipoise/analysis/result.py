@@ -89,19 +89,19 @@ def _document_of(record: RunRecord) -> ResultDocument:
     complete = complete_blocks(record.draws, record.trials)
     blocks = decisive_blocks(plan, complete)
     by_condition = _trials_by_condition(record, blocks)
-    # Without our coin, no verdict is valid (rule 1).
+    # If Equipoise did not draw the order of trials, no verdict is valid (rule 1).
     has_random_order = rules.has_random_order
-    primary = primary_comparisons(plan, blocks) if has_random_order else ()
-    primary = with_carry_over_checks(plan, complete, primary)
-    other, unknown_metrics = other_comparisons(plan, blocks) if has_random_order else ((), ())
-    # The time of a function is already that of its steady state (functions.runner).
+    comparisons = primary_comparisons(plan, blocks) if has_random_order else ()
+    comparisons = with_carry_over_checks(plan, complete, comparisons)
+    secondary, unknown_metrics = other_comparisons(plan, blocks) if has_random_order else ((), ())
+    # The time of a function is already a time of its steady state (functions.runner).
     has_steady_states = has_random_order and not rules.shares_processes
     steady = steady_comparisons(plan, blocks, by_condition.iterations) if has_steady_states else ()
-    by_level = ratios_by_level(plan, primary, blocks, by_condition.draws) if primary else ()
+    by_level = ratios_by_level(plan, comparisons, blocks, by_condition.draws) if comparisons else ()
     control = _control(plan, blocks, by_condition)
     additions = kind.result(record, blocks)
     typical = typical_value(plan, blocks)
-    compared = () if additions.has_own_sentences else primary
+    warned_comparisons = () if additions.has_own_sentences else comparisons
     document_class: type[ResultDocument] = load(plan.kind.document)
     return document_class(
         schema=SCHEMA,
@@ -110,14 +110,14 @@ def _document_of(record: RunRecord) -> ResultDocument:
         conditions=tuple(
             _condition_result(plan, index, by_condition, typical)
             for index in plan.described
-            # Among very many commits, only those that ran are shown.
+            # A campaign over very many commits shows only the commits that ran.
             if rules.shows_every_condition or index in by_condition.analysed
         ),
-        comparisons=by_level + other,
+        comparisons=by_level + secondary,
         control=control,
         why=sources_of_spread(plan, blocks),
         warnings=(
-            *warnings_of(record, compared, control, blocks, additions.outcomes),
+            *warnings_of(record, warned_comparisons, control, blocks, additions.outcomes),
             *unknown_metrics,
             *additions.warnings,
             *warnings_of_typical(plan, blocks),
@@ -125,7 +125,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
         trials=trial_rows(record, complete, blocks),
         steady_state=steady,
         more_is_better=increasing_metrics(record.trials),
-        ranking=rankings(plan, blocks, primary),
+        ranking=rankings(plan, blocks, comparisons),
         resolutions=_known_resolutions(plan, blocks),
         typical=typical,
         **additions.fields,
@@ -141,8 +141,8 @@ def increasing_metrics(trials: Iterable[Trial]) -> tuple[str, ...]:
 def _known_resolutions(plan: Plan, blocks: Blocks) -> dict[str, float]:
     judgement = plan.judgement
     first_block = next(iter(blocks.values()), ())
-    reported = (sample.metric for trial in first_block for sample in trial.samples)
-    metrics = dict.fromkeys((judgement.primary_metric, *judgement.other_metrics, *reported))
+    reported_metrics = (sample.metric for trial in first_block for sample in trial.samples)
+    metrics = dict.fromkeys((judgement.primary_metric, *judgement.other_metrics, *reported_metrics))
     quanta = {metric: resolution_of(blocks, metric).quantum for metric in metrics}
     return {metric: quantum for metric, quantum in quanta.items() if quantum is not None}
 
@@ -167,17 +167,17 @@ def _control(plan: Plan, blocks: Blocks, by_condition: _TrialsByCondition) -> Co
     comparison = control_comparison(plan, blocks)
     if plan.control is None or comparison is None:
         return None
-    differs = excludes_one(comparison.ratio_ci)
+    has_difference = excludes_one(comparison.ratio_ci)
     return ControlResult(
         condition=_condition_result(plan, plan.control, by_condition),
         comparison=comparison,
-        excludes_one=differs,
-        summary=control_sentence(excludes_one=differs, alpha=comparison.alpha),
+        excludes_one=has_difference,
+        summary=control_sentence(excludes_one=has_difference, alpha=comparison.alpha),
     )
 
 
 class _TrialsByCondition(Struct, frozen=True):
-    """Trials, failures and draws of all conditions, collected in one pass."""
+    """Trials, failures and iterations of each condition, by its index; and the draws of blocks."""
 
     analysed: Mapping[int, list[Trial]]
     failures: Mapping[int, int]
@@ -204,31 +204,31 @@ def _condition_result(
 ) -> ConditionResult:
     condition = plan.conditions[index]
     analysed = by_condition.analysed.get(index, [])
-    reported = dict.fromkeys(
+    reported_metrics = dict.fromkeys(
         sample.metric for trial in analysed for sample in trial.samples if sample.iteration is None
     )
     # A trial that timed out used unknown amounts; a trial that this host cannot run used none.
     ended = [trial for trial in analysed if not trial.timed_out and not trial.is_unavailable]
     metrics: dict[str, MetricSummary] = {}
-    spread_because: dict[str, str] = {}
-    primary = plan.judgement.primary_metric
-    compared = (primary, *plan.judgement.other_metrics)
-    measured_metrics = (*DESCRIBED_METRICS, *filter(ACCOUNTABLE.__contains__, compared))
-    described = dict.fromkeys((*measured_metrics, *plan.measure.counters, *reported))
+    spread_reasons: dict[str, str] = {}
+    primary_metric = plan.judgement.primary_metric
+    compared_metrics = (primary_metric, *plan.judgement.other_metrics)
+    measured_metrics = (*DESCRIBED_METRICS, *filter(ACCOUNTABLE.__contains__, compared_metrics))
+    described = dict.fromkeys((*measured_metrics, *plan.measure.counters, *reported_metrics))
     for metric, values in values_by_metric(ended, described).items():
         is_known = ~np.isnan(values)
         if not is_known.any():
             continue
         trials = ended if is_known.all() else list(itertools.compress(ended, is_known.tolist()))
         summary = shape_of(plan, metric, values[is_known], trials, by_condition.draws)
-        if metric == primary:
+        if metric == primary_metric:
             by_level = cost_by_level(plan, analysed, by_condition.draws)
             summary = replace(summary, by_level=by_level)
             if typical is not None and index == DESCRIBED_CONDITION:
                 summary = replace(summary, median_ci=typical.median_ci)
         metrics[metric] = summary
         if metric in condition.reports and is_wide(summary):
-            spread_because[metric] = why_wide(metric, values[is_known], trials, seed=plan.seed)
+            spread_reasons[metric] = why_wide(metric, values[is_known], trials, seed=plan.seed)
     return ConditionResult(
         name=condition.name,
         levels=condition.levels,
@@ -241,7 +241,7 @@ def _condition_result(
             for metric in condition.reports
             if metric not in metrics
         },
-        spread_because=spread_because,
+        spread_because=spread_reasons,
         iterations={
             metric: iteration_shape(classified)
             for metric, classified in by_condition.iterations.get(index, {}).items()
@@ -268,13 +268,13 @@ def _row(trial: Trial, condition: Condition, reason: str | None, layout: int | N
     own_values = {
         sample.metric: sample.value for sample in trial.samples if sample.iteration is None
     }
-    missing = {
+    missing_reasons = {
         metric: why_unknown([trial], metric)
         for metric in condition.reports
         if metric not in own_values
     }
     # There may be very many trials, and most report no iterations.
-    reported = iterations_in(trial.samples) if trial.samples else {}
+    iterations = iterations_in(trial.samples) if trial.samples else {}
     return TrialRow(
         trial.block,
         trial.position,
@@ -293,9 +293,9 @@ def _row(trial: Trial, condition: Condition, reason: str | None, layout: int | N
         trial.exit,
         trial.failure,
         trial.failure_kind,
-        {**accounting.unknown, **missing} if missing else accounting.unknown,
+        {**accounting.unknown, **missing_reasons} if missing_reasons else accounting.unknown,
         trial.covariates,
         own_values,
-        {metric: [sample.value for sample in samples] for metric, samples in reported.items()},
+        {metric: [sample.value for sample in samples] for metric, samples in iterations.items()},
         layout,
     )

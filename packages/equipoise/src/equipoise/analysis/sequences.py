@@ -1,4 +1,4 @@
-"""Computes the interval of each candidate after every block, from a ledger or a result document."""
+"""Computes a sequence: the interval of each candidate after every block of a campaign."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from equipoise.stats.sequence import SequencePoint
 MAX_POINTS = 400
 """Maximum number of points that a chart shows of a sequence."""
 TOLERANCE = 1e-9
-"""Relative tolerance: the last digits may differ on another machine."""
+"""Relative tolerance of a reproduced interval: last digits may differ on another machine."""
 
 Sequences = dict[str, tuple[SequencePoint, ...]]
 """Points in the order of blocks, by candidate."""
@@ -37,11 +37,11 @@ def sequences_of(record: RunRecord) -> Sequences:
     plan = replace(record.plan, ranking=False)
     interim = interim_for(plan, plan.stopping)
     blocks = list(analysed_blocks(record).values())
-    step = -(-len(blocks) // MAX_POINTS) or 1
+    blocks_per_point = -(-len(blocks) // MAX_POINTS) or 1
     points: dict[str, list[SequencePoint]] = defaultdict(list)
     for number, block in enumerate(blocks, start=1):
         interim.add(block)
-        for status in interim.analyse() if (len(blocks) - number) % step == 0 else ():
+        for status in interim.analyse() if (len(blocks) - number) % blocks_per_point == 0 else ():
             point = SequencePoint(number, status.ratio, *status.ratio_ci)
             points[status.candidate].append(point)
     return {candidate: tuple(candidate_points) for candidate, candidate_points in points.items()}
@@ -58,14 +58,13 @@ def sequences_of_document(document: ResultDocument) -> Sequences:
     primary = [comparison for comparison in document.comparisons if comparison.metric == metric]
     record = _record_of(document, primary) if primary else None
     sequences = {} if record is None else sequences_of(record)
-    reproduced = all(
+    is_reproduced = all(
         _ends_at(sequences.get(comparison.candidate, ()), comparison) for comparison in primary
     )
-    return sequences if reproduced else {}
+    return sequences if is_reproduced else {}
 
 
 def _ends_at(points: Sequence[SequencePoint], comparison: Comparison) -> bool:
-    """Return whether the last point has the ratio and the interval of a comparison."""
     if not points:
         return False
     values = (points[-1].ratio, points[-1].low, points[-1].high)

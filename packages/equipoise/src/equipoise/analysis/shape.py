@@ -14,7 +14,12 @@ from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import Blocks
 from equipoise.analysis.wording import typical_sentence
-from equipoise.campaign.blocks import TIMED_OUT, resolution_in, resolution_of, values_by_metric
+from equipoise.campaign.blocks import (
+    TIMED_OUT,
+    resolution_of,
+    resolution_of_trials,
+    values_by_metric,
+)
 from equipoise.campaign.interim import DESCRIBED_CONDITION
 from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning, Draw, Trial
@@ -34,7 +39,7 @@ from equipoise.stats.levels import variance_by_level
 from equipoise.stats.modes import find_modes
 
 CATEGORICAL_COVARIATES = frozenset({"cpu", "host"})
-"""Covariates whose numbers stand for names."""
+"""Covariates whose values are names, although they are stored as numbers."""
 POSITION, TIME, LAYOUT = "position", "time", "layout"
 ENVIRONMENT_BYTES, ARGUMENT_BYTES = "environment_bytes", "argument_bytes"
 RANDOM_ADDRESSES = "random_addresses"
@@ -43,43 +48,43 @@ RANDOM_ADDRESSES = "random_addresses"
 def shape_of(
     plan: Plan, metric: str, values: FloatArray, trials: Sequence[Trial], draws: Mapping[int, Draw]
 ) -> MetricSummary:
-    """Describe one metric of one condition; if it has several modes, also what varies with them.
+    """Describe one metric of one condition, and the covariates that vary with its modes.
 
     The values, shape (n,), are known and finite, in the order in which their n trials ran.
     ``draws`` has the draw of each measured block, by block number.
     """
-    reported = resolution_in(trials, metric)
-    resolution = (reported and reported.quantum) or 0.0
+    known_resolution = resolution_of_trials(trials, metric)
+    resolution = (known_resolution and known_resolution.quantum) or 0.0
     summary = describe(values, seed=plan.seed, resolution=resolution)
     if len(summary.modes) > 1 and len(values) >= MIN_TRIALS:
         modes = find_modes(values, resolution=resolution).indices_of(values)
         covariates = observed_covariates(trials)
         if plan.rules.has_random_order:
-            covariates = [*_observed(trials), *_covariates_of_design(plan, trials, draws)]
+            covariates = [*_recorded_covariates(trials), *_drawn_covariates(plan, trials, draws)]
         summary = replace(summary, companions=companions(modes, covariates))
     if metric != plan.judgement.primary_metric:
         return summary
-    changes = states(values) if len(values) >= MIN_TRIALS else None
-    return replace(summary, states=changes)
+    value_states = states(values) if len(values) >= MIN_TRIALS else None
+    return replace(summary, states=value_states)
 
 
 def observed_covariates(trials: Sequence[Trial]) -> list[Covariate]:
-    """Return the observed covariates of the trials, and their order in time."""
-    return [*_observed(trials), _time(trials)]
+    """Return the recorded covariates of the trials, and their order in time as a covariate."""
+    return [*_recorded_covariates(trials), _time_covariate(trials)]
 
 
-def _observed(trials: Sequence[Trial]) -> Iterator[Covariate]:
+def _recorded_covariates(trials: Sequence[Trial]) -> Iterator[Covariate]:
     for name in dict.fromkeys(name for trial in trials for name in trial.covariates):
         column = _column([trial.covariates.get(name) for trial in trials])
         yield Covariate(name, column, is_categorical=name in CATEGORICAL_COVARIATES, is_drawn=False)
 
 
-def _covariates_of_design(
+def _drawn_covariates(
     plan: Plan, trials: Sequence[Trial], draws: Mapping[int, Draw]
 ) -> Iterator[Covariate]:
     positions = _column([trial.position for trial in trials])
     yield Covariate(POSITION, positions, is_categorical=True, is_drawn=True)
-    yield _time(trials)
+    yield _time_covariate(trials)
     draws_of_trials = [draws.get(trial.block) for trial in trials]
     numbers = [None if draw is None else draw.layout for draw in draws_of_trials]
     if plan.layouts:
@@ -91,23 +96,24 @@ def _covariates_of_design(
     if plan.layouts:
         layouts = [None if number is None else plan.layouts[number - 1] for number in numbers]
         sizes = _column([None if layout is None else layout.argument_bytes for layout in layouts])
-        coins = _column([None if layout is None else layout.random_addresses for layout in layouts])
+        is_random = _column(
+            [None if layout is None else layout.random_addresses for layout in layouts]
+        )
         yield Covariate(
             ARGUMENT_BYTES, sizes, is_categorical=False, is_drawn=True, units=draw_count
         )
         yield Covariate(
-            RANDOM_ADDRESSES, coins, is_categorical=True, is_drawn=True, units=draw_count
+            RANDOM_ADDRESSES, is_random, is_categorical=True, is_drawn=True, units=draw_count
         )
 
 
-def _time(trials: Sequence[Trial]) -> Covariate:
+def _time_covariate(trials: Sequence[Trial]) -> Covariate:
     return Covariate(
         TIME, np.arange(len(trials), dtype=np.float64), is_categorical=False, is_drawn=True
     )
 
 
 def _column(values: Sequence[float | None]) -> FloatArray:
-    """Return a column with NaN for unknown values."""
     return np.array(values, dtype=np.float64)
 
 
@@ -163,10 +169,11 @@ def _spread_by_level(metric: str, trials: Sequence[Trial], seed: int) -> str:
     levels = variance_by_level(
         np.array(logarithms), [np.array(process_indices)], ("process", "batch"), seed=seed % 2**32
     )
-    process, batch = (
+    process_percent, batch_percent = (
         100.0 * np.sqrt(max(0.0, component.variance)) for component in levels.components
     )
-    return f"{_percent(process)} between processes, {_percent(batch)} between batches of one"
+    processes = f"{_percent(process_percent)} between processes"
+    return f"{processes}, {_percent(batch_percent)} between batches of one"
 
 
 def _percent(value: float) -> str:
@@ -199,10 +206,10 @@ def typical_value(plan: Plan, blocks: Blocks) -> TypicalValue | None:
     if not plan.describes_one:
         return None
     metric = plan.judgement.primary_metric
-    sorted_values = np.sort(_values(plan, blocks))
+    sorted_values = np.sort(_described_values(plan, blocks))
     if not len(sorted_values):
         return None
-    value = TypicalValue(
+    typical = TypicalValue(
         condition=plan.conditions[DESCRIBED_CONDITION].name,
         metric=metric,
         median=float(np.median(sorted_values)),
@@ -213,26 +220,26 @@ def typical_value(plan: Plan, blocks: Blocks) -> TypicalValue | None:
         summary="",
         other_metrics=plan.judgement.other_metrics,
     )
-    return replace(value, summary=typical_sentence(value))
+    return replace(typical, summary=typical_sentence(typical))
 
 
 def warnings_of_typical(plan: Plan, blocks: Blocks) -> Iterator[CampaignWarning]:
     """Yield a warning if the runs of the only condition visibly depend on earlier runs."""
     if not plan.describes_one:
         return
-    values = _values(plan, blocks)
+    values = _described_values(plan, blocks)
     autocorrelation = rank_autocorrelation(values)
     if autocorrelation is not None and is_visible(autocorrelation, len(values)):
         yield CampaignWarning(
             "dependent_runs",
             "each run resembles the one before it (rank autocorrelation "
             f"{autocorrelation:.2f}): the interval of the median is too narrow",
-            "compare it with another command, because a verdict does not need independent runs; or "
-            "measure it again at another time",
+            "compare the command with another one, because a verdict does not need independent "
+            "runs, or measure again at another time",
         )
 
 
-def _values(plan: Plan, blocks: Blocks) -> FloatArray:
+def _described_values(plan: Plan, blocks: Blocks) -> FloatArray:
     """Return the known values of the only condition, in the order of its runs, shape (n,).
 
     A trial that timed out has the worst value: 0 if more is better.

@@ -47,13 +47,13 @@ def warnings_of(
     Parameters
     ----------
     blocks
-        The complete blocks, which decide the verdicts.
+        Complete blocks that decide the verdicts.
     outcomes
         Outcomes of the campaign if its kind reports them instead of verdicts.
     """
     return (
         *_failure_warning(record),
-        *_notice_warnings(record),
+        *_warnings_of_ledger(record),
         *_campaign_warnings(record, control, blocks),
         *_comparison_warnings(record, comparisons, len(blocks)),
         *_stopping_warnings(record, comparisons, blocks, outcomes),
@@ -61,7 +61,6 @@ def warnings_of(
 
 
 def _failure_warning(record: RunRecord) -> Iterator[CampaignWarning]:
-    """Yield the reason why a campaign failed, if the ledger has no warning about it."""
     is_recorded = any(notice.code == FAILURE for notice in record.notices)
     if is_recorded or record.stopped_because != FAILED:
         return
@@ -78,8 +77,8 @@ def _failure_warning(record: RunRecord) -> Iterator[CampaignWarning]:
         )
 
 
-def _notice_warnings(record: RunRecord) -> Iterator[CampaignWarning]:
-    """Yield the recorded warnings; those that differ only in the condition become one warning."""
+def _warnings_of_ledger(record: RunRecord) -> Iterator[CampaignWarning]:
+    """Yield the warnings in the ledger; equal warnings about several conditions become one."""
     names_by_key: dict[tuple[str, str, str], dict[str, None]] = {}
     for notice in record.notices:
         name = ""
@@ -87,20 +86,20 @@ def _notice_warnings(record: RunRecord) -> Iterator[CampaignWarning]:
             name = record.plan.conditions[notice.condition].name
         key = (notice.code, notice.summary.removeprefix(name), notice.hint)
         names_by_key.setdefault(key, {})[name] = None
-    for (code, rest, hint), names in names_by_key.items():
-        yield CampaignWarning(code, f"{names_of([*names])}{rest}", hint)
+    for (code, predicate, hint), names in names_by_key.items():
+        yield CampaignWarning(code, f"{names_of([*names])}{predicate}", hint)
 
 
 def _campaign_warnings(
     record: RunRecord, control: ControlResult | None, blocks: Blocks
 ) -> Iterator[CampaignWarning]:
     yield from _ignored_failures(record, blocks)
-    cut = cut_block_count(record, blocks)
-    started = sum(draw.phase == "measured" for draw in record.draws)
-    if started and cut / started > MAX_CUT_SHARE:
+    cut_count = cut_block_count(record, blocks)
+    drawn_count = sum(draw.phase == "measured" for draw in record.draws)
+    if drawn_count and cut_count / drawn_count > MAX_CUT_SHARE:
         yield CampaignWarning(
             "cut_blocks",
-            f"{cut} of {started} blocks were cut by interruptions and left out",
+            f"{cut_count} of {drawn_count} blocks were cut by interruptions and left out",
             "run the campaign without interruptions: the cut blocks may differ from the others",
         )
     if control is not None and control.excludes_one:
@@ -139,9 +138,8 @@ def _ignored_failures(record: RunRecord, blocks: Blocks) -> Iterator[CampaignWar
 
 
 def _comparison_warnings(
-    record: RunRecord, comparisons: Sequence[Comparison], blocks: int
+    record: RunRecord, comparisons: Sequence[Comparison], block_count: int
 ) -> Iterator[CampaignWarning]:
-    """Yield at most one warning of each kind, which names all comparisons with this problem."""
     if changing := [comparison for comparison in comparisons if not comparison.ratio_is_constant]:
         yield CampaignWarning(
             "no_constant_ratio",
@@ -149,7 +147,9 @@ def _comparison_warnings(
             _changing_ratio_hint(changing),
         )
     yield from _carry_over_warnings(record, comparisons)
-    slow_runs = [each.slow_runs for each in comparisons if each.slow_runs is not None]
+    slow_runs = [
+        comparison.slow_runs for comparison in comparisons if comparison.slow_runs is not None
+    ]
     if sentences := [runs.summary for runs in slow_runs if runs.more_often is not None]:
         yield CampaignWarning(
             "slow_runs",
@@ -173,8 +173,8 @@ def _comparison_warnings(
         [
             comparison
             for comparison in comparisons
-            if _stopped_at_its_verdict(record, comparison, blocks)
-            and _is_close_to_no_difference(comparison)
+            if _stopped_at_verdict(record, comparison, block_count)
+            and _is_probably_overstated(comparison)
         ]
     )
 
@@ -191,17 +191,17 @@ def _overstatement_warnings(comparisons: Sequence[Comparison]) -> Iterator[Campa
         if comparison.ratio is not None
     ]
     small = [name for name, ratio in ratios if 1.0 / _MAX_SMALL_RATIO < ratio < _MAX_SMALL_RATIO]
-    medium = [name for name, ratio in ratios if name not in small and not reads_as_factor(ratio)]
+    larger = [name for name, ratio in ratios if name not in small and not reads_as_factor(ratio)]
     if small:
         yield CampaignWarning(
             "inflated",
             f"{_overstatement_sentence(small)}. {OVERSTATEMENT}",
             f"add {option('precision', 1)}, which measures until the interval is 1 % wide",
         )
-    if medium:
+    if larger:
         yield CampaignWarning(
             "inflated",
-            f"{_overstatement_sentence(medium)}. The interval shows the smallest possible effect",
+            f"{_overstatement_sentence(larger)}. The interval shows the smallest possible effect",
             f"add {option('precision', 10)}, which measures until the interval is 10 % wide",
         )
 
@@ -218,30 +218,29 @@ def _overstatement_sentence(candidates: Sequence[str]) -> str:
 def _carry_over_warnings(
     record: RunRecord, comparisons: Sequence[Comparison]
 ) -> Iterator[CampaignWarning]:
-    """Yield the warnings that carry-over could explain differences, or that washouts were added."""
     checks = {
         index: comparison.carry_over_check
         for index, comparison in enumerate(comparisons)
         if comparison.carry_over_check is not None
     }
-    if with_washouts := [check.summary for check in checks.values() if check.went_on]:
+    if washout_sentences := [check.summary for check in checks.values() if check.went_on]:
         yield CampaignWarning(
             "carry_over",
-            _joined(with_washouts),
+            _joined(washout_sentences),
             f"add {option('washout', True)} to measure all blocks of a campaign with washouts",
         )
-    explainable = {
+    explainable_checks = {
         index: check
         for index, check in checks.items()
         if not check.went_on and check.could_make != "nothing"
     }
-    if explainable:
+    if explainable_checks:
         can_add_washouts = may_add_washouts(record.plan) and any(
-            check.could_make == "all" for check in explainable.values()
+            check.could_make == "all" for check in explainable_checks.values()
         )
         yield CampaignWarning(
             "carry_over",
-            _joined([check.summary for check in explainable.values()]),
+            _joined([check.summary for check in explainable_checks.values()]),
             f"run equipoise resume {record.id}, which continues with washouts"
             if can_add_washouts
             else _washout_hint(),
@@ -251,14 +250,14 @@ def _carry_over_warnings(
         f"times what it takes after {comparison.baseline}"
         for index, comparison in enumerate(comparisons)
         if comparison.carry_over is not None
-        and index not in explainable
+        and index not in explainable_checks
         and should_warn(comparison.carry_over, min_effect=comparison.min_effect)
     ]
     if clauses:
         subject = "the ratio is" if len(clauses) == 1 else "each ratio is"
         yield CampaignWarning(
             "carry_over",
-            f"{_joined(clauses)}: {subject} wrong by about half of that",
+            f"{_joined(clauses)}: {subject} wrong by about half of this effect",
             _washout_hint(),
         )
 
@@ -272,7 +271,7 @@ def _washout_hint() -> str:
 def _changing_ratio_hint(changing: Sequence[Comparison]) -> str:
     """Return the hint for comparisons that one ratio does not describe.
 
-    It depends on whether the ratio changed during the campaign.
+    The hint depends on whether the ratio changed during the campaign.
     """
     if any(len(comparison.ratio_segments) != 1 for comparison in changing):
         return (
@@ -283,12 +282,11 @@ def _changing_ratio_hint(changing: Sequence[Comparison]) -> str:
 
 
 def _joined(sentences: Iterator[str] | Sequence[str]) -> str:
-    """Join sentences; of many, join only the first and give the number of the others."""
+    """Join up to `MAX_NAMED_COMPARISONS` sentences, and give the number of further sentences."""
     return listed(list(sentences), MAX_NAMED_COMPARISONS, "; ")
 
 
 def _minimum_clause(comparison: Comparison) -> str:
-    """Return the clause that says which condition is faster by its minimum."""
     answer = next((answer for answer in comparison.answers if answer.statistic == "minimum"), None)
     if answer is None or answer.ratio is None:
         return f"the minima of {comparison.candidate} and {comparison.baseline}"
@@ -306,10 +304,10 @@ def _stopping_warnings(
 ) -> Iterator[CampaignWarning]:
     """Yield the warnings that a campaign was too short, or stopped shortly before a verdict."""
     verdicts = [comparison.verdict for comparison in comparisons]
-    results: Sequence[str] = verdicts if outcomes is None else outcomes
+    answers: Sequence[str] = verdicts if outcomes is None else outcomes
     measured_s = sum(map(block_seconds, blocks.values()))
     min_s = record.plan.stopping.min_seconds
-    if measured_s < min_s and record.segments and any(result != "undecided" for result in results):
+    if measured_s < min_s and record.segments and any(result != "undecided" for result in answers):
         yield CampaignWarning(
             "short_time",
             f"all blocks together took only {measured_s:.2g} s, and the verdict may be different "
@@ -321,48 +319,47 @@ def _stopping_warnings(
         yield CampaignWarning("verdict_near", *near_verdict)
 
 
-def _longer_hint(record: RunRecord, blocks: int, measured_s: float) -> str:
-    """Return the hint for a campaign that should measure longer."""
+def _longer_hint(record: RunRecord, block_count: int, measured_s: float) -> str:
     plan, stopped_because = record.plan, record.stopped_because
     min_s = plan.stopping.min_seconds
-    restart = plan.rules.restart_hint
-    resume = f"run equipoise resume {record.id}"
-    command = resume if restart is None else f"{restart} with"
+    restart_hint = plan.rules.restart_hint
+    resume_hint = f"run equipoise resume {record.id}"
+    command = resume_hint if restart_hint is None else f"{restart_hint} with"
     factor = min_s / max(measured_s, 1e-3)
     if (kind_hint := plan.rules.longer_hint(min_s)) is not None:
         return kind_hint
     match stopped_because:
         case "block limit":
             # The times of blocks differ, so add 10 %.
-            return f"{command} --blocks {math.ceil(1.1 * blocks * factor)}, which takes {min_s:g} s"
+            limit = math.ceil(1.1 * block_count * factor)
+            return f"{command} --blocks {limit}, which takes {min_s:g} s"
         case "budget":
-            total_s = 1.1 * _spent_s(record) * (factor - 1.0 if restart is None else factor)
+            total_s = 1.1 * _spent_s(record) * (factor - 1.0 if restart_hint is None else factor)
             budget = max(1, math.ceil(total_s))
             return f"{command} --budget {budget}, so that the blocks take {min_s:g} s"
         case _ if stopped_because == FAILED:
             return "correct the condition that failed, and measure again"
-    if restart is None:
-        return f"{resume} to measure more blocks"
-    return f"{restart}, without an interruption"
+    if restart_hint is None:
+        return f"{resume_hint} to measure more blocks"
+    return f"{restart_hint}, without an interruption"
 
 
 def _spent_s(record: RunRecord) -> float:
-    """Return the total seconds of the segments with a known end."""
     return sum(
         segment.ended_at - segment.started_at for segment in record.segments if segment.ended_at
     )
 
 
 def _near_verdict(
-    record: RunRecord, comparisons: Sequence[Comparison], blocks: int
+    record: RunRecord, comparisons: Sequence[Comparison], block_count: int
 ) -> tuple[str, str] | None:
     """Return a warning and its hint if the budget ended shortly before a verdict, or ``None``."""
-    if not blocks or record.stopped_because != "budget":
+    if not block_count or record.stopped_because != "budget":
         return None
     forecasts = [
         comparison.blocks_to_go for comparison in comparisons if comparison.blocks_to_go is not None
     ]
-    block_s = _spent_s(record) / blocks
+    block_s = _spent_s(record) / block_count
     more_blocks = blocks_to_near_verdicts(forecasts, block_s, record.plan.stopping.budget_s)
     if more_blocks is None:
         return None
@@ -381,7 +378,7 @@ def _near_verdict(
     )
 
 
-def _stopped_at_its_verdict(record: RunRecord, comparison: Comparison, blocks: int) -> bool:
+def _stopped_at_verdict(record: RunRecord, comparison: Comparison, block_count: int) -> bool:
     """Return whether a comparison got no more blocks because of its verdict.
 
     Either the campaign ended at this verdict, or later blocks left the candidate out.
@@ -389,12 +386,12 @@ def _stopped_at_its_verdict(record: RunRecord, comparison: Comparison, blocks: i
     stopping = record.plan.stopping
     if not record.segments or stopping.precision is not None:
         return False
-    was_left_out = stopping.leave_out_decided and comparison.blocks < blocks
+    was_left_out = stopping.leave_out_decided and comparison.blocks < block_count
     return was_left_out or record.stopped_because == "verdict"
 
 
-def _is_close_to_no_difference(comparison: Comparison) -> bool:
-    """Return whether one end of the interval is so near to 1 that the effect is overstated."""
+def _is_probably_overstated(comparison: Comparison) -> bool:
+    """Return whether one end of the interval is so near to 1 that the effect seems too large."""
     low, high = comparison.ratio_ci
     if comparison.verdict not in ("faster", "slower") or low is None or high is None:
         return False

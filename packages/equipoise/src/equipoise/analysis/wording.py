@@ -36,15 +36,15 @@ from equipoise.model.result import (
 )
 from equipoise.stats.slow_runs import unseen_share
 
-_WALL_TIMES = (PRIMARY_METRIC, CALL_METRIC)
+_WALL_TIME_METRICS = (PRIMARY_METRIC, CALL_METRIC)
 _MAX_RATIO_CHANGES = 3
 """Maximum number of changes of the ratio that a sentence names."""
-_DESCRIPTION = "(description, without an error rate)"
+_NO_ERROR_RATE = "(description, without an error rate)"
 """Label of a number without a guarantee, such as the ratio of means."""
 
 
 def typical_sentence(value: TypicalValue) -> str:
-    """Return the sentence on a condition that is compared with nothing, with its interval."""
+    """Return the sentence on the typical value of the only condition, with its interval."""
     metric = value.metric
     show = metric_formatter(metric)
     runs = counted(value.trials, "run")
@@ -56,7 +56,7 @@ def typical_sentence(value: TypicalValue) -> str:
         noun_phrase = f" {words.noun}" if words.less == "fewer" else f" of {words.noun}"
         if words.is_duration or words.noun == "amount":
             noun_phrase = ""
-        claim = _capitalised(words, f"{subject} {words.verb} {median}{noun_phrase}")
+        claim = _with_capital_article(words, f"{subject} {words.verb} {median}{noun_phrase}")
     low, high = value.median_ci
     if low is None and high is None:
         interval = f"{runs}: too few for an interval"
@@ -81,7 +81,7 @@ def adjustment_sentence(
     typical, (low, high) = adjustment.unadjusted_ratio, adjustment.unadjusted_ratio_ci
     if more_is_better:
         typical, low, high = (
-            None if bound is None else _inverse(bound) for bound in (typical, high, low)
+            None if bound is None else _inverse_ratio(bound) for bound in (typical, high, low)
         )
     as_times = ratio is not None and reads_as_factor(ratio)
     show = _three_digits if as_times else _signed_percent
@@ -102,13 +102,13 @@ def verdict_sentence(
     If more of the metric is better, the comparison has the ratio of the inverse values.
     """
     metric, verdict = comparison.metric, comparison.verdict
-    is_wall_time = metric in _WALL_TIMES
+    is_wall_time = metric in _WALL_TIME_METRICS
     ratio = _ratio_or_extreme(comparison, comparison.ratio)
     mean_ratio = _ratio_or_extreme(comparison, comparison.mean_ratio)
     low, high = comparison.ratio_ci
     if more_is_better and not is_wall_time:
-        ratio, mean_ratio = _inverse(ratio), _inverse(mean_ratio)
-        low, high = (None if bound is None else _inverse(bound) for bound in (high, low))
+        ratio, mean_ratio = _inverse_ratio(ratio), _inverse_ratio(mean_ratio)
+        low, high = (None if bound is None else _inverse_ratio(bound) for bound in (high, low))
     words = WORDS.get(metric, MetricWords("has", metric))
     verb, noun = words.verb, words.noun
     match verdict:
@@ -130,16 +130,16 @@ def verdict_sentence(
             sentence = (
                 f"{candidate} and {baseline} differ both ways: a typical run "
                 f"{_time_clause('is', 'takes', ratio)}, but many runs together "
-                f"{_time_clause('are', 'take', mean_ratio)} {_DESCRIPTION}"
+                f"{_time_clause('are', 'take', mean_ratio)} {_NO_ERROR_RATE}"
             )
         case "mixed":
             sentence = (
                 f"In a typical run {ratio_clause(metric, baseline, candidate, ratio)}, but over "
                 f"many runs together {ratio_clause(metric, baseline, candidate, mean_ratio)} "
-                f"{_DESCRIPTION}"
+                f"{_NO_ERROR_RATE}"
             )
         case "undecided" if comparison.means_veto:
-            means = f"their means differ by {signed_change(mean_ratio)} {_DESCRIPTION}"
+            means = f"their means differ by {signed_change(mean_ratio)} {_NO_ERROR_RATE}"
             sentence = (
                 f"A typical run of {candidate} {verb} the same {noun} as one of {baseline}, within "
                 f"{comparison.min_effect:g} %, but many runs together may not: "
@@ -151,27 +151,29 @@ def verdict_sentence(
         case "undecided" if _has_direction(ratio, low, high):
             is_slower = low is not None and low > 1.0
             sentence = (
-                f"{_faster_clause(baseline, candidate, is_slower=is_slower)}, {_extent(low, high)}"
+                f"{_faster_clause(baseline, candidate, is_slower=is_slower)}, "
+                f"{_size_clause(low, high)}"
                 if is_wall_time
                 else ratio_clause(metric, baseline, candidate, ratio, (low, high))
             )
             question = _open_question(comparison.min_effect, low, high)
-            sentence += f"; {question} {_outlook(comparison)}"
+            sentence += f"; {question} {_blocks_clause(comparison)}"
         case "undecided":
             metric_noun = metric if noun in ("time", "amount") else noun
             metric_phrase = "" if is_wall_time else f" for {metric_noun}"
             sentence = (
-                f"{candidate} against {baseline} is undecided{metric_phrase} {_outlook(comparison)}"
+                f"{candidate} against {baseline} is undecided{metric_phrase} "
+                f"{_blocks_clause(comparison)}"
             )
     if comparison.stratum:
         return _sentence_in_stratum(comparison.stratum, sentence)
-    return f"{_capitalised(words, sentence)}."
+    return f"{_with_capital_article(words, sentence)}."
 
 
 def waiting_sentence(summary: str) -> str:
     """Return a verdict's sentence with the addition that most of the extra time is waiting."""
     claim = summary.removesuffix(".")
-    return f"{claim}; most of the extra time is waiting for a processor {_DESCRIPTION}."
+    return f"{claim}; most of the extra time is waiting for a processor {_NO_ERROR_RATE}."
 
 
 def lost_analyses_clause(lost: int) -> str:
@@ -228,12 +230,13 @@ def ratio_clause(
         subject, other = _subjects(words, baseline, candidate)
         verb = words.verb
     if leaves_out(ratio_ci, ratio):
-        return f"{metric} of {candidate} against {baseline} has no single ratio{_ends(ratio_ci)}"
+        changes = _changes_in_parentheses(ratio_ci)
+        return f"{metric} of {candidate} against {baseline} has no single ratio{changes}"
     interval = " (no finite ratio)"
     if 0.0 < ratio < math.inf:
-        interval = _interval(ratio_ci, as_times=reads_as_factor(ratio))
+        interval = _interval_in_parentheses(ratio_ci, as_times=reads_as_factor(ratio))
     if words is not None and words.is_duration and reads_as_factor(ratio) and ratio < 1.0:
-        interval = _interval(inverse_interval(ratio_ci), as_times=True)
+        interval = _interval_in_parentheses(inverse_interval(ratio_ci), as_times=True)
         return f"{subject} is {_times_of(1.0 / ratio)} as fast as {other}{interval}"
     return f"{subject} {verb} {comparative(metric, other, ratio)}{interval}"
 
@@ -250,13 +253,13 @@ def change_clause(
 
     The ratio is the cost with the commit over the cost without it, finite and above 0.
     """
-    if more_is_better and metric not in _WALL_TIMES:
+    if more_is_better and metric not in _WALL_TIME_METRICS:
         ratio, ratio_ci = 1.0 / ratio, inverse_interval(ratio_ci)
-    interval = _interval(ratio_ci, as_times=reads_as_factor(ratio))
-    if metric in _WALL_TIMES and 1.0 < ratio < FACTOR_FROM:
+    interval = _interval_in_parentheses(ratio_ci, as_times=reads_as_factor(ratio))
+    if metric in _WALL_TIME_METRICS and 1.0 < ratio < FACTOR_FROM:
         return f"it {_percent(ratio)} slower{interval}"
-    if metric in _WALL_TIMES and ratio < 1.0 and reads_as_factor(ratio):
-        interval = _interval(inverse_interval(ratio_ci), as_times=True)
+    if metric in _WALL_TIME_METRICS and ratio < 1.0 and reads_as_factor(ratio):
+        interval = _interval_in_parentheses(inverse_interval(ratio_ci), as_times=True)
         return f"it {_times_of(1.0 / ratio)} as fast as {other}{interval}"
     words, change = WORDS.get(metric), f"{comparative(metric, other, ratio)}{interval}"
     if words is None:
@@ -266,22 +269,22 @@ def change_clause(
 
 def comparative(metric: str, other: str, ratio: float) -> str:
     """Return a ratio in the words of its metric: ``5.04 times the memory of gzip``."""
-    higher = ratio >= 1.0
+    is_higher = ratio >= 1.0
     factor = _times_of(ratio)
     change = f"{_percent(ratio)} " if 0.0 < ratio < math.inf else ""
     words = WORDS.get(metric)
     if words is None:
-        as_factor = f"{factor} that of {other}"
-        as_change = f"{change}{'higher' if higher else 'lower'} than that of {other}"
-        return as_factor if reads_as_factor(ratio) else as_change
-    more, noun = "more" if higher else words.less, f" {words.noun}"
-    as_factor = f"{factor} the{noun} of {other}"
+        factor_phrase = f"{factor} that of {other}"
+        change_phrase = f"{change}{'higher' if is_higher else 'lower'} than that of {other}"
+        return factor_phrase if reads_as_factor(ratio) else change_phrase
+    adjective, noun = "more" if is_higher else words.less, f" {words.noun}"
+    factor_phrase = f"{factor} the{noun} of {other}"
     if words.is_duration:
-        as_factor = f"{factor} as long as {other}"
-        more, noun = ("longer", "") if higher else ("less", noun)
+        factor_phrase = f"{factor} as long as {other}"
+        adjective, noun = ("longer", "") if is_higher else ("less", noun)
     elif words.noun == "amount":
-        as_factor, noun = f"{factor} as much as {other}", ""
-    return as_factor if reads_as_factor(ratio) else f"{change}{more}{noun} than {other}"
+        factor_phrase, noun = f"{factor} as much as {other}", ""
+    return factor_phrase if reads_as_factor(ratio) else f"{change}{adjective}{noun} than {other}"
 
 
 def ranking_sentence(
@@ -300,26 +303,26 @@ def ranking_sentence(
     sentence calls a condition the fastest only if there is no other contender.
     """
     verb, superlative = _superlative(metric, more_is_better=more_is_better)
-    best_of_all, within = f"{superlative} of {len(conditions)}", f"within {min_effect:g} %"
+    best_of_all, margin = f"{superlative} of {len(conditions)}", f"within {min_effect:g} %"
     tied_with = {condition.name: set(condition.tied_with) for condition in conditions}
     if not contenders:
         return _sentence_in_stratum(stratum, f"No condition {verb} certainly {best_of_all}")
-    leader, *others = contenders
-    extent = _lead_clause(conditions, contenders, baseline, metric, more_is_better=more_is_better)
-    if not others:
-        return _sentence_in_stratum(stratum, f"{leader} {verb} {best_of_all}{extent}")
+    leader, *followers = contenders
+    lead = _lead_clause(conditions, contenders, baseline, metric, more_is_better=more_is_better)
+    if not followers:
+        return _sentence_in_stratum(stratum, f"{leader} {verb} {best_of_all}{lead}")
     if all(set(contenders) <= tied_with[name] | {name} for name in contenders):
         names, role = names_of(contenders), "as" if verb == "is" else "for"
-        return _sentence_in_stratum(stratum, f"{names} tie {role} {best_of_all}, {within}{extent}")
+        return _sentence_in_stratum(stratum, f"{names} tie {role} {best_of_all}, {margin}{lead}")
     names_of_contenders = names_of(contenders, "or")
     sentence = (
         f"Which of {len(conditions)} {verb} {superlative} is undecided: {names_of_contenders}"
         if len(contenders) == len(conditions)
         else f"{names_of_contenders} {verb} {best_of_all}"
     )
-    sentence += f"; {leader} leads so far{extent}"
-    if tied := [name for name in others if name in tied_with[leader]]:
-        sentence += f"; {names_of(tied)} {'ties' if len(tied) == 1 else 'tie'} with it, {within}"
+    sentence += f"; {leader} leads so far{lead}"
+    if tied := [name for name in followers if name in tied_with[leader]]:
+        sentence += f"; {names_of(tied)} {'ties' if len(tied) == 1 else 'tie'} with it, {margin}"
     return _sentence_in_stratum(stratum, sentence)
 
 
@@ -347,7 +350,7 @@ def _lead_clause(
         if baseline not in certainly_slower or not leader.ratio:
             return ""
         ratio = 1.0 / leader.ratio if more_is_better else leader.ratio
-        if metric in _WALL_TIMES and reads_as_factor(ratio) and ratio < 1.0:
+        if metric in _WALL_TIME_METRICS and reads_as_factor(ratio) and ratio < 1.0:
             return f": {_times_of(1.0 / ratio)} as fast as {baseline}"
         return f": {comparative(metric, baseline, ratio)}"
     for condition in conditions:
@@ -358,8 +361,8 @@ def _lead_clause(
 
 
 def _superlative(metric: str, *, more_is_better: bool) -> tuple[str, str]:
-    """Return a verb and the best extreme of a metric: ``uses``, ``the least memory``."""
-    if metric in _WALL_TIMES:
+    """Return the verb and the best extreme of a metric: ``uses``, ``the least memory``."""
+    if metric in _WALL_TIME_METRICS:
         return "is", "the fastest"
     words = WORDS.get(metric)
     if words is None or words.is_duration or words.noun == "amount":
@@ -368,8 +371,7 @@ def _superlative(metric: str, *, more_is_better: bool) -> tuple[str, str]:
     return words.verb, f"the {'most' if more_is_better else smallest} {words.noun}"
 
 
-def _capitalised(words: MetricWords, sentence: str) -> str:
-    """Return a sentence with a capital letter if it begins with an article."""
+def _with_capital_article(words: MetricWords, sentence: str) -> str:
     is_part = words.part and sentence.startswith(f"an {words.part} of ")
     return f"A{sentence[1:]}" if is_part else sentence
 
@@ -403,13 +405,14 @@ def disagreement_sentence(
     agrees = not directions if verdict == "equivalent" else set(directions) <= {verdict}
     if agrees or (verdict in ("undecided", "mixed") and len(directions) < 2):
         return None
-    subject, other, words = candidate, baseline, {"faster": "faster", "slower": "slower"}
+    subject, other = candidate, baseline
+    adjectives = {"faster": "faster", "slower": "slower"}
     if not is_time(metric):
         subject, other = f"{metric} of {candidate}", f"that of {baseline}"
         lower, higher = ("higher", "lower") if more_is_better else ("lower", "higher")
-        words = {"faster": lower, "slower": higher}
+        adjectives = {"faster": lower, "slower": higher}
     clauses = [
-        f"{words[direction]} than {other} by {_statistics(by_direction[direction])}"
+        f"{adjectives[direction]} than {other} by {_statistics_phrase(by_direction[direction])}"
         for direction in directions
     ]
     return f"{subject} is {joined(clauses)}"
@@ -436,16 +439,17 @@ def slow_runs_sentence(
     unseen = _unseen_clause(slow.unseen_share, metric)
     if not (slow.baseline or slow.candidate):
         return f"{unseen}, and commoner ones were not seen"
-    verb = "took" if metric in _WALL_TIMES else "had"
+    verb = "took" if metric in _WALL_TIME_METRICS else "had"
     # If more of a metric is better, its cost is the inverse.
     limit = f"over {slow.factor:g} times its median"
-    if more_is_better and metric not in _WALL_TIMES:
+    if more_is_better and metric not in _WALL_TIME_METRICS:
         limit = f"less than 1/{slow.factor:g} of its median"
-    first, other = (slow.candidate, candidate), (slow.baseline, baseline)
+    counts = [(slow.candidate, candidate), (slow.baseline, baseline)]
     if slow.baseline > slow.candidate:
-        first, other = other, first
-    counts = f"{first[0]} of {counted(slow.runs, 'run')} of {first[1]} {verb} {limit}"
-    clauses = [f"{counts}, {other[0]} of {other[1]}"]
+        counts.reverse()
+    (larger_count, larger_name), (smaller_count, smaller_name) = counts
+    claim = f"{larger_count} of {counted(slow.runs, 'run')} of {larger_name} {verb} {limit}"
+    clauses = [f"{claim}, {smaller_count} of {smaller_name}"]
     if slow.more_often is not None and slow.level is not None:
         name = candidate if slow.more_often == "candidate" else baseline
         clauses.append(
@@ -455,15 +459,13 @@ def slow_runs_sentence(
 
 
 def _slow_runs_clause(comparison: Comparison) -> str:
-    """Return the clause on slow runs for a verdict ``equivalent``."""
     if comparison.slow_runs is not None:
         return comparison.slow_runs.summary
     return _unseen_clause(unseen_share(comparison.blocks, comparison.alpha), comparison.metric)
 
 
 def _unseen_clause(share: float, metric: str) -> str:
-    """Return the clause on slow runs that are too rare to have shown."""
-    kind = "slow runs" if metric in _WALL_TIMES else "outliers"
+    kind = "slow runs" if metric in _WALL_TIME_METRICS else "outliers"
     return f"{kind} rarer than 1 in {max(1, math.floor(1.0 / share))} could not have shown"
 
 
@@ -474,7 +476,7 @@ def _has_direction(ratio: float, low: float | None, high: float | None) -> bool:
     return (is_above and ratio > 1.0) or (is_below and ratio < 1.0)
 
 
-def _extent(low: float | None, high: float | None) -> str:
+def _size_clause(low: float | None, high: float | None) -> str:
     """Return the size of a difference whose interval excludes 1: ``by 0.41 % to 1.17 %``."""
     known = [bound for bound in (low, high) if bound is not None and bound < math.inf]
     nearer, *farther = map(_percent, sorted(known, key=lambda bound: abs(bound - 1.0)))
@@ -482,14 +484,13 @@ def _extent(low: float | None, high: float | None) -> str:
 
 
 def _open_question(min_effect: float, low: float | None, high: float | None) -> str:
-    """Return the clause on what is open if the direction of a difference is certain."""
     margin = 1.0 + min_effect / 100.0
     if low is not None and high is not None and 1.0 / margin <= low and high <= margin:
         return "whether many runs together differ is open"
     return f"whether by more than {min_effect:g} % is open"
 
 
-def _outlook(comparison: Comparison) -> str:
+def _blocks_clause(comparison: Comparison) -> str:
     """Return the number of blocks, and how many more would probably decide."""
     blocks, to_go = comparison.blocks, comparison.blocks_to_go
     outlook = (
@@ -510,10 +511,9 @@ def _ratio_or_extreme(comparison: Comparison, ratio: float | None) -> float:
 def _time_sentence(
     baseline: str, candidate: str, verdict: Verdict, ratio: float, ratio_ci: Interval
 ) -> str:
-    """Return the sentence on wall times that differ, with the size as far as it is known."""
     claim = _faster_clause(baseline, candidate, is_slower=verdict == "slower")
     if leaves_out(ratio_ci, ratio):
-        return f"{claim}, {_extent(*ratio_ci)}"
+        return f"{claim}, {_size_clause(*ratio_ci)}"
     min_factor = _min_factor(ratio, ratio_ci)
     if min_factor is not None and min_factor < FACTOR_FROM:
         nearest_ratio = min_factor if ratio > 1.0 else 1.0 / min_factor
@@ -592,15 +592,15 @@ def _percent(ratio: float) -> str:
     return f"{change:.{decimals}f} %"
 
 
-def _ends(ratio_ci: Interval) -> str:
-    """Return an interval in parentheses, after a space; empty if an end is unknown."""
+def _changes_in_parentheses(ratio_ci: Interval) -> str:
+    """Return an interval as changes, in parentheses after a space; empty if an end is unknown."""
     low, high = ratio_ci
     if low is None or high is None:
         return ""
     return f" ({' to '.join(signed_changes(ratio_ci))})"
 
 
-def _interval(ratio_ci: Interval, *, as_times: bool) -> str:
+def _interval_in_parentheses(ratio_ci: Interval, *, as_times: bool) -> str:
     """Return an interval around a ratio in parentheses, after a space; empty if unknown."""
     low, high = ratio_ci
     if low is None or high is None or math.isinf(high):
@@ -613,12 +613,12 @@ def _interval(ratio_ci: Interval, *, as_times: bool) -> str:
     return f" ({_percent(nearer)} to {_percent(farther)})"
 
 
-def _inverse(ratio: float) -> float:
+def _inverse_ratio(ratio: float) -> float:
     return math.inf if ratio == 0.0 else 1.0 / ratio
 
 
-def _statistics(names: Sequence[str]) -> str:
-    """Return names in a sentence: ``the minimum, the median and the 70th to 90th percentile``.
+def _statistics_phrase(names: Sequence[str]) -> str:
+    """Return names of statistics: ``the minimum, the median and the 70th to 90th percentile``.
 
     Neighbouring deciles form a range.
     """
@@ -627,14 +627,14 @@ def _statistics(names: Sequence[str]) -> str:
         index, name = numbered
         return int(name[1:]) - 10 * index if name.startswith("p") else name
 
-    parts: list[str] = []
+    phrases: list[str] = []
     for _, decile_range in itertools.groupby(enumerate(names), range_key):
-        first, *others = (name for _, name in decile_range)
-        if not first.startswith("p"):
-            parts.append(f"the {first}")
-        elif first == "p50" and not others:
-            parts.append("the median")
+        first_name, *further_names = (name for _, name in decile_range)
+        if not first_name.startswith("p"):
+            phrases.append(f"the {first_name}")
+        elif first_name == "p50" and not further_names:
+            phrases.append("the median")
         else:
-            last = f" to {others[-1][1:]}th" if others else ""
-            parts.append(f"the {first[1:]}th{last} percentile")
-    return joined(parts)
+            range_end = f" to {further_names[-1][1:]}th" if further_names else ""
+            phrases.append(f"the {first_name[1:]}th{range_end} percentile")
+    return joined(phrases)

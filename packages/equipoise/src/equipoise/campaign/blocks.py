@@ -1,4 +1,4 @@
-"""Turns recorded trials into the arrays that statistics take.
+"""Turns recorded trials into the arrays that the statistics use.
 
 This module alone decides which trials are analysed. Its rules never look at a measured time. The
 cost of a trial is its value of a metric, or the inverse of the value if more of the metric is
@@ -39,7 +39,7 @@ TIMED_OUT = math.inf
 """Cost of a trial that timed out, or that this host cannot run: the slowest of all (rule 1)."""
 
 ACCOUNTABLE = frozenset(Accounting.__struct_fields__) - {"counters", "unknown"} | {"cpu_s"}
-"""Metrics that Equipoise measures in every trial."""
+"""Metrics that Equipoise itself measures in every trial."""
 
 QUANTA = {
     "wall_s": 1e-9,
@@ -64,18 +64,18 @@ def complete_blocks(draws: Iterable[Draw], trials: Iterable[Trial]) -> dict[int,
     """Return the measured blocks in which every drawn condition finished, by number.
 
     Blocks and their trials are in the order in which they ran. A block that was interrupted is left
-    out as a whole and never completed later. Otherwise a user could choose results by interrupting
+    out as a whole and never completed later: a user could choose results by interrupting blocks
     (docs/methods/interval.md).
     """
-    by_block: dict[int, list[Trial]] = defaultdict(list)
+    trials_by_block: dict[int, list[Trial]] = defaultdict(list)
     for trial in trials:
         if trial.phase == "measured" and not trial.washout:
-            by_block[trial.block].append(trial)
-    sizes = {draw.block: len(draw.order) for draw in draws if draw.phase == "measured"}
+            trials_by_block[trial.block].append(trial)
+    drawn_sizes = {draw.block: len(draw.order) for draw in draws if draw.phase == "measured"}
     return {
         number: tuple(block)
-        for number, block in by_block.items()
-        if len(block) == sizes.get(number)
+        for number, block in trials_by_block.items()
+        if len(block) == drawn_sizes.get(number)
     }
 
 
@@ -93,7 +93,7 @@ def block_seconds(block: Iterable[Trial]) -> float:
 
 def seconds_of_segments(record: RunRecord) -> float:
     """Return the seconds of a campaign's segments; a killed segment lasts until its last trial."""
-    total = 0.0
+    total_s = 0.0
     for segment, next_segment in itertools.zip_longest(record.segments, record.segments[1:]):
         next_start = math.inf if next_segment is None else next_segment.started_at
         trial_ends = (
@@ -104,8 +104,8 @@ def seconds_of_segments(record: RunRecord) -> float:
         segment_end = segment.ended_at
         if segment_end is None:
             segment_end = max(trial_ends, default=segment.started_at)
-        total += max(0.0, segment_end - segment.started_at)
-    return total
+        total_s += max(0.0, segment_end - segment.started_at)
+    return total_s
 
 
 def left_out_because(
@@ -113,7 +113,7 @@ def left_out_because(
     complete: dict[int, tuple[Trial, ...]],
     decisive: dict[int, tuple[Trial, ...]] | None = None,
 ) -> str | None:
-    """Return the reason why a trial is not analysed; ``None`` if it is.
+    """Return the reason why a trial is not analysed; ``None`` if it is analysed.
 
     ``decisive`` has the blocks and trials that decide the verdict; by default all complete blocks.
     """
@@ -187,15 +187,15 @@ def values_by_metric(
     return dict(zip(metric_names, np.ascontiguousarray(table.T), strict=True))
 
 
-def resolution_in(block: Iterable[Trial], metric: str) -> Resolution | None:
-    """Return the coarsest resolution of a metric that the trials of one block report.
+def resolution_of_trials(trials: Iterable[Trial], metric: str) -> Resolution | None:
+    """Return the coarsest resolution of a metric that trials report.
 
-    Without a report it is the resolution of Equipoise's own measurement; ``None`` if Equipoise does
-    not measure the metric.
+    Without a report, return the resolution of Equipoise's own measurement, or ``None`` if Equipoise
+    does not measure the metric.
     """
     samples = [
         sample
-        for trial in block
+        for trial in trials
         for sample in trial.samples
         if sample.metric == metric and sample.iteration is None
     ]
@@ -209,14 +209,14 @@ def resolution_in(block: Iterable[Trial], metric: str) -> Resolution | None:
 def resolution_of(blocks: Mapping[int, tuple[Trial, ...]], metric: str) -> Resolution:
     """Return the resolution of a metric from the first block that has one.
 
-    No later block can change it, because the bets on the metric depend on it.
+    A later block cannot change the resolution, because the sequential test depends on it.
     """
-    resolutions = (resolution_in(block, metric) for block in blocks.values())
+    resolutions = (resolution_of_trials(block, metric) for block in blocks.values())
     return next(filter(None, resolutions), Resolution(None))
 
 
 class BlockRead(Struct, frozen=True):
-    """One block as read from its trials on one metric; conditions are named by index."""
+    """Costs, positions and covariates of one block on one metric, by index of the condition."""
 
     costs: dict[int, float]
     positions: dict[int, int]
@@ -230,14 +230,14 @@ class BlockRead(Struct, frozen=True):
         values = np.array([self.covariates[condition] for condition in conditions])
         return values if values.size else None
 
-    def order(self, first: int, second: int) -> int:
-        """Return 1 if the first condition ran before the second, else -1."""
-        is_before = self.positions[first] < self.positions[second]
+    def order(self, baseline: int, candidate: int) -> int:
+        """Return 1 if the baseline ran before the candidate, else -1."""
+        is_before = self.positions[baseline] < self.positions[candidate]
         return BASELINE_FIRST if is_before else CANDIDATE_FIRST
 
 
 def read_block(block: tuple[Trial, ...], plan: Plan, metric: str | None = None) -> BlockRead:
-    """Return the costs of one complete block on a metric, by default the primary one.
+    """Return the costs of one complete block on a metric, by default the primary metric.
 
     Raise `UnusableInput` if a trial lacks the metric.
     """
@@ -253,7 +253,7 @@ def read_block(block: tuple[Trial, ...], plan: Plan, metric: str | None = None) 
     return BlockRead(
         costs,
         {trial.condition: position for position, trial in enumerate(block)},
-        resolution_in(block, metric),
+        resolution_of_trials(block, metric),
         {trial.condition: covariates_before(trial, plan.adjust_by) for trial in block},
     )
 
@@ -295,9 +295,9 @@ class BlockCosts(Struct, frozen=True):
     positions: NDArray[np.int64]
     """Position of each condition, shape (n, k); -1 if the block left the condition out."""
     costs: NDArray[np.float64]
-    """Cost of each condition, shape (n, k); NaN if it was left out, or failed without a cost."""
+    """Cost of each condition, shape (n, k); NaN if the trial is missing or has no cost."""
     end_conditions: NDArray[np.int64]
-    """First and last condition of each block, shape (n, 2)."""
+    """Indices of the first and the last condition of each block, shape (n, 2)."""
     covariates: NDArray[np.float64]
     """Values of c covariates before each trial, shape (n, k, c); NaN if unknown."""
 
@@ -306,7 +306,7 @@ class BlockCosts(Struct, frozen=True):
     ) -> PairedBlocks:
         """Return the costs of a candidate and its baseline in the blocks in which both ran.
 
-        With a control, half of each bet is on the candidate against the control.
+        With a control, each candidate is compared half with the baseline and half with the control.
         """
         blocks, (baseline, candidate) = self.has_both(contrast), contrast.pair
         orders = self._orders(blocks, baseline, candidate)
@@ -342,9 +342,9 @@ class BlockCosts(Struct, frozen=True):
         """Return whether both conditions of a contrast ran in each block, shape (n,)."""
         return np.asarray((self.positions[:, contrast.pair] >= 0).all(axis=1))
 
-    def _orders(self, blocks: NDArray[np.bool_], first: int, second: int) -> NDArray[np.int8]:
-        """Return, for each block, 1 if the first condition ran before the second, else -1."""
-        is_before = self.positions[blocks, first] < self.positions[blocks, second]
+    def _orders(self, blocks: NDArray[np.bool_], baseline: int, candidate: int) -> NDArray[np.int8]:
+        """Return, for each block, 1 if the baseline ran before the candidate, else -1."""
+        is_before = self.positions[blocks, baseline] < self.positions[blocks, candidate]
         return np.where(is_before, BASELINE_FIRST, CANDIDATE_FIRST).astype(np.int8)
 
     @property
@@ -353,7 +353,7 @@ class BlockCosts(Struct, frozen=True):
         return np.take_along_axis(self.costs, self.end_conditions, axis=1)
 
     @property
-    def follows(self) -> NDArray[np.bool_]:
+    def is_consecutive(self) -> NDArray[np.bool_]:
         """Whether no block is missing between each block and the block before it, shape (n,)."""
         return np.concatenate([[False], np.diff(self.numbers) == 1])
 
@@ -403,13 +403,14 @@ def arrange_costs(
 
 
 def _refuse_unknown_cost(plan: Plan, trial: Trial, metric: str) -> None:
-    """Raise `UnusableInput` if the result needs this cost; interventions may have unknown costs."""
+    """Raise `UnusableInput` if the result needs the unknown cost of this trial."""
     if not plan.rules.needs_every_cost and all(
         trial.condition not in contrast.pair for contrast in plan.contrasts
     ):
         return
     reason = trial.accounting.unknown.get(metric, "the workload did not report it")
     raise UnusableInput(
-        f"a trial of block {trial.block} has no {metric}: {reason}",
+        f"the trial of {plan.conditions[trial.condition].name} in block {trial.block} has no "
+        f"{metric}: {reason}",
         hint="compare a metric that every trial has, such as wall_s",
     )

@@ -75,7 +75,7 @@ def warn_of_wait(owner: LockOwner) -> None:
 RunnerFactory = Callable[[Plan, Callable[[], None]], AbstractContextManager[Runner]]
 """Makes the runner of a plan's trials; the second argument is called while a trial runs."""
 JudgeFactory = Callable[[Plan, Stopping], Judge]
-"""Makes the judge of a plan; the second argument has its limits, or later ones."""
+"""Makes the judge of a plan; the second argument has the limits of the segment."""
 SegmentFactory = Callable[..., SegmentInProgress]
 """Makes a segment from the parameters of `SegmentInProgress`."""
 
@@ -101,7 +101,6 @@ def native_runner(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
 
 
 def _servers(plan: Plan, scratch: Path) -> AbstractContextManager[Servers | None]:
-    """Return the context of the servers of a plan; ``None`` if the plan has no servers."""
     if all(condition.server is None for condition in plan.conditions):
         return nullcontext()
     from equipoise.measure.servers import Servers
@@ -156,13 +155,13 @@ def resume(
     clock: Callable[[], float] = time.monotonic,
     now: Callable[[], float] = time.time,
 ) -> str:
-    """Resume a campaign with its own plan and new limits; return its run id.
+    """Resume a campaign with its stored plan and new limits; return its run id.
 
     A campaign that needs no more blocks is left unchanged.
 
     Raise `UnusableInput` if there is no such campaign, the limits leave nothing to do, or another
-    process is measuring it. Raise `ConditionFailed` if a condition failed, earlier or now. Raise
-    `Interrupted` if the user interrupted it.
+    process is measuring the campaign. Raise `ConditionFailed` if a condition failed, earlier or
+    now. Raise `Interrupted` if the user interrupted the campaign.
     """
     run_id = ledger.read_run(reference).id
     with run_lock(run_id, ledger):
@@ -177,9 +176,9 @@ def resume(
             # To continue would drop the block in which a condition failed (rule 1).
             check_for_failure(plan, trial, judge)
         blocks = complete_blocks(record.draws, record.trials)
-        for number, block in enumerate(blocks.values(), start=1):
+        for block_count, block in enumerate(blocks.values(), start=1):
             judge.add(block)
-            if number == latest_analysis_block(len(blocks)):
+            if block_count == latest_analysis_block(len(blocks)):
                 judge.analyse()
         if judge.runs_washouts():
             # With washouts, blocks count from the first block with washouts.
@@ -192,7 +191,7 @@ def resume(
                 f"and its limit is {stopping.blocks}",
                 hint=f"set a higher limit: equipoise resume {run_id} --blocks {2 * len(blocks)}",
             )
-        number = ledger.begin_segment(run_id, _environment(plan, ledger), now())
+        segment_number = ledger.begin_segment(run_id, _environment(plan, ledger), now())
         segment = segment_of(
             run_id,
             plan,
@@ -201,7 +200,7 @@ def resume(
             judge,
             listener,
             clock,
-            number=number,
+            number=segment_number,
             spent_before_s=0.0 if limits.budget else _spent_budget_s(record),
             blocks_before=len(blocks),
             next_warmup=_next_block(record, "warmup"),
@@ -220,10 +219,10 @@ def _environment(plan: Plan, ledger: Ledger) -> dict[str, Any]:
     initial_plan = plan.rules.with_initial_conditions(plan)
     mapped = mapped_by_condition(initial_plan, environment)
     check_effects(initial_plan, mapped, environment)
-    facts = snapshot(environment=environment)
-    certificate = ledger.latest_certificate(facts.get("kernel"), facts.get("cpu_model"))
+    host_facts = snapshot(environment=environment)
+    certificate = ledger.latest_certificate(host_facts.get("kernel"), host_facts.get("cpu_model"))
     return {
-        **facts,
+        **host_facts,
         "certificate": None if certificate is None else certificate.summary(),
         "mapped": {name: asdict(files) for name, files in mapped.items()},
     }
@@ -247,9 +246,9 @@ def run_lock(run_id: str, ledger: Ledger) -> AbstractContextManager[object]:
     return _lock(run_id, ledger.key_of(run_id))
 
 
-def _lock(run_id: str, key: str) -> AbstractContextManager[object]:
+def _lock(reference: str, ledger_key: str) -> AbstractContextManager[object]:
     try:
-        return lock_run(run_id, key)
+        return lock_run(reference, ledger_key)
     except UnusableInput:
         raise
     except EquipoiseError:
@@ -263,6 +262,7 @@ def _conduct(
     runner_factory: RunnerFactory,
     now: Callable[[], float],
 ) -> None:
+    """Run a segment, and record in the ledger how it ended and whether the host was busy."""
     # The scripted runners of tests have no host.
     watch = begin_watch(Host()) if runner_factory is native_runner else None
     listener = segment.listener
@@ -294,7 +294,7 @@ def _next_block(record: RunRecord, phase: Phase) -> int:
 
 
 def _spent_budget_s(record: RunRecord) -> float:
-    """Return the spent seconds of the budget; 0 if the budget was used up, and starts again."""
+    """Return the spent seconds of the budget; 0 if it was used up, because it then starts again."""
     if record.segments and record.segments[-1].stopped_because == "budget":
         return 0.0
     return seconds_of_segments(record)

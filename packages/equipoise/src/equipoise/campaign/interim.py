@@ -40,7 +40,7 @@ from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.slow_runs import blocks_to_show
 from equipoise.stats.verdict import ComparisonVerdict, blocks_to_go, is_precise, judge
-from equipoise.stats.verdict import earliest_block as earliest_possible
+from equipoise.stats.verdict import earliest_block as earliest_verdict_block
 
 DIFFERENCE_VERDICTS = ("faster", "slower", "mixed")
 """Verdicts by which two conditions differ."""
@@ -56,18 +56,18 @@ def required_blocks(plan: Plan, stopping: Stopping) -> int:
 
 
 class _RunningComparison(Struct, frozen=True):
-    """A comparison on one metric, with its blocks so far."""
+    """A comparison on one metric while its campaign runs, with its blocks so far."""
 
     contrast: Contrast
     metric: str
     plan: Plan
-    """Plan; without its control if two candidates are compared."""
+    """Plan of the campaign; without its control if two candidates are compared."""
     pairs: PairedBlocks
     layouts: list[int] = []
     """Layout of each block, if the verdict is about layouts in general."""
 
 
-def _running_comparison(contrast: Contrast, metric: str, plan: Plan) -> _RunningComparison:
+def _without_blocks(contrast: Contrast, metric: str, plan: Plan) -> _RunningComparison:
     pairs = PairedBlocks(resolution=Resolution(QUANTA.get(metric)))
     return _RunningComparison(contrast, metric, plan, pairs)
 
@@ -75,8 +75,8 @@ def _running_comparison(contrast: Contrast, metric: str, plan: Plan) -> _Running
 class InterimVerdict(Struct, frozen=True):
     """Verdict of one comparison after an analysis."""
 
-    judged: ComparisonVerdict
-    answered: bool
+    verdict: ComparisonVerdict
+    is_answer: bool
     """Whether the verdict answers the question of the campaign."""
 
 
@@ -88,8 +88,8 @@ after each block would use up the budget.
 """
 GROWTH_DIVISOR = 64
 """With more blocks, an analysis follows each time the blocks have grown by 1/64."""
-SECONDS_FOR_SIZE = 5.0
-"""Maximum seconds, for each second of ``--min-seconds``, to learn the size of a large effect."""
+SIZE_SECONDS_FACTOR = 5.0
+"""Maximum seconds to learn the size of a large effect, as a multiple of ``--min-seconds``."""
 
 
 def latest_analysis_block(block: int) -> int:
@@ -112,18 +112,18 @@ class InterimAnalysis(Judge):
         self._stopping = stopping
         self._metrics = self.compared_metrics(plan)
         self._comparisons = tuple(
-            _running_comparison(contrast, metric, plan)
+            _without_blocks(contrast, metric, plan)
             for contrast in plan.contrasts
             for metric in self._metrics
         )
-        self._across_layouts = bool(plan.layouts)
+        self._is_about_layouts = bool(plan.layouts)
         self._resolutions: dict[str, Resolution] = {}
-        self._blocks = 0
+        self._block_count = 0
         self._seconds = 0.0
-        self._latest: tuple[InterimVerdict, ...] = ()
+        self._verdicts: tuple[InterimVerdict, ...] = ()
         metric, without_control = plan.judgement.primary_metric, replace(plan, control=None)
-        self._among_candidates = {
-            pair: _running_comparison(Contrast(*pair), metric, without_control)
+        self._candidate_comparisons = {
+            pair: _without_blocks(Contrast(*pair), metric, without_control)
             for contrasts in plan.ranked_groups
             for pair in candidate_pairs(contrasts)
         }
@@ -140,35 +140,34 @@ class InterimAnalysis(Judge):
         return (plan.judgement.primary_metric,)
 
     def _collect_pairs(self) -> None:
-        """Collect the pairs of all comparisons for the verdicts and for the ranking."""
         with_baseline = {comparison.contrast.pair: comparison for comparison in self._comparisons}
         self.pairs = tuple(comparison.pairs for comparison in self._comparisons)
-        self._every_comparison = (*self._comparisons, *self._among_candidates.values())
+        self._all_comparisons = (*self._comparisons, *self._candidate_comparisons.values())
         self._ranked_groups = tuple(
             ranked_group(
                 contrasts,
                 lambda contrast: with_baseline[contrast.pair].pairs,
-                lambda pair: self._among_candidates[pair].pairs,
+                lambda pair: self._candidate_comparisons[pair].pairs,
             )
             for contrasts in self.plan.ranked_groups
         )
 
     def _restart(self, block: tuple[Trial, ...]) -> None:
-        """Restart the bets of the comparisons in the first block with washouts."""
+        """Drop the earlier blocks of the comparisons in the first block with washouts."""
         restarting = restarted_conditions(self.plan, [trial.condition for trial in block])
 
-        def restarted(comparison: _RunningComparison) -> _RunningComparison:
+        def restart(comparison: _RunningComparison) -> _RunningComparison:
             if restarting.isdisjoint(comparison.contrast.pair):
                 return comparison
-            return _running_comparison(comparison.contrast, comparison.metric, comparison.plan)
+            return _without_blocks(comparison.contrast, comparison.metric, comparison.plan)
 
-        self._comparisons = tuple(restarted(comparison) for comparison in self._comparisons)
-        self._among_candidates = {
-            pair: restarted(comparison) for pair, comparison in self._among_candidates.items()
+        self._comparisons = tuple(restart(comparison) for comparison in self._comparisons)
+        self._candidate_comparisons = {
+            pair: restart(comparison) for pair, comparison in self._candidate_comparisons.items()
         }
         self._collect_pairs()
         # Again, an analysis follows each of the first blocks.
-        self._has_washouts, self._blocks, self._latest = True, 0, ()
+        self._has_washouts, self._block_count, self._verdicts = True, 0, ()
         self._suspected_pairs, self._unclear_pairs = (), ()
 
     def add(self, block: tuple[Trial, ...]) -> None:
@@ -179,24 +178,24 @@ class InterimAnalysis(Judge):
         for metric, block_read in block_reads.items():
             if block_read.resolution is not None:
                 self._resolutions.setdefault(metric, block_read.resolution)
-        for comparison in self._every_comparison:
+        for comparison in self._all_comparisons:
             if comparison.metric in self._resolutions:
                 comparison.pairs.set_resolution(self._resolutions[comparison.metric])
             block_read = block_reads[comparison.metric]
             add_block(comparison.pairs, block_read, comparison.contrast, comparison.plan)
-            if self._across_layouts and len(comparison.pairs) > len(comparison.layouts):
+            if self._is_about_layouts and len(comparison.pairs) > len(comparison.layouts):
                 comparison.layouts.append(layout_of_block(self.plan, "measured", block[0].block))
         if self._may_restart and not self._has_washouts:
             primary_read = block_reads[self.plan.judgement.primary_metric]
             order = (trial.condition for trial in block)
             self._carry_over.add(block[0].block, order, primary_read.costs)
-        self._blocks += 1
+        self._block_count += 1
         self._seconds += block_seconds(block)
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
         """Return the status of each comparison; analyse again first if an analysis is due."""
-        if not self._latest or self._blocks == latest_analysis_block(self._blocks):
-            self._latest = self.judged()
+        if not self._verdicts or self._block_count == latest_analysis_block(self._block_count):
+            self._verdicts = self.interim_verdicts()
             self._open_contenders = self._open_pairs()
             self._check_carry_over()
         names = [condition.name for condition in self.plan.conditions]
@@ -205,16 +204,16 @@ class InterimAnalysis(Judge):
                 names[comparison.contrast.candidate]
                 if len(self._metrics) == 1
                 else f"{names[comparison.contrast.candidate]}: {comparison.metric}",
-                interim.judged.verdict,
-                interim.judged.ratio,
-                interim.judged.ratio_ci,
+                interim.verdict.verdict,
+                interim.verdict.ratio,
+                interim.verdict.ratio_ci,
                 baseline=names[comparison.contrast.baseline],
-                blocks=interim.judged.blocks,
+                blocks=interim.verdict.blocks,
                 metric=comparison.metric,
                 more_is_better=comparison.metric in self._resolutions
                 and self._resolutions[comparison.metric].more_is_better,
             )
-            for comparison, interim in zip(self._comparisons, self._latest, strict=True)
+            for comparison, interim in zip(self._comparisons, self._verdicts, strict=True)
         )
 
     def _check_carry_over(self) -> None:
@@ -225,59 +224,60 @@ class InterimAnalysis(Judge):
         if not self._may_restart or self._has_washouts:
             return
         suspected, unclear = [], []
-        for comparison, interim in zip(self._comparisons, self._latest, strict=True):
-            judged = interim.judged
-            if judged.verdict not in DIFFERENCE_VERDICTS or not self._is_answered(interim):
+        for comparison, interim in zip(self._comparisons, self._verdicts, strict=True):
+            verdict = interim.verdict
+            if verdict.verdict not in DIFFERENCE_VERDICTS or not self._is_answered(interim):
                 continue
             fitted = self._carry_over.fit(comparison.contrast)
-            direction = 1.0 if (judged.typical or 0.0) > 0 else -1.0
+            direction = 1.0 if (verdict.typical or 0.0) > 0 else -1.0
             if fitted is None:
                 unclear.append(comparison.contrast.pair)
             elif fitted.could_make(direction) == "all":
                 suspected.append(comparison.contrast.pair)
         self._suspected_pairs, self._unclear_pairs = tuple(suspected), tuple(unclear)
 
-    def judged(self) -> tuple[InterimVerdict, ...]:
+    def interim_verdicts(self) -> tuple[InterimVerdict, ...]:
         """Return the verdict of each comparison on the blocks so far."""
         judgement = self.plan.judgement
-        effect, alpha = judgement.min_effect, judgement.alpha
-        if self._across_layouts:
-            judged = judge_across_layouts(
+        min_effect, alpha = judgement.min_effect, judgement.alpha
+        if self._is_about_layouts:
+            verdicts = judge_across_layouts(
                 self.pairs,
                 [comparison.layouts for comparison in self._comparisons],
                 count=len(self.plan.layouts),
-                min_effect=effect,
+                min_effect=min_effect,
                 alpha=alpha,
             )
         else:
-            judged = judge(self.pairs, min_effect=effect, alpha=alpha)
+            verdicts = judge(self.pairs, min_effect=min_effect, alpha=alpha)
         return tuple(
-            InterimVerdict(judgement, judgement.verdict != "undecided") for judgement in judged
+            InterimVerdict(verdict, verdict.verdict != "undecided") for verdict in verdicts
         )
 
     def _open_pairs(self) -> tuple[Pair, ...]:
         """Return the undecided pairs of contenders in all ranked groups."""
         judgement, min_blocks = self.plan.judgement, self._stopping.min_blocks
-        effect, alpha = judgement.min_effect, judgement.alpha
-        races = [
-            (group, contenders_of(group, effect, alpha, min_blocks=min_blocks))
+        min_effect, alpha = judgement.min_effect, judgement.alpha
+        contenders_of_groups = [
+            (group, contenders_of(group, min_effect, alpha, min_blocks=min_blocks))
             for group in self._ranked_groups
         ]
-        if all(len(contenders) < 2 for _, contenders in races):
+        if all(len(contenders) < 2 for _, contenders in contenders_of_groups):
             return ()
-        with_baseline = zip(self._comparisons, self._latest, strict=True)
-        verdicts = {
-            comparison.contrast.pair: interim.judged.verdict
-            for comparison, interim in with_baseline
+        verdict_by_pair = {
+            comparison.contrast.pair: interim.verdict.verdict
+            for comparison, interim in zip(self._comparisons, self._verdicts, strict=True)
         }
-        judged = judge_candidates(self._ranked_groups, effect, alpha)
-        verdicts |= {
-            pair: judgement.verdict
-            for pair, judgement in judged.items()
-            if judgement.blocks >= min_blocks
+        candidate_verdicts = judge_candidates(self._ranked_groups, min_effect, alpha)
+        verdict_by_pair |= {
+            pair: candidate_verdict.verdict
+            for pair, candidate_verdict in candidate_verdicts.items()
+            if candidate_verdict.blocks >= min_blocks
         }
         return tuple(
-            pair for group, contenders in races for pair in open_pairs(group, contenders, verdicts)
+            pair
+            for group, contenders in contenders_of_groups
+            for pair in open_pairs(group, contenders, verdict_by_pair)
         )
 
     @property
@@ -287,45 +287,45 @@ class InterimAnalysis(Judge):
 
     def stop_reason(self) -> Literal["verdict", "precision"] | None:
         """Return the reason to stop; ``None`` if another block is needed."""
-        if self._suspected_pairs or self._unclear_pairs or not self._has_ended():
+        if self._suspected_pairs or self._unclear_pairs or not self._is_fully_answered():
             return None
         return "verdict" if self._stopping.precision is None else "precision"
 
     def runs_washouts(self) -> bool:
         """Return whether the next block has washouts.
 
-        It has washouts once all questions are answered and carry-over could explain an answer. It
-        has none while the orders so far cannot separate a difference from carry-over.
+        Washouts begin once all questions are answered and carry-over could explain an answer. They
+        wait while the orders so far cannot separate a difference from carry-over.
         """
         return self._has_washouts or (
-            bool(self._suspected_pairs) and not self._unclear_pairs and self._has_ended()
+            bool(self._suspected_pairs) and not self._unclear_pairs and self._is_fully_answered()
         )
 
-    def _has_ended(self) -> bool:
+    def _is_fully_answered(self) -> bool:
         """Return whether every question is answered, without regard to carry-over."""
-        if not self._latest or not all(self._is_answered(interim) for interim in self._latest):
+        if not self._verdicts or not all(self._is_answered(interim) for interim in self._verdicts):
             return False
         return not self._open_contenders
 
     def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
         """Return the conditions that the next block needs.
 
-        By default these are all conditions. If the campaign leaves decided conditions out, a
-        condition is needed while a comparison with its baseline or an open pair of contenders is
-        undecided. The choice depends only on earlier blocks. So the coin of each pair stays fair
-        given the past, its interval and its e-value hold, and a resumed campaign continues in the
-        same way (docs/methods/several-comparisons.md).
+        By default a block needs all conditions. If the campaign leaves decided conditions out, a
+        block needs the conditions of undecided comparisons and of open pairs of contenders. The
+        choice depends only on earlier blocks. So the coin of each pair stays fair given the past,
+        the pair's interval and e-value hold, and a resumed campaign continues in the same way
+        (docs/methods/several-comparisons.md).
         """
-        every_index = tuple(range(len(self.plan.conditions)))
+        all_indices = tuple(range(len(self.plan.conditions)))
         leaves_out = self._stopping.leave_out_decided or self.runs_washouts()
-        if not leaves_out or not self._latest:
-            return every_index
+        if not leaves_out or not self._verdicts:
+            return all_indices
         compared: set[int] = set()
         open_pairs = (*self._open_contenders, *self._unclear_pairs)
         if self.runs_washouts():
             open_pairs += self._suspected_pairs
         needed: set[int] = {member for pair in open_pairs for member in pair}
-        for comparison, interim in zip(self._comparisons, self._latest, strict=True):
+        for comparison, interim in zip(self._comparisons, self._verdicts, strict=True):
             compared.update(comparison.contrast.pair)
             if not self._is_answered(interim):
                 needed.update(comparison.contrast.pair)
@@ -334,11 +334,11 @@ class InterimAnalysis(Judge):
             # The control runs only together with the baseline.
             compared.add(control)
             needed |= {control} if self._comparisons[0].contrast.baseline in needed else set()
-        return tuple(index for index in every_index if index in needed or index not in compared)
+        return tuple(index for index in all_indices if index in needed or index not in compared)
 
     def earliest_block(self) -> int:
         """Return the number of the first block after which a verdict is possible."""
-        earliest = earliest_possible(self.plan.judgement.alpha, max(1, len(self.pairs)))
+        earliest = earliest_verdict_block(self.plan.judgement.alpha, max(1, len(self.pairs)))
         return max(earliest, required_blocks(self.plan, self._stopping))
 
     def blocks_to_verdict(self) -> tuple[int, ...]:
@@ -347,46 +347,46 @@ class InterimAnalysis(Judge):
         The tuple leaves out comparisons without a forecast. With layouts it is empty.
         """
         judgement = self.plan.judgement
-        effect, alpha = judgement.min_effect, judgement.alpha
-        if self._across_layouts:
+        min_effect, alpha = judgement.min_effect, judgement.alpha
+        if self._is_about_layouts:
             return ()
-        judged = judge(self.pairs, min_effect=effect, alpha=alpha)
+        verdicts = judge(self.pairs, min_effect=min_effect, alpha=alpha)
         forecasts = blocks_to_go(
-            self.pairs, judged, min_effect=effect, alpha=alpha, seed=self.plan.seed
+            self.pairs, verdicts, min_effect=min_effect, alpha=alpha, seed=self.plan.seed
         )
         return tuple(forecast for forecast in forecasts if forecast is not None)
 
     def _is_answered(self, interim: InterimVerdict) -> bool:
         stopping = self._stopping
-        if interim.judged.blocks < required_blocks(self.plan, stopping) or not interim.answered:
+        if interim.verdict.blocks < required_blocks(self.plan, stopping) or not interim.is_answer:
             return False
         if not self.has_measured_enough:
             return False
         if stopping.precision is not None:
-            return is_precise(interim.judged, stopping.precision)
-        return not self.may_learn_size(interim.judged)
+            return is_precise(interim.verdict, stopping.precision)
+        return not self.may_learn_size(interim.verdict)
 
-    def may_learn_size(self, judged: ComparisonVerdict) -> bool:
+    def may_learn_size(self, verdict: ComparisonVerdict) -> bool:
         """Return whether a few more seconds may show the size of a large effect.
 
-        After the first verdict on a large effect its size may be 2 or 10 times. Two more blocks
-        often determine it to a tenth. The seconds count from the earliest possible verdict, so that
-        a resumed campaign ends after the same block.
+        After the first verdict on a large effect, the size may still be 2 or 10 times. Two more
+        blocks often determine the size to a tenth. The seconds count from the earliest possible
+        verdict, so that a resumed campaign ends after the same block.
         """
-        ratio = judged.ratio
-        if self._across_layouts or judged.verdict not in DIFFERENCE_VERDICTS:
+        ratio = verdict.ratio
+        if self._is_about_layouts or verdict.verdict not in DIFFERENCE_VERDICTS:
             return False
-        if ratio is None or not reads_as_factor(ratio) or is_known_to_a_tenth(judged.ratio_ci):
+        if ratio is None or not reads_as_factor(ratio) or is_known_to_a_tenth(verdict.ratio_ci):
             return False
-        since_earliest = 1.0 - self.earliest_block() / max(1, self._blocks)
-        return self._seconds * since_earliest < SECONDS_FOR_SIZE * self._stopping.min_seconds
+        since_earliest = 1.0 - self.earliest_block() / max(1, self._block_count)
+        return self._seconds * since_earliest < SIZE_SECONDS_FACTOR * self._stopping.min_seconds
 
 
 class DescribingAnalysis(Judge):
     """Judges a campaign of one condition, in which nothing is compared.
 
     The budget ends the campaign. With ``--precision`` it stops once the interval of the median is
-    narrow enough. With ``--tail`` it stops once slow runs of that share would have appeared.
+    narrow enough. With ``--tail`` it stops once slow runs that frequent would have appeared.
     """
 
     def __init__(self, plan: Plan, stopping: Stopping) -> None:
@@ -434,7 +434,7 @@ class CampaignKind:
     """How a kind of campaign is conducted; by default as a comparison."""
 
     def judge(self, plan: Plan, stopping: Stopping) -> Judge:
-        """Return the judge of a plan; ``stopping`` has the limits of the plan, or later ones."""
+        """Return the judge of a plan; ``stopping`` may exceed the limits of the plan."""
         if plan.describes_one:
             return DescribingAnalysis(plan, stopping)
         return self.interim(plan, stopping)
@@ -450,5 +450,5 @@ def interim_for(plan: Plan, stopping: Stopping) -> InterimAnalysis:
 
 
 def judge_for(plan: Plan, stopping: Stopping) -> Judge:
-    """Return the judge of a plan of any kind; ``stopping`` may have later limits than the plan."""
+    """Return the judge of a plan of any kind; ``stopping`` may exceed the limits of the plan."""
     return plan.kind.part("campaign", CampaignKind).judge(plan, stopping)

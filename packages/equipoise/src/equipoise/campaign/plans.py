@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from equipoise.model.study import Study
 
 PlanAndWarnings = tuple[Plan, tuple[CampaignWarning, ...]]
-"""A plan, and warnings about the parts of it that this host cannot run."""
+"""A plan, and warnings about conditions or layouts that this host cannot run."""
 
 
 class FunctionsRequest(Struct, frozen=True):
@@ -72,15 +72,15 @@ class FunctionsRequest(Struct, frozen=True):
     """Names that the user chose for the functions."""
     ranking: bool | None = None
     ledger: Path | str | None = None
-    """Path of the ledger; by default the usual ledger."""
+    """Path of the ledger; ``None`` for the default ledger."""
     allow_concurrent: bool = False
     progress: ProgressListener | None = None
 
 
 def compare_plan(options: CompareOptions) -> PlanAndWarnings:
-    """Return the plan that compares commands, describes one command, or finds what makes it vary.
+    """Return the plan that compares commands, or that describes or examines a single command.
 
-    Raise `UnusableInput` if the options allow no plan.
+    Raise `UnusableInput` if the options contradict each other or have bad values.
     """
     metrics = metric_names(options.metrics)
     limits = options.limits
@@ -92,7 +92,7 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
         measure=limits.measure(
             Measure(
                 working_folder=os.getcwd(),
-                input=_input(options.input),
+                input=_input_path(options.input),
                 output=output_of_all(options),
                 washout=options.washout,
                 ignore_failure=options.ignore_failure,
@@ -112,8 +112,8 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
         ranking=options.ranking is not False,
     )
     if not options.what_varies:
-        with_layouts = plan_with_layouts(plan, options.layouts, options.aslr)
-        plan, warnings = _with_ranking_warnings(with_layouts, options.ranking)
+        planned = plan_with_layouts(plan, options.layouts, options.aslr)
+        plan, warnings = _with_ranking_warnings(planned, options.ranking)
         if options.adjust and plan.not_adjustable_because is not None:
             raise UnusableInput(
                 f"{option('adjust')} is not possible: {plan.not_adjustable_because}",
@@ -126,15 +126,14 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
         f"holds one part of a layout at a time, but {layouts} draws all parts": options.layouts,
         f"examines one command, but {ranking} ranks several": options.ranking,
     }
-    for conflict, is_set in conflicts.items():
-        if is_set:
+    for conflict, is_requested in conflicts.items():
+        if is_requested:
             problem = f"{option('what_varies')} {conflict}"
             raise UnusableInput(problem, hint="leave out one of the two options")
     return _hold_sources_of_chance(plan)
 
 
 def _setup_warnings(options: CompareOptions) -> Iterator[CampaignWarning]:
-    """Yield a warning if ``--setup`` runs before each trial."""
     parameter = repeated_setup(options)
     if parameter is not None:
         yield CampaignWarning(
@@ -192,7 +191,6 @@ def _hold_sources_of_chance(plan: Plan) -> PlanAndWarnings:
 
 
 def _file_order(plan: Plan, environment: Mapping[str, str]) -> Source | CampaignWarning:
-    """Return the order of files as a source of chance, or the warning that it cannot be held."""
     from equipoise.design import chance
 
     condition = plan.conditions[0]
@@ -232,16 +230,16 @@ def study_plan(
     """
     measure = study.measure
     user_limits, study_limits = limits, limits_of(asdict(measure))
-    default = Stopping(leave_out_decided=True)
+    default_stopping = Stopping(leave_out_decided=True)
     if user_limits.budget is not None and study_limits.min_seconds is not None:
         # The minimum only delays a verdict: the budget still ends the campaign, with a warning.
-        default = replace(default, min_seconds=study_limits.min_seconds)
+        default_stopping = replace(default_stopping, min_seconds=study_limits.min_seconds)
         study_limits = replace(study_limits, min_seconds=None)
     limits = user_limits.filled_from(study_limits)
-    stopping = limits.stopping(default)
+    stopping = limits.stopping(default_stopping)
     if not grid.contrasts:
         stopping = replace(stopping, blocks=stopping.blocks or STUDY_BLOCKS)
-    elif measure.reaches_verdicts:
+    elif measure.extends_to_verdicts:
         stopping = _with_blocks_for_verdicts(
             stopping, user_limits, len(grid.contrasts), limits.alpha
         )
@@ -274,34 +272,35 @@ def _with_ranking_warnings(planned: PlanAndWarnings, ranking: bool | None) -> Pl
     Raise `UnusableInput` instead if the user requested a ranking.
     """
     plan, warnings = planned
-    members = 1 + max(map(len, plan.groups), default=0)
-    ranking_problems = ranking_warnings(members, ranking, layouts=bool(plan.layouts))
+    group_size = 1 + max(map(len, plan.groups), default=0)
+    ranking_problems = ranking_warnings(group_size, ranking, has_layouts=bool(plan.layouts))
     return plan, (*warnings, *ranking_problems)
 
 
 def ranking_warnings(
-    members: int, ranking: bool | None, *, layouts: bool = False
+    group_size: int, ranking: bool | None, *, has_layouts: bool = False
 ) -> tuple[CampaignWarning, ...]:
-    """Return a warning if the conditions cannot be ranked; ``members`` is their number in a group.
+    """Return a warning if a group of ``group_size`` conditions cannot be ranked.
 
     Raise `UnusableInput` instead if the user requested a ranking: ``ranking`` is true.
     """
-    if ranking and members < 2:
+    if ranking and group_size < 2:
         raise UnusableInput(
             "nothing is compared, so there is nothing to rank",
             hint="give two or more commands or functions, or leave out the ranking",
         )
-    if ranking is False or members < MIN_RANKED_CONDITIONS:
+    if ranking is False or group_size < MIN_RANKED_CONDITIONS:
         return ()
-    if layouts:
-        problem = f"{members} conditions cannot be ranked with {option('layouts')}"
+    if has_layouts:
+        problem = f"{group_size} conditions cannot be ranked with {option('layouts')}"
         hint = (
             f"give {option('ranking', False)} to compare only with the baseline, or leave out "
             f"{option('layouts')}"
         )
-    elif members > MAX_RANKED_CONDITIONS:
+    elif group_size > MAX_RANKED_CONDITIONS:
         problem = (
-            f"{members} conditions cannot be ranked: a ranking has at most {MAX_RANKED_CONDITIONS}"
+            f"{group_size} conditions cannot be ranked: "
+            f"a ranking has at most {MAX_RANKED_CONDITIONS}"
         )
         hint = (
             f"compare {MAX_RANKED_CONDITIONS} at a time, or give {option('ranking', False)} to "
@@ -315,29 +314,31 @@ def ranking_warnings(
 
 
 def _with_blocks_for_verdicts(
-    stopping: Stopping, user_limits: CampaignLimits, comparisons: int, alpha: float | None
+    stopping: Stopping, user_limits: CampaignLimits, comparison_count: int, alpha: float | None
 ) -> Stopping:
     """Return limits with enough blocks for a verdict on each comparison.
 
     A limit of the user stays unchanged.
     """
-    needed = decisive_block(Judgement().alpha if alpha is None else alpha, comparisons)
+    block_count = decisive_block(Judgement().alpha if alpha is None else alpha, comparison_count)
     if user_limits.blocks is None and stopping.blocks is not None:
-        stopping = replace(stopping, blocks=max(stopping.blocks, needed))
+        stopping = replace(stopping, blocks=max(stopping.blocks, block_count))
     if user_limits.budget is None:
-        stopping = replace(stopping, blocks_before_budget=needed)
+        stopping = replace(stopping, blocks_before_budget=block_count)
     return stopping
 
 
-def plan_with_layouts(plan: Plan, count: int | None, aslr: Addresses | None) -> PlanAndWarnings:
-    """Return the plan with ``count`` memory layouts, as far as this host can vary them.
+def plan_with_layouts(
+    plan: Plan, layout_count: int | None, aslr: Addresses | None
+) -> PlanAndWarnings:
+    """Return the plan with ``layout_count`` memory layouts, as far as this host can vary them.
 
-    Raise `UnusableInput` if ``aslr`` is given without layouts, or this host cannot do it.
+    Raise `UnusableInput` if ``aslr`` is given without layouts, or this host cannot satisfy it.
     """
-    check_number("layouts", count)
+    check_number("layouts", layout_count)
     if aslr not in (None, "drawn", "on", "off"):
         raise UnusableInput(f"aslr {aslr!r} is unknown", hint="give drawn, on or off")
-    if count is None:
+    if layout_count is None:
         if aslr is not None:
             raise UnusableInput(
                 f"{option('aslr', aslr)} says how to draw layouts, but there are no layouts",
@@ -346,10 +347,10 @@ def plan_with_layouts(plan: Plan, count: int | None, aslr: Addresses | None) -> 
         return plan, ()
     is_random = addresses_are_random(Host())
     if is_random and addresses_can_be_held():
-        return with_layouts(plan, count, aslr or "drawn"), ()
+        return with_layouts(plan, layout_count, aslr or "drawn"), ()
     possible_aslr, problem, remedy = _ALWAYS_RANDOM if is_random else _NEVER_RANDOM
     hint = f"{remedy}, or give {option('aslr', possible_aslr)}"
-    limited_plan = with_layouts(plan, count, possible_aslr)
+    limited_plan = with_layouts(plan, layout_count, possible_aslr)
     if aslr == possible_aslr:
         return limited_plan, ()
     if aslr is not None:
@@ -369,7 +370,7 @@ _NEVER_RANDOM: tuple[Addresses, str, str] = (
 )
 
 
-def _input(path: str | None) -> str | None:
+def _input_path(path: str | None) -> str | None:
     if path is None or path == "null":
         return None
     if not os.path.isfile(path):

@@ -26,7 +26,7 @@ class ComparisonStatus(Struct, frozen=True):
     blocks: int = 0
     """Number of blocks in which both conditions ran."""
     closes: str = ""
-    """Text that replaces the ratio of an intervention: the part of a gap that it closes."""
+    """Text that replaces the ratio of an intervention: the fraction of a gap that it closes."""
     metric: str = ""
     """Metric of the comparison; empty for an intervention."""
     more_is_better: bool = False
@@ -98,14 +98,14 @@ def blocks_to_near_verdicts(
     block_s
         Seconds that a block takes.
     """
-    near = [blocks for blocks in forecasts if blocks * block_s < MAX_EXTRA_BUDGET_SHARE * budget_s]
-    return max(near, default=None)
+    max_extra_s = MAX_EXTRA_BUDGET_SHARE * budget_s
+    return max((blocks for blocks in forecasts if blocks * block_s < max_extra_s), default=None)
 
 
 MIN_TRIALS = 5
 _STANDARD_ERRORS = 2.0
-"""Half width of the interval of the forecast. The interval covers 95 % for similar trials, and
-about 80 % if trials differ a hundredfold (tests/campaign/test_progress.py)."""
+"""Half the width of the forecast's interval. The interval contains the true time of about 95 % of
+blocks, and of 80 % if trials differ a hundredfold (tests/campaign/test_progress.py)."""
 
 
 class BlockForecast(Struct, frozen=True):
@@ -117,26 +117,27 @@ class BlockForecast(Struct, frozen=True):
     high_s: float
 
 
-def forecast_block(seconds: Sequence[float], conditions: int) -> BlockForecast | None:
+def forecast_block(trial_seconds: Sequence[float], trial_count: int) -> BlockForecast | None:
     """Forecast the time of a block from its first trials; ``None`` before `MIN_TRIALS` trials.
 
     The coin draws the order, so the first trials are a simple random sample, without replacement,
-    of the trials of the block. Their mean times the number of conditions is an unbiased estimate of
-    the whole. Its standard error is that of a sample from a finite population (Cochran 1977,
+    of the trials of the block. Their mean times the number of trials is an unbiased estimate of the
+    time of the block. The standard error is for a sample from a finite population (Cochran 1977,
     section 2.5).
 
     Parameters
     ----------
-    seconds
+    trial_seconds
         Time of each of the first k trials, shape (k,).
-    conditions
+    trial_count
         Number of trials in the block.
     """
-    count = len(seconds)
-    if count < min(MIN_TRIALS, conditions):
+    ended_count = len(trial_seconds)
+    if ended_count < min(MIN_TRIALS, trial_count):
         return None
-    block_s = conditions * float(np.mean(seconds))
-    deviation = float(np.std(seconds, ddof=1)) if count > 1 else 0.0
-    root = math.sqrt((1.0 - count / conditions) / count)
-    half_width = _STANDARD_ERRORS * conditions * deviation * root
-    return BlockForecast(block_s, max(sum(seconds), block_s - half_width), block_s + half_width)
+    block_s = trial_count * float(np.mean(trial_seconds))
+    deviation = float(np.std(trial_seconds, ddof=1)) if ended_count > 1 else 0.0
+    root = math.sqrt((1.0 - ended_count / trial_count) / ended_count)
+    half_width = _STANDARD_ERRORS * trial_count * deviation * root
+    low_s = max(sum(trial_seconds), block_s - half_width)
+    return BlockForecast(block_s, low_s, block_s + half_width)

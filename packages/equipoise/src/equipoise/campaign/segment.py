@@ -1,4 +1,4 @@
-"""Runs one segment of a campaign: without interruption, from the warm-up to the stop."""
+"""Runs one segment of a campaign: a stretch without interruption, from the warm-up to the stop."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ class Judge(Protocol):
         """Return the reason to stop; ``None`` if another block is needed."""
 
     def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
-        """Return the conditions that a block needs, according to the latest analysis."""
+        """Return the indices of the conditions that must run in a block."""
 
     def tolerates(self, trial: Trial) -> bool:
-        """Return whether the campaign continues after a failed trial, without its intervention."""
+        """Return whether the campaign continues after this failed trial."""
         return False
 
     def runs_washouts(self) -> bool:
@@ -77,7 +77,7 @@ class Judge(Protocol):
         """Return the number of the first block after which a verdict is possible."""
 
     def blocks_to_verdict(self) -> tuple[int, ...]:
-        """Forecast how many more blocks would decide each open comparison that has a forecast."""
+        """Return the forecasts of how many more blocks would decide each open comparison."""
         return ()
 
 
@@ -87,7 +87,7 @@ class SegmentInProgress(Struct):
     Parameters
     ----------
     stopping
-        Limits of the segment, which may be later than those of the plan.
+        Limits of the segment; after a resumption they may exceed the limits of the plan.
     clock
         Monotonic seconds, for the budget.
     spent_before_s
@@ -113,7 +113,7 @@ class SegmentInProgress(Struct):
     _recorded_warnings: set[tuple[str, int]] = field(default_factory=set)
     """Code and condition of each recorded warning."""
     _last_block: int | None = None
-    """Last block of a segment that has used up its budget; ``None`` before."""
+    """Number of the block with which the campaign ends; ``None`` until the budget is used up."""
     _start_s: float = 0.0
 
     def run(self, runner: Runner) -> StopReason:
@@ -133,11 +133,11 @@ class SegmentInProgress(Struct):
             if conditions:
                 self._run_measured(runner, number, conditions)
                 blocks_run += 1
-            complete = self.blocks_before + blocks_run
+            block_count = self.blocks_before + blocks_run
             statuses = self.judge.analyse()
             elapsed_s = self._elapsed_s()
-            self.listener.block_ended(CampaignProgress(complete, elapsed_s, statuses))
-            reason = self._reason_to_stop(complete, elapsed_s)
+            self.listener.block_ended(CampaignProgress(block_count, elapsed_s, statuses))
+            reason = self._reason_to_stop(block_count, elapsed_s)
         return reason
 
     def _warm_up(self, runner: Runner) -> None:
@@ -148,7 +148,6 @@ class SegmentInProgress(Struct):
         self._check_for_timeouts(warmups)
 
     def _check_for_timeouts(self, warmups: Sequence[Trial]) -> None:
-        """Raise `ConditionFailed` if every warm-up trial timed out."""
         if warmups and all(trial.timed_out for trial in warmups):
             raise ConditionFailed(
                 f"every condition {warmups[0].failure}",
@@ -157,15 +156,13 @@ class SegmentInProgress(Struct):
             )
 
     def _next_conditions(self, runner: Runner, block: int) -> tuple[int, ...]:
-        """Return the conditions of the next measured block; empty if there is none."""
         return self.judge.needed_conditions("measured", block)
 
     def _run_measured(self, runner: Runner, block: int, conditions: tuple[int, ...]) -> None:
-        """Run a measured block, and add it to the judge."""
+        """Run a measured block, and pass it to the judge."""
         self.judge.add(self._run_block(runner, "measured", block, conditions))
 
     def _elapsed_s(self) -> float:
-        """Return the spent seconds of the budget."""
         return self.spent_before_s + self.clock() - self._start_s
 
     def _run_block(
@@ -190,25 +187,25 @@ class SegmentInProgress(Struct):
             self.listener.trial_ended(self.clock() - start_s, len(draw.order))
         return tuple(trials)
 
-    def _reason_to_stop(self, complete: int, elapsed_s: float) -> StopReason | None:
+    def _reason_to_stop(self, block_count: int, elapsed_s: float) -> StopReason | None:
         """Return the reason to stop after a block; ``None`` to continue."""
         reason = self.judge.stop_reason()
         if reason is not None:
             return reason
         stopping = self.stopping
-        if stopping.blocks is not None and complete >= stopping.blocks:
+        if stopping.blocks is not None and block_count >= stopping.blocks:
             return "block limit"
         min_blocks = max(
             stopping.min_blocks if stopping.min_blocks_explicit else 0,
             stopping.blocks_before_budget,
         )
-        if elapsed_s < stopping.budget_s or complete < min_blocks:
+        if elapsed_s < stopping.budget_s or block_count < min_blocks:
             return None
         if self._last_block is None:
-            blocks_run, spent_s = complete - self.blocks_before, elapsed_s - self.spent_before_s
-            self._last_block = complete + self._extra_blocks(spent_s / max(1, blocks_run))
+            blocks_run, spent_s = block_count - self.blocks_before, elapsed_s - self.spent_before_s
+            self._last_block = block_count + self._extra_blocks(spent_s / max(1, blocks_run))
         is_too_long = elapsed_s >= (1.0 + MAX_EXTRA_BUDGET_SHARE) * stopping.budget_s
-        return "budget" if complete >= self._last_block or is_too_long else None
+        return "budget" if block_count >= self._last_block or is_too_long else None
 
     def _extra_blocks(self, block_s: float) -> int:
         """Return the number of blocks after the budget: up to a near verdict, or 0."""
@@ -243,7 +240,7 @@ class SegmentInProgress(Struct):
 
 
 def ends_campaign(plan: Plan, trial: Trial) -> bool:
-    """Return whether a failed trial ends its campaign; a timeout counts as slowest instead."""
+    """Return whether a failed trial ends its campaign; a timeout does not, it counts as slowest."""
     if trial.failure is None or trial.timed_out:
         return False
     started = trial.exit is not None or trial.accounting.wall_s is not None

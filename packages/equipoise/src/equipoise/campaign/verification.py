@@ -1,7 +1,7 @@
-"""Verifies before the first trial that each condition does what it says.
+"""Checks, before the first trial, that the settings of each condition take effect.
 
 If a library cannot be preloaded, or the C library ignores a tunable, the condition would be the
-same as the baseline. This is an error.
+same as the baseline. This is an error. A BLAS library has a core type: the CPU it is tuned for.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -37,12 +38,12 @@ def mapped_by_condition(plan: Plan, environment: Mapping[str, str]) -> dict[str,
         # Only the arguments of `env` can change the program that starts.
         is_env = os.path.basename(launch.command[0]) == "env"
         arguments = launch.command if is_env else launch.command[:1]
-        key = (arguments, tuple(sorted(launch.variables.items())), launch.folder)
-        if key not in mapped_by_launch:
-            mapped_by_launch[key] = mapped_libraries(
+        launch_key = (arguments, tuple(sorted(launch.variables.items())), launch.folder)
+        if launch_key not in mapped_by_launch:
+            mapped_by_launch[launch_key] = mapped_libraries(
                 launch.command, launch.environment, launch.folder
             )
-        mapped[condition.name] = mapped_by_launch[key]
+        mapped[condition.name] = mapped_by_launch[launch_key]
     return mapped
 
 
@@ -54,19 +55,20 @@ def check_effects(
     Raise `TookNoEffect` with the condition and the setting that has no effect.
     """
     servers = [condition.server for condition in plan.conditions if condition.server is not None]
-    if len({server.trial for server in servers}) > 1:
+    trial_lengths = sorted({server.trial for server in servers})
+    if len(trial_lengths) > 1:
         raise UnusableInput(
-            "a trial is the whole life of one server, but an interval of another server",
-            hint="set the same trial for every server",
+            f"the servers have different lengths of a trial: {', '.join(trial_lengths)}",
+            hint=f'set trial = "{trial_lengths[0]}" for every server',
         )
     checked: set[object] = set()
     for condition in plan.conditions:
         # A condition at several sizes is verified once.
-        levels = tuple(level for level in condition.levels.items() if level[0] not in plan.sizes)
-        key = levels if condition.levels else condition.name
-        if key in checked:
+        settings = tuple(item for item in condition.levels.items() if item[0] not in plan.sizes)
+        condition_key = settings if condition.levels else condition.name
+        if condition_key in checked:
             continue
-        checked.add(key)
+        checked.add(condition_key)
         launch = _launch(condition, plan, environment)
         _check_process(condition)
         _check_preloads(launch, mapped[condition.name])
@@ -93,11 +95,11 @@ class _Launch(Struct, frozen=True):
 
 
 def _launch(condition: Condition, plan: Plan, environment: Mapping[str, str]) -> _Launch:
-    process = condition.measured_process
+    measured = condition.measured_process
     # A server has no layouts.
-    command = condition.command_in(1) if plan.layouts else process.command
-    variables, all_variables = process.environment, {**environment, **process.environment}
-    folder = process.process.working_folder or plan.measure.working_folder
+    command = condition.command_in(1) if plan.layouts else measured.command
+    variables, all_variables = measured.environment, {**environment, **measured.environment}
+    folder = measured.process.working_folder or plan.measure.working_folder
     return _Launch(condition, command, variables, all_variables, folder, plan.measure.timeout_s)
 
 
@@ -117,15 +119,14 @@ def _check_preloads(launch: _Launch, mapped: MappedLibraries) -> None:
             f"{mapped.program} does not load {library}{reason}",
             hint="give a library that this program can load, and a program that is linked "
             "dynamically to the C library",
-            key="preload",
+            study_key="preload",
         )
 
 
 @contextmanager
-def _verifying(
-    launch: _Launch, setting: str, *, hint: str, key: str, value: str | None
+def _unknown_as_error(
+    launch: _Launch, setting: str, *, hint: str, study_key: str, value: str | None
 ) -> Iterator[None]:
-    """Turn a failed verification into the error that the setting cannot be verified."""
     try:
         yield
     except Unknown as reason:
@@ -133,14 +134,15 @@ def _verifying(
             launch.condition.name,
             f"{setting} cannot be verified: {reason}",
             hint=hint,
-            key=key,
+            study_key=study_key,
             value=value,
         ) from None
 
 
 def _check_tunables(launch: _Launch) -> None:
-    setting = {"key": "env", "value": TUNABLES_VARIABLE}
-    with _verifying(launch, TUNABLES_VARIABLE, hint="use a program of glibc", **setting):
+    setting = {"study_key": "env", "value": TUNABLES_VARIABLE}
+    hint = "use a program that is linked dynamically to glibc"
+    with _unknown_as_error(launch, TUNABLES_VARIABLE, hint=hint, **setting):
         ignored = ignored_tunables(launch.command, launch.environment, launch.folder)
     if ignored:
         raise TookNoEffect(
@@ -152,13 +154,14 @@ def _check_tunables(launch: _Launch) -> None:
 
 
 def _check_core_type(launch: _Launch) -> None:
-    """Check the core type that the BLAS reports, except for a server, which cannot report it."""
+    """Check the core type that the BLAS library reports; a server cannot report its core type."""
     condition, variables = launch.condition, launch.variables
     if condition.server is not None:
         return
     variable = next((name for name in CORE_VARIABLES if variables.get(name)), None)
+    setting: dict[str, Any] = {"study_key": "env", "value": variable}
     hint = "run the command in a terminal to see why"
-    with _verifying(launch, "the core type", hint=hint, key="env", value=variable):
+    with _unknown_as_error(launch, "the core type", hint=hint, **setting):
         cores = blas_cores(condition.command, launch.environment, launch.folder, launch.timeout_s)
     difference = _core_difference(condition, variables, cores)
     if difference is not None:
@@ -166,15 +169,13 @@ def _check_core_type(launch: _Launch) -> None:
             condition.name,
             difference,
             hint="see `equipoise list blas` for the core types of each library",
-            key="env",
-            value=variable,
+            **setting,
         )
 
 
 def _core_difference(
     condition: Condition, variables: Mapping[str, str], cores: BlasCores
 ) -> str | None:
-    """Return how the core type of the BLAS differs from the requested one, or ``None``."""
     if not cores.cores:
         return "the command uses no OpenBLAS or BLIS that reports its core type"
     requested = variables.get(OPENBLAS_VARIABLE)
@@ -196,7 +197,8 @@ def _check_libraries(launch: _Launch, libraries: frozenset[str]) -> None:
     missing = _not_mapped(condition, libraries)
     if missing is not None and condition.server is None:
         hint = "run the command in a terminal to see why"
-        with _verifying(launch, "the library path", hint=hint, key="library_path", value=missing):
+        setting = {"study_key": "library_path", "value": missing}
+        with _unknown_as_error(launch, "the library path", hint=hint, **setting):
             libraries |= opened_libraries(
                 launch.command, launch.environment, launch.folder, launch.timeout_s
             )
@@ -206,13 +208,12 @@ def _check_libraries(launch: _Launch, libraries: frozenset[str]) -> None:
             condition.name,
             f"the command loads no library from {missing}",
             hint="give the folder of a library that the program uses",
-            key="library_path",
+            study_key="library_path",
             value=missing,
         )
 
 
 def _not_mapped(condition: Condition, libraries: frozenset[str]) -> str | None:
-    """Return the first path from which a condition should load a library but does not."""
     mapped = libraries | {os.path.dirname(library) for library in libraries}
     return next(
         (path for path in condition.mapped_from if os.path.realpath(path) not in mapped), None
@@ -229,14 +230,14 @@ def _check_process(condition: Condition) -> None:
                 condition.name,
                 f"Equipoise may not use CPU {absent[0]} on this host",
                 hint=f"choose from the CPUs {', '.join(map(str, sorted(allowed)))}",
-                key="cpu",
+                study_key="cpu",
             )
         if process.huge_pages and _huge_pages_are_off():
             raise TookNoEffect(
                 condition.name,
                 f"huge pages are disabled on this host ({HUGE_PAGES})",
                 hint=f"enable them: echo madvise | sudo tee {HUGE_PAGES}",
-                key="huge_pages",
+                study_key="huge_pages",
             )
 
 

@@ -21,6 +21,7 @@ from equipoise.model.record import RunRecord, Trial
 from equipoise.stats.carry_over import FittedDifference, fit_differences
 
 Blocks = Mapping[int, tuple[Trial, ...]]
+"""Trials of each block, by the number of the block."""
 MAX_CONDITIONS = 40
 """Maximum number of conditions for which carry-over is fitted: the work grows with its cube."""
 
@@ -32,7 +33,7 @@ def may_add_washouts(plan: Plan) -> bool:
 
     - Under ``--washout`` every block has washouts.
     - Functions share a process, in which no condition runs right before another.
-    - The terms of some kinds of campaigns do not allow it.
+    - The terms of some kinds of campaigns do not allow washouts.
     - With layouts, a restart would leave layouts half measured.
     - With very many conditions the fit takes too long between blocks.
     - With ``--adjust``, the slopes are learnt from the blocks that a restart leaves out.
@@ -62,8 +63,8 @@ def restarted_conditions(plan: Plan, conditions: Collection[int]) -> frozenset[i
     conditions are among them. A baseline and its control keep their trials for other comparisons.
     """
     restarted = [contrast for contrast in plan.contrasts if set(contrast.pair) <= set(conditions)]
-    still_needed = {contrast.baseline for contrast in plan.contrasts if contrast not in restarted}
-    left_out = {member for contrast in restarted for member in contrast.pair} - still_needed
+    kept_baselines = {contrast.baseline for contrast in plan.contrasts if contrast not in restarted}
+    left_out = {index for contrast in restarted for index in contrast.pair} - kept_baselines
     if plan.control is not None and plan.contrasts[0].baseline in left_out:
         left_out.add(plan.control)
     return frozenset(left_out)
@@ -81,14 +82,14 @@ def first_washout_block(plan: Plan, blocks: Blocks) -> int | None:
 
 def decisive_blocks(plan: Plan, complete: Blocks) -> dict[int, tuple[Trial, ...]]:
     """Return the complete blocks without the trials that washouts replaced."""
-    first = first_washout_block(plan, complete)
-    if first is None:
+    washout_start = first_washout_block(plan, complete)
+    if washout_start is None:
         return dict(complete)
-    left_out = restarted_conditions(plan, [trial.condition for trial in complete[first]])
+    left_out = restarted_conditions(plan, [trial.condition for trial in complete[washout_start]])
     decisive: dict[int, tuple[Trial, ...]] = {}
     has_washouts = False
     for number, block in complete.items():
-        has_washouts = has_washouts or number == first
+        has_washouts = has_washouts or number == washout_start
         excluded = frozenset() if has_washouts else left_out
         trials = tuple(trial for trial in block if trial.condition not in excluded)
         if trials:
@@ -98,11 +99,11 @@ def decisive_blocks(plan: Plan, complete: Blocks) -> dict[int, tuple[Trial, ...]
 
 def blocks_before_washouts(plan: Plan, complete: Blocks) -> dict[int, tuple[Trial, ...]]:
     """Return the complete blocks before the first block with washouts."""
-    first = first_washout_block(plan, complete)
-    if first is None:
+    washout_start = first_washout_block(plan, complete)
+    if washout_start is None:
         return dict(complete)
     numbers = list(complete)
-    return {number: complete[number] for number in numbers[: numbers.index(first)]}
+    return {number: complete[number] for number in numbers[: numbers.index(washout_start)]}
 
 
 def analysed_blocks(record: RunRecord) -> dict[int, tuple[Trial, ...]]:
@@ -111,7 +112,7 @@ def analysed_blocks(record: RunRecord) -> dict[int, tuple[Trial, ...]]:
 
 
 class CarryOverTrials:
-    """Trials to which differences and carry-over are fitted, in the order in which they ran."""
+    """Costs of trials, in the order in which they ran, and the fits of carry-over to them."""
 
     def __init__(self, plan: Plan) -> None:
         self._control = plan.control
@@ -123,7 +124,7 @@ class CarryOverTrials:
         """Fits to the blocks so far, by baseline."""
 
     def add(self, number: int, order: Iterable[int], costs: Mapping[int, float]) -> None:
-        """Add a block: the conditions in the order in which they ran, and their costs."""
+        """Add a block by its conditions, in the order in which they ran, and their costs."""
         self._fits.clear()
         for condition in order:
             self._blocks.append(number)

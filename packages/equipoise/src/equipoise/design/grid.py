@@ -47,12 +47,12 @@ def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
     """
     settings = list(kept_settings(study))
     if not settings:
-        raise study.places.table("exclude").fail(
+        raise study.places.table("exclude").error(
             f"the study {study.name} excludes every condition",
             "remove an [[exclude]], or choose other levels",
         )
     if len(settings) > MAX_CONDITIONS:
-        raise study.places.table("factors").fail(
+        raise study.places.table("factors").error(
             f"{len(settings)} conditions are more than the {MAX_CONDITIONS} of one block",
             f"choose fewer levels with {option('factor')}, or add an [[exclude]]",
         )
@@ -65,7 +65,7 @@ def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
     contrasts = tuple(_contrasts(study, settings))
     compared = study.compared
     if compared is not None and not contrasts:
-        raise study.places.table("factors", compared.factor).fail(
+        raise study.places.table("factors", compared.factor).error(
             f"nothing is left to compare {compared.baseline} with",
             f"add a level to {compared.factor} that can run on this host",
         )
@@ -104,7 +104,7 @@ def _meanings(study: Study) -> dict[str, str]:
     """Return the values of the names in braces that every study can use."""
     meanings = {"study": study.folder, "python": sys.executable, "helpers": str(HELPERS)}
     if study.workload.data is not None:
-        meanings["data"] = study.workload.data_word
+        meanings["data"] = study.workload.data_argument
     return meanings
 
 
@@ -140,7 +140,7 @@ def _names(study: Study, settings: list[Levels]) -> list[str]:
     def name(levels: Levels, *, with_factors: bool) -> str:
         level_texts = (
             f"{factor.name}={levels[factor.name].name}"
-            if factor.plain or with_factors
+            if factor.is_free or with_factors
             else levels[factor.name].name
             for factor in varied
         )
@@ -301,7 +301,7 @@ def _refuse_contradictions(study: Study, levels: Mapping[str, Level]) -> None:
 def _contradiction(
     study: Study, factor: str, level: str, keys: tuple[str, ...], other: str
 ) -> UnusableInput:
-    return study.places.key("factors", factor, level, *keys).fail(
+    return study.places.key("factors", factor, level, *keys).error(
         f"{other} sets it too, and one value would override the other",
         "set it in one of the two, or add an [[exclude]] with both levels",
     )
@@ -337,7 +337,7 @@ def _command(
             front, site.native_programs, environment, PIPELINE_HINT, layouts=layouts
         )
     except UnusableInput as error:
-        raise place.fail(error.what, error.hint) from None
+        raise place.error(error.what, error.hint) from None
     return (program, *arguments)
 
 

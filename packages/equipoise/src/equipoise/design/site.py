@@ -62,7 +62,7 @@ def remove_missing_levels(study: Study, site: Site) -> tuple[Study, tuple[Campai
     server = study.workload.server
     absent = None if server is None else _absent_program(server, site.native_programs)
     if absent is not None:
-        raise study.places.key("workload", "server", absent.key).fail(
+        raise study.places.key("workload", "server", absent.key).error(
             f"there is no program '{absent.what}' on the PATH", absent.hint
         )
     baselines = {} if study.compared is None else {study.compared.factor: study.compared.baseline}
@@ -78,7 +78,7 @@ def remove_missing_levels(study: Study, site: Site) -> tuple[Study, tuple[Campai
                 continue
             what = f"{factor.name} {level.name} cannot run here: there is no {missing.what}"
             if level.name == baseline:
-                raise study.places.table("factors", factor.name, level.name).fail(
+                raise study.places.table("factors", factor.name, level.name).error(
                     f"the baseline {what}", missing.hint
                 )
             missing_place = study.places.key("factors", factor.name, level.name, missing.key)
@@ -86,11 +86,11 @@ def remove_missing_levels(study: Study, site: Site) -> tuple[Study, tuple[Campai
                 CampaignWarning("level_missing", f"{what}; it is left out", missing.hint)
             )
         if not present:
-            raise study.places.table("factors", factor.name).fail(
+            raise study.places.table("factors", factor.name).error(
                 f"no level of {factor.name} can run here: {warnings[-1].summary}", warnings[-1].hint
             )
         if baseline is not None and len(present) == 1 < len(factor.levels):
-            raise missing_place.fail(
+            raise missing_place.error(
                 f"nothing is left to compare {present[0].name} with: {warnings[-1].summary}",
                 warnings[-1].hint,
             )

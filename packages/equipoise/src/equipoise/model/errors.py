@@ -33,16 +33,16 @@ class UserError(Protocol):
 class TookNoEffect(UnusableInput):
     """A setting of a condition (``what``) did not take effect, so the condition's name is wrong.
 
-    ``key`` is the key of the setting in a level's table of a study; ``value`` is the value, if the
-    key has several.
+    ``study_key`` is the key of the setting in the table of a level of a study. ``value`` is
+    the setting's value or variable, if the key can have several.
     """
 
     def __init__(
-        self, condition: str, what: str, *, hint: str, key: str, value: str | None = None
+        self, condition: str, what: str, *, hint: str, study_key: str, value: str | None = None
     ) -> None:
         super().__init__(f"{condition} did not take effect: {what}", hint=hint)
         self.condition = condition
-        self.key = key
+        self.study_key = study_key
         self.value = value
 
 

@@ -14,7 +14,7 @@ SEVERITIES: tuple[Severity, ...] = ("disturbs", "weakens", "lacks")
 
 
 class Disturbance(Struct, frozen=True):
-    """One disturbance of measurements, with a hint how to end it (rule 8)."""
+    """One disturbance of measurements, with a hint that says how to end it (rule 8)."""
 
     code: str
     severity: Severity
@@ -38,9 +38,9 @@ CERTIFICATE_STUDY = "certificate"
 
 
 class Certificate(Struct, frozen=True):
-    """How often a host calls equal programs different, and which effects it can detect.
+    """How often a host reports a difference of equal programs, and which effects it can detect.
 
-    Times are in seconds, effects and spreads in percent.
+    Effects and spreads are in percent.
     """
 
     made_at: float
@@ -49,6 +49,7 @@ class Certificate(Struct, frozen=True):
     kernel: str | None
     cpu_model: str | None
     equipoise: str | None
+    """Version of Equipoise."""
     alpha: float
     campaigns: int
     """Number of campaigns of a program against itself, judged after every block."""
@@ -62,7 +63,7 @@ class Certificate(Struct, frozen=True):
     injected_blocks: float
     """Median number of blocks to the verdict, over the campaigns that detected the difference."""
     trial_s: float
-    """Median time of a trial."""
+    """Median seconds of a trial."""
     spread: float
     """1.4826 times the median absolute deviation of a block's log ratio."""
     smallest_in_a_minute: float | None
@@ -75,10 +76,10 @@ class Certificate(Struct, frozen=True):
         """Return the certificate in one line."""
         return (
             f"{self.called_different} of {self.campaigns} campaigns of a program against itself "
-            f"called different (alpha {self.alpha:g}); {self.injected:g} % more work found in "
-            f"{self.injected_found} of {self.injected_campaigns}; smallest effect seen in a "
-            f"minute {_percent(self.smallest_in_a_minute)}, in ten "
-            f"{_percent(self.smallest_in_ten_minutes)}"
+            f"reported a difference (alpha {self.alpha:g}); {self.injected_found} of "
+            f"{self.injected_campaigns} detected {self.injected:g} % more work; smallest detected "
+            f"effect: {_percent(self.smallest_in_a_minute)} in a minute, "
+            f"{_percent(self.smallest_in_ten_minutes)} in ten minutes"
         )
 
 

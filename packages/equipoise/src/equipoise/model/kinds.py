@@ -87,7 +87,7 @@ class Terms:
     no_series: tuple[str, ...] = ()
     """Metrics whose iterations are not in the order of time and so cannot show a warm-up."""
     decisive_sides: ClassVar[int] = 1
-    """2 if each side of an interval has the whole alpha, 1 if the two sides share alpha."""
+    """2 if each side of an interval may use the whole alpha, 1 if the two sides share alpha."""
     restart_hint: ClassVar[str | None] = None
     """Hint for a campaign that must run again from its first block, such as ``run the gate
     again``; ``None`` if `equipoise resume` can continue the campaign."""
@@ -148,7 +148,7 @@ class Command(Struct, frozen=True):
     """One command of the command line."""
 
     module: str
-    """Module whose attribute ``command`` is the command."""
+    """Import path of the module whose attribute ``command`` is the command."""
     summary: str
     """Summary, one line of ``equipoise --help``."""
     group: str
@@ -166,7 +166,7 @@ class Kind(Struct, frozen=True):
     name: str
     """Name of the kind, which tags its terms and its documents."""
     terms: str = ""
-    """Its `Terms`; empty if its plans have no terms: the kind then has the name of a study."""
+    """Its `Terms`; empty if its plans have no terms, and the kind has the name of a study."""
     document: str = "equipoise.model.result:ResultDocument"
     """Its `equipoise.model.result.ResultDocument`."""
     rules: str | None = None

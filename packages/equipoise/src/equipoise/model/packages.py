@@ -24,7 +24,7 @@ PROGRAMS = "equipoise.programs"
 """Group of the entry points of packages with programs; each names the package."""
 NATIVE_FOLDER = "_bin"
 """Folder of a package for its programs and libraries."""
-_OWN_NAMES = ("equipoise-", "libequipoise_")
+_OWN_NAME_PREFIXES = ("equipoise-", "libequipoise_")
 """Prefixes of the names of our own programs and libraries."""
 
 
@@ -60,12 +60,12 @@ def folders_with_programs() -> Mapping[str, Path]:
 
 
 def own_file(name: str, own_folder: Path) -> Path | None:
-    """Return the path of a program or library of Equipoise or of a package that extends it.
+    """Return the path of a program or library of Equipoise or of a package that extends Equipoise.
 
     ``own_folder`` has the programs of Equipoise itself. Return ``None`` for all other names, and
     if no installed package has the file.
     """
-    if "/" in name or not name.startswith(_OWN_NAMES):
+    if "/" in name or not name.startswith(_OWN_NAME_PREFIXES):
         return None
     if (own_folder / name).is_file():
         return own_folder / name
@@ -76,7 +76,7 @@ def own_file(name: str, own_folder: Path) -> Path | None:
 
 
 def missing_studies_error(what: str) -> UnusableInput:
-    """Return the error that ``what`` needs the package of the studies."""
+    """Return the error that ``what`` is in the package of the studies, which is missing."""
     return UnusableInput(
         f"{what} is in {STUDIES}, which is not installed", hint=install_line(STUDIES)
     )

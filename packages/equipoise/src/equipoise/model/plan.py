@@ -168,7 +168,7 @@ class Condition(Struct, frozen=True):
 
     @property
     def measured_process(self) -> MeasuredProcess:
-        """Its server; without a server, its command."""
+        """Process of its server; without a server, process of its command."""
         server = self.server
         if server is None:
             return MeasuredProcess(self.command, self.environment, self.process)
@@ -214,7 +214,7 @@ class Measure(Struct, frozen=True):
     warmup: int = 1
     """Number of trials of each condition before the first block; recorded, but never analysed."""
     washout: bool = False
-    """Whether an uncounted trial, of a condition drawn for each block, runs before each trial."""
+    """Whether an uncounted trial of a condition, drawn for each block, runs before each trial."""
     ignore_failure: bool = False
     ignored_exits: tuple[int, ...] = ()
     """Exit statuses that are ignored; empty for all."""
@@ -241,7 +241,7 @@ class Stopping(Struct, frozen=True):
     """Percentage of runs: the campaign continues until slow runs this frequent would have
     appeared."""
     leave_out_decided: bool = False
-    """Whether decided conditions stop, so that the undecided conditions get the budget."""
+    """Whether blocks leave decided conditions out, so that the others get the budget."""
     min_seconds: float = 1.0
     """Minimum seconds of measured blocks for a verdict, because a shorter campaign sees only one
     moment of the machine. The block limit and the budget can still end a campaign earlier."""
@@ -381,7 +381,9 @@ class Plan(Struct, frozen=True):
             return self.chosen_contrasts
         if self.terms is not None and (kind_contrasts := self.terms.contrasts(self)) is not None:
             return kind_contrasts
-        return tuple(Contrast(0, i) for i in range(1, len(self.conditions)) if i != self.control)
+        return tuple(
+            Contrast(0, index) for index in range(1, len(self.conditions)) if index != self.control
+        )
 
     def names_of(self, contrast: Contrast) -> tuple[str, str]:
         """Return the names of the baseline and of the candidate of a contrast."""
@@ -400,10 +402,10 @@ class Plan(Struct, frozen=True):
     @property
     def warmup_blocks(self) -> int:
         """Number of warm-up blocks; a program that differs between layouts is warmed up in each."""
-        by_layout = any(condition.has_programs_by_layout for condition in self.conditions)
-        return self.measure.warmup * (len(self.layouts) if self.layouts and by_layout else 1)
+        has_programs = any(condition.has_programs_by_layout for condition in self.conditions)
+        return self.measure.warmup * (len(self.layouts) if self.layouts and has_programs else 1)
 
     @property
     def described(self) -> tuple[int, ...]:
         """Indices of the conditions that a result shows: all but the control."""
-        return tuple(i for i in range(len(self.conditions)) if i != self.control)
+        return tuple(index for index in range(len(self.conditions)) if index != self.control)

@@ -25,7 +25,7 @@ sysexits.h), the disk is full, or any other failure."""
 FAILED = "a condition failed"
 """Reason why a segment ended: a trial or a hook failed."""
 INTERRUPTED = "interrupted"
-"""Reason why a segment ended: its user, or the coordinator of its fleet, stopped it."""
+"""Reason why a segment ended: the user, or the coordinator of a fleet, stopped it."""
 FAILURE = "failed"
 """Code of the warning about a failed campaign."""
 
@@ -109,7 +109,7 @@ class Trial(Struct, frozen=True):
     failure_kind: FailureKind | None = None
     """Kind of the failure; ``None`` after success."""
     washout: bool = False
-    """Whether the trial only washes out the effect of the trial before; it is never analysed."""
+    """Whether the trial only removes the effect of the trial before; it is never analysed."""
     error_tail: str = ""
     """Last lines of the standard error of a failed trial."""
     covariates: dict[str, float | None] = field(default_factory=dict)
@@ -162,7 +162,7 @@ class Segment(Struct, frozen=True):
 
 
 DIFF = "diff"
-"""Source of the changes of a condition's commit (`CommitDiff` of model/revisions.py)."""
+"""Source that has the changes of a condition's commit (`CommitDiff` of model/revisions.py)."""
 
 
 class Observation(Struct, frozen=True):

@@ -1,8 +1,8 @@
 """Environment variables whose values a shared result may show, and placeholders for all others.
 
 The value of an environment variable may be a secret, and results are shared. A result shows only
-the values of known tuning variables (``docs/reference/document.md``). Names are exact: a prefix
-such as ``LC_`` would let ``LC_API_TOKEN`` pass. To make a variable known, add its name here.
+the values of known tuning variables (``docs/reference/document.md``), listed at the end of this
+file. Names are exact: a prefix such as ``LC_`` would let ``LC_API_TOKEN`` pass.
 
 The placeholder of a hidden value is ``$NAME``, the name of the variable. A user who has set the
 variable can run a command line that contains the placeholder.
@@ -14,10 +14,10 @@ import re
 import shlex
 from collections.abc import Callable
 
-_OWN_PLACEHOLDER = re.compile(
+_ASSIGNED_PLACEHOLDER = re.compile(
     r"(?:[^=]*:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<placeholder>\$(?P=name)(?:_[0-9]+)?)"
 )
-"""Assignment of a placeholder: ``TOKEN=$TOKEN``, or in ``--env`` also ``2:TOKEN=$TOKEN``."""
+"""Variable that gets its placeholder: ``TOKEN=$TOKEN``, or for a command ``2:TOKEN=$TOKEN``."""
 _UNSAFE_BETWEEN_DOUBLE_QUOTES = re.compile(r"[\"\\`!$]")
 
 
@@ -33,9 +33,9 @@ def placeholder(name: str, number: int) -> str:
 def quote_except_placeholders(argument: str, quote: Callable[[str], str]) -> str:
     """Quote an argument so that a shell expands the placeholders in it and nothing else.
 
-    A placeholder counts only in an assignment to its own name (``TOKEN=$TOKEN``) that is a whole
-    word of the argument. A placeholder in a line for an inner shell (``sh -c '…'``) is left to that
-    shell. ``quote`` is the function that quotes any other text.
+    A placeholder is expanded only if a whole word of the argument assigns it to its own variable
+    (``TOKEN=$TOKEN``). The argument of ``sh -c '…'`` stays quoted, because the inner shell expands
+    its placeholders. ``quote`` is the function that quotes any other text.
     """
     placeholders = _placeholders_in(argument)
     if not placeholders:
@@ -57,13 +57,13 @@ def _placeholders_in(argument: str) -> tuple[str, ...]:
         words = shlex.split(argument)
     except ValueError:
         words = [argument]
-    matches = map(_OWN_PLACEHOLDER.fullmatch, words)
+    matches = map(_ASSIGNED_PLACEHOLDER.fullmatch, words)
     return tuple(
         sorted({match["placeholder"] for match in matches if match}, key=len, reverse=True)
     )
 
 
-_VARIABLES = {
+_VARIABLES_BY_TOPIC = {
     "the dynamic loader": "LD_AUDIT LD_BIND_NOW LD_DEBUG LD_LIBRARY_PATH LD_PRELOAD LD_PROFILE",
     "allocators": """
         GLIBC_TUNABLES G_DEBUG G_SLICE MALLOC_ARENA_MAX MALLOC_ARENA_TEST MALLOC_CHECK_
@@ -74,7 +74,7 @@ _VARIABLES = {
         MIMALLOC_SHOW_STATS MIMALLOC_VERBOSE TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES
         TCMALLOC_RELEASE_RATE
     """,
-    "numbers and places of threads": """
+    "number of threads, and their CPUs": """
         BLIS_IC_NT BLIS_JC_NT BLIS_NUM_THREADS GOMAXPROCS GOTO_NUM_THREADS JULIA_NUM_THREADS
         MKL_DYNAMIC MKL_NUM_THREADS NUMEXPR_MAX_THREADS NUMEXPR_NUM_THREADS OMP_DISPLAY_ENV
         OMP_DYNAMIC OMP_MAX_ACTIVE_LEVELS OMP_NESTED OMP_NUM_THREADS OMP_PLACES OMP_PROC_BIND
@@ -93,12 +93,12 @@ _VARIABLES = {
         RUST_BACKTRACE RUST_LIB_BACKTRACE RUST_MIN_STACK
     """,
     "sanitizers": "ASAN_OPTIONS LSAN_OPTIONS MSAN_OPTIONS TSAN_OPTIONS UBSAN_OPTIONS",
-    "what sorting, case and dates cost": """
+    "locale: sorting, case and dates": """
         LANG LANGUAGE LC_ADDRESS LC_ALL LC_COLLATE LC_CTYPE LC_IDENTIFICATION LC_MEASUREMENT
         LC_MESSAGES LC_MONETARY LC_NAME LC_NUMERIC LC_PAPER LC_TELEPHONE LC_TIME
         POSIXLY_CORRECT TZ
     """,
     "Equipoise itself": "EQUIPOISE_EVEN EQUIPOISE_INTERVENTION EQUIPOISE_PADDING",
 }
-"""Names of the tuning variables, by what they control."""
-TUNING_VARIABLES = frozenset(name for names in _VARIABLES.values() for name in names.split())
+"""Names of the tuning variables, by the topic that they control."""
+TUNING_VARIABLES = frozenset(" ".join(_VARIABLES_BY_TOPIC.values()).split())

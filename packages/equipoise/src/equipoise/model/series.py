@@ -23,18 +23,18 @@ class SeriesPoint(Struct, frozen=True):
 
 
 class Suspicion(Struct, frozen=True):
-    """A possible change of the level of a series, because of the program or the machine."""
+    """A possible change of level between two commits, because of the program or the machine."""
 
     after: str
     """Last commit that is probably on the old level."""
     until: str
     """First commit that is probably on the new level."""
     first: int
-    """Index in the series of ``after``, from 0."""
+    """Index of the commit ``after`` in the series, from 0."""
     place: int
-    """Index of the first value on the new level, by the best fit."""
+    """Index in the series of the first value on the new level, by the best fit."""
     last: int
-    """Index of ``until``."""
+    """Index of the commit ``until`` in the series."""
     before: float
     """Level before the change, in the unit of the series."""
     ratio: float

@@ -24,13 +24,13 @@ Keys = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a key or table in a file, or of an option, for error messages."""
+    """The position of a key or table in a file, or of an option, for error messages."""
 
     label: str = ""
     """Text such as ``study.toml:4: [workload] command``; empty without a file."""
 
-    def fail(self, what: str, hint: str | None) -> UnusableInput:
-        """Return an error at this place."""
+    def error(self, what: str, hint: str | None) -> UnusableInput:
+        """Return an error that begins with this position."""
         return UnusableInput(f"{self.label}: {what}" if self.label else what, hint=hint)
 
 
@@ -75,8 +75,8 @@ def _in_brackets(names: list[str]) -> str:
 
 
 Role = Literal["treatment", "size", "stratum"]
-"""Role of a factor. Levels of a ``treatment`` can be compared, at each level of the other factors:
-a ``size``, whose levels are numbers, and a ``stratum``."""
+"""Role of a factor. Levels of a ``treatment`` are compared. Levels of a ``size`` are numbers. Each
+combination of sizes and of levels of each ``stratum`` has its own comparisons."""
 Strings = tuple[str, ...]
 
 
@@ -123,10 +123,10 @@ class Factor:
     name: str
     levels: tuple[Level, ...]
     role: Role = "treatment"
-    plain: bool = False
-    """Whether its levels are only values, so that users may set other values."""
-    choices: tuple[Level, ...] = ()
-    """Further levels that users can choose."""
+    is_free: bool = False
+    """Whether users may set any other level, because the levels are only values."""
+    optional_levels: tuple[Level, ...] = ()
+    """Levels that run only if the user chooses them."""
 
 
 class ServerWorkload(Server, frozen=True):
@@ -156,30 +156,30 @@ class Workload:
     """Server; the settings of levels then apply to the server, not to the client."""
     working_folder: str | None = None
     """Absolute path; by default the working folder of the caller."""
-    reports: tuple[str, ...] = ()
+    reports: Strings = ()
     """Metrics that the workload itself reports."""
     data: str | None = None
     """Name of the data set that replaces ``{data}``."""
-    data_word: str = ""
-    """Text for ``{data}``: a file, or the word for its stand-in; set before a run."""
+    data_argument: str = ""
+    """Argument for ``{data}``: a file, or a word for generated rows. It is set before a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class StudyMeasure:
-    """Options of a study, named as the options of `equipoise run`; ``None`` for its default."""
+    """Options of a study, with the names of the options of `equipoise run`; ``None`` if not set."""
 
-    metrics: tuple[str, ...] = ("wall_s",)
+    metrics: Strings = ("wall_s",)
     """Metrics; the first is the primary metric."""
     min_effect: float | None = None
     alpha: float | None = None
     budget: float | None = None
-    """Seconds."""
+    """Maximum number of seconds of the campaign."""
     blocks: int | None = None
     min_blocks: int | None = None
     min_seconds: float | None = None
     precision: float | None = None
     tail: float | None = None
-    """Percentage of runs."""
+    """Percentage of runs that are slow runs."""
     warmup: int | None = None
     timeout: float | None = None
     """Maximum number of seconds of a trial."""
@@ -188,20 +188,19 @@ class StudyMeasure:
     about: float | None = None
     """Seconds of a block on the machine of the study's author, for the forecast of the duration."""
     layouts: int | None = None
-    """Number of layouts."""
     aslr: Literal["drawn", "on", "off"] | None = None
     """Whether the kernel draws memory addresses in the layouts."""
-    reaches_verdicts: bool = False
-    """Whether the study's own limits allow enough blocks for verdicts."""
+    extends_to_verdicts: bool = False
+    """Whether the limits of the study are raised until verdicts are possible."""
 
 
-Exclusion = dict[str, tuple[str, ...]]
+Exclusion = dict[str, Strings]
 """Levels by factor; a condition is excluded if it has one of the levels of each factor."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedFactor:
-    """The compared factor, and its baseline."""
+    """The factor whose levels are compared, and its baseline."""
 
     factor: str
     baseline: str
@@ -214,7 +213,7 @@ class ComparedFactor:
 class QuickForm:
     """Changes of a study by the option ``--quick``."""
 
-    levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    levels: dict[str, Strings] = field(default_factory=dict)
     not_at: Exclusion = field(default_factory=dict)
     """Further levels at which nothing is compared."""
     command: Strings | None = None
@@ -237,7 +236,7 @@ class Study:
     """Exclusions of conditions, which do not run."""
     measure: StudyMeasure = StudyMeasure()
     compared: ComparedFactor | None = None
-    """Compared factor; ``None`` if sizes are only described."""
+    """Compared factor; ``None`` if the study only describes how costs grow with sizes."""
     quick: QuickForm | None = None
     summary: str = ""
     places: Places = field(default=Places(), compare=False)
@@ -260,7 +259,7 @@ class Study:
 
 
 def is_size(level: str) -> bool:
-    """Return whether the level of a factor is a size: a finite number above 0."""
+    """Return whether a level can be a size: a finite number above 0."""
     try:
         return 0.0 < float(level) < math.inf
     except ValueError:

@@ -21,7 +21,7 @@ from typing import Any, Literal, Protocol
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from equipoise.analysis.assignments import Replace, replace_values
+from equipoise.analysis.assignments import Replacer, replace_values
 from equipoise.analysis.kind import AnalysisKind
 from equipoise.analysis.redaction import TextReplacements
 from equipoise.campaign.blocks import BlockRead, complete_blocks, cost_function, read_block
@@ -324,7 +324,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
 class CommitsAnalysis(AnalysisKind):
     """Base of the analyses of campaigns over commits."""
 
-    def replace_in_terms(self, terms: Any, replacement: Replace) -> Any:
+    def replace_in_terms(self, terms: Any, replacement: Replacer) -> Any:
         """Return the terms with replaced values of the variables in the line that builds."""
         return replace(terms, build=terms.build and replace_values(terms.build, replacement))
 

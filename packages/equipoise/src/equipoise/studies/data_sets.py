@@ -42,7 +42,7 @@ def with_data(study: Study, ledger: Path) -> tuple[Study, tuple[CampaignWarning,
         warnings: tuple[CampaignWarning, ...] = (CampaignWarning("data_missing", summary, hint),)
     else:
         argument, warnings = str(data_file(name, rows, ledger.parent / DATA_FOLDER)), ()
-    return replace(study, workload=replace(study.workload, data_word=argument)), warnings
+    return replace(study, workload=replace(study.workload, data_argument=argument)), warnings
 
 
 def named_data(study: Study) -> str | None:

@@ -86,8 +86,8 @@ class PreparedStudy(Struct, frozen=True):
                 for condition in plan.conditions
                 if condition.name == error.condition
             )
-            place = setting_place(self.study, levels, error.key, error.value)
-            raise place.fail(error.what, error.hint) from None
+            place = setting_place(self.study, levels, error.study_key, error.value)
+            raise place.error(error.what, error.hint) from None
 
 
 def prepare_study(options: StudyOptions, ledger: Path) -> PreparedStudy:
@@ -138,7 +138,7 @@ def quick_form(study: Study) -> Study:
         measure,
         budget=quick.budget or measure.budget,
         blocks=quick.blocks or measure.blocks,
-        reaches_verdicts=True,
+        extends_to_verdicts=True,
         about=None,
     )
     if quick.command is not None:
@@ -219,22 +219,22 @@ def with_levels(study: Study, chosen: Mapping[str, tuple[str, ...]]) -> Study:
 
 
 def _with_levels(factor: Factor, names: tuple[str, ...]) -> Factor:
-    known = {level.name: level for level in (*factor.levels, *factor.choices)}
+    known = {level.name: level for level in (*factor.levels, *factor.optional_levels)}
     for name in names:
         if factor.role == "size" and not is_size(name):
             raise UnusableInput(
                 f"the factor {factor.name} is a size, and {name!r} is not a number",
                 hint="give numbers above 0",
             )
-        if name not in known and not factor.plain:
+        if name not in known and not factor.is_free:
             raise UnusableInput(
                 f"the factor {factor.name} has no level {name!r}",
                 hint=f"use one of {', '.join(known)}",
             )
     # Levels that the quick form leaves out can still be chosen.
-    choices = factor.choices if factor.plain else tuple(known.values())
+    choices = factor.optional_levels if factor.is_free else tuple(known.values())
     levels = tuple(known.get(name) or Level(name) for name in names)
-    return replace(factor, levels=levels, choices=choices)
+    return replace(factor, levels=levels, optional_levels=choices)
 
 
 def without_idle_factors(study: Study) -> tuple[Study, tuple[CampaignWarning, ...]]:
@@ -247,13 +247,13 @@ def without_idle_factors(study: Study) -> tuple[Study, tuple[CampaignWarning, ..
     factors: list[Factor] = []
     warnings: list[CampaignWarning] = []
     for factor in study.factors:
-        if not factor.plain or any(f"{{{factor.name}}}" in text for text in study.texts()):
+        if not factor.is_free or any(f"{{{factor.name}}}" in text for text in study.texts()):
             factors.append(factor)
             continue
         what = f"the factor {factor.name} changes nothing: no text contains {{{factor.name}}}"
         hint = f"write {{{factor.name}}} in the command, where its level belongs"
         if study.compared is not None and study.compared.factor == factor.name:
-            raise study.places.table("factors", factor.name).fail(what, hint)
+            raise study.places.table("factors", factor.name).error(what, hint)
         warnings.append(CampaignWarning("factor_idle", f"{what}; it is left out", hint))
     names = {factor.name for factor in factors}
     exclusions = tuple(exclusion for exclusion in study.exclusions if exclusion.keys() <= names)

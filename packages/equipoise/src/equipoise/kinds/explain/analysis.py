@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from equipoise.analysis.assignments import Replace, replace_values
+from equipoise.analysis.assignments import Replacer, replace_values
 from equipoise.analysis.kind import AnalysisKind
 from equipoise.analysis.redaction import TextReplacements, replace_texts
 from equipoise.kinds.explain.outcome import tested_causes
@@ -20,7 +20,7 @@ from equipoise.why.kind import WhyKind
 class ExplainAnalysis(AnalysisKind):
     """Analyse a test of causes like a comparison, and hide values in its terms."""
 
-    def replace_in_terms(self, terms: ExperimentPlan, replacement: Replace) -> ExperimentPlan:
+    def replace_in_terms(self, terms: ExperimentPlan, replacement: Replacer) -> ExperimentPlan:
         """Return the terms with values replaced in the advice of interventions."""
         attempts = (
             replace(attempt, advice=attempt.advice and replace_values(attempt.advice, replacement))

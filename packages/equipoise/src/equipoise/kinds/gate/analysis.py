@@ -11,7 +11,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from equipoise.analysis.assignments import Replace, replace_command_line_values
+from equipoise.analysis.assignments import Replacer, replace_command_line_values
 from equipoise.analysis.comparisons import Blocks, Pairing, pairings_of
 from equipoise.analysis.kind import AnalysisKind, KindResult
 from equipoise.analysis.redaction import TextReplacements
@@ -34,7 +34,7 @@ class GateAnalysis(AnalysisKind):
         outcomes = None if gate is None else tuple(row.outcome for row in gate.rows)
         return KindResult({"gate": gate}, outcomes=outcomes)
 
-    def replace_in_terms(self, terms: GatePlan, replacement: Replace) -> GatePlan:
+    def replace_in_terms(self, terms: GatePlan, replacement: Replacer) -> GatePlan:
         """Return the terms with the values replaced that the bisect lines assign."""
         return replace(
             terms,

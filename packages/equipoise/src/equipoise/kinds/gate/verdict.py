@@ -181,7 +181,7 @@ class GateJudge(InterimAnalysis):
         assert isinstance(plan.terms, GatePlan)
         return plan.terms.metrics
 
-    def judged(self) -> tuple[InterimVerdict, ...]:
+    def interim_verdicts(self) -> tuple[InterimVerdict, ...]:
         """Return the decision on each comparison."""
         judgement = self.plan.judgement
         decisions = judge_gate(self.pairs, min_effect=judgement.min_effect, alpha=judgement.alpha)
@@ -194,6 +194,6 @@ class GateJudge(InterimAnalysis):
         """Return no forecast: a gate ends only by its decision or its budget."""
         return ()
 
-    def may_learn_size(self, judged: ComparisonVerdict) -> bool:
+    def may_learn_size(self, verdict: ComparisonVerdict) -> bool:
         """Return ``False``: a gate stops at its decision and does not measure the size."""
         return False

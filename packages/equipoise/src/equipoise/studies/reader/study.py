@@ -330,7 +330,7 @@ def _factor(factors: Table, name: str, folder: str) -> Factor:
                 'give numbers above 0, or role = "stratum" for other levels',
             )
     plain = settings.levels is not None and settings.kind is None
-    return Factor(name, levels, settings.role, plain=plain, choices=choices)
+    return Factor(name, levels, settings.role, is_free=plain, optional_levels=choices)
 
 
 _FACTOR_KEYS = frozenset(_Factor.__struct_fields__)
@@ -420,11 +420,11 @@ def _levels_by_factor(table: Table, factors: Iterable[Factor]) -> Exclusion:
 def _check_levels(table: Table, factor: Factor, levels: Sequence[str]) -> None:
     if not levels:
         raise table.fail(factor.name, "the list of levels is empty", "name at least one level")
-    known = list(dict.fromkeys(_names((*factor.levels, *factor.choices))))
+    known = list(dict.fromkeys(_names((*factor.levels, *factor.optional_levels))))
     for level in levels:
         if factor.role == "size" and not is_size(level):
             raise table.fail(factor.name, f"{level!r} is not a size", "give numbers above 0")
-        if not factor.plain:
+        if not factor.is_free:
             table.require_one_of(factor.name, level, known, f"{factor.name} has no level")
 
 
@@ -584,7 +584,7 @@ def _texts_with_placeholders(file: Table, study: Study) -> Iterator[tuple[Table,
     factors = file.table("factors")
     for factor in study.factors:
         for level in factor.levels:
-            table = factors if factor.plain else factors.table(factor.name).table(level.name)
+            table = factors if factor.is_free else factors.table(factor.name).table(level.name)
             for key, words in level.server.commands().items() if level.server else ():
                 yield table.table("server"), key, words
             yield table, "command", level.command or ()

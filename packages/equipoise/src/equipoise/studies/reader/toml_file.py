@@ -89,7 +89,7 @@ class Table(Struct, frozen=True):
     def fail(self, key: str | None, what: str, hint: str) -> UnusableInput:
         """Return the error for a key of this table, or for the table itself."""
         place = self.places.table(*self.path) if key is None else self.place(key)
-        return place.fail(what, hint)
+        return place.error(what, hint)
 
     def require_one_of(self, key: str, value: str, choices: Sequence[str], what: str) -> None:
         """Refuse a value that is not a choice; ``what`` begins the error: ``there is no kind``."""
@@ -218,9 +218,9 @@ def read_toml(path: Path, name: str) -> Table:
     places = Places(name, key_lines(text))
     for keys, value in _leaves(values):
         if isinstance(value, int) and abs(value) > _MAX_WHOLE_NUMBER:
-            raise places.key(*keys).fail("the number has hundreds of digits", _WHOLE_NUMBER_HINT)
+            raise places.key(*keys).error("the number has hundreds of digits", _WHOLE_NUMBER_HINT)
         if isinstance(value, str) and "\0" in value:
-            raise places.key(*keys).fail("the text contains a null byte", "remove the null byte")
+            raise places.key(*keys).error("the text contains a null byte", "remove the null byte")
     return Table(places, values)
 
 
