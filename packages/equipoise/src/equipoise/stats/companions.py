@@ -25,7 +25,7 @@ from equipoise.stats.spread import holm
 MIN_TRIALS = 20
 MIN_MEMBERS = 4
 """Minimum number of trials in a mode, and with a value: a few trials may share both by chance."""
-MIN_STRENGTH = 0.3
+MIN_CORRELATION = 0.3
 """Minimum correlation that is worth reporting."""
 MIN_TRIALS_FOR_AMOUNTS = 7
 """Minimum number of trials for an association with an amount."""
@@ -73,26 +73,30 @@ def strongest_association(
         Covariates of n values each. Those with unknown or constant values are left out.
     """
     count = len(values)
-    column = _standardise(shared_ranks(values), 0) if count >= MIN_TRIALS_FOR_AMOUNTS else None
-    if column is None:
+    rank_column = _standardise(shared_ranks(values), 0) if count >= MIN_TRIALS_FOR_AMOUNTS else None
+    if rank_column is None:
         return None
-    tested = [
-        Association(name, value, correlation, _student_p_value(correlation, trials))
-        for name, value, correlation, trials in _correlations(column, covariates, minimum=2)
+    tested_associations = [
+        Association(name, value, correlation, _t_test_p_value(correlation, trials))
+        for name, value, correlation, trials in _correlations(
+            rank_column, covariates, min_members=2
+        )
     ]
-    likely = [
+    possible_associations = [
         association
-        for association in tested
+        for association in tested_associations
         if association.value is None or association.correlation > 0
     ]
-    if not likely:
+    if not possible_associations:
         return None
-    surest = min(likely, key=lambda association: association.p_value)
-    adjusted = min(1.0, surest.p_value * len(tested))
+    surest = min(possible_associations, key=lambda association: association.p_value)
+    adjusted = min(1.0, surest.p_value * len(tested_associations))
     return replace(surest, p_value=adjusted) if adjusted <= LEVEL else None
 
 
-def companions(modes: IntArray, covariates: Sequence[Covariate]) -> tuple[ModeAssociation, ...]:
+def mode_associations(
+    modes: IntArray, covariates: Sequence[Covariate]
+) -> tuple[ModeAssociation, ...]:
     """Return the covariates that are associated with each mode.
 
     Parameters
@@ -109,42 +113,48 @@ def companions(modes: IntArray, covariates: Sequence[Covariate]) -> tuple[ModeAs
     """
     if len(modes) < MIN_TRIALS:
         return ()
-    tested: list[ModeAssociation] = []
-    labels = np.unique(modes)
-    for mode in labels[1:] if len(labels) == 2 else labels:
+    tested_associations: list[ModeAssociation] = []
+    mode_numbers = np.unique(modes)
+    for mode in mode_numbers[1:] if len(mode_numbers) == 2 else mode_numbers:
         indicator = _standardise((modes == mode).astype(np.float64), MIN_MEMBERS)
         if indicator is not None:
-            tested += [
-                ModeAssociation(int(mode), name, value, size, _fisher_p_value(size, trials))
-                for name, value, size, trials in _correlations(indicator, covariates, MIN_MEMBERS)
+            tested_associations += [
+                ModeAssociation(
+                    int(mode), name, value, correlation, _fisher_p_value(correlation, trials)
+                )
+                for name, value, correlation, trials in _correlations(
+                    indicator, covariates, MIN_MEMBERS
+                )
             ]
-    tested.sort(key=lambda association: association.p_value)
-    adjusted = holm([association.p_value for association in tested])
+    tested_associations.sort(key=lambda association: association.p_value)
+    adjusted = holm([association.p_value for association in tested_associations])
     reported = [
         replace(association, p_value=p_value)
-        for association, p_value in zip(tested, adjusted, strict=True)
+        for association, p_value in zip(tested_associations, adjusted, strict=True)
         if p_value <= LEVEL
         and (association.value is None or association.correlation > 0)
-        and abs(association.correlation) >= MIN_STRENGTH
+        and abs(association.correlation) >= MIN_CORRELATION
     ]
     return tuple(sorted(reported, key=lambda association: -abs(association.correlation)))
 
 
 def _correlations(
-    column: FloatArray, covariates: Sequence[Covariate], minimum: int
+    tested_column: FloatArray, covariates: Sequence[Covariate], min_members: int
 ) -> Iterator[tuple[str, float | None, float, float]]:
     """Yield, for each tested column: name, value, correlation, number of independent trials."""
     for covariate in covariates:
-        for value, other in _columns(covariate, minimum):
+        for value, covariate_column in _usable_columns(covariate, min_members):
             # The correlation at every circular shift.
-            spectrum = np.fft.rfft(column) * np.conj(np.fft.rfft(other))
-            shifts = np.fft.irfft(spectrum, n=len(column))
-            draws = float(covariate.units or len(column))
+            spectrum = np.fft.rfft(tested_column) * np.conj(np.fft.rfft(covariate_column))
+            shifts = np.fft.irfft(spectrum, n=len(tested_column))
+            draws = float(covariate.units or len(tested_column))
             independent_trials = draws if covariate.is_drawn else _effective_trials(shifts)
             yield covariate.name, value, float(shifts[0]), independent_trials
 
 
-def _columns(covariate: Covariate, minimum: int) -> Iterator[tuple[float | None, FloatArray]]:
+def _usable_columns(
+    covariate: Covariate, min_members: int
+) -> Iterator[tuple[float | None, FloatArray]]:
     """Yield each standardised column that is correlated with the modes."""
     values = covariate.values
     if np.isnan(values).any():
@@ -152,18 +162,18 @@ def _columns(covariate: Covariate, minimum: int) -> Iterator[tuple[float | None,
     candidates: list[tuple[float | None, FloatArray, int]] = [(None, shared_ranks(values), 0)]
     if covariate.is_categorical:
         candidates = [
-            (float(value), (values == value).astype(np.float64), minimum)
+            (float(value), (values == value).astype(np.float64), min_members)
             for value in np.unique(values)
         ]
-    for value, unscaled, fewest in candidates:
-        column = _standardise(unscaled, fewest)
+    for value, unscaled, min_category_members in candidates:
+        column = _standardise(unscaled, min_category_members)
         if column is not None:
             yield value, column
 
 
-def _standardise(column: FloatArray, minimum: int) -> FloatArray | None:
+def _standardise(column: FloatArray, min_members: int) -> FloatArray | None:
     """Scale to mean 0 and length 1; ``None`` if constant, or with too few ones or zeros."""
-    if minimum and min(column.sum(), len(column) - column.sum()) < minimum:
+    if min_members and min(column.sum(), len(column) - column.sum()) < min_members:
         return None
     centred = column - column.mean()
     length = float(np.sqrt(np.sum(centred**2)))
@@ -179,7 +189,7 @@ def _effective_trials(correlations: FloatArray) -> float:
     return min(float(len(correlations)), 1.0 + 1.0 / max(variance, 1e-12))
 
 
-def _student_p_value(correlation: float, trials: float) -> float:
+def _t_test_p_value(correlation: float, trials: float) -> float:
     """Return the two-sided p-value by Student's t.
 
     For under 20 trials, Fisher's transformation gives too small p-values.
@@ -187,8 +197,8 @@ def _student_p_value(correlation: float, trials: float) -> float:
     freedom = math.floor(trials) - 2
     if freedom < 1:
         return 1.0
-    size = min(abs(correlation), 1.0 - 1e-12)
-    return student_p_value(size * math.sqrt(freedom / (1.0 - size**2)), freedom)
+    strength = min(abs(correlation), 1.0 - 1e-12)
+    return student_p_value(strength * math.sqrt(freedom / (1.0 - strength**2)), freedom)
 
 
 def _fisher_p_value(correlation: float, trials: float) -> float:

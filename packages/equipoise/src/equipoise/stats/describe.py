@@ -30,7 +30,7 @@ from equipoise.stats.arrays import (
 )
 from equipoise.stats.modes import find_modes
 
-BEYOND_CHANCE = 2.33
+MAX_CHANCE_ERRORS = 2.33
 """Number of standard errors that one in a hundred independent series exceeds."""
 MIN_AUTOCORRELATION = 0.2
 """Rank autocorrelation above which an interval for independent values is too narrow."""
@@ -108,8 +108,8 @@ def quantile_interval(ordered: FloatArray, quantile: float, level: float) -> Int
     log_chances += below * np.log(quantile) + (count - below) * np.log(1.0 - quantile)
     chances = np.exp(log_chances)
     low, high = (
-        int(np.searchsorted(np.cumsum(side), level / 2.0, side="right"))
-        for side in (chances, chances[::-1])
+        int(np.searchsorted(np.cumsum(cumulated_side), level / 2.0, side="right"))
+        for cumulated_side in (chances, chances[::-1])
     )
     return (
         float(ordered[low - 1]) if low else None,
@@ -138,9 +138,9 @@ def median_at_any_stop(ordered: Sequence[float] | FloatArray, level: float) -> I
     return (low if math.isfinite(low) else None, high if math.isfinite(high) else None)
 
 
-def _is_excluded(below: int, count: int, level: float) -> bool:
-    """Return whether a median with ``below`` of ``count`` values below it is excluded."""
-    return ln_coin_mixture(below, count) >= -math.log(level)
+def _is_excluded(below_count: int, count: int, level: float) -> bool:
+    """Return whether a median with ``below_count`` of ``count`` values below it is excluded."""
+    return ln_coin_mixture(below_count, count) >= -math.log(level)
 
 
 def ln_coin_mixture(successes: int, count: int) -> float:
@@ -166,27 +166,30 @@ def drift(values: FloatArray, *, seed: int) -> Drift:
     fewer than 6 trials, and if the first median is 0. ``chance`` comes from the ranks of both
     thirds (Mann and Whitney 1947, normal approximation with ties).
     """
-    third = len(values) // 3
+    length = len(values) // 3
     if len(values) < MIN_TRIALS_FOR_DRIFT:
         return Drift(ratio=None, ratio_ci=(None, None))
-    bins = min(third, MAX_BINS_FOR_DRIFT)
-    first, last = part_medians(values[:third], bins), part_medians(values[-third:], bins)
-    if median_of(first) == 0:
+    bin_count = min(length, MAX_BINS_FOR_DRIFT)
+    first_values, last_values = (
+        part_medians(values[:length], bin_count),
+        part_medians(values[-length:], bin_count),
+    )
+    if median_of(first_values) == 0:
         return Drift(ratio=None, ratio_ci=(None, None))
     generator = np.random.default_rng(seed)
-    first_medians = _resampled_medians(first, generator)
-    last_medians = _resampled_medians(last, generator)
-    ratio = float(median_of(last) / median_of(first))
+    first_medians = _resampled_medians(first_values, generator)
+    last_medians = _resampled_medians(last_values, generator)
+    ratio = float(median_of(last_values) / median_of(first_values))
     if not first_medians.all():
         return Drift(ratio=ratio, ratio_ci=(None, None))
     interval = percentile_interval(last_medians / first_medians)
-    return Drift(ratio, interval, _chance_of_ranks(values[:third], values[-third:]))
+    return Drift(ratio, interval, _rank_sum_p_value(values[:length], values[-length:]))
 
 
-def _chance_of_ranks(first: FloatArray, last: FloatArray) -> float:
+def _rank_sum_p_value(first_values: FloatArray, last_values: FloatArray) -> float:
     """Return the two-sided chance that independent trials give rank sums as unequal as these."""
-    count = len(first)
-    ranks = shared_ranks(np.concatenate([first, last]))
+    count = len(first_values)
+    ranks = shared_ranks(np.concatenate([first_values, last_values]))
     # The variance of the ranks themselves allows for ties.
     spread = count * math.sqrt(float(np.var(ranks, ddof=1)) / (2.0 * count))
     if spread == 0.0:
@@ -217,7 +220,7 @@ def is_visible(autocorrelation: float, count: int) -> bool:
     of about 1/count (Wald and Wolfowitz 1943). So one independent series in a hundred is called
     visible.
     """
-    chance_limit = -1.0 / count + BEYOND_CHANCE / math.sqrt(count)
+    chance_limit = -1.0 / count + MAX_CHANCE_ERRORS / math.sqrt(count)
     return autocorrelation > max(chance_limit, MIN_AUTOCORRELATION)
 
 

@@ -26,7 +26,7 @@ MIN_VALUES = 10
 MAX_VALLEY_DENSITY = 0.9
 """Maximum density in the valley, as a fraction of the density of the lower peak."""
 MIN_EVIDENCE = 0.5
-EVIDENCE_TIMES_VALUES = 40.0
+MIN_EVIDENCE_TIMES_VALUES = 40.0
 """Minimum of the evidence times the number of values: BIC is too liberal in small samples."""
 MIN_SIDE_EVIDENCE = 6.0
 """Minimum evidence for splitting one side of a valley, whose shape is cut off at the valley."""
@@ -78,7 +78,7 @@ def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
     if count > MAX_VALUES:
         sample = np.quantile(ordered, (np.arange(MAX_VALUES) + 0.5) / MAX_VALUES)
     min_members = max(MIN_SHARE * len(sample), MIN_MEMBERS * len(sample) / count)
-    valleys, evidence = _valleys(_spread_ties(sample, step), min_members, step, MIN_EVIDENCE)
+    valleys, evidence = _find_valleys(_spread_ties(sample, step), min_members, step, MIN_EVIDENCE)
     # Equal values were spread out to find the valleys, so a valley may separate no values.
     begins = [0, *np.searchsorted(ordered, valleys).tolist()]
     valleys = [
@@ -95,16 +95,16 @@ def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
     )
 
 
-def _valleys(
+def _find_valleys(
     ordered: FloatArray, min_members: float, step: float, min_evidence: float
 ) -> tuple[list[float], float | None]:
     """Return the valleys of a sample, the lowest first, and the evidence as in `Modes`."""
-    valley, evidence = _evident_valley(ordered, min_members, step, min_evidence)
+    valley, evidence = _supported_valley(ordered, min_members, step, min_evidence)
     if valley is None:
         return [], evidence
     index = int(np.searchsorted(ordered, valley))
     below, above = (
-        _valleys(side, min_members, step, MIN_SIDE_EVIDENCE)
+        _find_valleys(side, min_members, step, MIN_SIDE_EVIDENCE)
         for side in (ordered[:index], ordered[index:])
     )
     evidences = [evidence, *(weakest for valleys, weakest in (below, above) if valleys)]
@@ -113,22 +113,22 @@ def _valleys(
     )
 
 
-def _evident_valley(
+def _supported_valley(
     ordered: FloatArray, min_members: float, step: float, min_evidence: float
 ) -> tuple[float | None, float | None]:
     """Return the valley, if the evidence suffices, and the evidence, if there is a valley."""
     count = len(ordered)
     if count < max(MIN_VALUES, 2 * min_members) or ordered[-1] - ordered[0] <= step:
         return None, None
-    two = fit_two_normals(ordered)
-    below = int(np.searchsorted(ordered, two.valley))
-    smallest = min(below, count - below, two.shares.min() * count)
-    if two.valley_density > MAX_VALLEY_DENSITY or smallest < min_members:
+    mixture = fit_two_normals(ordered)
+    below_count = int(np.searchsorted(ordered, mixture.valley))
+    smaller_count = min(below_count, count - below_count, mixture.shares.min() * count)
+    if mixture.valley_density > MAX_VALLEY_DENSITY or smaller_count < min_members:
         return None, None
-    sides = (ordered[:below], ordered[below:])
-    evidence = 0.5 * (best_single_bic(ordered) - min(two.bic, _bic_of_sides(sides)))
-    is_enough = evidence >= max(min_evidence, EVIDENCE_TIMES_VALUES / count)
-    return two.valley if is_enough else None, evidence
+    sides = (ordered[:below_count], ordered[below_count:])
+    evidence = 0.5 * (best_single_bic(ordered) - min(mixture.bic, _bic_of_sides(sides)))
+    is_enough = evidence >= max(min_evidence, MIN_EVIDENCE_TIMES_VALUES / count)
+    return mixture.valley if is_enough else None, evidence
 
 
 def _bic_of_sides(sides: tuple[FloatArray, FloatArray]) -> float:
@@ -155,10 +155,10 @@ def _spread_ties(ordered: FloatArray, step: float) -> FloatArray:
     """Spread equal values evenly over the step to which they were rounded."""
     if step == 0.0:
         return ordered
-    _, first, sizes = np.unique(ordered, return_index=True, return_counts=True)
-    rank = np.arange(len(ordered)) - np.repeat(first, sizes)
-    within = (rank + 0.5) / np.repeat(sizes, sizes) - 0.5
-    return np.sort(ordered + step * within)
+    _, first_indices, sizes = np.unique(ordered, return_index=True, return_counts=True)
+    ranks = np.arange(len(ordered)) - np.repeat(first_indices, sizes)
+    offsets = (ranks + 0.5) / np.repeat(sizes, sizes) - 0.5
+    return np.sort(ordered + step * offsets)
 
 
 def _printed_step(ordered: FloatArray) -> float:
@@ -168,8 +168,8 @@ def _printed_step(ordered: FloatArray) -> float:
     if len(distinct) == len(ordered):
         return 0.0
     largest = max(abs(float(ordered[0])), abs(float(ordered[-1])))
-    first = 0 if largest == 0.0 else math.floor(math.log10(largest))
-    for exponent in range(first, first - 12, -1):
+    first_exponent = 0 if largest == 0.0 else math.floor(math.log10(largest))
+    for exponent in range(first_exponent, first_exponent - 12, -1):
         step = 10.0**exponent
         if step == 0.0:
             return 0.0
@@ -182,8 +182,8 @@ def _printed_step(ordered: FloatArray) -> float:
 EM_ROUNDS = 300
 ROUNDS_OF_ALL_STARTS = 30
 """Number of rounds after which only the best start continues."""
-STARTS = 4
-CONVERGENCE = 1e-6
+START_COUNT = 4
+MIN_LIKELIHOOD_GAIN = 1e-6
 MIN_SD_SHARE = 0.01
 """Minimum sd of a part as a fraction of the sample's: a part must not shrink onto one trial."""
 VALLEY_POINTS = 101
@@ -212,16 +212,16 @@ def fit_two_normals(values: FloatArray) -> TwoNormals:
     """
     count, scale, centre = len(values), float(np.std(values)), float(np.mean(values))
     scaled = (values - centre) / scale
-    starts = _starts(scaled)
+    starts = _starting_splits(scaled)
     fits = [
-        (parameter_count * math.log(count) - 2.0 * likelihood, parameters)
+        (parameter_count * math.log(count) - 2.0 * log_likelihood, parameters)
         for parameter_count, pooled in ((4, True), (5, False))
-        for likelihood, parameters in [_em(scaled, starts, pooled=pooled)]
+        for log_likelihood, parameters in [_fit_by_em(scaled, starts, pooled=pooled)]
     ]
     bic, parameters = min(fits, key=lambda fit: fit[0])
     share, mean, variance = parameters[:, np.argsort(parameters[1])]
     sd = np.sqrt(variance)
-    valley, density = _valley(share, mean, sd)
+    valley, density = _deepest_valley(share, mean, sd)
     return TwoNormals(
         shares=share,
         means=centre + scale * mean,
@@ -232,35 +232,35 @@ def fit_two_normals(values: FloatArray) -> TwoNormals:
     )
 
 
-def _starts(values: FloatArray) -> FloatArray:
+def _starting_splits(values: FloatArray) -> FloatArray:
     """Return the number of values below each of a few good splits, shape (starts,)."""
     count = len(values)
-    size = np.arange(2.0, count - 1)
+    side_sizes = np.arange(2.0, count - 1)
     sums, squares = np.cumsum(values), np.cumsum(values**2)
-    below, squares_below = sums[1 : count - 2], squares[1 : count - 2]
-    fit = np.zeros_like(size)
+    sums_below, squares_below = sums[1 : count - 2], squares[1 : count - 2]
+    scores = np.zeros_like(side_sizes)
     for part, total, square in (
-        (size, below, squares_below),
-        (count - size, sums[-1] - below, squares[-1] - squares_below),
+        (side_sizes, sums_below, squares_below),
+        (count - side_sizes, sums[-1] - sums_below, squares[-1] - squares_below),
     ):
         variance = np.maximum(square / part - (total / part) ** 2, MIN_SD_SHARE**2)
-        fit += part * (np.log(part) - 0.5 * np.log(variance))
+        scores += part * (np.log(part) - 0.5 * np.log(variance))
     # The best split of each quarter: neighbouring starts would all give the same fit.
-    quarters = np.array_split(np.arange(len(size)), min(STARTS, len(size)))
-    return np.array([size[part[int(np.argmax(fit[part]))]] for part in quarters])
+    quarters = np.array_split(np.arange(len(side_sizes)), min(START_COUNT, len(side_sizes)))
+    return np.array([side_sizes[part[int(np.argmax(scores[part]))]] for part in quarters])
 
 
-def _em(values: FloatArray, below: FloatArray, *, pooled: bool) -> tuple[float, FloatArray]:
+def _fit_by_em(values: FloatArray, splits: FloatArray, *, pooled: bool) -> tuple[float, FloatArray]:
     """Return the log likelihood of the best fit from all starts, and its parameters.
 
     The parameters have the shape (3, 2): shares, means and variances of the two laws. Arrays in
     this function have the shape (starts, laws, values).
     """
     count = len(values)
-    lower = (np.arange(count)[None, :] < below[:, None]).astype(np.float64)
+    lower = (np.arange(count)[None, :] < splits[:, None]).astype(np.float64)
     members = np.stack([lower, 1.0 - lower], axis=1)
     squares = values**2
-    previous = np.full(len(below), -math.inf)
+    previous = np.full(len(splits), -math.inf)
     for round_number in range(EM_ROUNDS):
         weights = np.maximum(members.sum(axis=2), 1e-9)
         shares = weights / count
@@ -276,20 +276,20 @@ def _em(values: FloatArray, below: FloatArray, *, pooled: bool) -> tuple[float, 
         )
         max_logs = logs.max(axis=1, keepdims=True)
         members = np.exp(logs - max_logs)
-        total = members.sum(axis=1, keepdims=True)
-        members /= total
-        likelihoods = (max_logs + np.log(total)).sum(axis=(1, 2))
-        if np.all(likelihoods - previous < CONVERGENCE * count):
+        density_sum = members.sum(axis=1, keepdims=True)
+        members /= density_sum
+        log_likelihoods = (max_logs + np.log(density_sum)).sum(axis=(1, 2))
+        if np.all(log_likelihoods - previous < MIN_LIKELIHOOD_GAIN * count):
             break
-        previous = likelihoods
-        if round_number == ROUNDS_OF_ALL_STARTS and len(likelihoods) > 1:
-            leader = [int(np.argmax(likelihoods))]
-            members, previous = members[leader], previous[leader]
-    best = int(np.argmax(likelihoods))
-    return float(likelihoods[best]), np.array([shares[best], means[best], variances[best]])
+        previous = log_likelihoods
+        if round_number == ROUNDS_OF_ALL_STARTS and len(log_likelihoods) > 1:
+            best_start = [int(np.argmax(log_likelihoods))]
+            members, previous = members[best_start], previous[best_start]
+    best = int(np.argmax(log_likelihoods))
+    return float(log_likelihoods[best]), np.array([shares[best], means[best], variances[best]])
 
 
-def _valley(shares: FloatArray, means: FloatArray, sds: FloatArray) -> tuple[float, float]:
+def _deepest_valley(shares: FloatArray, means: FloatArray, sds: FloatArray) -> tuple[float, float]:
     grid = np.linspace(means[0], means[1], VALLEY_POINTS)[:, None]
     density = (shares / sds * np.exp(-0.5 * ((grid - means) / sds) ** 2)).sum(axis=1)
     left, right = np.maximum.accumulate(density), np.maximum.accumulate(density[::-1])[::-1]
@@ -321,7 +321,7 @@ STUDENT_ROUNDS = 40
 GUMBEL_ROUNDS = 30
 SEARCH_ROUNDS = 60
 MIN_STEP = 0.01
-BETA_ENDS = (0.5, 2.0, 8.0)
+BETA_END_DISTANCES = (0.5, 2.0, 8.0)
 """Distances of the law's ends from the extreme values, in mean distances between neighbours."""
 SPIKE_ROUNDS = 40
 SPIKE_SHARES = (0.02, 0.1)
@@ -344,30 +344,30 @@ def best_single_bic(values: FloatArray) -> float:
     scale = float(np.std(values))
     scaled = (values - np.mean(values)) / scale
     right_tailed = scaled if np.mean(scaled**3) >= 0 else -scaled[::-1]
-    likelihoods = (
+    log_likelihoods = (
         (2, -0.5 * count * (math.log(2.0 * math.pi * float(np.var(scaled))) + 1.0)),
-        (2, _gumbel(scaled)),
-        (2, _gumbel(-scaled)),
+        (2, _fit_gumbel(scaled)),
+        (2, _fit_gumbel(-scaled)),
         # The error of an end is of the order 1/n, not 1/√n, so each end counts twice.
         (4, -count * math.log(float(scaled[-1] - scaled[0]))),
-        (6, _beta(scaled)),
-        (3, _student(scaled)),
-        (3, _exponentially_modified_normal(right_tailed)),
-        (3, _shifted_lognormal(right_tailed)),
-        (4, _normal_with_spikes(right_tailed)),
+        (6, _fit_beta(scaled)),
+        (3, _fit_student(scaled)),
+        (3, _fit_exponentially_modified_normal(right_tailed)),
+        (3, _fit_shifted_lognormal(right_tailed)),
+        (4, _fit_normal_with_spikes(right_tailed)),
     )
     bic = min(
-        parameter_count * math.log(count) - 2.0 * likelihood
-        for parameter_count, likelihood in likelihoods
+        parameter_count * math.log(count) - 2.0 * log_likelihood
+        for parameter_count, log_likelihood in log_likelihoods
     )
     return bic + 2.0 * count * math.log(scale)
 
 
-def _beta(values: FloatArray) -> float:
+def _fit_beta(values: FloatArray) -> float:
     """Fit a beta law with one peak (both exponents at least 1) and ends beyond the extremes."""
     range_ = float(values[-1] - values[0])
     best = -math.inf
-    for distance in BETA_ENDS:
+    for distance in BETA_END_DISTANCES:
         extra = distance * range_ / len(values)
         width = range_ + 2.0 * extra
         scaled = (values - values[0] + extra) / width
@@ -376,11 +376,11 @@ def _beta(values: FloatArray) -> float:
         mean, variance = float(np.mean(scaled)), float(np.var(scaled))
         size = max(2.0, mean * (1.0 - mean) / variance - 1.0)
         start = (max(1.0, mean * size), max(1.0, (1.0 - mean) * size))
-        best = max(best, _max_beta(mean_log, mean_log1p, start, math.log(width)))
+        best = max(best, _max_beta_density(mean_log, mean_log1p, start, math.log(width)))
     return len(values) * best
 
 
-def _max_beta(
+def _max_beta_density(
     mean_log: float, mean_log1p: float, start: tuple[float, float], ln_width: float
 ) -> float:
     """Return the maximum of the mean log density over both exponents, by pattern search."""
@@ -404,7 +404,7 @@ def _max_beta(
     return value
 
 
-def _gumbel(values: FloatArray) -> float:
+def _fit_gumbel(values: FloatArray) -> float:
     """Fit the Gumbel law of maxima: bisection of the likelihood equation for the scale."""
     mean, smallest = float(np.mean(values)), float(np.min(values))
     low, high = 1e-3, 10.0
@@ -420,7 +420,7 @@ def _gumbel(values: FloatArray) -> float:
     return float(np.sum(-standard - np.exp(-standard))) - len(values) * math.log(scale)
 
 
-def _student(values: FloatArray) -> float:
+def _fit_student(values: FloatArray) -> float:
     """Fit Student's t by EM (Lange, Little and Taylor 1989), over a grid of degrees of freedom."""
     freedom = STUDENT_FREEDOMS[:, None]
     centre = np.full_like(freedom, np.median(values))
@@ -436,16 +436,16 @@ def _student(values: FloatArray) -> float:
         for freedom in STUDENT_FREEDOMS
     ]
     tails = np.log1p(((values - centre) / scale) ** 2 / freedom).sum(axis=1)
-    likelihoods = len(values) * (constant - np.log(scale[:, 0])) - (
+    log_likelihoods = len(values) * (constant - np.log(scale[:, 0])) - (
         (STUDENT_FREEDOMS + 1) / 2 * tails
     )
-    return float(likelihoods.max())
+    return float(log_likelihoods.max())
 
 
-def _exponentially_modified_normal(values: FloatArray) -> float:
+def _fit_exponentially_modified_normal(values: FloatArray) -> float:
     """Fit the sum of a normal and an exponential variable (Grushka 1972): a tail to the right."""
 
-    def likelihood(points: FloatArray) -> FloatArray:
+    def log_likelihood(points: FloatArray) -> FloatArray:
         location, sd, tail = points[:, :1], np.exp(points[:, 1:2]), np.exp(points[:, 2:])
         standard = (values - location) / sd
         argument = (sd / tail - standard) / math.sqrt(2.0)
@@ -466,10 +466,10 @@ def _exponentially_modified_normal(values: FloatArray) -> float:
         [-share, 0.5 * math.log(1.0 - share**2), math.log(share)]
         for share in (tail, 0.5, 0.9, 0.99)
     ]
-    return _max_likelihood(likelihood, np.array(starts))
+    return _max_likelihood(log_likelihood, np.array(starts))
 
 
-def _shifted_lognormal(values: FloatArray) -> float:
+def _fit_shifted_lognormal(values: FloatArray) -> float:
     """Fit a lognormal law above a shift, by the profile likelihood over the shift.
 
     The likelihood is unbounded as the shift approaches the smallest value, so the shift stays at
@@ -478,11 +478,11 @@ def _shifted_lognormal(values: FloatArray) -> float:
     smallest, range_ = float(values[0]), float(values[-1] - values[0])
     shifts = smallest - range_ * np.geomspace(0.01, 100.0, 60)
     logs = np.log(values[None, :] - shifts[:, None])
-    likelihoods = -0.5 * len(values) * (np.log(2.0 * math.pi * np.var(logs, axis=1)) + 1.0)
-    return float(np.max(likelihoods - logs.sum(axis=1)))
+    log_likelihoods = -0.5 * len(values) * (np.log(2.0 * math.pi * np.var(logs, axis=1)) + 1.0)
+    return float(np.max(log_likelihoods - logs.sum(axis=1)))
 
 
-def _normal_with_spikes(values: FloatArray) -> float:
+def _fit_normal_with_spikes(values: FloatArray) -> float:
     """Fit a normal law with rare spikes: uniform over the range, or exponential above the mean.
 
     EM fits both kinds of spikes at once, from several shares of spikes.
@@ -494,7 +494,7 @@ def _normal_with_spikes(values: FloatArray) -> float:
     mean = np.full_like(share, median)
     sd = np.full_like(share, max(1e-3, NORMAL_MAD * float(np.median(np.abs(values - median)))))
     mean_excess = np.full_like(share, 1.0)
-    likelihoods = np.zeros(len(share))
+    log_likelihoods = np.zeros(len(share))
     uniform = -math.log(float(values[-1] - values[0]))
     for _ in range(SPIKE_ROUNDS):
         normal = np.log((1.0 - share) / sd) - 0.5 * ((values - mean) / sd) ** 2 - _HALF_LOG_TWO_PI
@@ -502,7 +502,7 @@ def _normal_with_spikes(values: FloatArray) -> float:
         exponential = np.where(excess > 0, -excess / mean_excess - np.log(mean_excess), -math.inf)
         spikes = np.log(share) + np.where(is_exponential, exponential, uniform)
         mixture = np.logaddexp(normal, spikes)
-        likelihoods = mixture.sum(axis=1)
+        log_likelihoods = mixture.sum(axis=1)
         member = np.exp(normal - mixture)
         weight = member.sum(axis=1, keepdims=True) + 1e-9
         rest = np.maximum(count - weight, 1e-6)
@@ -513,18 +513,20 @@ def _normal_with_spikes(values: FloatArray) -> float:
         variance = (member * (values - mean) ** 2).sum(axis=1, keepdims=True) / weight
         sd = np.sqrt(np.maximum(variance, 1e-4))
         share = np.clip(1.0 - weight / count, 1e-4, MAX_SPIKE_SHARE)
-    return float(likelihoods.max())
+    return float(log_likelihoods.max())
 
 
-def _max_likelihood(likelihood: Callable[[FloatArray], FloatArray], starts: FloatArray) -> float:
+def _max_likelihood(
+    log_likelihood: Callable[[FloatArray], FloatArray], starts: FloatArray
+) -> float:
     """Return the maximum by pattern search (Hooke and Jeeves 1961) from the best start."""
-    values = likelihood(starts)
+    values = log_likelihood(starts)
     best, max_value = starts[int(np.argmax(values))], float(np.max(values))
     directions = np.concatenate([np.eye(3), -np.eye(3), _DIAGONALS])
     step = 0.4
     for _ in range(SEARCH_ROUNDS):
         points = best + step * directions
-        values = likelihood(points)
+        values = log_likelihood(points)
         index = int(np.argmax(values))
         if values[index] > max_value:
             best, max_value = points[index], float(values[index])
@@ -541,7 +543,7 @@ _DIAGONALS = np.array([[1.0, 1.0, -1.0], [-1.0, -1.0, 1.0], [1.0, 0.0, -1.0], [-
 
 def _scaled_erfc(values: FloatArray) -> FloatArray:
     """Return exp(x²)·erfc(x) for x ≥ 0, with a relative error of 1e-9."""
-    positions = (values - _MIDDLE) / (values + _MIDDLE)
+    positions = (values - _MIDDLE_VALUE) / (values + _MIDDLE_VALUE)
     scaled: FloatArray = _scaled_erfc_series()(positions) / (1.0 + 2.0 * values)
     return scaled
 
@@ -551,8 +553,8 @@ def _scaled_erfc_series() -> Chebyshev:
     """Interpolate (1 + 2x)·exp(x²)·erfc(x), x = _MIDDLE·(1 + t)/(1 - t), over -1 ≤ t ≤ 1."""
 
     def exact(position: float) -> float:
-        value = _MIDDLE * (1.0 + position) / (1.0 - position)
-        if value < _ASYMPTOTIC_FROM:
+        value = _MIDDLE_VALUE * (1.0 + position) / (1.0 - position)
+        if value < _MIN_ASYMPTOTIC_VALUE:
             return (1.0 + 2.0 * value) * math.exp(value**2) * math.erfc(value)
         # The first terms of the asymptotic series (Abramowitz and Stegun 7.1.23).
         square = 2.0 * value**2
@@ -562,11 +564,11 @@ def _scaled_erfc_series() -> Chebyshev:
     # Imported here, because a campaign with few trials never needs it.
     from numpy.polynomial import Chebyshev
 
-    return Chebyshev.interpolate(np.vectorize(exact, otypes=[np.float64]), _DEGREE)
+    return Chebyshev.interpolate(np.vectorize(exact, otypes=[np.float64]), _SERIES_DEGREE)
 
 
-_MIDDLE = 3.75
+_MIDDLE_VALUE = 3.75
 """Value of x in the middle of the interpolation, at t = 0."""
-_ASYMPTOTIC_FROM = 25.0
+_MIN_ASYMPTOTIC_VALUE = 25.0
 """Value of x from which on a series replaces the product, which would overflow."""
-_DEGREE = 14
+_SERIES_DEGREE = 14

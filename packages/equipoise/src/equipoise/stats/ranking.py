@@ -73,26 +73,26 @@ def contenders_of(
     the chance that it is ever missing is at most alpha. Pairs with fewer than ``min_blocks`` blocks
     do not count.
     """
-    margin, rivals = margin_of(min_effect), len(group.baseline_pairs)
+    margin, rival_count = margin_of(min_effect), len(group.baseline_pairs)
 
     def verdict(pair: Pair, level: float) -> Verdict:
         judged = judge_at_stop(group.pairs[pair], margin, level)
         return judged.verdict if judged.blocks >= min_blocks else "undecided"
 
-    beaten: set[int] = set()
+    slower_members: set[int] = set()
     for baseline, candidate in group.baseline_pairs:
         match verdict((baseline, candidate), alpha):
             case "slower":
-                beaten.add(candidate)
-            case "faster" if verdict((baseline, candidate), 2.0 * alpha / rivals) == "faster":
-                beaten.add(baseline)
-    for first, second in group.candidate_pairs:
-        match verdict((first, second), alpha / (rivals - 1)):
+                slower_members.add(candidate)
+            case "faster" if verdict((baseline, candidate), 2.0 * alpha / rival_count) == "faster":
+                slower_members.add(baseline)
+    for first_candidate, second_candidate in group.candidate_pairs:
+        match verdict((first_candidate, second_candidate), alpha / (rival_count - 1)):
             case "slower":
-                beaten.add(second)
+                slower_members.add(second_candidate)
             case "faster":
-                beaten.add(first)
-    return tuple(member for member in group.members if member not in beaten)
+                slower_members.add(first_candidate)
+    return tuple(member for member in group.members if member not in slower_members)
 
 
 def judge_candidates(

@@ -122,26 +122,27 @@ def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> Scal
         logs = np.log(costs[:, order])
     medians = _medians(logs[None])[0]
     if not np.isfinite(medians).all():
-        worst = ordered[np.flatnonzero(~np.isfinite(medians))[0]]
+        unusable_size = ordered[np.flatnonzero(~np.isfinite(medians))[0]]
         raise UnusableInput(
-            f"the size {worst:g} has no positive, finite median cost: too many of its trials timed "
+            f"the size {unusable_size:g} has no positive, finite median cost: too many of its trials timed "
             "out, cost 0 or were left out",
             hint=f"leave the size out, or give a longer {option('timeout')}",
         )
-    growth = tuple(_growths(ordered, logs))
-    profile, resampled = _profiles(logs[None])[0], _resampled(logs, seed)
+    growth = tuple(_growth_of_each_step(ordered, logs))
+    profile, resampled = _profiles(logs[None])[0], _resampled_profiles(logs, seed)
     return ScalingLaw(
         sizes=tuple(ordered.tolist()),
         medians=tuple(np.exp(medians).tolist()),
         exponents=tuple(
-            _exponent(np.log(ordered), profile, resampled, log_power) for log_power in LOG_POWERS
+            _fit_exponent(np.log(ordered), profile, resampled, log_power)
+            for log_power in LOG_POWERS
         ),
         growth=growth,
         simple=tuple(
             (exponent, log_power)
             for log_power in LOG_POWERS
             for exponent in SIMPLE_EXPONENTS
-            if all(_agrees(step, exponent, log_power) for step in growth)
+            if all(_law_agrees(step, exponent, log_power) for step in growth)
         ),
         has_intervals=all(step.ratio_ci != (None, None) for step in growth),
     )
@@ -159,10 +160,10 @@ def _medians(logs: FloatArray) -> FloatArray:
 
     A median is NaN if all its values are unknown.
     """
-    unknown = np.asarray(np.isnan(logs).all(axis=1))
+    is_unknown = np.asarray(np.isnan(logs).all(axis=1))
     # NumPy would warn about a column without any known value.
-    medians = np.nanmedian(np.where(unknown[:, None], 0.0, logs), axis=1)
-    return np.asarray(np.where(unknown, np.nan, medians), dtype=np.float64)
+    medians = np.nanmedian(np.where(is_unknown[:, None], 0.0, logs), axis=1)
+    return np.asarray(np.where(is_unknown, np.nan, medians), dtype=np.float64)
 
 
 def _profiles(logs: FloatArray) -> FloatArray:
@@ -180,7 +181,7 @@ def _profiles(logs: FloatArray) -> FloatArray:
     return np.concatenate([start, np.cumsum(steps, axis=1)], axis=1)
 
 
-def _resampled(logs: FloatArray, seed: int) -> FloatArray | None:
+def _resampled_profiles(logs: FloatArray, seed: int) -> FloatArray | None:
     """Return the profiles of resampled blocks, shape (r, k); ``None`` for too few blocks."""
     if len(logs) < MIN_BLOCKS:
         return None
@@ -189,7 +190,7 @@ def _resampled(logs: FloatArray, seed: int) -> FloatArray | None:
     return profiles[np.isfinite(profiles).all(axis=1)]
 
 
-def _exponent(
+def _fit_exponent(
     log_sizes: FloatArray, profile: FloatArray, resampled: FloatArray | None, log_power: int
 ) -> Exponent:
     offsets = log_power * np.log(log_sizes)
@@ -204,7 +205,7 @@ def _exponent(
     return Exponent(log_power, exponent, interval, float(np.expm1(np.abs(residuals).max())))
 
 
-def _growths(sizes: FloatArray, logs: FloatArray) -> Iterator[Growth]:
+def _growth_of_each_step(sizes: FloatArray, logs: FloatArray) -> Iterator[Growth]:
     pairs = list(itertools.pairwise(sizes.tolist()))
     for index, (smaller, larger) in enumerate(pairs):
         has_both = np.isfinite(logs[:, index : index + 2]).all(axis=1)
@@ -225,7 +226,7 @@ def _growths(sizes: FloatArray, logs: FloatArray) -> Iterator[Growth]:
         )
 
 
-def _agrees(growth: Growth, exponent: float, log_power: int) -> bool:
+def _law_agrees(growth: Growth, exponent: float, log_power: int) -> bool:
     """Return whether the growth that a law predicts lies within the measured interval."""
     low, high = growth.ratio_ci
     ratio_of_logs = math.log(growth.larger) / math.log(growth.smaller)

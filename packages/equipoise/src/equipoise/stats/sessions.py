@@ -113,16 +113,16 @@ def changes_between(
         within the sessions (`difference_between_sessions`); 0 if unknown.
     """
     margin = math.log1p(min_effect / 100.0)
-    pairs = _paired(earlier, later)
-    shared = (
+    pairs = _paired_rows(earlier, later)
+    shared_variances = (
         *((drift.block_sd**2, drift.blocks - 1) for drift in pairs.drifts),
         (between**2, max(1, round(_MEDIAN_EFFICIENCY * len(earlier)))),
     )
-    shared_variance = sum(variance for variance, _ in shared)
+    shared_variance = sum(variance for variance, _ in shared_variances)
     errors = np.sqrt(pairs.variances.sum(axis=1) + shared_variance).tolist()
     differences = pairs.differences.tolist()
     freedoms = [
-        _freedom(tuple(zip(variances, freedoms, strict=True)), shared)
+        _combined_freedom(tuple(zip(variances, freedoms, strict=True)), shared_variances)
         for variances, freedoms in zip(pairs.variances.tolist(), pairs.freedoms, strict=True)
     ]
     p_values = list(map(_p_value, differences, errors, freedoms, itertools.repeat(margin)))
@@ -160,14 +160,14 @@ def difference_between_sessions(earlier: Sequence[Session], later: Sequence[Sess
     """
     if len(earlier) < _MIN_ROWS:
         return 0.0
-    pairs = _paired(earlier, later)
+    pairs = _paired_rows(earlier, later)
     shared = pairs.drifts[0].block_sd ** 2 + pairs.drifts[1].block_sd ** 2
     errors = pairs.variances.sum(axis=1) + shared
     spread = NORMAL_MAD * float(np.median(np.abs(pairs.differences)))
     return math.sqrt(max(0.0, spread**2 - float(np.median(errors))))
 
 
-class _Pairs(Struct, frozen=True):
+class _RowPairs(Struct, frozen=True):
     """Differences of all rows between two sessions; pairs have the earlier session first."""
 
     drifts: tuple[SessionDrift, SessionDrift]
@@ -178,18 +178,18 @@ class _Pairs(Struct, frozen=True):
     freedoms: Sequence[tuple[int, int]]
 
 
-def _paired(earlier: Sequence[Session], later: Sequence[Session]) -> _Pairs:
+def _paired_rows(earlier: Sequence[Session], later: Sequence[Session]) -> _RowPairs:
     drifts = (session_drift(earlier), session_drift(later))
     means = [
         (_trimmed_mean(earlier_row), _trimmed_mean(later_row))
         for earlier_row, later_row in zip(earlier, later, strict=True)
     ]
-    return _Pairs(
+    return _RowPairs(
         drifts,
-        np.array([second[0] - first[0] for first, second in means]),
-        np.array([(first[1], second[1]) for first, second in means])
+        np.array([later_mean[0] - earlier_mean[0] for earlier_mean, later_mean in means]),
+        np.array([(earlier_mean[1], later_mean[1]) for earlier_mean, later_mean in means])
         * [drift.variance_factor for drift in drifts],
-        [(first[2], second[2]) for first, second in means],
+        [(earlier_mean[2], later_mean[2]) for earlier_mean, later_mean in means],
     )
 
 
@@ -252,17 +252,19 @@ def _halves_excess(logs: FloatArray) -> float | None:
     half = len(logs) // 2
     if len(logs) < _MIN_VALUES_FOR_HALVES:
         return None
-    first, last = logs[:half], logs[-half:]
+    first_half, last_half = logs[:half], logs[-half:]
     freedom = 2 * (half - 1)
-    pooled = (np.sum((first - first.mean()) ** 2) + np.sum((last - last.mean()) ** 2)) / freedom
+    pooled = (
+        np.sum((first_half - first_half.mean()) ** 2) + np.sum((last_half - last_half.mean()) ** 2)
+    ) / freedom
     if pooled <= 0.0:
         return None
-    square = float((last.mean() - first.mean()) ** 2 / (2.0 * pooled / half))
+    squared_t = float((last_half.mean() - first_half.mean()) ** 2 / (2.0 * pooled / half))
     # The median of F with 1 and ``freedom`` degrees of freedom is Student's third quartile squared.
-    return square / student_quantile(0.75, freedom) ** 2
+    return squared_t / student_quantile(0.75, freedom) ** 2
 
 
-def _freedom(own: Sequence[tuple[float, int]], shared: Sequence[tuple[float, int]]) -> int:
+def _combined_freedom(own: Sequence[tuple[float, int]], shared: Sequence[tuple[float, int]]) -> int:
     """Return the degrees of freedom of a sum of variances (Satterthwaite 1946; Welch 1947).
 
     ``own`` are the variances of a row in both sessions, ``shared`` those that all rows share, each

@@ -98,7 +98,7 @@ def ln_bound_of_means(parts: Sequence[tuple[float, FloatArray, FloatArray]]) -> 
 
     ``parts`` has for each host its weight and the costs of baseline and candidate, shape (n,) each.
     """
-    estimate = variance = extreme = 0.0
+    estimate = variance = largest_term = 0.0
     for weight, baseline, candidate in parts:
         if len(baseline) and not (baseline.any() or candidate.any()):
             continue
@@ -108,8 +108,8 @@ def ln_bound_of_means(parts: Sequence[tuple[float, FloatArray, FloatArray]]) -> 
         terms = (candidate / np.mean(candidate) - baseline / np.mean(baseline)) / len(baseline)
         estimate += weight * ln_ratio
         variance += weight**2 * float(terms @ terms)
-        extreme = max(extreme, weight * float(np.max(np.abs(terms))))
-    return abs(estimate) + NORMAL_95 * math.sqrt(variance) + extreme
+        largest_term = max(largest_term, weight * float(np.max(np.abs(terms))))
+    return abs(estimate) + NORMAL_95 * math.sqrt(variance) + largest_term
 
 
 def have_balanced_slow_runs(baseline: FloatArray, candidate: FloatArray, margin: float) -> bool:
@@ -122,8 +122,8 @@ def have_balanced_slow_runs(baseline: FloatArray, candidate: FloatArray, margin:
     """
     if len(baseline) < BLOCKS_TO_SHOW:
         return False
-    both = np.concatenate([baseline, candidate])
-    threshold = slow_factor(both, margin) * float(median_of(both))
+    all_costs = np.concatenate([baseline, candidate])
+    threshold = slow_factor(all_costs, margin) * float(median_of(all_costs))
     slow_baseline, slow_candidate = baseline[baseline > threshold], candidate[candidate > threshold]
     if not (len(slow_baseline) and len(slow_candidate)) or (
         len(slow_baseline) - len(slow_candidate)
@@ -133,7 +133,7 @@ def have_balanced_slow_runs(baseline: FloatArray, candidate: FloatArray, margin:
     if not ln_bound_of_means([(1.0, cut_costs[0], cut_costs[1])]) <= margin:
         return False
     delays = [
-        float(median_of(costs) - median_of(both)) for costs in (slow_baseline, slow_candidate)
+        float(median_of(costs) - median_of(all_costs)) for costs in (slow_baseline, slow_candidate)
     ]
     if not (math.isfinite(sum(delays)) and max(delays) <= MAX_DELAY_RATIO * min(delays)):
         return False

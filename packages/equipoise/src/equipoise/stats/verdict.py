@@ -218,8 +218,8 @@ def blocks_to_go(
     margin = margin_of(min_effect)
     decided = sum(judgement.verdict != "undecided" for judgement in judged)
     level = alpha * min(decided + 1, len(judged)) / len(judged) if judged else alpha
-    share = MAX_CONTINUATIONS // max(1, len(judged) - decided)
-    continuations = max(MIN_CONTINUATIONS, min(CONTINUATIONS, share))
+    continuations_share = MAX_CONTINUATIONS // max(1, len(judged) - decided)
+    continuations = max(MIN_CONTINUATIONS, min(CONTINUATIONS, continuations_share))
 
     def forecast(blocks: PairedBlocks, typical: float | None) -> int | None:
         max_blocks = min(
@@ -227,11 +227,15 @@ def blocks_to_go(
         )
         engine = blocks.engine
         simulate = engine.blocks_to_go_running if len(judged) == 1 else engine.blocks_to_go_at_stop
-        more = simulate(level, margin, max_blocks, continuations, seed)
-        if more is None or typical is None or abs(typical) >= margin:
-            return more
-        for_means = blocks_until_means_allow(blocks.own_baseline, blocks.candidate, margin)
-        return None if for_means is None or for_means > max_blocks else max(more, for_means)
+        remaining = simulate(level, margin, max_blocks, continuations, seed)
+        if remaining is None or typical is None or abs(typical) >= margin:
+            return remaining
+        means_blocks = blocks_until_means_allow(blocks.own_baseline, blocks.candidate, margin)
+        return (
+            None
+            if means_blocks is None or means_blocks > max_blocks
+            else max(remaining, means_blocks)
+        )
 
     return tuple(
         forecast(blocks, judgement.typical)
@@ -281,7 +285,7 @@ def judge_alone(blocks: PairedBlocks, margin: float, alpha: float) -> Comparison
     """Judge the only comparison of a campaign, by the running confidence sequence at ``alpha``."""
     cached: ComparisonVerdict | None = blocks.verdicts.get(("alone", margin, alpha))
     if cached is None:
-        interval, is_constant, is_at_stop = _shown_interval(blocks.engine, alpha)
+        interval, is_constant, is_at_stop = _trusted_interval(blocks.engine, alpha)
         level = equivalence_level(alpha)
         # Both intervals are running, or both are at the stop, so that one lies within the other.
         equivalence = (
@@ -329,11 +333,11 @@ def running_interval(engine: BettingSequence, level: float) -> tuple[tuple[float
     57 % of such narrow intervals cover the true ratio. The interval at the stop covers whenever the
     running interval does, and is never empty.
     """
-    interval, is_constant, _ = _shown_interval(engine, level)
+    interval, is_constant, _ = _trusted_interval(engine, level)
     return interval, is_constant
 
 
-def _shown_interval(
+def _trusted_interval(
     engine: BettingSequence, level: float
 ) -> tuple[tuple[float, float], bool, bool]:
     """Return the result of `running_interval`, and whether it is the interval at the stop."""
@@ -457,18 +461,18 @@ def _means_contradict(blocks: PairedBlocks, side: float, margin: float) -> bool:
     """
     if not side * ln_ratio_of_means(blocks.baseline, blocks.candidate) < -margin:
         return False
-    without_one = ln_ratios_without_one_block(blocks.baseline, blocks.candidate)
-    return bool(np.all(side * without_one < -margin))
+    ratios_without_one = ln_ratios_without_one_block(blocks.baseline, blocks.candidate)
+    return bool(np.all(side * ratios_without_one < -margin))
 
 
 @functools.cache
 def blocks_to_win(level: float) -> int:
     """Return the number of blocks that exclude a ratio if a bettor wins all of them."""
-    won = BettingSequence(
+    block_count = BettingSequence(
         np.ones(_MAX_WON_BLOCKS), np.ones(_MAX_WON_BLOCKS, dtype=np.int8), np.zeros(_MAX_WON_BLOCKS)
     ).blocks_to_exclude(0.0, level)
-    assert won is not None, "a level is far above the smallest float"
-    return won
+    assert block_count is not None, "a level is far above the smallest float"
+    return block_count
 
 
 def check_alpha(alpha: float) -> None:
@@ -509,5 +513,5 @@ def smallest_effect(
         campaigns=SIMULATED_CAMPAIGNS,
         seed=seed,
     )
-    found = effects[math.ceil(DETECTED_SHARE * SIMULATED_CAMPAIGNS) - 1]
-    return found if math.isfinite(found) else None
+    smallest_log_ratio = effects[math.ceil(DETECTED_SHARE * SIMULATED_CAMPAIGNS) - 1]
+    return smallest_log_ratio if math.isfinite(smallest_log_ratio) else None

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from equipoise.model.iterations import TrialClass, WorkloadClass
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.changes import Segment, Segments, consecutive_medians, find_changes
+from equipoise.stats.changes import Segment, Segmentation, consecutive_medians, find_changes
 
 STEADY_SHARE = 0.25
 """Minimum share of a trial's iterations that the steady state, at the end, must last."""
@@ -30,7 +30,7 @@ class TrialShape(Struct, frozen=True):
     """Class of the iterations of one trial, and their levels."""
 
     kind: TrialClass
-    segments: Segments
+    segments: Segmentation
     steady_from: int | None
     """First iteration of the steady state, from 0; ``None`` without a steady state."""
     steady: float | None
@@ -77,27 +77,33 @@ def classify_trial(iterations: FloatArray) -> TrialShape | None:
     levels are equal, slowdown if an earlier level was lower, else warm-up. Multiplying all
     iterations by a factor changes only the levels.
     """
-    count = len(iterations)
-    if count < MIN_ITERATIONS:
+    iteration_count = len(iterations)
+    if iteration_count < MIN_ITERATIONS:
         return None
     medians, begins = consecutive_medians(iterations)
-    changes = find_changes(medians)
-    segments = Segments(
+    median_segmentation = find_changes(medians)
+    segments = Segmentation(
         tuple(
             Segment(int(begins[segment.begin]), int(begins[segment.end]), segment.level)
-            for segment in changes.segments
+            for segment in median_segmentation.segments
         ),
-        changes.sd,
+        median_segmentation.sd,
     )
-    last = segments.segments[-1]
-    different = [segment for segment in segments.segments if not segments.are_equal(segment, last)]
+    last_segment = segments.segments[-1]
+    different = [
+        segment for segment in segments.segments if not segments.are_equal(segment, last_segment)
+    ]
     steady_from = different[-1].end if different else 0
-    if count - steady_from < STEADY_SHARE * count:
-        final_mean = float(np.mean(iterations[-round(STEADY_SHARE * count) :]))
+    if iteration_count - steady_from < STEADY_SHARE * iteration_count:
+        final_mean = float(np.mean(iterations[-round(STEADY_SHARE * iteration_count) :]))
         return TrialShape("no steady state", segments, None, None, final_mean)
     kind: TrialClass = "flat"
     if different:
-        kind = "slowdown" if min(segment.level for segment in different) < last.level else "warm-up"
+        kind = (
+            "slowdown"
+            if min(segment.level for segment in different) < last_segment.level
+            else "warm-up"
+        )
     steady = float(np.mean(iterations[steady_from:]))
     return TrialShape(kind, segments, steady_from, steady, steady)
 
@@ -120,20 +126,20 @@ def workload_of(shapes: Sequence[TrialShape]) -> WorkloadShape | None:
         kind=commonest if is_consistent else "inconsistent",
         trials=tuple(shapes),
         has_steady_state=counts["no steady state"] <= max_dissenters,
-        summary=_summary(shapes, counts) if is_consistent else f"inconsistent: {_listed(counts)}",
+        summary=_summary(shapes, counts) if is_consistent else f"inconsistent: {_listing(counts)}",
     )
 
 
 def _summary(shapes: Sequence[TrialShape], counts: Counter[TrialClass]) -> str:
-    (kind, count), *others = counts.most_common()
-    summary = f"{kind} in {'all' if not others else f'{count} of'} {len(shapes)} trials"
+    (kind, count), *other_counts = counts.most_common()
+    summary = f"{kind} in {'all' if not other_counts else f'{count} of'} {len(shapes)} trials"
     if len(shapes) == 1:
         summary = f"{kind} in its one trial"
     if kind in ("warm-up", "slowdown"):
         first_iterations = [shape.steady_from or 0 for shape in shapes if shape.kind == kind]
         summary += f", steady from iteration {int(np.median(first_iterations)) + 1} on (median)"
-    return summary + (f"; {_listed(Counter(dict(others)))}" if others else "")
+    return summary + (f"; {_listing(Counter(dict(other_counts)))}" if other_counts else "")
 
 
-def _listed(counts: Counter[TrialClass]) -> str:
+def _listing(counts: Counter[TrialClass]) -> str:
     return ", ".join(f"{kind} in {count}" for kind, count in counts.most_common())
