@@ -30,12 +30,12 @@ def fresh_seed() -> int:
     return secrets.randbelow(MAX_SEED + 1)
 
 
-def seed_of_campaign(seed: int, earlier: int) -> int:
-    """Return the seed of a campaign after ``earlier`` campaigns that began with the same seed.
+def seed_of_campaign(seed: int, campaigns: int) -> int:
+    """Return the seed of a campaign after ``campaigns`` campaigns that began with the same seed.
 
     The campaigns get different orders, so that each order is random given all earlier blocks.
     """
-    return seed if earlier == 0 else next(_random_integers(seed, "campaigns", earlier)) >> 1
+    return seed if campaigns == 0 else next(_random_integers(seed, "campaigns", campaigns)) >> 1
 
 
 def draw_block(
@@ -63,8 +63,8 @@ def draw_block(
     integers = _random_integers(plan.seed, phase, block)
     order = _shuffle(len(plan.conditions), integers)
     if chosen is not None:
-        kept = frozenset(chosen)
-        order = [condition for condition in order if condition in kept]
+        kept_conditions = frozenset(chosen)
+        order = [condition for condition in order if condition in kept_conditions]
     order = plan.rules.execution_order(order)
     layout, padding_bytes = None, 0
     if plan.layouts:

@@ -12,14 +12,14 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from equipoise.design.commands import MAX_CONDITIONS, find_programs, refuse_in_shell_line
+from equipoise.design.commands import MAX_CONDITIONS, layout_program, refuse_in_shell_line
 from equipoise.design.site import Site, search_folders, search_path
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Contrast, Process, Server
 from equipoise.model.study import Factor, Keys, Level, Place, ServerWorkload, Strings, Study
 from equipoise.shared.spelling import option
 
-_BRACES = re.compile(r"\{\{([A-Za-z_][\w-]*)\}\}|\{([A-Za-z_][\w-]*)\}")
+_NAME_IN_BRACES = re.compile(r"\{\{([A-Za-z_][\w-]*)\}\}|\{([A-Za-z_][\w-]*)\}")
 
 HELPERS = Path(__file__).resolve().parents[1] / "helpers"
 """Folder of the programs with which a workload reports its own metrics."""
@@ -60,7 +60,7 @@ def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
         _refuse_contradictions(study, levels)
     conditions = tuple(
         _condition(study, name, levels, site, builds)
-        for name, levels in zip(_names(study, settings), settings, strict=True)
+        for name, levels in zip(_condition_names(study, settings), settings, strict=True)
     )
     contrasts = tuple(_contrasts(study, settings))
     compared = study.compared
@@ -90,29 +90,29 @@ def build_lines(study: Study) -> dict[str, str]:
     Lines still contain ``{build}``. Raise `UnusableInput` if a line contains a path with characters
     that a shell would interpret.
     """
-    paths = _meanings(study)
+    paths = _placeholder_values(study)
     lines: dict[str, str] = {}
     for factor, level in ((f.name, level) for f in study.factors for level in f.levels):
         if level.build is not None:
             refuse_in_shell_line(level.build, paths, hint="move it to a folder with a plain name")
-            meanings = {factor: level.name, "build": "{build}", **paths}
-            lines[level.name] = _fill_in(level.build, meanings)
+            replacements = {factor: level.name, "build": "{build}", **paths}
+            lines[level.name] = _fill_in(level.build, replacements)
     return lines
 
 
-def _meanings(study: Study) -> dict[str, str]:
+def _placeholder_values(study: Study) -> dict[str, str]:
     """Return the values of the names in braces that every study can use."""
-    meanings = {"study": study.folder, "python": sys.executable, "helpers": str(HELPERS)}
+    replacements = {"study": study.folder, "python": sys.executable, "helpers": str(HELPERS)}
     if study.workload.data is not None:
-        meanings["data"] = study.workload.data_word
-    return meanings
+        replacements["data"] = study.workload.data_word
+    return replacements
 
 
 def _contrasts(study: Study, settings: list[Levels]) -> Iterator[Contrast]:
     if study.compared is None:
         return
     factor, baseline = study.compared.factor, study.compared.baseline
-    others = [other.name for other in _varied_factors(study) if other.name != factor]
+    factors = [other.name for other in _varied_factors(study) if other.name != factor]
     indices = {_level_names(levels): index for index, levels in enumerate(settings)}
     not_at = study.compared.not_at
     for index, levels in enumerate(settings):
@@ -120,9 +120,9 @@ def _contrasts(study: Study, settings: list[Levels]) -> Iterator[Contrast]:
             levels[name].name in excluded for name, excluded in not_at.items() if name in levels
         ):
             continue
-        partner = indices.get(_level_names({**levels, factor: Level(baseline)}))
-        if partner is not None:
-            yield Contrast(partner, index, factor, {name: levels[name].name for name in others})
+        reference = indices.get(_level_names({**levels, factor: Level(baseline)}))
+        if reference is not None:
+            yield Contrast(reference, index, factor, {name: levels[name].name for name in factors})
 
 
 def _level_names(levels: Levels) -> tuple[str, ...]:
@@ -133,7 +133,7 @@ def _varied_factors(study: Study) -> list[Factor]:
     return [factor for factor in study.factors if len(factor.levels) > 1]
 
 
-def _names(study: Study, settings: list[Levels]) -> list[str]:
+def _condition_names(study: Study, settings: list[Levels]) -> list[str]:
     """Return a name for each condition: its levels, with the names of factors if necessary."""
     varied = _varied_factors(study)
 
@@ -158,13 +158,13 @@ def _condition(
 ) -> Condition:
     levels = list(setting.values())
     names = {factor: level.name for factor, level in setting.items()}
-    meanings = {**names, **_meanings(study)}
+    replacements = {**names, **_placeholder_values(study)}
     for level in levels:
         if level.build is not None:
-            meanings["build"] = builds[level.name]
+            replacements["build"] = builds[level.name]
     command, place = _chosen_command(study, setting)
     arguments = tuple(argument for level in levels for argument in level.arguments)
-    environment = _environment(levels, meanings, site)
+    environment = _environment(levels, replacements, site)
     process = _process(levels, study)
     condition = Condition(
         name,
@@ -181,17 +181,17 @@ def _condition(
         layouts = study.measure.layouts or 0
         words = (*command, *arguments)
         return replace(
-            condition, command=_command(words, meanings, site, environment, place, layouts)
+            condition, command=_command(words, replacements, site, environment, place, layouts)
         )
     client = (*command, *(argument for level in levels for argument in level.client_arguments))
     path = {"PATH": search_path(server)}
     cpus = [level.client_cpus for level in levels if level.client_cpus is not None]
     return replace(
         condition,
-        command=_command(client, meanings, site, path, place),
+        command=_command(client, replacements, site, path, place),
         environment=path if server.path else {},
         process=Process(cpus=cpus[-1] if cpus else None),
-        server=_server(study, server, keys, arguments, meanings, site, environment, process),
+        server=_server(study, server, keys, arguments, replacements, site, environment, process),
     )
 
 
@@ -222,7 +222,7 @@ def _server(
     server: ServerWorkload,
     keys: Keys,
     arguments: Strings,
-    meanings: Mapping[str, str],
+    replacements: Mapping[str, str],
     site: Site,
     environment: dict[str, str],
     process: Process,
@@ -230,10 +230,10 @@ def _server(
     path = {"PATH": search_path(server)}
 
     def command(key: str, words: Strings, environment: Mapping[str, str] = path) -> Strings:
-        return _command(words, meanings, site, environment, study.places.key(*keys, key))
+        return _command(words, replacements, site, environment, study.places.key(*keys, key))
 
     start = command("start", (*server.start, *arguments), {**path, **environment})
-    others = {
+    other_commands = {
         key: command(key, words) for key, words in server.commands().items() if key != "start"
     }
     return replace(
@@ -242,15 +242,15 @@ def _server(
         environment=environment,
         process=process,
         search_path=search_folders(server),
-        **others,
+        **other_commands,
     )
 
 
 def _environment(
-    levels: Sequence[Level], meanings: Mapping[str, str], site: Site
+    levels: Sequence[Level], replacements: Mapping[str, str], site: Site
 ) -> dict[str, str]:
     environment = {
-        key: _fill_in(value, meanings)
+        key: _fill_in(value, replacements)
         for level in levels
         for key, value in level.environment.items()
     }
@@ -270,8 +270,10 @@ def _environment(
 def _process(levels: Sequence[Level], study: Study) -> Process:
     process = Process(working_folder=study.workload.working_folder)
     for level in levels:
-        given = {name: value for name, value in asdict(level.process).items() if value is not None}
-        process = replace(process, **given)
+        settings = {
+            name: value for name, value in asdict(level.process).items() if value is not None
+        }
+        process = replace(process, **settings)
     return process
 
 
@@ -284,16 +286,18 @@ def _refuse_contradictions(study: Study, levels: Mapping[str, Level]) -> None:
 
     The error names both levels, and the key of the second level.
     """
-    first: dict[tuple[str, ...], tuple[str, object]] = {}
+    settings: dict[tuple[str, ...], tuple[str, object]] = {}
     for factor, level in levels.items():
         for keys, value in _exclusive_settings(level):
-            other, other_value = first.setdefault(keys, (f"{level.name} of {factor}", value))
+            other_level, other_value = settings.setdefault(
+                keys, (f"{level.name} of {factor}", value)
+            )
             if other_value != value:
-                raise _contradiction(study, factor, level.name, keys, other)
+                raise _contradiction(study, factor, level.name, keys, other_level)
     for factor, level in levels.items():
         for key, variable in _JOINED_VARIABLES.items():
             if variable in level.environment and any(
-                getattr(other, key) for other in levels.values()
+                getattr(other_level, key) for other_level in levels.values()
             ):
                 raise _contradiction(study, factor, level.name, ("env", variable), key)
 
@@ -324,29 +328,29 @@ def _exclusive_settings(level: Level) -> Iterator[tuple[tuple[str, ...], object]
 
 
 def _command(
-    words: Strings,
-    meanings: Mapping[str, str],
+    arguments_in_braces: Strings,
+    replacements: Mapping[str, str],
     site: Site,
     environment: Mapping[str, str],
     place: Place,
     layouts: int = 0,
 ) -> Strings:
-    front, *arguments = (_fill_in(word, meanings) for word in words)
+    program_name, *arguments = (_fill_in(word, replacements) for word in arguments_in_braces)
     try:
-        program = find_programs(
-            front, site.native_programs, environment, PIPELINE_HINT, layouts=layouts
+        program = layout_program(
+            program_name, site.native_programs, environment, PIPELINE_HINT, layouts=layouts
         )
     except UnusableInput as error:
         raise place.fail(error.what, error.hint) from None
     return (program, *arguments)
 
 
-def _fill_in(text: str, meanings: Mapping[str, str]) -> str:
+def _fill_in(text: str, replacements: Mapping[str, str]) -> str:
     """Replace names in braces by values; ``{{name}}`` becomes ``{name}``, other braces stay."""
 
     def meaning(braces: re.Match[str]) -> str:
         if braces[1] is not None:
             return "{" + braces[1] + "}"
-        return meanings.get(braces[2], braces[0])
+        return replacements.get(braces[2], braces[0])
 
-    return _BRACES.sub(meaning, text)
+    return _NAME_IN_BRACES.sub(meaning, text)

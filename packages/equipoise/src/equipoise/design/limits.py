@@ -48,9 +48,9 @@ class NumberRange(Struct, frozen=True):
         except (TypeError, ValueError, OverflowError):
             kind = "whole number" if self.is_whole else "number"
             raise UnusableInput(f"{typed} is not a {kind}", hint=self._hint()) from None
-        too_low = number <= self.low if self.excludes_low else number < self.low
+        is_too_low = number <= self.low if self.excludes_low else number < self.low
         # `not <=` also catches a NaN.
-        if too_low or not number <= self.high or number == math.inf:
+        if is_too_low or not number <= self.high or number == math.inf:
             raise UnusableInput(f"{typed} is out of range", hint=self._hint())
         return number
 
@@ -61,7 +61,7 @@ class NumberRange(Struct, frozen=True):
 
     def _hint(self) -> str:
         kind = "a whole number" if self.is_whole else "a number"
-        low, high = _digits(self.low), _digits(self.high)
+        low, high = _number_text(self.low), _number_text(self.high)
         if self.high == math.inf:
             return f"give {kind} above {low}" if self.excludes_low else f"give {kind} from {low} up"
         if self.excludes_low:
@@ -181,11 +181,11 @@ class CampaignLimits(Struct, frozen=True):
         self, metrics: Sequence[str] = (PRIMARY_METRIC,), default: Judgement | None = None
     ) -> Judgement:
         """Return the settings for judging; the first metric is the primary metric."""
-        first, *others = metrics
+        primary, *other_metrics = metrics
         judgement = _with_known(
             default or Judgement(), {"alpha": self.alpha, "min_effect": self.min_effect}
         )
-        return replace(judgement, primary_metric=first, other_metrics=tuple(others))
+        return replace(judgement, primary_metric=primary, other_metrics=tuple(other_metrics))
 
 
 def fields_of(kind: type[Struct], arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -216,14 +216,14 @@ def metric_names(metrics: str | Sequence[str]) -> tuple[str, ...]:
     Raise `UnusableInput` if there is no name, or a name is empty.
     """
     names = metrics.split(",") if isinstance(metrics, str) else metrics
-    stripped = tuple(dict.fromkeys(name.strip() for name in names))
-    if not stripped or not all(stripped):
+    stripped_names = tuple(dict.fromkeys(name.strip() for name in names))
+    if not stripped_names or not all(stripped_names):
         raise UnusableInput(
-            "a name in the list of metrics is empty" if stripped else "no metric is named",
+            "a name in the list of metrics is empty" if stripped_names else "no metric is named",
             hint=f"give names of metrics, such as {option('metrics', ['wall_s', 'max_rss_bytes'])}",
         )
-    return stripped
+    return stripped_names
 
 
-def _digits(number: float) -> str:
+def _number_text(number: float) -> str:
     return str(int(number)) if number == int(min(number, 2**63)) else f"{number:g}"

@@ -50,7 +50,7 @@ class Missing(Struct, frozen=True):
 
 def first_missing(level: Level, site: Site) -> Missing | None:
     """Return the first thing that this host lacks for a level; ``None`` if the level can run."""
-    return next(_missing(level, site), None)
+    return next(_missing_things(level, site), None)
 
 
 def remove_missing_levels(study: Study, site: Site) -> tuple[Study, tuple[CampaignWarning, ...]]:
@@ -60,41 +60,41 @@ def remove_missing_levels(study: Study, site: Site) -> tuple[Study, tuple[Campai
     can run.
     """
     server = study.workload.server
-    absent = None if server is None else _absent_program(server, site.native_programs)
-    if absent is not None:
-        raise study.places.key("workload", "server", absent.key).fail(
-            f"there is no program '{absent.what}' on the PATH", absent.hint
+    absence = None if server is None else _missing_program(server, site.native_programs)
+    if absence is not None:
+        raise study.places.key("workload", "server", absence.key).fail(
+            f"there is no program '{absence.what}' on the PATH", absence.hint
         )
     baselines = {} if study.compared is None else {study.compared.factor: study.compared.baseline}
     warnings: list[CampaignWarning] = []
     factors: list[Factor] = []
     for factor in study.factors:
         baseline = baselines.get(factor.name)
-        present: list[Level] = []
+        runnable_levels: list[Level] = []
         for level in factor.levels:
             missing = first_missing(level, site)
             if missing is None:
-                present.append(level)
+                runnable_levels.append(level)
                 continue
-            what = f"{factor.name} {level.name} cannot run here: there is no {missing.what}"
+            problem = f"{factor.name} {level.name} cannot run here: there is no {missing.what}"
             if level.name == baseline:
                 raise study.places.table("factors", factor.name, level.name).fail(
-                    f"the baseline {what}", missing.hint
+                    f"the baseline {problem}", missing.hint
                 )
             missing_place = study.places.key("factors", factor.name, level.name, missing.key)
             warnings.append(
-                CampaignWarning("level_missing", f"{what}; it is left out", missing.hint)
+                CampaignWarning("level_missing", f"{problem}; it is left out", missing.hint)
             )
-        if not present:
+        if not runnable_levels:
             raise study.places.table("factors", factor.name).fail(
                 f"no level of {factor.name} can run here: {warnings[-1].summary}", warnings[-1].hint
             )
-        if baseline is not None and len(present) == 1 < len(factor.levels):
+        if baseline is not None and len(runnable_levels) == 1 < len(factor.levels):
             raise missing_place.fail(
-                f"nothing is left to compare {present[0].name} with: {warnings[-1].summary}",
+                f"nothing is left to compare {runnable_levels[0].name} with: {warnings[-1].summary}",
                 warnings[-1].hint,
             )
-        factors.append(replace(factor, levels=tuple(present)))
+        factors.append(replace(factor, levels=tuple(runnable_levels)))
     return replace(study, factors=tuple(factors)), tuple(warnings)
 
 
@@ -123,7 +123,7 @@ def _has_setting(level: Level, key: str, value: str | None) -> bool:
     }.get(key, False)
 
 
-def _missing(level: Level, site: Site) -> Iterator[Missing]:
+def _missing_things(level: Level, site: Site) -> Iterator[Missing]:
     install = f"apt install {level.package}" if level.package else "install it"
     for library in level.preload:
         if site.find_library(library) is None:
@@ -139,13 +139,13 @@ def _missing(level: Level, site: Site) -> Iterator[Missing]:
         if cpu not in site.cpus:
             hint = f"use only these CPUs: {', '.join(map(str, site.cpus))}"
             yield Missing(f"CPU {cpu} that Equipoise may use", hint, "cpu")
-    search = None
+    path_value = None
     if level.server is not None:
-        absent = _absent_program(level.server, site.native_programs)
-        if absent is not None:
-            yield Missing(f"program {absent.what}", absent.hint, "server")
-        search = search_path(level.server)
-    if level.command is not None and _is_absent(level.command[0], site.native_programs, search):
+        absence = _missing_program(level.server, site.native_programs)
+        if absence is not None:
+            yield Missing(f"program {absence.what}", absence.hint, "server")
+        path_value = search_path(level.server)
+    if level.command is not None and _is_absent(level.command[0], site.native_programs, path_value):
         yield Missing(f"program {level.command[0]}", install, "command")
     builder = (level.build or "").partition(" ")[0]
     if _PLAIN_NAME.fullmatch(builder) and shutil.which(builder) is None:
@@ -183,15 +183,15 @@ def search_path(server: ServerWorkload) -> str:
     return os.pathsep.join((os.environ.get("PATH", os.defpath), *search_folders(server)))
 
 
-def _absent_program(server: ServerWorkload, native_programs: Path) -> Missing | None:
+def _missing_program(server: ServerWorkload, native_programs: Path) -> Missing | None:
     """Return the first program of a server that this host lacks; ``None`` if it has all."""
-    path = search_path(server)
+    server_path = search_path(server)
     # The table `needs` comes first, because it names Debian packages.
-    keys = dict.fromkeys(server.needs, "needs")
+    key_by_program = dict.fromkeys(server.needs, "needs")
     for key, words in server.commands().items():
-        keys.setdefault(words[0], key)
-    for program, key in keys.items():
-        if _is_absent(program, native_programs, path):
+        key_by_program.setdefault(words[0], key)
+    for program, key in key_by_program.items():
+        if _is_absent(program, native_programs, server_path):
             package = server.needs.get(program)
             hint = "install it, or add its folder to the key path of the server"
             return Missing(program, f"apt install {package}" if package else hint, key)

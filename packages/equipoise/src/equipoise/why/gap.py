@@ -87,13 +87,13 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
     ]
     if not matching_gaps:
         pairs = [f"{gap.comparison.candidate} with {gap.comparison.baseline}" for gap in gaps]
-        more = f" and {len(pairs) - 5} more pairs" if len(pairs) > 5 else ""
+        more_pairs = f" and {len(pairs) - 5} more pairs" if len(pairs) > 5 else ""
         raise UnusableInput(
             f"run {record.id} does not compare {candidate or 'anything'} with "
             f"{baseline or 'anything'}",
-            hint=f"choose a pair of this run: {'; '.join(pairs[:5])}{more}",
+            hint=f"choose a pair of this run: {'; '.join(pairs[:5])}{more_pairs}",
         )
-    return _largest(matching_gaps)
+    return _select_largest(matching_gaps)
 
 
 def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
@@ -117,7 +117,7 @@ def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
         Gap(
             gap.contrast,
             kind.judged_comparison(gap, comparison),
-            _trials(gap.contrast, blocks),
+            _trials_of(gap.contrast, blocks),
             judged_by=gap.metric,
         )
         for comparison, gap in zip(comparisons, named_gaps, strict=True)
@@ -128,7 +128,7 @@ def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
 def largest_gap(record: RunRecord) -> Gap | None:
     """Return the gap that `choose_gap` would choose; ``None`` if nothing is compared."""
     gaps = gaps_of(record) if record.plan.rules.has_random_order else ()
-    return _largest(gaps) if gaps else None
+    return _select_largest(gaps) if gaps else None
 
 
 def gap_for_report(gap: Gap, record: RunRecord, public_record: RunRecord) -> Gap:
@@ -160,7 +160,7 @@ def nothing_to_explain_sentence(gap: Gap) -> str:
     )
 
 
-def _largest(gaps: Sequence[Gap]) -> Gap:
+def _select_largest(gaps: Sequence[Gap]) -> Gap:
     """Return the largest explainable gap, or the largest gap if none is explainable."""
     if len(gaps) == 1:
         return gaps[0]
@@ -170,14 +170,14 @@ def _largest(gaps: Sequence[Gap]) -> Gap:
         description = "the largest gap; no verdict is faster or slower"
     reason = f"of {len(gaps)} comparisons this is {description}"
 
-    def size(gap: Gap) -> float:
+    def distance(gap: Gap) -> float:
         ratio = gap.comparison.ratio
         return abs(math.log(ratio)) if ratio else math.inf
 
-    return replace(max(explainable or gaps, key=size), chosen_because=reason)
+    return replace(max(explainable or gaps, key=distance), chosen_because=reason)
 
 
-def _trials(contrast: Contrast, blocks: Blocks) -> Runs[Trial]:
+def _trials_of(contrast: Contrast, blocks: Blocks) -> Runs[Trial]:
     pair = (contrast.baseline, contrast.candidate)
     shared = [block for block in blocks.values() if {*pair} <= {trial.condition for trial in block}]
     trials = [trial for block in shared for trial in block]

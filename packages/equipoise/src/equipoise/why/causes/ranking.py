@@ -7,10 +7,10 @@ from types import MappingProxyType
 
 from equipoise.model.why import Explanation
 from equipoise.why.causes import functions, memory, processes, system_calls
-from equipoise.why.causes.remaining import Cause, Remaining
+from equipoise.why.causes.remaining import Cause, UnclaimedTime
 from equipoise.why.differences.changes import Difference, is_more
 
-Rule = Callable[[Remaining], Iterable[Cause]]
+Rule = Callable[[UnclaimedTime], Iterable[Cause]]
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
@@ -60,20 +60,20 @@ def suggested_causes(
     """
     if not is_more(difference.gap):
         return ()
-    remaining = Remaining(difference)
+    unclaimed = UnclaimedTime(difference)
     accepted: list[tuple[str, Cause]] = []
     for name, rule in rules.items():
-        at_rule_start = remaining
+        at_rule_start = unclaimed
         # Each cause changes the remaining difference: the rule runs until it finds nothing new.
         while causes := [
             cause
-            for cause in rule(remaining)
-            if cause.seconds >= MIN_FRACTION * remaining.gap_s
-            and (remaining is at_rule_start or cause.claims - remaining.claimed)
+            for cause in rule(unclaimed)
+            if cause.seconds >= MIN_FRACTION * unclaimed.gap_s
+            and (unclaimed is at_rule_start or cause.claims - unclaimed.claimed)
         ]:
             largest = max(causes, key=lambda cause: cause.seconds)
             accepted.append((name, largest))
-            remaining = remaining.without(largest)
+            unclaimed = unclaimed.without(largest)
     accepted.sort(key=lambda item: -item[1].seconds)
     return tuple(_explanation(name, cause, difference.gap.extra) for name, cause in accepted)
 

@@ -86,7 +86,7 @@ class Cause(Extra, frozen=True):
     summary: str
 
 
-class Remaining(Struct, frozen=True):
+class UnclaimedTime(Struct, frozen=True):
     """A difference, and the parts of it that causes have claimed."""
 
     difference: Difference
@@ -130,7 +130,7 @@ class Remaining(Struct, frozen=True):
             for entry in dict.fromkeys(wait.entry for wait in waits)
         }
 
-    def without(self, cause: Cause) -> Remaining:
+    def without(self, cause: Cause) -> UnclaimedTime:
         """Return the remaining difference after this cause has claimed its parts."""
         return replace(
             self, claimed=self.claimed | cause.claims, waited_s=self.waited_s + cause.waited_s

@@ -242,7 +242,7 @@ paired_measure_change: ChangeFunction = partial(_compute_change, paired=True, is
 means, not medians, because the means of the parts add up to the mean of the whole."""
 
 
-def changes(
+def changes_by_key(
     runs: Runs[Mapping[Key, float]], slower: Side, compute: ChangeFunction = measure_change
 ) -> dict[Key, Change]:
     """Return the change of the value of each key, the largest ``extra`` first.

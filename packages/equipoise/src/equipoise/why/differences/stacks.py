@@ -27,7 +27,7 @@ from equipoise.why.differences.changes import (
     Difference,
     FaultsChange,
     Wait,
-    changes,
+    changes_by_key,
     count_change,
     measure_change,
 )
@@ -65,10 +65,10 @@ def with_profile(difference: Difference, runs: Runs[SampledStacks]) -> Differenc
     slower, split = difference.slower, difference.split
     paths = runs.map(lambda run: call_paths(run.stacks))
 
-    def changes_by(keys: Callable[[CallPath], Iterable[Key]]) -> dict[Key, Change]:
-        return changes(paths.map(lambda run: weights(run, keys)), slower)
+    def changes_of(keys: Callable[[CallPath], Iterable[Key]]) -> dict[Key, Change]:
+        return changes_by_key(paths.map(lambda run: weights(run, keys)), slower)
 
-    entries = changes_by(lambda path: () if path.entry is None else (path.entry,))
+    entries = changes_of(lambda path: () if path.entry is None else (path.entry,))
     unseen = (*difference.unseen.get("profile", ()), *_disagreements(runs, split))
     if any(run.hides_kernel for run in runs.all_runs) and "system_s" in split:
         entries = {WHOLE_KERNEL: split["system_s"]}
@@ -80,8 +80,8 @@ def with_profile(difference: Difference, runs: Runs[SampledStacks]) -> Differenc
         difference,
         on_processor=measure_change(runs.map(lambda run: run.stacks.weight()), slower),
         entries=entries,
-        functions=changes_by(lambda path: path.functions[-1:] if path.entry is None else ()),
-        inclusive=changes_by(lambda path: path.functions),
+        functions=changes_of(lambda path: path.functions[-1:] if path.entry is None else ()),
+        inclusive=changes_of(lambda path: path.functions),
         callers=_callers(paths, slower),
         unseen={**difference.unseen, "profile": unseen} if unseen else difference.unseen,
     )
@@ -92,17 +92,17 @@ def _callers(
 ) -> Mapping[Function, tuple[Function, ...]]:
     """Return the callers behind most of the extra seconds of each function, the nearest first."""
 
-    def pairs(path: CallPath) -> Iterable[tuple[Function, Function]]:
+    def pairs_of(path: CallPath) -> Iterable[tuple[Function, Function]]:
         return ((path.functions[-1], caller) for caller in path.functions)
 
     frames_between: dict[tuple[Function, Function], float] = defaultdict(lambda: math.inf)
     for path in chain.from_iterable(paths.of(slower)):
-        for distance, pair in enumerate(reversed(tuple(pairs(path)))):
+        for distance, pair in enumerate(reversed(tuple(pairs_of(path)))):
             frames_between[pair] = min(frames_between[pair], distance)
     slower_s, faster_s = (
         {
             pair: weight / max(1, len(paths.of(side)))
-            for pair, weight in weights(chain.from_iterable(paths.of(side)), pairs).items()
+            for pair, weight in weights(chain.from_iterable(paths.of(side)), pairs_of).items()
         }
         for side in (slower, "baseline" if slower == "candidate" else "candidate")
     )
@@ -118,10 +118,10 @@ def _callers(
 def waits_change(runs: Runs[SampledStacks], slower: Side) -> Mapping[Wait, Change]:
     """Return the change of the seconds of each wait; empty unless both conditions have a run."""
 
-    def wait(path: CallPath) -> tuple[Wait]:
+    def wait_of(path: CallPath) -> tuple[Wait]:
         return (Wait(path.entry or WHOLE_KERNEL, path.innermost),)
 
-    return changes(runs.map(lambda run: weights(call_paths(run.stacks), wait)), slower)
+    return changes_by_key(runs.map(lambda run: weights(call_paths(run.stacks), wait_of)), slower)
 
 
 def page_faults_change(runs: Runs[SampledStacks], slower: Side) -> FaultsChange | None:
@@ -138,7 +138,7 @@ def page_faults_change(runs: Runs[SampledStacks], slower: Side) -> FaultsChange 
     by_function = runs.map(
         lambda run: weights(call_paths(run.stacks), lambda path: path.functions[-1:])
     )
-    return FaultsChange(count=count, by_function=changes(by_function, slower))
+    return FaultsChange(count=count, by_function=changes_by_key(by_function, slower))
 
 
 class CallPath(Struct, frozen=True):
@@ -234,9 +234,9 @@ def draw_profiles(
         "slower": slower,
     }
     with tempfile.TemporaryDirectory(prefix="equipoise-") as folder:
-        stacks, file = Path(folder) / "conditions.json", Path(folder) / "picture"
-        stacks.write_bytes(msgspec.json.encode(conditions))
-        command = (native_file(EVIDENCE_PROGRAM), picture, "--output", file, "--", stacks)
+        stacks_file, file = Path(folder) / "conditions.json", Path(folder) / "picture"
+        stacks_file.write_bytes(msgspec.json.encode(conditions))
+        command = (native_file(EVIDENCE_PROGRAM), picture, "--output", file, "--", stacks_file)
         result = subprocess.run(
             command,
             check=False,

@@ -139,9 +139,9 @@ def observe(
     """
     # A library that existed before the first block may have been removed since.
     conditions = tuple(record.plan.conditions[index] for index in gap.pair)
-    pair = replace(record.plan, conditions=conditions)
+    pair_plan = replace(record.plan, conditions=conditions)
     environment = own_environment()
-    check_effects(pair, mapped_by_condition(pair, environment), environment)
+    check_effects(pair_plan, mapped_by_condition(pair_plan, environment), environment)
     with closing(
         collect(record.plan, runs, longest_s=gap.longest_s, starter_factory=starter_factory)
     ) as observations:
@@ -250,10 +250,10 @@ def _observe_run(
         return None, error.what
     observer.use(source, folder, condition)
     # The run has the layout and the size of the environment of the block with this number.
-    draw = replace(
+    block_draw = replace(
         draw_block(plan, "measured", run.repetition), phase="warmup", order=(run.condition,)
     )
-    (run_trial,) = runner.trials_at(draw, 0)
+    (run_trial,) = runner.trials_at(block_draw, 0)
     try:
         trial = run_trial().trial
     except ConditionFailed as error:

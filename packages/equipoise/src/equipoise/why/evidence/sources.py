@@ -158,7 +158,7 @@ def observations_of_pair(
 ) -> tuple[Observation, ...]:
     """Return the latest observation for each source, condition and repetition of a pair."""
     latest: dict[tuple[str, int, int], Observation] = {}
-    for series in _series(observations):
+    for series in _series_of(observations):
         if {run.condition for run in series} <= {baseline, candidate}:
             latest |= {(run.source, run.condition, run.repetition): run for run in series}
     return tuple(latest.values())
@@ -166,11 +166,11 @@ def observations_of_pair(
 
 def latest_conditions(observations: Sequence[Observation]) -> frozenset[int]:
     """Return the conditions of the latest series; empty without observations."""
-    latest = _series(observations)[-1:]
+    latest = _series_of(observations)[-1:]
     return frozenset(run.condition for series in latest for run in series)
 
 
-def _series(observations: Iterable[Observation]) -> list[list[Observation]]:
+def _series_of(observations: Iterable[Observation]) -> list[list[Observation]]:
     """Return the observations of each series, the oldest first."""
     series: list[list[Observation]] = []
     runs = (observation for observation in observations if observation.source != DIFF)

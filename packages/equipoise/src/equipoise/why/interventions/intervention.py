@@ -177,25 +177,27 @@ def with_process(condition: Condition, **settings: Any) -> Condition:
 
 def variable_value(condition: Condition, name: str, site: Site) -> str | None:
     """Return the value of an environment variable with which the condition starts."""
-    started = condition.measured_process
-    assignments = started.command[1 : _program_index(started.command)]
+    process = condition.measured_process
+    assignments = process.command[1 : _program_index(process.command)]
     env_variables = dict(assignment.split("=", 1) for assignment in assignments)
-    return {**site.environment, **started.environment, **env_variables}.get(name)
+    return {**site.environment, **process.environment, **env_variables}.get(name)
 
 
 def with_variables(
     condition: Condition, changed: Mapping[str, str], removed: frozenset[str] = frozenset()
 ) -> Condition:
     """Return the condition with changed environment variables, and without the removed ones."""
-    dropped = removed | changed.keys()
-    started = condition.measured_process
-    argv, index = started.command, _program_index(started.command)
-    assignments = (word for word in argv[1:index] if word.partition("=")[0] not in dropped)
-    kept = {name: value for name, value in started.environment.items() if name not in dropped}
-    environment = {**kept, **changed}
+    dropped_names = removed | changed.keys()
+    process = condition.measured_process
+    argv, index = process.command, _program_index(process.command)
+    assignments = (word for word in argv[1:index] if word.partition("=")[0] not in dropped_names)
+    unchanged = {
+        name: value for name, value in process.environment.items() if name not in dropped_names
+    }
+    environment = {**unchanged, **changed}
     # Equal settings in another order are the same condition.
-    if environment == started.environment:
-        environment = started.environment
+    if environment == process.environment:
+        environment = process.environment
     command = (*argv[:1], *assignments, *argv[index:])
     return with_measured_process(condition, command=command, environment=environment)
 
@@ -210,12 +212,12 @@ def with_preload(
     condition: Condition, library: str, site: Site, instead_of: frozenset[str] = frozenset()
 ) -> Condition:
     """Return the condition with a library preloaded before others, or instead of some of them."""
-    others = (
-        other
-        for other in preloaded_libraries(condition, site)
-        if other != library and os.path.basename(other) not in instead_of
+    other_libraries = (
+        other_library
+        for other_library in preloaded_libraries(condition, site)
+        if other_library != library and os.path.basename(other_library) not in instead_of
     )
-    return with_variables(condition, {PRELOAD_VARIABLE: " ".join((library, *others))})
+    return with_variables(condition, {PRELOAD_VARIABLE: " ".join((library, *other_libraries))})
 
 
 def with_tunables(condition: Condition, tunables: Mapping[str, str], site: Site) -> Condition:
