@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.campaign.blocks import as_cost, block_costs, cost_function
 from equipoise.campaign.washouts import analysed_blocks
-from equipoise.design.chance import ALL_SOURCES, HELD, STUDY
+from equipoise.design.chance import ALL_SOURCES, HELD_FACTOR, WHAT_VARIES_STUDY
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.quantities import Interval
@@ -25,7 +25,7 @@ from equipoise.model.result import Advice, Comparison, VarianceByLevel
 from equipoise.model.why import Explanation, Status
 from equipoise.stats.arrays import FloatArray, IntArray
 from equipoise.stats.levels import Levels, advice, describe_advice, plural_of, variance_by_level
-from equipoise.stats.spread import KIND, SpreadChange, describe_spread, holm, spread_change
+from equipoise.stats.spread import CHANCE_KIND, SpreadChange, describe_spread, holm, spread_change
 from equipoise.stats.verdict import finite_ratio
 
 HOST, BOOT, CAMPAIGN = "host", "boot", "campaign"
@@ -289,7 +289,7 @@ def sources_of_spread(
     for the spread with every source held, and otherwise ``not shown``. The result is empty if the
     campaign held no sources, or has too few blocks.
     """
-    if plan.study != STUDY or not blocks:
+    if plan.study != WHAT_VARIES_STUDY or not blocks:
         return ()
     costs = block_costs(plan, blocks, plan.judgement.primary_metric)
     changes: dict[str, SpreadChange] = {}
@@ -299,7 +299,7 @@ def sources_of_spread(
         pairs = pairs[(np.isfinite(pairs) & (pairs > 0)).all(axis=1)]
         change = spread_change(pairs[:, 0], pairs[:, 1], seed=plan.seed + index)
         if change is not None:
-            changes[condition.levels[HELD]] = change
+            changes[condition.levels[HELD_FACTOR]] = change
     sources = [name for name in changes if name != ALL_SOURCES]
     adjusted = dict(
         zip(sources, holm([changes[source].p_value for source in sources]), strict=True)
@@ -320,7 +320,7 @@ def _explanation(
         status = "source"
     return Explanation(
         cause=name,
-        kind=KIND,
+        kind=CHANCE_KIND,
         evidence={
             "spread": change.varying,
             "spread_held": change.fixed,

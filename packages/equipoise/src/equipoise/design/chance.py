@@ -65,22 +65,18 @@ def sources_on_host(
         if environment.get(variable, "random") == "random":
             sources.append(seed)
         else:
-            warnings.append(
-                untried_source_warning(seed.name, f"{variable} is set", f"unset {variable}")
-            )
+            warnings.append(untried_warning(seed.name, f"{variable} is set", f"unset {variable}"))
     if random_addresses:
         sources.append(ADDRESSES)
     else:
         hint = "sysctl kernel.randomize_va_space=2"
-        warnings.append(untried_source_warning(ADDRESSES.name, "this host keeps them fixed", hint))
+        warnings.append(untried_warning(ADDRESSES.name, "this host keeps them fixed", hint))
     if len(cpus) > 1:
         # The last CPU, because the first often handles interrupts.
         sources.append(ChanceSource("CPU", cpus=(cpus[-1],)))
     else:
         warnings.append(
-            untried_source_warning(
-                "CPU", "Equipoise may use only one", "allow more CPUs with taskset"
-            )
+            untried_warning("CPU", "Equipoise may use only one", "allow more CPUs with taskset")
         )
     return (*sources, ENVIRONMENT_SIZE), tuple(warnings)
 
@@ -97,7 +93,7 @@ def conditions_by_held_source(
     )
 
 
-def untried_source_warning(name: str, reason: str, hint: str) -> CampaignWarning:
+def untried_warning(name: str, reason: str, hint: str) -> CampaignWarning:
     """Return the warning that a source of chance is not tried, with the reason."""
     return CampaignWarning(
         "source_not_tried", f"{name} is not tried as a source of chance: {reason}", hint

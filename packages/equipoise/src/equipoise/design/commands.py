@@ -143,7 +143,7 @@ def _outputs_of_each(
     if len(options.outputs) < 2:
         return [None] * len(commands)
     destinations = _one_for_each(options.outputs, "output", options, commands)
-    return [None if kind is None else output_from(kind) for kind in destinations]
+    return [None if place is None else output_from(place) for place in destinations]
 
 
 def contrasts_of(
@@ -434,10 +434,8 @@ def repeated_setup(options: CompareOptions) -> str | None:
 def _with_setup_repeated(hooks: Hooks) -> Hooks:
     if hooks.setup is None:
         return hooks
-    suffix = "" if hooks.prepare is None else f" && ({hooks.prepare}\n)"
-    return replace(
-        hooks, setup=None, prepare=f"({hooks.setup}\n){suffix}" if suffix else hooks.setup
-    )
+    rest = "" if hooks.prepare is None else f" && ({hooks.prepare}\n)"
+    return replace(hooks, setup=None, prepare=f"({hooks.setup}\n){rest}" if rest else hooks.setup)
 
 
 def _filled_for_each(

@@ -289,15 +289,13 @@ def _refuse_contradictions(study: Study, levels: Mapping[str, Level]) -> None:
     settings: dict[tuple[str, ...], tuple[str, object]] = {}
     for factor, level in levels.items():
         for keys, value in _exclusive_settings(level):
-            other_level, other_value = settings.setdefault(
-                keys, (f"{level.name} of {factor}", value)
-            )
+            other, other_value = settings.setdefault(keys, (f"{level.name} of {factor}", value))
             if other_value != value:
-                raise _contradiction(study, factor, level.name, keys, other_level)
+                raise _contradiction(study, factor, level.name, keys, other)
     for factor, level in levels.items():
         for key, variable in _JOINED_VARIABLES.items():
             if variable in level.environment and any(
-                getattr(other_level, key) for other_level in levels.values()
+                getattr(other, key) for other in levels.values()
             ):
                 raise _contradiction(study, factor, level.name, ("env", variable), key)
 
@@ -328,14 +326,14 @@ def _exclusive_settings(level: Level) -> Iterator[tuple[tuple[str, ...], object]
 
 
 def _command(
-    arguments_in_braces: Strings,
+    templates: Strings,
     replacements: Mapping[str, str],
     site: Site,
     environment: Mapping[str, str],
     place: Place,
     layouts: int = 0,
 ) -> Strings:
-    program_name, *arguments = (_fill_in(word, replacements) for word in arguments_in_braces)
+    program_name, *arguments = (_fill_in(word, replacements) for word in templates)
     try:
         program = layout_program(
             program_name, site.native_programs, environment, PIPELINE_HINT, layouts=layouts

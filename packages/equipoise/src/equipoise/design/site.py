@@ -70,11 +70,11 @@ def remove_missing_levels(study: Study, site: Site) -> tuple[Study, tuple[Campai
     factors: list[Factor] = []
     for factor in study.factors:
         baseline = baselines.get(factor.name)
-        runnable_levels: list[Level] = []
+        runnable: list[Level] = []
         for level in factor.levels:
             missing = first_missing(level, site)
             if missing is None:
-                runnable_levels.append(level)
+                runnable.append(level)
                 continue
             problem = f"{factor.name} {level.name} cannot run here: there is no {missing.what}"
             if level.name == baseline:
@@ -85,16 +85,16 @@ def remove_missing_levels(study: Study, site: Site) -> tuple[Study, tuple[Campai
             warnings.append(
                 CampaignWarning("level_missing", f"{problem}; it is left out", missing.hint)
             )
-        if not runnable_levels:
+        if not runnable:
             raise study.places.table("factors", factor.name).fail(
                 f"no level of {factor.name} can run here: {warnings[-1].summary}", warnings[-1].hint
             )
-        if baseline is not None and len(runnable_levels) == 1 < len(factor.levels):
+        if baseline is not None and len(runnable) == 1 < len(factor.levels):
             raise missing_place.fail(
-                f"nothing is left to compare {runnable_levels[0].name} with: {warnings[-1].summary}",
+                f"nothing is left to compare {runnable[0].name} with: {warnings[-1].summary}",
                 warnings[-1].hint,
             )
-        factors.append(replace(factor, levels=tuple(runnable_levels)))
+        factors.append(replace(factor, levels=tuple(runnable)))
     return replace(study, factors=tuple(factors)), tuple(warnings)
 
 

@@ -39,6 +39,7 @@ with two conditions, a trial's predecessor also fixes the first trial of the blo
 ROUNDS = 5
 """Number of rounds in which conditions and trend are estimated in turn."""
 CLIP_SCALES = 5.0
+"""Noise is clipped at this many robust standard deviations."""
 WARNING_ERRORS = 3.0
 """Standard errors of a certain carry-over: at most 1 % of campaigns of 60 blocks warn falsely."""
 
@@ -75,8 +76,8 @@ def carry_over(
     """
     if orders.shape != costs.shape or orders.ndim != 2:
         raise UnusableInput(
-            f"orders has the shape {orders.shape} and costs the shape {costs.shape}",
-            hint="give both the same shape: (blocks, positions)",
+            f"the shape of orders, {orders.shape}, and of costs, {costs.shape}, do not fit",
+            hint="give both the shape (blocks, conditions)",
         )
     if len(orders) < 2:
         return None

@@ -38,16 +38,16 @@ SHORT_SERIES = 30
 CLIP_SCALES = 3.0
 """Extremes are clipped at this many robust standard deviations."""
 EQUAL_SHARE = 0.01
-"""Two means differ if they differ by more than this share, and by more than one sd."""
+"""Two levels differ if the difference is above this share of the lower, and above one sd."""
 MAX_VALUES = 2000
 """Number of medians to which a longer series is reduced."""
 MAX_DEPENDENCE = 0.95
 MIN_VALUES = 2 * MIN_SEGMENT_VALUES
 """Minimum number of values of a series that can have a change-point."""
 PENALTY_OF_SUSPICIONS = 4.0
-"""As `PENALTY_PER_LOG`: at most 5 % of series without a change get one (``benchmarks/series``)."""
+"""`PENALTY_PER_LOG` for suspicions: at most 5 % of series without a change get a suspicion."""
 MAX_LOSS = -2.0 * math.log(1.0 - math.sqrt(0.95))
-"""The x = 7.35 of the module docstring, in units of the long-run variance."""
+"""Range of the loss above its minimum (x = 7.35 above), in units of the long-run variance."""
 
 
 class Segment(Struct, frozen=True):
@@ -124,8 +124,8 @@ def ratio_segments(blocks: PairedBlocks, block_numbers: IntArray) -> tuple[Ratio
     """Return the stretches in which the ratio of two conditions kept its level.
 
     A stretch ends at a change-point of the block differences. Blocks with a timeout are left out.
-    Above ``MAX_VALUES`` blocks, medians of consecutive differences are used. ``block_numbers``, shape
-    (n,), are the numbers of the blocks in their campaign. There is one stretch if no change is
+    Above ``MAX_VALUES`` blocks, medians of consecutive differences are used. ``block_numbers``,
+    shape (n,), are the blocks' numbers in their campaign. There is one stretch if no change is
     found, and no stretch if no difference is finite.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -282,19 +282,17 @@ def _constant_stretches(logs: FloatArray) -> list[Segment]:
     ]
 
 
-def _level_change(
-    logs: FloatArray, old_segment: Segment, new_segment: Segment, margin: float
-) -> LevelChange:
+def _level_change(logs: FloatArray, old: Segment, new: Segment, margin: float) -> LevelChange:
     """Return a change, with the range of indices that fit hardly worse than the best index."""
-    first, last = old_segment.end - 1, old_segment.end
+    first, last = old.end - 1, old.end
     if margin > 0.0:
-        losses = _cut_losses(clip_extremes(logs)[old_segment.begin : new_segment.end])
-        fitting_cuts = old_segment.begin + 1 + np.flatnonzero(losses <= np.min(losses) + margin)
+        losses = _cut_losses(clip_extremes(logs)[old.begin : new.end])
+        fitting_cuts = old.begin + 1 + np.flatnonzero(losses <= np.min(losses) + margin)
         # The range is one value longer on each side: a value at its border may be an outlier.
-        first = max(old_segment.begin, min(first, int(fitting_cuts[0]) - 1) - 1)
-        last = min(new_segment.end - 1, max(last, int(fitting_cuts[-1])) + 1)
-    ratio = math.exp(new_segment.level - old_segment.level)
-    return LevelChange(first, old_segment.end, last, math.exp(old_segment.level), ratio)
+        first = max(old.begin, min(first, int(fitting_cuts[0]) - 1) - 1)
+        last = min(new.end - 1, max(last, int(fitting_cuts[-1])) + 1)
+    ratio = math.exp(new.level - old.level)
+    return LevelChange(first, old.end, last, math.exp(old.level), ratio)
 
 
 def _cut_losses(values: FloatArray) -> FloatArray:

@@ -1,11 +1,11 @@
-"""Covariates that are associated with a mode or an amount: CPU, position, environment, time.
+"""Find companions: covariates (CPU, position, time) that are associated with a mode or an amount.
 
-A mode is one of several distinct times of a program; each trial belongs to one mode. Each mode is
-correlated with each value of a categorical covariate, such as the CPU, and with the ranks of each
-numeric covariate. An observed covariate may change as slowly as the modes do. Then neighbouring
-trials are similar, and the correlation of two unrelated series has a larger variance than 1/n. This
-variance is estimated from the correlations at all circular shifts of the series (the effective
-number of trials: Bartlett 1946). Holm's (1979) step-down keeps the level over all tests.
+A mode is one of several distinct times of a program; each trial belongs to one mode. An amount is
+a number of each trial, such as its cost. Each mode is correlated with each value of a categorical
+covariate, such as the CPU, and with the ranks of each numeric covariate. If a covariate changes as
+slowly as the modes do, neighbouring trials are similar: the correlation of two unrelated series
+then has a larger variance than 1/n. The correlations at all circular shifts of the series give this
+variance (the effective number of trials: Bartlett 1946). Holm's (1979) method adjusts all tests.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from equipoise.stats.spread import holm
 
 MIN_TRIALS = 20
 MIN_MEMBERS = 4
-"""Minimum number of trials in a mode, and with a value: a few trials may share both by chance."""
+"""Minimum number of trials of a mode, and of trials with one value of a categorical covariate."""
 MIN_CORRELATION = 0.3
 """Minimum correlation that is worth reporting."""
 MIN_TRIALS_FOR_AMOUNTS = 7
@@ -38,11 +38,11 @@ class Covariate(Struct, frozen=True):
     values: FloatArray
     """Shape (n,), in the order in which the trials ran; NaN where unknown."""
     is_categorical: bool
-    """Whether a value is the number of a category (a CPU, a position), not an amount."""
+    """Whether a value is the number of a category, such as a CPU, and not a quantity."""
     is_drawn: bool
-    """Whether a coin drew the values, or they are the time itself: then they need no correction."""
+    """Whether a coin drew the values, or they are the time: such values need no correction."""
     units: int | None = None
-    """Number of draws of the coin; ``None`` if each trial has its own."""
+    """Number of draws of the coin; ``None`` if the coin draws a value for each trial."""
 
 
 class Association(Struct, frozen=True):
@@ -60,7 +60,7 @@ class Association(Struct, frozen=True):
 def strongest_association(
     values: FloatArray, covariates: Sequence[Covariate]
 ) -> Association | None:
-    """Return the covariate with the surest association; ``None`` if it may be chance.
+    """Return the association with the smallest p-value; ``None`` if it may be chance.
 
     If no covariate is associated with the values, the chance that the function returns one is at
     most 5 % (Bonferroni's bound).
@@ -97,14 +97,14 @@ def strongest_association(
 def mode_associations(
     modes: IntArray, covariates: Sequence[Covariate]
 ) -> tuple[ModeAssociation, ...]:
-    """Return the covariates that are associated with each mode.
+    """Return the associations of each mode with covariates.
 
     Parameters
     ----------
     modes
         Shape (n,): the mode of each trial, from 0, in the order in which the trials ran.
     covariates
-        As for ``strongest_association``, with the same chance of a false association.
+        As for ``strongest_association``; a false association is as rare.
 
     Returns
     -------
@@ -155,7 +155,7 @@ def _correlations(
 def _usable_columns(
     covariate: Covariate, min_members: int
 ) -> Iterator[tuple[float | None, FloatArray]]:
-    """Yield each standardised column that is correlated with the modes."""
+    """Yield the standardised columns of a covariate, with the category of each column."""
     values = covariate.values
     if np.isnan(values).any():
         return
@@ -181,7 +181,7 @@ def _standardise(column: FloatArray, min_members: int) -> FloatArray | None:
 
 
 def _effective_trials(correlations: FloatArray) -> float:
-    """Return the number of independent trials whose correlations would vary as much as these.
+    """Return the number of independent trials whose correlations have the same variance.
 
     The first correlation, at the shift by 0, is the tested one and is left out.
     """

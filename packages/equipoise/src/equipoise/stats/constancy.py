@@ -19,7 +19,7 @@ from equipoise.stats.sequence import PairedBlocks
 SPREAD_LEVEL_SHARE = 0.2
 """Fraction of a comparison's level that is spent on a false difference of spreads."""
 LEARNING_BLOCKS = 3
-"""Number of blocks at the start that have no bet: they only give the first median costs."""
+"""Number of first blocks without a bet: they only give the first medians."""
 MAX_BLOCKS_OF_EACH_UPDATE = 256
 """Number of blocks up to which the medians are computed again at each block, as in the engine."""
 UPDATE_GROWTH = 1.0 / 64.0

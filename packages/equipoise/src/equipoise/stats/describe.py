@@ -31,7 +31,7 @@ from equipoise.stats.arrays import (
 from equipoise.stats.modes import find_modes
 
 MAX_CHANCE_ERRORS = 2.33
-"""Number of standard errors that one in a hundred independent series exceeds."""
+"""Standard errors of an autocorrelation that one in a hundred independent series exceeds."""
 MIN_AUTOCORRELATION = 0.2
 """Rank autocorrelation above which an interval for independent values is too narrow."""
 MIN_TRIALS_FOR_DRIFT = 6
@@ -46,8 +46,8 @@ def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> Metri
     step of the measuring instrument, in the unit of the values.
 
     Quantiles interpolate linearly between order statistics (type 7 of Hyndman and Fan 1996). The
-    standard deviation is ``None`` for one trial, and so is a bound that needs more trials. There is
-    at least one mode (stats/modes.py). The fields ``companions`` and ``states`` stay empty.
+    standard deviation is ``None`` for one trial. A bound that needs more trials is ``None``, too.
+    There is at least one mode (stats/modes.py). The fields ``companions`` and ``states`` stay empty.
 
     Raise `UnusableInput` if there is no value, or a value that is not finite.
     """
@@ -170,26 +170,26 @@ def drift(values: FloatArray, *, seed: int) -> Drift:
     if len(values) < MIN_TRIALS_FOR_DRIFT:
         return Drift(ratio=None, ratio_ci=(None, None))
     bin_count = min(length, MAX_BINS_FOR_DRIFT)
-    first_values, last_values = (
+    head, tail = (
         part_medians(values[:length], bin_count),
         part_medians(values[-length:], bin_count),
     )
-    if median_of(first_values) == 0:
+    if median_of(head) == 0:
         return Drift(ratio=None, ratio_ci=(None, None))
     generator = np.random.default_rng(seed)
-    first_medians = _resampled_medians(first_values, generator)
-    last_medians = _resampled_medians(last_values, generator)
-    ratio = float(median_of(last_values) / median_of(first_values))
+    first_medians = _resampled_medians(head, generator)
+    last_medians = _resampled_medians(tail, generator)
+    ratio = float(median_of(tail) / median_of(head))
     if not first_medians.all():
         return Drift(ratio=ratio, ratio_ci=(None, None))
     interval = percentile_interval(last_medians / first_medians)
     return Drift(ratio, interval, _rank_sum_p_value(values[:length], values[-length:]))
 
 
-def _rank_sum_p_value(first_values: FloatArray, last_values: FloatArray) -> float:
+def _rank_sum_p_value(head: FloatArray, tail: FloatArray) -> float:
     """Return the two-sided chance that independent trials give rank sums as unequal as these."""
-    count = len(first_values)
-    ranks = shared_ranks(np.concatenate([first_values, last_values]))
+    count = len(head)
+    ranks = shared_ranks(np.concatenate([head, tail]))
     # The variance of the ranks themselves allows for ties.
     spread = count * math.sqrt(float(np.var(ranks, ddof=1)) / (2.0 * count))
     if spread == 0.0:

@@ -22,25 +22,25 @@ from equipoise.model.why import Outcome
 from equipoise.stats.arrays import as_costs
 
 CONFIRMED_ABOVE = 0.5
-"""Minimum fraction of a confirmed cause: of its whole set in logarithms, and of its estimate in
+"""Minimum fraction of a confirmed cause, for its whole set in logarithms and for its estimate in
 seconds (docs/methods/fraction.md)."""
 
 MIN_PART_FROM_SLOWER = 0.5
 """Minimum part of a confirmed fraction that the slower condition adds by becoming faster."""
 
 REFUTED_WITHIN = 0.2
-"""Maximum absolute fraction of a refuted cause: both of its sets lie within plus or minus this."""
+"""Maximum absolute fraction of a refuted cause, for all fractions in both of its sets."""
 
 CONFIRMED_WIDTH = 2 * REFUTED_WITHIN
-"""Width of the set at which a confirmed cause needs no more blocks."""
+"""Width of the set in logarithms at which a confirmed cause needs no more blocks."""
 
 OPEN_WIDTH = 0.1
-"""Width of the set at which an intervention with the outcome ``open`` needs no more blocks."""
+"""Width of the same set at which an intervention with the outcome ``open`` needs no more blocks."""
 
 _GapPair = tuple[float, float]
 """Gap of a block without the intervention, and its gap with the intervention."""
 _FIRST_SEARCH_BOUND = 4.0
-"""The bisection for the remaining fraction of the gap starts between minus and plus this."""
+"""The search for the remaining fraction of the gap starts between minus and plus this bound."""
 _MAX_WIDENINGS = 40
 _MAX_HALVINGS = 60
 
@@ -164,11 +164,9 @@ class InterventionBlocks:
     def _effect_of(
         self, log_set: Sequence[Interval], seconds_set: Sequence[Interval]
     ) -> InterventionEffect:
-        logs = ExplainedFraction(
-            _best_fraction(self._log_bets, self._log_gap_pairs), tuple(log_set)
-        )
+        logs = ExplainedFraction(_best_fit(self._log_bets, self._log_gap_pairs), tuple(log_set))
         seconds = ExplainedFraction(
-            _best_fraction(self._seconds_bets, self._seconds_gap_pairs), tuple(seconds_set)
+            _best_fit(self._seconds_bets, self._seconds_gap_pairs), tuple(seconds_set)
         )
         gap = _known_median(self._log_gaps)
         from_candidate = _fraction_of_gap(self._candidate_changes, gap)
@@ -217,7 +215,7 @@ def _outcome_of(
     return "confirmed" if explains_most and is_from_slower else "open"
 
 
-def _best_fraction(fractions: FractionSequence, gaps: Sequence[_GapPair]) -> float | None:
+def _best_fit(fractions: FractionSequence, gaps: Sequence[_GapPair]) -> float | None:
     """Return the fraction that predicts the gap with the intervention best; ``None`` if none does.
 
     At this fraction, the errors of the predictions of the single blocks have the median 0. The bets

@@ -35,9 +35,9 @@ from equipoise.stats.verdict import (
 FIRST_ANALYSIS = 2
 """Number of blocks in each layout at the first analysis."""
 FEW_LAYOUTS = 6
-"""Number of layouts below which their skewness cannot be estimated well enough."""
+"""Number of layouts below which the skewness of their log ratios is not known well enough."""
 FEW_LAYOUTS_LEVEL_SHARE = 0.8
-"""Fraction of the level that is used below `FEW_LAYOUTS` (docs/methods/layouts.md)."""
+"""Fraction of the level that is used with fewer layouts (docs/methods/layouts.md)."""
 _UNBOUNDED = (-math.inf, math.inf)
 _MIN_SKEWNESS_SLOPE = 1e-9
 """Slope below which rounding hides the correction for skewness."""

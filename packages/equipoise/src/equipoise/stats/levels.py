@@ -22,6 +22,7 @@ from equipoise.model.result import Advice, Component
 from equipoise.stats.arrays import FloatArray, IntArray
 
 DRAWS = 4000
+"""Number of draws of the chi-squared variables for the intervals."""
 MINUTE_S = 60.0
 
 
@@ -151,14 +152,14 @@ def _mean_squares(
 def _check_design(values: FloatArray, units: Sequence[IntArray], names: Sequence[str]) -> None:
     if len(names) != len(units) + 1 or not units:
         raise UnusableInput(
-            f"names has length {len(names)} and units has length {len(units)}",
-            hint="give at least two names, the highest level first, and a column of units for "
-            "each level except the lowest",
+            f"{len(units)} columns of units do not fit {len(names)} level names: each level except "
+            "the lowest needs a column",
+            hint="give at least two names, and one column of units fewer than names",
         )
     if not np.isfinite(values).all() or any(len(column) != len(values) for column in units):
         raise UnusableInput(
-            "a value is not finite, or has no unit at some level",
-            hint="leave out the trials without a finite value, and give every unit of the others",
+            "a value is not finite, or a column of units has not one unit for each value",
+            hint="leave out the trials without a finite value, in the values and in every column",
         )
 
 
@@ -188,7 +189,7 @@ def advice(levels: Levels, unit_s: Sequence[float]) -> tuple[Advice, ...]:
         )
 
     def variance_of_mean(top_level: int, factor: float) -> float:
-        """Return the variance with ``factor`` times the units of level ``top_level`` and below."""
+        """Return the variance with ``factor`` times the units from ``top_level`` down."""
         return sum(
             max(0.0, component.variance)
             / (component.units * (factor if level >= top_level else 1.0))
@@ -200,12 +201,10 @@ def advice(levels: Levels, unit_s: Sequence[float]) -> tuple[Advice, ...]:
     for level, component in reversed(tuple(enumerate(components))):
         unit_with_parts_s = unit_s[level] + lower.units / component.units * unit_with_parts_s
         new_units = MINUTE_S / unit_with_parts_s
-        new_variance = variance_of_mean(level, (component.units + new_units) / component.units)
+        reduced = variance_of_mean(level, (component.units + new_units) / component.units)
         advised.insert(
             0,
-            Advice(
-                component.level, new_units, 1.0 - math.sqrt(new_variance / now) if now > 0 else 0.0
-            ),
+            Advice(component.level, new_units, 1.0 - math.sqrt(reduced / now) if now > 0 else 0.0),
         )
         lower = component
     return tuple(sorted(advised, key=lambda advice: -advice.narrower))

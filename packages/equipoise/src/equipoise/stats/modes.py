@@ -26,14 +26,15 @@ MIN_VALUES = 10
 MAX_VALLEY_DENSITY = 0.9
 """Maximum density in the valley, as a fraction of the density of the lower peak."""
 MIN_EVIDENCE = 0.5
+"""Minimum evidence for splitting a whole sample."""
 MIN_EVIDENCE_TIMES_VALUES = 40.0
-"""Minimum of the evidence times the number of values: BIC is too liberal in small samples."""
+"""Minimum product of the evidence and the number of values: BIC favours splits of small samples."""
 MIN_SIDE_EVIDENCE = 6.0
 """Minimum evidence for splitting one side of a valley, whose shape is cut off at the valley."""
-MIN_SHARE = 0.05
-MIN_MEMBERS = 4
+MIN_SHARE, MIN_MEMBERS = 0.05, 4
+"""Minimum share of the values, and minimum number of values, of one mode."""
 MAX_VALUES = 1000
-"""Maximum number of values; a larger sample is reduced to quantiles: a rare tail is not a mode."""
+"""Number of quantiles to which a larger sample is reduced."""
 
 
 class Modes(Struct, frozen=True):
@@ -45,11 +46,11 @@ class Modes(Struct, frozen=True):
     valleys: tuple[float, ...]
     """Values that separate the modes: one fewer than modes."""
     log_evidence: float | None
-    """Evidence of the weakest split that was made; without one, of the split that was rejected.
+    """Evidence of the weakest split that was made; without a split, of the rejected split.
 
-    It is half the difference between the BIC of one shape and the BIC of two normal laws: about the
-    natural logarithm of the Bayes factor for several modes. ``None`` for too few values, or without
-    a valley."""
+    The evidence is half the difference between the BIC of one shape and of two normal laws: about
+    the natural logarithm of the Bayes factor for several modes. It is ``None`` for too few values,
+    or without a valley."""
 
     def indices_of(self, values: FloatArray) -> IntArray:
         """Return the index of each value's mode, from 0; shape (n,)."""
@@ -116,7 +117,7 @@ def _find_valleys(
 def _supported_valley(
     ordered: FloatArray, min_members: float, step: float, min_evidence: float
 ) -> tuple[float | None, float | None]:
-    """Return the valley, if the evidence suffices, and the evidence, if there is a valley."""
+    """Return the valley if its evidence suffices, and the evidence if there is any valley."""
     count = len(ordered)
     if count < max(MIN_VALUES, 2 * min_members) or ordered[-1] - ordered[0] <= step:
         return None, None
@@ -205,9 +206,9 @@ class TwoNormals(Struct, frozen=True):
 def fit_two_normals(values: FloatArray) -> TwoNormals:
     """Fit a mixture of two normal laws by EM (Dempster, Laird and Rubin 1977).
 
-    It is fitted once with one sd for both laws and once with two; the fit with the lower BIC is
-    returned. Each fit starts at the splits of the ordered sample that classify the values best. The
-    sd of either law is at least ``MIN_SD_SHARE`` of the sample's. There must be at least four
+    The mixture is fitted with one sd for both laws and with two sds; the result has the lower BIC.
+    Each fit starts at the splits of the ordered sample that classify the values best. The sd of
+    either law is at least ``MIN_SD_SHARE`` of the sample's. There must be at least four
     values: ascending, finite, and not all equal.
     """
     count, scale, centre = len(values), float(np.std(values)), float(np.mean(values))
@@ -337,7 +338,7 @@ def best_single_bic(values: FloatArray) -> float:
     The BIC is Schwarz's (1978) p·ln n - 2·ln L. The shapes are normal, both Gumbels, uniform, beta
     and Student's t; on the side of the longer tail also exponentially modified normal, shifted
     lognormal and normal with rare spikes. The values are as for ``fit_two_normals``. Each function
-    below that fits a shape returns the log likelihood.
+    below that fits a shape returns its log likelihood.
     """
     count = len(values)
     # In units of the sd, every search begins near its end; all BICs shift by the same amount.
@@ -348,7 +349,7 @@ def best_single_bic(values: FloatArray) -> float:
         (2, -0.5 * count * (math.log(2.0 * math.pi * float(np.var(scaled))) + 1.0)),
         (2, _fit_gumbel(scaled)),
         (2, _fit_gumbel(-scaled)),
-        # The error of an end is of the order 1/n, not 1/√n, so each end counts twice.
+        # The error of an end is of the order 1/n, not 1/√n: each end counts as two parameters.
         (4, -count * math.log(float(scaled[-1] - scaled[0]))),
         (6, _fit_beta(scaled)),
         (3, _fit_student(scaled)),
@@ -572,3 +573,4 @@ _MIDDLE_VALUE = 3.75
 _MIN_ASYMPTOTIC_VALUE = 25.0
 """Value of x from which on a series replaces the product, which would overflow."""
 _SERIES_DEGREE = 14
+"""Degree of the polynomial that interpolates the function."""

@@ -124,9 +124,9 @@ def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> Scal
     if not np.isfinite(medians).all():
         unusable_size = ordered[np.flatnonzero(~np.isfinite(medians))[0]]
         raise UnusableInput(
-            f"the size {unusable_size:g} has no positive, finite median cost: too many of its trials timed "
+            f"the size {unusable_size:g} has no positive, finite median cost: too many trials timed "
             "out, cost 0 or were left out",
-            hint=f"leave the size out, or give a longer {option('timeout')}",
+            hint=f"leave out the size {unusable_size:g}, or give a longer {option('timeout')}",
         )
     growth = tuple(_growth_of_each_step(ordered, logs))
     profile, resampled = _profiles(logs[None])[0], _resampled_profiles(logs, seed)

@@ -37,8 +37,8 @@ def block_differences(
 
     ``quantum``, the smallest step of the metric, is one number for all blocks or has shape (n,).
 
-    A difference is ±inf where one of the two trials timed out or cost nothing. It is NaN, a tie,
-    where both did, and where one trial cost nothing and the other less than 1.5 quanta.
+    A difference is ±inf if one of the two trials timed out or cost nothing. It is NaN, a tie, if
+    both did, or if one trial cost nothing and the other trial less than 1.5 quanta.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = np.log(candidate) - np.log(baseline)
@@ -188,7 +188,7 @@ class PairedBlocks:
         orders: OrderArray,
         tolerance: float,
     ) -> None:
-        """Keep the numbers of a block that the engine received."""
+        """Store the numbers of a block that the engine received."""
         self._baseline.append(float(baseline))
         self._candidate.append(float(candidate))
         self._recorded_differences.append(float(differences[0]))
@@ -281,12 +281,12 @@ def _checked_arrays(
     signs = np.array(orders, dtype=np.int64, ndmin=1)
     if not ((signs == BASELINE_FIRST) | (signs == CANDIDATE_FIRST)).all():
         raise UnusableInput(
-            "an order is neither 1 (baseline first) nor -1 (candidate first)",
-            hint="give 1 or -1 for every block",
+            "an order of a block is neither 1 (baseline first) nor -1 (candidate first)",
+            hint="give 1 or -1 as the order of every block",
         )
     if not len(baseline) == len(candidate) == len(signs):
         raise UnusableInput(
-            f"{len(baseline)} costs of the baseline, {len(candidate)} of the candidate and "
+            f"there are {len(baseline)} costs of the baseline, {len(candidate)} of the candidate and "
             f"{len(signs)} orders",
             hint="give one cost of each condition, and one order, for every block",
         )

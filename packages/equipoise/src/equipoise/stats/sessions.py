@@ -1,8 +1,8 @@
-"""Which rows cost more or less in a later session: two sessions that were not interleaved.
+"""Find the rows that cost more or less in a later session, which was not interleaved.
 
-A row is one condition of a result, with one cost for each process. No coin randomises two sessions,
-so every difference between them (the boot, other programs, temperature) is part of the ratio of a
-row. Each session shows how large such differences are:
+A session is one measurement of all rows. A row is one condition, with one cost for each process. No
+coin randomises sessions, so every difference between them (boot, other programs, temperature) is
+part of the ratio of a row. Each session shows how large such differences are:
 
 - The spread of its processes gives Yuen's (1974) interval: means of the logarithms without the
   fifth at each end, so that a disturbed process does not decide.
@@ -56,7 +56,7 @@ class SessionDrift(Struct, frozen=True):
     """Drift within one session, over all rows."""
 
     variance_factor: float
-    """Factor that widens variances because the halves differ; 1 if the halves do not differ."""
+    """Factor that widens variances because the halves of the session differ; 1 without drift."""
     block_sd: float
     """Standard deviation of the common movement of all rows of a block, in log units."""
     blocks: int
@@ -247,7 +247,7 @@ def _block_moves(rows: Sequence[Session]) -> dict[int, float]:
 def _halves_excess(logs: FloatArray) -> float | None:
     """Return the squared difference of the halves, as a multiple of its median without drift.
 
-    ``None`` for too few processes, or if all costs are equal.
+    The result is ``None`` for too few processes, or if all costs are equal.
     """
     half = len(logs) // 2
     if len(logs) < _MIN_VALUES_FOR_HALVES:

@@ -190,12 +190,12 @@ def statistic_answers(
         for costs in (baseline, candidate)
     )
     log_ratios = map(_ln_ratio, candidate_values, baseline_values)
-    certain_winners = (
+    winners = (
         0,
         *_certain_quantiles(baseline, candidate, quantiles, level),
         *(0 for _ in maximum),
     )
-    certain_winners = (*certain_winners, 0)
+    winners = (*winners, 0)
     return tuple(
         StatisticAnswer(
             name,
@@ -203,7 +203,7 @@ def statistic_answers(
             _ANSWER_BY_SIGN[_winner_sign(log_ratio, margin)],
             winner != 0 and winner == _winner_sign(log_ratio, margin),
         )
-        for name, log_ratio, winner in zip(names, log_ratios, certain_winners, strict=True)
+        for name, log_ratio, winner in zip(names, log_ratios, winners, strict=True)
     )
 
 

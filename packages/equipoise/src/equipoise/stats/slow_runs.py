@@ -23,13 +23,12 @@ from equipoise.stats.describe import ln_coin_mixture, ln_ratio_of_means
 
 NORMAL_95 = 1.645
 """Number of standard errors of a one-sided bound at 95 %."""
-SHARE_TO_SHOW = 0.05
-BLOCKS_TO_SHOW = 59
-"""Minimum number of blocks for ``equivalent``: a kind of slow run that occurs in 5 % of runs is
-missing in so many blocks with a chance of at most 5 %."""
+SHARE_TO_SHOW, BLOCKS_TO_SHOW = 0.05, 59
+"""Share of runs of a rare kind, and the minimum number of blocks for ``equivalent``: 59 blocks miss
+a kind of slow run that occurs in 5 % of runs with a chance of at most 5 %."""
 ANALYSES_PER_DOUBLING = 3
 """Number of comparisons of slow runs while the number of blocks doubles: after 59, 74, 93, 118
-blocks and so on. After every block they would be balanced sooner or later, by chance."""
+blocks and so on. In comparisons after every block, chance would balance them sooner or later."""
 MAX_DELAY_RATIO = 2.0
 """Maximum ratio of the typical delays of both conditions' slow runs, if they are similar."""
 SLOW_SPREADS = 5.0
@@ -41,14 +40,14 @@ SLOW_FACTORS = (1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.75, 2.0, 2.5, 3.0, 
 FIRST_THRESHOLD_BLOCKS = 10
 """Number of blocks that give the first threshold; each doubling gives a new threshold."""
 LEVEL_SHARE = 0.2
-"""Level of the test of slow runs as a fraction of alpha, in addition to alpha: 1 % at alpha 5 %."""
+"""Level of the slow-run test as a fraction of alpha, in addition to alpha: 1 % at alpha 5 %."""
 
 
 class SlowRunCounts(Struct, frozen=True):
     """Number of runs of each condition that took over a multiple of their own median."""
 
     factor: float
-    """Largest round multiple of the median that all of these runs exceed."""
+    """Largest round multiple of the median that all counted runs exceed."""
     baseline: int
     candidate: int
     runs: int

@@ -26,8 +26,8 @@ from equipoise.stats.arrays import (
     shared_ranks,
 )
 
-KIND: Kind = "chance"
-"""``kind`` of an entry of ``why`` about a source of chance (docs/reference/document.md)."""
+CHANCE_KIND: Kind = "chance"
+"""Value of ``kind`` for a cause that is a source of chance (docs/reference/document.md)."""
 MIN_BLOCKS = 8
 """Minimum number of blocks for a small p-value after Holm's correction for five sources."""
 FLIPS = 9999

@@ -47,7 +47,7 @@ class SampleRatio(Struct, frozen=True):
     ratio: float | None
     ratio_ci: Interval
     unknown: str | None
-    """Reason why there is no ratio, or no interval."""
+    """Reason why the ratio or its interval is unknown."""
 
 
 class SampleDifference(Struct, frozen=True):
@@ -56,7 +56,7 @@ class SampleDifference(Struct, frozen=True):
     difference: float
     difference_ci: Interval
     unknown: str | None
-    """Reason why there is no interval."""
+    """Reason why the interval is unknown."""
 
 
 def sample_ratio(

@@ -38,11 +38,12 @@ from equipoise.stats.slow_runs import (
 CONTINUATIONS = 40
 """Number of simulated continuations for the forecast of one comparison."""
 MAX_CONTINUATIONS = 800
-"""Maximum number for all undecided comparisons together; each has at least `MIN_CONTINUATIONS`."""
+"""Maximum number of continuations for all undecided comparisons together."""
 MIN_CONTINUATIONS = 8
+"""Minimum number of continuations of each undecided comparison."""
 FORECAST_GROWTH = 20
-MAX_FORECAST_BLOCKS = 4000
-MIN_FORECAST_BLOCKS = 200
+"""Maximum length of a continuation, in multiples of the blocks so far, within these two bounds:"""
+MIN_FORECAST_BLOCKS, MAX_FORECAST_BLOCKS = 200, 4000
 _MAX_WON_BLOCKS = 200
 """Number of won blocks that suffices to exclude a ratio at any level in use."""
 MIN_WIDTH_SHARE = 0.7
@@ -189,7 +190,7 @@ def earliest_block(alpha: float, comparisons: int = 1) -> int:
 def decisive_block(alpha: float, comparisons: int) -> int:
     """Return the smallest number of blocks that can decide one comparison while others are open.
 
-    Its level is then alpha/K; `earliest_block` assumes that all are decided in the same block.
+    This comparison has the level alpha/K. `earliest_block` assumes that all are decided at once.
     """
     check_alpha(alpha)
     return blocks_to_win(alpha / max(1, comparisons))
@@ -230,12 +231,8 @@ def blocks_to_go(
         remaining = simulate(level, margin, max_blocks, continuations, seed)
         if remaining is None or typical is None or abs(typical) >= margin:
             return remaining
-        means_blocks = blocks_until_means_allow(blocks.own_baseline, blocks.candidate, margin)
-        return (
-            None
-            if means_blocks is None or means_blocks > max_blocks
-            else max(remaining, means_blocks)
-        )
+        needed = blocks_until_means_allow(blocks.own_baseline, blocks.candidate, margin)
+        return None if needed is None or needed > max_blocks else max(remaining, needed)
 
     return tuple(
         forecast(blocks, judgement.typical)
@@ -304,9 +301,8 @@ def judge_at_stop(blocks: PairedBlocks, margin: float, level: float) -> Comparis
     cached: ComparisonVerdict | None = blocks.verdicts.get(("at stop", margin, level))
     if cached is None:
         # An interval without 0 implies an e-value of at least 1/level: no second test is needed.
-        interval, equivalence = (
-            blocks.engine.interval_at_stop(each) for each in (level, equivalence_level(level))
-        )
+        interval = blocks.engine.interval_at_stop(level)
+        equivalence = blocks.engine.interval_at_stop(equivalence_level(level))
         cached = judge_by_intervals(blocks, margin, level, interval, equivalence)
         blocks.verdicts["at stop", margin, level] = cached
     return cached
@@ -317,8 +313,7 @@ def judge_unadjusted(
 ) -> ComparisonVerdict:
     """Judge a comparison without adjustment by covariates, for display next to its verdict.
 
-    The level is the one of the verdict. ``compared`` is the number of comparisons that are judged
-    together.
+    The level is the verdict's level. ``compared`` is the number of comparisons in its family.
     """
     judge_one = judge_alone if compared == 1 else judge_at_stop
     return judge_one(blocks.unadjusted(), margin_of(min_effect), judged.level)
@@ -381,7 +376,7 @@ def judge_by_intervals(
 ) -> ComparisonVerdict:
     """Return the verdict that follows from an estimate and its intervals.
 
-    The estimate is by default the robust centre of the block differences.
+    Without ``estimate``, the robust centre of the block differences is the estimate.
     """
     centre = blocks.engine.centre()
     typical = estimate

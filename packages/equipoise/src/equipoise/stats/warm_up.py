@@ -20,8 +20,8 @@ from equipoise.stats.changes import Segment, Segmentation, consecutive_medians, 
 STEADY_SHARE = 0.25
 """Minimum share of a trial's iterations that the steady state, at the end, must last."""
 MAX_DISSENTING_SHARE = 0.2
-"""Maximum share of trials of another class in a consistent workload. Nine of ten series get their
-true class: at a share of 0.1, every third pure workload of 30 trials would be inconsistent."""
+"""Maximum share of trials of another class in a consistent workload. One in ten series gets a wrong
+class: at a share of 0.1, every third workload of 30 equal trials would be inconsistent."""
 MIN_ITERATIONS = 20
 """Minimum number of iterations that can show a change and a steady state after it."""
 
@@ -36,7 +36,7 @@ class TrialShape(Struct, frozen=True):
     steady: float | None
     """Mean of the iterations in the steady state, in their unit."""
     final_mean: float
-    """Mean as in ``steady``; without a steady state, mean of the last ``STEADY_SHARE`` of the
+    """Equal to ``steady``; without a steady state, the mean of the last ``STEADY_SHARE`` of the
     iterations, so that a comparison does not leave out trials because of their times."""
 
 
@@ -89,21 +89,15 @@ def classify_trial(iterations: FloatArray) -> TrialShape | None:
         ),
         median_segmentation.sd,
     )
-    last_segment = segments.segments[-1]
-    different = [
-        segment for segment in segments.segments if not segments.are_equal(segment, last_segment)
-    ]
+    tail = segments.segments[-1]
+    different = [segment for segment in segments.segments if not segments.are_equal(segment, tail)]
     steady_from = different[-1].end if different else 0
     if iteration_count - steady_from < STEADY_SHARE * iteration_count:
         final_mean = float(np.mean(iterations[-round(STEADY_SHARE * iteration_count) :]))
         return TrialShape("no steady state", segments, None, None, final_mean)
     kind: TrialClass = "flat"
     if different:
-        kind = (
-            "slowdown"
-            if min(segment.level for segment in different) < last_segment.level
-            else "warm-up"
-        )
+        kind = "slowdown" if min(segment.level for segment in different) < tail.level else "warm-up"
     steady = float(np.mean(iterations[steady_from:]))
     return TrialShape(kind, segments, steady_from, steady, steady)
 

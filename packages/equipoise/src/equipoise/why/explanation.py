@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.model.why import Explanation, ExtraTime, PartName, TimePart
-from equipoise.stats.spread import KIND as SPREAD_KIND
+from equipoise.stats.spread import CHANCE_KIND
 from equipoise.why.causes.ranking import suggested_causes
 from equipoise.why.differences.changes import Difference
 from equipoise.why.differences.compare import difference_between
@@ -52,7 +52,7 @@ def with_causes(
         if known_time is not None and (known_time.baseline, known_time.candidate) == names:
             return document
         evidence = evidence_of_gap(record, gap)
-        spread_causes = tuple(cause for cause in document.why if cause.kind == SPREAD_KIND)
+        spread_causes = tuple(cause for cause in document.why if cause.kind == CHANCE_KIND)
         document = replace(document, why=spread_causes)
     extra_time = None if evidence is None else _extra_time(evidence)
     causes = _causes(record, evidence, experiment)

@@ -24,7 +24,7 @@ from equipoise.kinds.explain.terms import PlannedIntervention, experiment_of
 from equipoise.model.plan import Plan
 from equipoise.model.record import Accounting, Observation, Trial
 from equipoise.model.why import ExpectedChange, Explanation
-from equipoise.why.causes.remaining import is_named
+from equipoise.why.causes.unclaimed import is_named
 from equipoise.why.differences.allocations import is_inside_allocator
 from equipoise.why.differences.stacks import call_paths
 from equipoise.why.evidence.collect import EvidenceRun

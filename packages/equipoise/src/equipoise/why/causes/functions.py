@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from equipoise.why.causes.remaining import (
+from equipoise.why.causes.unclaimed import (
     Cause,
     Extra,
     UnclaimedTime,

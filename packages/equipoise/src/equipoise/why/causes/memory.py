@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from equipoise.why.causes.remaining import (
+from equipoise.why.causes.unclaimed import (
     PAGE_FAULT,
     Cause,
     UnclaimedTime,

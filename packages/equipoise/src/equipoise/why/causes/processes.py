@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 
 from equipoise.model.quantities import Interval, duration, joined
-from equipoise.why.causes.remaining import (
+from equipoise.why.causes.unclaimed import (
     NOT_ON_DISK,
     PAGE_FAULT,
     POLLS,

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from equipoise.model.why import Explanation
 from equipoise.why.causes import functions, memory, processes, system_calls
-from equipoise.why.causes.remaining import Cause, UnclaimedTime
+from equipoise.why.causes.unclaimed import Cause, UnclaimedTime
 from equipoise.why.differences.changes import Difference, is_more
 
 Rule = Callable[[UnclaimedTime], Iterable[Cause]]

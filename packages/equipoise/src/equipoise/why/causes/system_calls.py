@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
-from equipoise.why.causes.remaining import (
+from equipoise.why.causes.unclaimed import (
     NOT_ON_DISK,
     PAGE_FAULT,
     POLLS,

@@ -187,13 +187,11 @@ def with_variables(
     condition: Condition, changed: Mapping[str, str], removed: frozenset[str] = frozenset()
 ) -> Condition:
     """Return the condition with changed environment variables, and without the removed ones."""
-    dropped_names = removed | changed.keys()
+    dropped = removed | changed.keys()
     process = condition.measured_process
     argv, index = process.command, _program_index(process.command)
-    assignments = (word for word in argv[1:index] if word.partition("=")[0] not in dropped_names)
-    unchanged = {
-        name: value for name, value in process.environment.items() if name not in dropped_names
-    }
+    assignments = (word for word in argv[1:index] if word.partition("=")[0] not in dropped)
+    unchanged = {name: value for name, value in process.environment.items() if name not in dropped}
     environment = {**unchanged, **changed}
     # Equal settings in another order are the same condition.
     if environment == process.environment:
