@@ -1,4 +1,7 @@
-"""Sources of chance in one command, and conditions that hold one source constant at a time."""
+"""Sources of chance in the time of one command, and conditions that hold sources constant.
+
+To hold a source is to keep its value constant in all trials of a condition.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from equipoise.model.record import CampaignWarning
 WHAT_VARIES_STUDY = "what-varies"
 """Name of the study of `compare --what-varies`."""
 HELD_FACTOR = "held"
-"""Factor whose level is the name of the held source, or one of the two names below."""
+"""Factor with the name of the held source as its level, or one of these two levels:"""
 NO_SOURCE, ALL_SOURCES = "nothing", "everything"
 
 

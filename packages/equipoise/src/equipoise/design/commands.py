@@ -356,7 +356,7 @@ def _environment_of_each(
     if assignment_lists and not any(map(str.strip, assignment_lists)):
         raise UnusableInput(
             f"{option('env')} {assignment_lists[0]!r} sets no variable",
-            hint="leave it out; only a command among others with variables needs an empty value",
+            hint="leave the option out, unless another command has variables",
         )
     environments = [
         {} if text is None else _assignments(text)
@@ -454,7 +454,7 @@ def _filled_for_each(
 def _one_for_each(
     values: Sequence[str], name: str, options: CompareOptions, commands: Sequence[_FilledCommand]
 ) -> list[str | None]:
-    """Return a value for each condition of an option given once, for each command or condition."""
+    """Return a value for each condition; an option has one value, or one for each command."""
     if len(values) <= 1:
         return [*values] * len(commands) if values else [None] * len(commands)
     if len(values) == len(commands):
@@ -462,7 +462,7 @@ def _one_for_each(
     if len(values) == len(options.commands):
         return [values[command.index] for command in commands]
     raise UnusableInput(
-        f"{len(values)} times {option(name)} for {len(commands)} conditions",
+        f"{option(name)} is given {len(values)} times for {len(commands)} conditions",
         hint=f"give {option(name)} once for all conditions, or {len(commands)} times",
     )
 
@@ -637,7 +637,8 @@ def parameter_scan(low: str, high: str, step: str | None) -> tuple[str, ...]:
         stride = Decimal(step) if step is not None else Decimal(1)
     except InvalidOperation as error:
         raise UnusableInput(
-            f"{option('parameter_scan', low)} {high} with step {step or 1} is not made of numbers",
+            f"{option('parameter_scan', low)} {high} with step {step or 1} has a bound or a step that "
+            "is not a number",
             hint="give numbers, such as -P threads 1 8 -D 1",
         ) from error
     if not (start.is_finite() and end.is_finite() and stride.is_finite()) or stride <= 0:

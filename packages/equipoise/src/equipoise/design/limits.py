@@ -109,14 +109,14 @@ class CampaignLimits(Struct, frozen=True):
     min_seconds: float | None = None
     """Minimum seconds of measured blocks for a verdict; 0 for none."""
     budget: float | None = None
-    """Seconds."""
+    """Seconds of the campaign."""
     precision: float | None = None
-    """Percent."""
+    """Width of the interval at which the campaign ends, in percent."""
     tail: float | None = None
-    """Percent of runs."""
+    """Percent of runs that a kind of slow run must have to appear in the campaign."""
     alpha: float | None = None
     min_effect: float | None = None
-    """Percent."""
+    """Smallest effect that matters, in percent."""
     timeout: float | None = None
     """Seconds of one trial."""
     warmup: int | None = None

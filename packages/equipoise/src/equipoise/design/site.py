@@ -1,4 +1,4 @@
-"""The facts of the host that a study needs, and the things that the host lacks."""
+"""Facts of the host that a study needs, and the things that a study needs but the host lacks."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def _is_absent(program: str, native_programs: Path, search: str | None) -> bool:
 
 
 def search_folders(server: ServerWorkload) -> tuple[str, ...]:
-    """Return the folders that match the server's patterns, the latest version first."""
+    """Return the folders that match the server's patterns, the latest version of each first."""
     return tuple(
         folder
         for pattern in server.path

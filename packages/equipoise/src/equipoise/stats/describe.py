@@ -47,7 +47,7 @@ def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> Metri
 
     Quantiles interpolate linearly between order statistics (type 7 of Hyndman and Fan 1996). The
     standard deviation is ``None`` for one trial. A bound that needs more trials is ``None``, too.
-    There is at least one mode (stats/modes.py). The fields ``companions`` and ``states`` stay empty.
+    There is at least one mode (stats/modes.py). ``companions`` and ``states`` stay empty.
 
     Raise `UnusableInput` if there is no value, or a value that is not finite.
     """

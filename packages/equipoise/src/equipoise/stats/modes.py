@@ -208,8 +208,8 @@ def fit_two_normals(values: FloatArray) -> TwoNormals:
 
     The mixture is fitted with one sd for both laws and with two sds; the result has the lower BIC.
     Each fit starts at the splits of the ordered sample that classify the values best. The sd of
-    either law is at least ``MIN_SD_SHARE`` of the sample's. There must be at least four
-    values: ascending, finite, and not all equal.
+    either law is at least ``MIN_SD_SHARE`` of the sample's sd. There must be at least four values:
+    ascending, finite, and not all equal.
     """
     count, scale, centre = len(values), float(np.std(values)), float(np.mean(values))
     scaled = (values - centre) / scale

@@ -124,7 +124,7 @@ def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> Scal
     if not np.isfinite(medians).all():
         unusable_size = ordered[np.flatnonzero(~np.isfinite(medians))[0]]
         raise UnusableInput(
-            f"the size {unusable_size:g} has no positive, finite median cost: too many trials timed "
+            f"the size {unusable_size:g} has no positive, finite median cost: many trials timed "
             "out, cost 0 or were left out",
             hint=f"leave out the size {unusable_size:g}, or give a longer {option('timeout')}",
         )

@@ -286,8 +286,8 @@ def _checked_arrays(
         )
     if not len(baseline) == len(candidate) == len(signs):
         raise UnusableInput(
-            f"there are {len(baseline)} costs of the baseline, {len(candidate)} of the candidate and "
-            f"{len(signs)} orders",
+            f"there are {len(baseline)} costs of the baseline, {len(candidate)} of the candidate "
+            f"and {len(signs)} orders",
             hint="give one cost of each condition, and one order, for every block",
         )
     return baseline, candidate, signs.astype(np.int8)

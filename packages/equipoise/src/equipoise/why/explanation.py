@@ -86,7 +86,7 @@ def evidence_of_gap(record: RunRecord, gap: Gap) -> GapEvidence:
 def _causes(
     record: RunRecord, evidence: GapEvidence | None, experiment: RunRecord | None
 ) -> tuple[Explanation, ...]:
-    """Return the causes that an experiment tested, or else the causes that evidence suggests."""
+    """Return the causes that an experiment tested; without an experiment, the suggested causes."""
     kind = why_kind(record.plan.terms)
     if kind.tests_causes:
         return kind.causes(record)

@@ -1,4 +1,7 @@
-"""Causes in functions of the program, of Python, and of BLAS libraries."""
+"""Find causes in functions of the program, of Python, and of BLAS libraries.
+
+A rule gets the extra time that no earlier rule has claimed (`UnclaimedTime`), and yields causes.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _MAX_INSTRUCTIONS_DIFFERENCE = 0.02
 and synchronise a little differently in each run."""
 
 _MIN_LARGE_SHARE = 0.8
-"""Smallest share of the largest extra time that counts as large."""
+"""Smallest share of the largest extra time that a function with large extra time has."""
 
 _BLAS_FILE = re.compile(r"lib(open|f77|c|t|s|pt)?(blas|atlas|blis|lapack|mkl|flexiblas)[\w.+-]*")
 _MIN_MAIN_SHARE = 0.5
@@ -61,7 +64,8 @@ def more_time_in_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 def more_time_in_python_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find a Python function that takes longer, with its callees, or is called more often.
 
-    Time in the interpreter and in the C library counts as the function's own time.
+    The cause claims the function's own time and the extra time of all native functions, because
+    the interpreter and the C library run for the Python function.
     """
     difference = unclaimed.difference
     increases = {
@@ -70,7 +74,7 @@ def more_time_in_python_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         if function.kind == "python" and is_more(change) and not function.name.startswith("<")
     }
     max_extra_s = max((change.extra for change in increases.values()), default=0.0)
-    # A caller includes the time of its callees; the innermost function has the least other time.
+    # A caller includes the time of its callees, so the innermost function has the least time.
     min_extra_s = _MIN_LARGE_SHARE * max_extra_s
     large = [function for function, change in increases.items() if change.extra >= min_extra_s]
     function = min(reversed(large), key=lambda name: increases[name].slower, default=None)
@@ -99,8 +103,9 @@ def more_time_in_python_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 def memory_contention(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find a function that takes longer on several threads, for the same work.
 
-    The threads write into one cache line, or share the bandwidth of memory. The function must
-    carry out as many instructions; if instructions were not counted, no other count may differ.
+    The threads write into one cache line, or share the bandwidth of memory. Both conditions must
+    carry out equally many instructions in the function. If instructions were not counted, all other
+    counts must be equal.
     """
     difference = unclaimed.difference
     threads = difference.threads
@@ -154,7 +159,7 @@ def _is_only_difference(difference: Difference, function_time: Change) -> bool:
 def wrong_blas_kernel(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find a BLAS library in which the conditions use different functions for the same work.
 
-    The library is set to another processor, or mistakes this processor for another one.
+    The library is set to another processor, or mistakes this processor for another processor.
     """
     for module in dict.fromkeys(function.module for function in unclaimed.functions):
         if _BLAS_FILE.fullmatch(module):

@@ -1,4 +1,4 @@
-"""Causes in memory: allocations, page faults, huge pages."""
+"""Find causes in memory: allocations, page faults, huge pages."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _MEMORY_CALLS_BY_RETURN = {
     "madvise": ("madvise", "mmap", "munmap"),
     "brk": ("brk",),
 }
-"""Calls that return memory to the kernel, each with all calls that return or get such memory."""
+"""Calls that return memory to the kernel. Each has the calls that return or get such memory."""
 
 _MIN_CALLS_PER_BLOCK, _MAX_CALLS_PER_BLOCK = 0.25, 4.0
 """Accepted numbers of calls per block: brk both returns and gets memory, and an allocator may
 return several blocks at once."""
 
 MIN_HUGE_BYTES = 8 << 20
-"""Smallest resident memory for the rule. A smaller program mostly maps its own files."""
+"""Smallest resident memory for `huge_pages_off`. A smaller program mostly maps its own files."""
 
 _MAX_BYTES_PER_SMALL_FAULT, _MIN_BYTES_PER_HUGE_FAULT = 2 * PAGE_BYTES, 8 * PAGE_BYTES
 """Bounds on the resident bytes per page fault, with small pages and with huge pages."""
@@ -112,7 +112,7 @@ def memory_given_back(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 
 
 def huge_pages_off(unclaimed: UnclaimedTime) -> Iterator[Cause]:
-    """Find equal memory that needs many more page faults, as its pages are not huge."""
+    """Find equal memory that needs many more page faults, because its pages are not huge."""
     difference = unclaimed.difference
     faults, resident = difference.faults, difference.accounts.get("max_rss_bytes")
     if faults is None or resident is None or not is_more(faults.count):

@@ -1,4 +1,4 @@
-"""Causes in processes and threads: forks, fewer threads, locks, sleeps, waits of any kind."""
+"""Find causes in processes and threads: forks, fewer threads, locks, sleeps, waits of any kind."""
 
 from __future__ import annotations
 
@@ -145,13 +145,13 @@ def one_thread(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 
 
 _PHRASES = {"anonymous memory": "", "[heap]": " on the heap", "[stack]": " on the stack"}
-"""Places in memory of locks without a name; the values complete "a lock … without a name"."""
+"""Memory of locks without a name, and the phrase for "a lock … without a name"."""
 _SYNCHRONISATION = re.compile(r".*(cond|sem_|barrier).*", re.IGNORECASE)
 """Functions with which threads wait for each other, and not for a lock."""
 _MIN_EXTRA_WAITS = 10.0
 """Smallest number of extra waits that shows contention, if the number varies between runs."""
 _MIN_CALLER_SHARE = 0.1
-"""Smallest share of the time at locks of a caller that the summary names."""
+"""Smallest share of the time at locks for a caller in the summary."""
 _MAX_CALLERS = 3
 
 

@@ -1,4 +1,4 @@
-"""All rules in their order, and the causes of a gap ranked by the seconds that they explain."""
+"""Run all rules in their order, and rank the causes of a gap by the seconds that they explain."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "waiting": processes.waiting,
     }
 )
-"""Rules by the stable id of their cause, the most specific first. Time that one rule has claimed
+"""Rules by the stable id of their cause, the most specific rule first. Time that a rule has claimed
 does not count for later rules."""
 
 MIN_FRACTION = 0.05

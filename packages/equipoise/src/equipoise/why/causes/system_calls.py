@@ -1,4 +1,4 @@
-"""Causes in system calls: how files are used, messages, calls of any kind."""
+"""Find causes in system calls: the use of files, messages, calls of any kind."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _READS = ("read", "readv", "pread64", "preadv", "preadv2")
 _SYNCS = ("fsync", "fdatasync", "sync_file_range", "msync", "syncfs", "sync")
 
 _BLOCK_BYTES = 512
-"""Unit of the kernel's account of block reads."""
+"""Bytes of a block in the kernel's account of block reads."""
 
 TINY_BYTES = 1024.0
 """Number of bytes that take about as long to copy as a system call takes."""

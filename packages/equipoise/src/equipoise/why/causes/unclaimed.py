@@ -43,7 +43,7 @@ NOT_ON_DISK = ("pipe", "socket")
 Key = TypeVar("Key")
 
 LONG_CALL_S = 50e-6
-"""Time above which a call usually waits; observing such a call costs little in comparison."""
+"""Time above which a call usually waits. Observing the call costs little in comparison."""
 
 Part = tuple[Literal["entry", "function", "wait"], str]
 """A part of the extra time: a kernel entry point, a function itself (``name in module``), or a
@@ -87,7 +87,7 @@ class Cause(Extra, frozen=True):
 
 
 class UnclaimedTime(Struct, frozen=True):
-    """A difference, and the parts of it that causes have claimed."""
+    """A difference, and its parts that causes have claimed; the other parts are unclaimed time."""
 
     difference: Difference
     claimed: frozenset[Part] = field(default_factory=frozenset)
@@ -101,7 +101,7 @@ class UnclaimedTime(Struct, frozen=True):
 
     @property
     def entries(self) -> Mapping[str, Change]:
-        """Seconds on a processor in the kernel, by entry points that no cause has claimed."""
+        """Seconds on a processor in the kernel, by each entry point that no cause has claimed."""
         entries = self.difference.entries
         return {entry: entries[entry] for entry in entries if ("entry", entry) not in self.claimed}
 

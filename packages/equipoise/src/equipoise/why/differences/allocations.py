@@ -1,4 +1,4 @@
-"""Differences in the allocations: by size class, lifetime and function."""
+"""Compare the allocations: by size class, lifetime and function."""
 
 from __future__ import annotations
 

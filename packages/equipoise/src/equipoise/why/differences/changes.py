@@ -33,7 +33,7 @@ class Change(Struct, frozen=True):
     baseline: float
     candidate: float
     extra: float
-    """Slower condition minus faster condition; below 0 where the slower one has less."""
+    """Slower condition minus faster condition; below 0 if the slower condition has less."""
     extra_ci: Interval
     """Welch's 95 % interval over the repeated runs; for the campaign's own trials, Student's
     interval over the blocks. Unknown if a condition has one run, or if a time or sampled weight

@@ -50,7 +50,7 @@ ACCOUNTS = tuple(
     "minor_faults major_faults voluntary_switches involuntary_switches block_reads block_writes "
     "max_rss_bytes output_bytes".split()
 )
-"""Resources for which the launcher accounts in each trial."""
+"""Resources that the launcher counts in each trial."""
 _DIGITS = re.compile(r"\d+")
 _PATH_VARIABLES = {"LD_PRELOAD": "preload", "LD_LIBRARY_PATH": "library path"}
 
@@ -105,7 +105,7 @@ def trials_difference(trials: Runs[Trial]) -> Difference:
     if not pairs.has_both:
         raise UnusableInput(
             "no block of this campaign has the wall time of both conditions",
-            hint="run a campaign that ends with a verdict, and explain that one",
+            hint="run a campaign that ends with a verdict, and explain that campaign",
         )
     wall_times = pairs.map(_wall_s)
     differences = list(map(sub, wall_times.candidate, wall_times.baseline))

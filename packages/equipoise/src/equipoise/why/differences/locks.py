@@ -1,6 +1,6 @@
-"""Differences at locks: the waits for each lock, the functions of locks, and their callers.
+"""Compare locks: the waits for each lock, the functions of locks, and their callers.
 
-A lock has the name of the place of its futex in memory, such as ``gate in /usr/bin/program``.
+A lock is named after the variable of its futex in memory, such as ``gate in /usr/bin/program``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Differences in sampled stacks: processor time, waits and page faults; pictures of profiles.
+"""Compare sampled stacks: processor time, waits and page faults; draw pictures of profiles.
 
-Seconds are sums over all threads: more than the time that passed, if several threads run at once.
-An idle thread of a pool waits all the time.
+Seconds are sums over all threads. If several threads run at once, the sums exceed the time that
+passed. An idle thread of a pool waits all the time.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from equipoise.why.evidence.sources import EvidenceSet, Runs, Side
 Key = TypeVar("Key")
 
 WHOLE_KERNEL = "kernel"
-"""Name for all kernel entry points if the kernel's frames are hidden. Waits without a kernel frame
-have it, too, because threads wait only in the kernel."""
+"""Name for all kernel entry points if the kernel's frames are hidden. It also names waits without a
+kernel frame, because threads wait only in the kernel."""
 
 MIN_AGREEMENT, MAX_AGREEMENT = 0.8, 1.25
-"""Usual range of the ratio of profiled to accounted seconds. A remark reports other ratios."""
+"""Usual range of the ratio of profiled to accounted seconds; a remark reports another ratio."""
 
 MIN_CALLER_SHARE = 0.8
 """Smallest share of a function's extra time that is spent under its caller. It is below 1 because
@@ -157,7 +157,7 @@ class CallPath(Struct, frozen=True):
 
 
 def call_paths(stacks: Stacks) -> tuple[CallPath, ...]:
-    """Return the call path of each stack."""
+    """Return the call path of each stack, without the frame for the size of a block."""
     functions = [None if frame.kind in {"kernel", "size"} else frame for frame in stacks.frames]
     entries = [frame.name if frame.kind == "kernel" else None for frame in stacks.frames]
     return tuple(

@@ -80,7 +80,7 @@ class EvidenceRun(Struct, frozen=True):
 
 
 def missing_runs(record: RunRecord, gap: Gap, request: EvidenceRequest) -> tuple[EvidenceRun, ...]:
-    """Return the requested runs that are still missing, in random order.
+    """Return the requested runs without an observation, in random order.
 
     The order depends on the campaign's seed and on the number of observations so far, so it changes
     after each observation.
@@ -104,7 +104,7 @@ def draw_runs(
     seed: int,
     known: Sequence[Observation] = (),
 ) -> tuple[EvidenceRun, ...]:
-    """Draw the order of the runs in each repetition, and leave out those that are observed."""
+    """Draw the order of the runs in each repetition, and leave out the ``known`` runs."""
     known_runs = {EvidenceRun(run.source, run.condition, run.repetition) for run in known}
     combinations = list(product(sources, (baseline, candidate)))
     runs = (

@@ -35,7 +35,7 @@ class Process(Struct, frozen=True):
 
 
 class End(Struct, frozen=True):
-    """How the observed command ended: either its exit status or the signal is known."""
+    """End of the observed command: its exit status, or the signal that ended it."""
 
     exit: int | None
     signal: int | None
@@ -114,11 +114,11 @@ class Calls(Struct, frozen=True):
     errors: Mapping[str, int]
     """Number of errors by name, such as ``ENOENT``."""
     unfinished: int
-    """Number of calls whose return was not seen."""
+    """Number of calls without an observed return."""
     bytes_asked: int | None
-    """Sum of the size arguments; ``None`` if the call has none."""
+    """Sum of the size arguments; ``None`` if the call has no size argument."""
     bytes_done: int | None
-    """Sum of the bytes read or written; ``None`` if the call does neither."""
+    """Sum of the bytes read or written; ``None`` if the call neither reads nor writes."""
     sizes: tuple[Frequency, ...]
     """The most frequent size arguments, at most 8."""
     modes: tuple[Frequency, ...]

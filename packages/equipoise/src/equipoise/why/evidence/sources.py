@@ -75,7 +75,7 @@ def known_sources(names: Sequence[str]) -> tuple[str, ...]:
         raise UnusableInput(
             f"there is no source of evidence {unknown[0]!r}"
             if unknown
-            else "no source of evidence is named",
+            else "the list of sources of evidence is empty",
             hint=f"choose among {', '.join(SOURCES)}",
         )
     return tuple(dict.fromkeys(names))

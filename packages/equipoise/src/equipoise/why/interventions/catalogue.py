@@ -1,4 +1,4 @@
-"""All interventions: the catalogue's for a gap, and the user's own."""
+"""List all interventions: the interventions of the catalogue for a gap, and the user's own."""
 
 from __future__ import annotations
 

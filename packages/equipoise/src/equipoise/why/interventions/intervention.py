@@ -1,4 +1,4 @@
-"""Define an intervention: a change to both conditions that tests a cause; helpers to build one.
+"""Define an intervention: a change to both conditions that tests a cause. Build interventions.
 
 An intervention changes the server, not its client. Variables of ``env KEY=VALUE PROGRAM`` are
 changed in the command itself.
