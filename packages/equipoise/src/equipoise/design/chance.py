@@ -1,7 +1,4 @@
-"""Sources of chance in the time of one command, and conditions that hold sources constant.
-
-To hold a source is to keep its value constant in all trials of a condition.
-"""
+"""Sources of chance in the time of one command, and conditions that hold sources constant."""
 
 from __future__ import annotations
 

@@ -637,8 +637,8 @@ def parameter_scan(low: str, high: str, step: str | None) -> tuple[str, ...]:
         stride = Decimal(step) if step is not None else Decimal(1)
     except InvalidOperation as error:
         raise UnusableInput(
-            f"{option('parameter_scan', low)} {high} with step {step or 1} has a bound or a step that "
-            "is not a number",
+            f"{option('parameter_scan', low)} {high} with step {step or 1}: a bound or the step is "
+            "not a number",
             hint="give numbers, such as -P threads 1 8 -D 1",
         ) from error
     if not (start.is_finite() and end.is_finite() and stride.is_finite()) or stride <= 0:

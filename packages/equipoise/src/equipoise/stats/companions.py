@@ -78,9 +78,7 @@ def strongest_association(
         return None
     tested_associations = [
         Association(name, value, correlation, _t_test_p_value(correlation, trials))
-        for name, value, correlation, trials in _correlations(
-            rank_column, covariates, min_members=2
-        )
+        for name, value, correlation, trials in _correlate(rank_column, covariates, min_members=2)
     ]
     possible_associations = [
         association
@@ -122,7 +120,7 @@ def mode_associations(
                 ModeAssociation(
                     int(mode), name, value, correlation, _fisher_p_value(correlation, trials)
                 )
-                for name, value, correlation, trials in _correlations(
+                for name, value, correlation, trials in _correlate(
                     indicator, covariates, MIN_MEMBERS
                 )
             ]
@@ -138,7 +136,7 @@ def mode_associations(
     return tuple(sorted(reported, key=lambda association: -abs(association.correlation)))
 
 
-def _correlations(
+def _correlate(
     tested_column: FloatArray, covariates: Sequence[Covariate], min_members: int
 ) -> Iterator[tuple[str, float | None, float, float]]:
     """Yield, for each tested column: name, value, correlation, number of independent trials."""
@@ -165,8 +163,8 @@ def _usable_columns(
             (float(value), (values == value).astype(np.float64), min_members)
             for value in np.unique(values)
         ]
-    for value, unscaled, min_category_members in candidates:
-        column = _standardise(unscaled, min_category_members)
+    for value, unscaled, min_count in candidates:
+        column = _standardise(unscaled, min_count)
         if column is not None:
             yield value, column
 

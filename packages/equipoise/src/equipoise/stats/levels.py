@@ -188,11 +188,10 @@ def advice(levels: Levels, unit_s: Sequence[float]) -> tuple[Advice, ...]:
             hint="give one time in seconds for each level, the highest first; the last is above 0",
         )
 
-    def variance_of_mean(top_level: int, factor: float) -> float:
-        """Return the variance with ``factor`` times the units from ``top_level`` down."""
+    def variance_of_mean(first: int, factor: float) -> float:
+        """Return the variance with ``factor`` times the units from ``first`` down."""
         return sum(
-            max(0.0, component.variance)
-            / (component.units * (factor if level >= top_level else 1.0))
+            max(0.0, component.variance) / (component.units * (factor if level >= first else 1.0))
             for level, component in enumerate(components)
         )
 
@@ -201,10 +200,10 @@ def advice(levels: Levels, unit_s: Sequence[float]) -> tuple[Advice, ...]:
     for level, component in reversed(tuple(enumerate(components))):
         unit_with_parts_s = unit_s[level] + lower.units / component.units * unit_with_parts_s
         new_units = MINUTE_S / unit_with_parts_s
-        reduced = variance_of_mean(level, (component.units + new_units) / component.units)
+        variance = variance_of_mean(level, (component.units + new_units) / component.units)
         advised.insert(
             0,
-            Advice(component.level, new_units, 1.0 - math.sqrt(reduced / now) if now > 0 else 0.0),
+            Advice(component.level, new_units, 1.0 - math.sqrt(variance / now) if now > 0 else 0.0),
         )
         lower = component
     return tuple(sorted(advised, key=lambda advice: -advice.narrower))

@@ -551,7 +551,7 @@ def _scaled_erfc(values: FloatArray) -> FloatArray:
 
 @cache
 def _scaled_erfc_series() -> Chebyshev:
-    """Interpolate (1 + 2x)·exp(x²)·erfc(x), x = _MIDDLE·(1 + t)/(1 - t), over -1 ≤ t ≤ 1."""
+    """Interpolate (1 + 2x)·exp(x²)·erfc(x), x = _MIDDLE_VALUE·(1 + t)/(1 - t), over -1 ≤ t ≤ 1."""
 
     def exact(position: float) -> float:
         value = _MIDDLE_VALUE * (1.0 + position) / (1.0 - position)

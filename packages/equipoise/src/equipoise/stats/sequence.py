@@ -188,7 +188,6 @@ class PairedBlocks:
         orders: OrderArray,
         tolerance: float,
     ) -> None:
-        """Store the numbers of a block that the engine received."""
         self._baseline.append(float(baseline))
         self._candidate.append(float(candidate))
         self._recorded_differences.append(float(differences[0]))
@@ -276,7 +275,6 @@ def _checked_arrays(
     candidate: FloatArray | Sequence[float],
     orders: OrderArray | Sequence[int],
 ) -> tuple[FloatArray, FloatArray, OrderArray]:
-    """Return the costs and the orders of blocks as arrays."""
     baseline, candidate = as_costs(baseline, "the baseline"), as_costs(candidate, "the candidate")
     signs = np.array(orders, dtype=np.int64, ndmin=1)
     if not ((signs == BASELINE_FIRST) | (signs == CANDIDATE_FIRST)).all():

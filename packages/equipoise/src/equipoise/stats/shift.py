@@ -190,11 +190,7 @@ def statistic_answers(
         for costs in (baseline, candidate)
     )
     log_ratios = map(_ln_ratio, candidate_values, baseline_values)
-    winners = (
-        0,
-        *_certain_quantiles(baseline, candidate, quantiles, level),
-        *(0 for _ in maximum),
-    )
+    winners = (0, *_certain_quantiles(baseline, candidate, quantiles, level), *(0 for _ in maximum))
     winners = (*winners, 0)
     return tuple(
         StatisticAnswer(

@@ -209,7 +209,6 @@ def slow_factor(costs: FloatArray, margin: float) -> float:
 
 
 def _round_factor(factor: float) -> float:
-    """Return the smallest round factor that is at least ``factor``."""
     if factor <= SLOW_FACTORS[-1]:
         return SLOW_FACTORS[bisect.bisect_left(SLOW_FACTORS, factor)]
     power = 10.0 ** math.floor(math.log10(factor))

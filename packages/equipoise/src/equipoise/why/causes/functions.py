@@ -64,8 +64,7 @@ def more_time_in_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 def more_time_in_python_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find a Python function that takes longer, with its callees, or is called more often.
 
-    The cause claims the function's own time and the extra time of all native functions, because
-    the interpreter and the C library run for the Python function.
+    The cause claims the extra time of native functions, too: the interpreter and the C library.
     """
     difference = unclaimed.difference
     increases = {
@@ -103,9 +102,8 @@ def more_time_in_python_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 def memory_contention(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find a function that takes longer on several threads, for the same work.
 
-    The threads write into one cache line, or share the bandwidth of memory. Both conditions must
-    carry out equally many instructions in the function. If instructions were not counted, all other
-    counts must be equal.
+    The threads write into one cache line, or share the bandwidth of memory. Both conditions execute
+    equally many instructions; if instructions were not counted, all other counts must be equal.
     """
     difference = unclaimed.difference
     threads = difference.threads

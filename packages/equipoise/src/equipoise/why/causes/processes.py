@@ -215,7 +215,6 @@ def _lock_callers(difference: Difference) -> Mapping[str, float]:
 
 
 def _time_at_lock(unclaimed: UnclaimedTime, wait_time: Change) -> Extra:
-    """Return the time in which threads acquired and released locks, or waited for them."""
     working = unclaimed.extra(entries=(FUTEX,), functions=unclaimed.difference.locking.functions)
     waiting = unclaimed.waiting(wait_time, working.claims | {("wait", FUTEX)})
     margin = math.hypot(half_width(working.seconds_ci), half_width(waiting.seconds_ci))

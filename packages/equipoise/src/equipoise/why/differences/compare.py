@@ -230,7 +230,6 @@ def _account_changes(
 def _known_change(
     runs: Runs[Run], value_of: Callable[[Run], float | None], slower: Side, compute: ChangeFunction
 ) -> Change | None:
-    """Return the change of a value; ``None`` if a run does not have the value."""
     values = runs.map(value_of)
     if None in values.all_runs:
         return None

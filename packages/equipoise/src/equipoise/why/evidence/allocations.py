@@ -198,7 +198,6 @@ def _size_classes(
 
 
 def _missed_allocations(recordings: list[_Recording]) -> list[str]:
-    """Return sentences about the allocations that the recorder missed."""
     totals: Counter[str] = Counter()
     for recording in recordings:
         totals.update(recording.header)

@@ -281,7 +281,6 @@ def _observe_run(
 
 
 def _observer_message(text: str) -> str | None:
-    """Return the last message of the native observer in a text, or ``None``."""
     lines = text.splitlines()
     messages = [line.partition(_OBSERVER_PREFIX)[2] for line in lines if _OBSERVER_PREFIX in line]
     return messages[-1] if messages else None

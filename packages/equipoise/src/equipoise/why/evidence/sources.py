@@ -171,7 +171,6 @@ def latest_conditions(observations: Sequence[Observation]) -> frozenset[int]:
 
 
 def _series_of(observations: Iterable[Observation]) -> list[list[Observation]]:
-    """Return the observations of each series, the oldest first."""
     series: list[list[Observation]] = []
     runs = (observation for observation in observations if observation.source != DIFF)
     for observation in runs:

@@ -71,7 +71,6 @@ def proposed_interventions(case: Case) -> tuple[Intervention, ...]:
 
 
 def _can_confirm(intervention: Intervention, ratio: float | None) -> bool:
-    """Return whether an intervention could close enough of a gap to confirm a cause."""
     if not ratio:
         return True
     return math.log(intervention.max_ratio) >= CONFIRMED_ABOVE * abs(math.log(ratio))

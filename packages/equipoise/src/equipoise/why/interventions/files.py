@@ -126,7 +126,6 @@ def _page_cache(case: Case) -> Iterator[Intervention]:
 
 
 def _file_arguments(case: Case) -> Iterator[str]:
-    """Yield the arguments of both commands that are files."""
     for condition in case.pair:
         folder = os.path.abspath(condition.process.working_folder or ".")
         for argument in condition.command[1:]:
