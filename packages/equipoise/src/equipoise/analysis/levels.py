@@ -322,8 +322,8 @@ def _explanation(
         cause=name,
         kind=CHANCE_KIND,
         evidence={
-            "spread": change.varying,
-            "spread_held": change.fixed,
+            "spread": change.varying_spread,
+            "spread_held": change.fixed_spread,
             "p_value": change.p_value if adjusted_p is None else adjusted_p,
             "blocks": change.blocks,
         },
@@ -335,7 +335,8 @@ def _explanation(
 
 
 def _summary(name: str, change: SpreadChange, status: Status) -> str:
-    spreads = f"{describe_spread(change.fixed)} instead of {describe_spread(change.varying)}"
+    held_spread = describe_spread(change.fixed_spread)
+    spreads = f"{held_spread} instead of {describe_spread(change.varying_spread)}"
     match status:
         case "remainder":
             return (

@@ -143,7 +143,9 @@ def _outputs_of_each(
     if len(options.outputs) < 2:
         return [None] * len(commands)
     destinations = _one_for_each(options.outputs, "output", options, commands)
-    return [None if place is None else output_from(place) for place in destinations]
+    return [
+        None if destination is None else output_from(destination) for destination in destinations
+    ]
 
 
 def contrasts_of(
@@ -173,10 +175,10 @@ def contrasts_of(
         if index in baselines:
             continue
         # A command may lack a parameter, so only the parameters of both must be equal.
-        matching = (
+        matching_baselines = (
             baseline for baseline in baselines if _settings_agree(settings[baseline], setting)
         )
-        baseline = next(matching, None)
+        baseline = next(matching_baselines, None)
         if baseline is None:
             return None
         contrasts.append(Contrast(baseline, index, factor, setting))
@@ -191,13 +193,13 @@ def _without_factor(levels: Mapping[str, str], factor: str) -> dict[str, str]:
     return {name: level for name, level in levels.items() if name != factor}
 
 
-def _chosen_pair(pair: str, conditions: int) -> Contrast:
+def _chosen_pair(pair: str, condition_count: int) -> Contrast:
     if re.fullmatch("[0-9]+:[0-9]+", pair):
         baseline, candidate = (int(position) - 1 for position in pair.split(":"))
-        if baseline != candidate and {baseline, candidate} <= set(range(conditions)):
+        if baseline != candidate and {baseline, candidate} <= set(range(condition_count)):
             return Contrast(baseline, candidate)
     raise UnusableInput(
-        f"{option('pair', pair)} does not name two of the {conditions} conditions",
+        f"{option('pair', pair)} does not name two of the {condition_count} conditions",
         hint=f"give the positions of baseline and candidate, from 1: {option('pair', '1:2')}",
     )
 
@@ -255,9 +257,9 @@ def _filled_commands(options: CompareOptions) -> Iterator[_FilledCommand]:
                 continue
             seen_texts.add(filled_texts)
             levels = {key: value for key, value in setting.items() if _has_placeholder(texts, key)}
-            parts = filled_texts[: len(_templates(command))]
+            argv = filled_texts[: len(_templates(command))]
             yield _FilledCommand(
-                parts[0] if isinstance(command, str) else parts, label | levels, setting, index
+                argv[0] if isinstance(command, str) else argv, label | levels, setting, index
             )
 
 
@@ -323,8 +325,8 @@ def _condition_names(options: CompareOptions, commands: Sequence[_FilledCommand]
         chosen_names = ()
     names: dict[str, None] = {}
     for name in [*chosen_names, *texts[len(chosen_names) :]]:
-        numbered = (f"{name} ({number})" for number in itertools.count(2))
-        possible_names = itertools.chain([name], numbered)
+        numbered_names = (f"{name} ({number})" for number in itertools.count(2))
+        possible_names = itertools.chain([name], numbered_names)
         names[next(unique for unique in possible_names if unique not in names)] = None
     return list(names)
 
@@ -405,10 +407,10 @@ _HOOK_KEYS = ("setup", "prepare", "conclude", "cleanup")
 
 
 def _hooks_of_each(options: CompareOptions, commands: Sequence[_FilledCommand]) -> list[Hooks]:
-    columns = (
+    values_by_hook = (
         _filled_for_each(getattr(options, hook), hook, options, commands) for hook in _HOOK_KEYS
     )
-    hooks = [Hooks(*values) for values in zip(*columns, strict=True)]
+    hooks = [Hooks(*values) for values in zip(*values_by_hook, strict=True)]
     return [_with_setup_repeated(hook) for hook in hooks] if repeated_setup(options) else hooks
 
 
@@ -555,19 +557,19 @@ def find_program(
 
     Raise `UnusableInput` if the program cannot be executed or, with ``hint``, if it does not exist.
     """
-    has_folder = "/" in name
+    names_folder = "/" in name
     if (own_program := own_file(name, native_programs)) is not None:
         return str(own_program)
     path = shutil.which(name, path=environment.get("PATH"))
     if path is not None:
         return os.path.abspath(path)
-    if has_folder and os.path.isdir(name):
+    if names_folder and os.path.isdir(name):
         raise UnusableInput(f"{name} is a folder, not a program", hint="give a program in it")
-    if has_folder and os.path.exists(name):
+    if names_folder and os.path.exists(name):
         raise UnusableInput(f"{name} cannot be executed", hint=f"chmod +x {shlex.quote(name)}")
     if name in PROGRAMS_OF_STUDIES:
         raise missing_studies_error(name)
-    place_phrase = "" if has_folder else " on the PATH"
+    place_phrase = "" if names_folder else " on the PATH"
     raise UnusableInput(f"there is no program {name!r}{place_phrase}", hint=hint)
 
 

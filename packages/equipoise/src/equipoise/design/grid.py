@@ -33,7 +33,7 @@ class Grid(Struct, frozen=True):
     contrasts: tuple[Contrast, ...]
 
 
-Levels = dict[str, Level]
+LevelByFactor = dict[str, Level]
 """One level of each factor, by factor: the levels of a condition."""
 
 
@@ -45,24 +45,24 @@ def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
     are too many conditions, if two levels of a condition contradict each other, or if a program
     does not exist.
     """
-    settings = list(kept_settings(study))
-    if not settings:
+    combinations = list(kept_settings(study))
+    if not combinations:
         raise study.places.table("exclude").fail(
             f"the study {study.name} excludes every condition",
             "remove an [[exclude]], or choose other levels",
         )
-    if len(settings) > MAX_CONDITIONS:
+    if len(combinations) > MAX_CONDITIONS:
         raise study.places.table("factors").fail(
-            f"{len(settings)} conditions are more than the {MAX_CONDITIONS} of one block",
+            f"{len(combinations)} conditions are more than the {MAX_CONDITIONS} of one block",
             f"choose fewer levels with {option('factor')}, or add an [[exclude]]",
         )
-    for levels in settings:
+    for levels in combinations:
         _refuse_contradictions(study, levels)
     conditions = tuple(
         _condition(study, name, levels, site, builds)
-        for name, levels in zip(_condition_names(study, settings), settings, strict=True)
+        for name, levels in zip(_condition_names(study, combinations), combinations, strict=True)
     )
-    contrasts = tuple(_contrasts(study, settings))
+    contrasts = tuple(_contrasts(study, combinations))
     compared = study.compared
     if compared is not None and not contrasts:
         raise study.places.table("factors", compared.factor).fail(
@@ -72,7 +72,7 @@ def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
     return Grid(conditions, contrasts)
 
 
-def kept_settings(study: Study) -> Iterator[Levels]:
+def kept_settings(study: Study) -> Iterator[LevelByFactor]:
     """Yield every combination of levels that is not excluded."""
     names = [factor.name for factor in study.factors]
     for combination in itertools.product(*(factor.levels for factor in study.factors)):
@@ -92,11 +92,13 @@ def build_lines(study: Study) -> dict[str, str]:
     """
     paths = _placeholder_values(study)
     lines: dict[str, str] = {}
-    for factor, level in ((f.name, level) for f in study.factors for level in f.levels):
-        if level.build is not None:
-            refuse_in_shell_line(level.build, paths, hint="move it to a folder with a plain name")
-            replacements = {factor: level.name, "build": "{build}", **paths}
-            lines[level.name] = _fill_in(level.build, replacements)
+    for factor in study.factors:
+        for level in factor.levels:
+            if level.build is not None:
+                hint = "move the folder to a path of letters, digits and hyphens"
+                refuse_in_shell_line(level.build, paths, hint)
+                replacements = {factor.name: level.name, "build": "{build}", **paths}
+                lines[level.name] = _fill_in(level.build, replacements)
     return lines
 
 
@@ -108,24 +110,24 @@ def _placeholder_values(study: Study) -> dict[str, str]:
     return replacements
 
 
-def _contrasts(study: Study, settings: list[Levels]) -> Iterator[Contrast]:
+def _contrasts(study: Study, combinations: list[LevelByFactor]) -> Iterator[Contrast]:
     if study.compared is None:
         return
     factor, baseline = study.compared.factor, study.compared.baseline
-    factors = [other.name for other in _varied_factors(study) if other.name != factor]
-    indices = {_level_names(levels): index for index, levels in enumerate(settings)}
-    not_at = study.compared.not_at
-    for index, levels in enumerate(settings):
+    names = [other.name for other in _varied_factors(study) if other.name != factor]
+    indices = {_level_names(levels): index for index, levels in enumerate(combinations)}
+    exclusions = study.compared.not_at
+    for index, levels in enumerate(combinations):
         if levels[factor].name == baseline or any(
-            levels[name].name in excluded for name, excluded in not_at.items() if name in levels
+            levels[name].name in excluded for name, excluded in exclusions.items() if name in levels
         ):
             continue
-        reference = indices.get(_level_names({**levels, factor: Level(baseline)}))
-        if reference is not None:
-            yield Contrast(reference, index, factor, {name: levels[name].name for name in factors})
+        partner = indices.get(_level_names({**levels, factor: Level(baseline)}))
+        if partner is not None:
+            yield Contrast(partner, index, factor, {name: levels[name].name for name in names})
 
 
-def _level_names(levels: Levels) -> tuple[str, ...]:
+def _level_names(levels: LevelByFactor) -> tuple[str, ...]:
     return tuple(level.name for level in levels.values())
 
 
@@ -133,69 +135,70 @@ def _varied_factors(study: Study) -> list[Factor]:
     return [factor for factor in study.factors if len(factor.levels) > 1]
 
 
-def _condition_names(study: Study, settings: list[Levels]) -> list[str]:
+def _condition_names(study: Study, combinations: list[LevelByFactor]) -> list[str]:
     """Return a name for each condition: its levels, with the names of factors if necessary."""
-    varied = _varied_factors(study)
+    varied_factors = _varied_factors(study)
 
-    def name(levels: Levels, *, with_factors: bool) -> str:
+    def name(levels: LevelByFactor, *, with_factors: bool) -> str:
         level_texts = (
             f"{factor.name}={levels[factor.name].name}"
             if factor.plain or with_factors
             else levels[factor.name].name
-            for factor in varied
+            for factor in varied_factors
         )
         return " ".join(level_texts) or study.name
 
-    names = [name(levels, with_factors=False) for levels in settings]
+    names = [name(levels, with_factors=False) for levels in combinations]
     if len(set(names)) == len(names):
         return names
     # Ambiguous names: levels "a b" and "c" give the same name as "a" and "b c".
-    return [name(levels, with_factors=True) for levels in settings]
+    return [name(levels, with_factors=True) for levels in combinations]
 
 
 def _condition(
-    study: Study, name: str, setting: Levels, site: Site, builds: Mapping[str, str]
+    study: Study, name: str, level_by_factor: LevelByFactor, site: Site, builds: Mapping[str, str]
 ) -> Condition:
-    levels = list(setting.values())
-    names = {factor: level.name for factor, level in setting.items()}
-    replacements = {**names, **_placeholder_values(study)}
+    levels = list(level_by_factor.values())
+    level_names = {factor: level.name for factor, level in level_by_factor.items()}
+    replacements = {**level_names, **_placeholder_values(study)}
     for level in levels:
         if level.build is not None:
             replacements["build"] = builds[level.name]
-    command, place = _chosen_command(study, setting)
+    command, place = _chosen_command(study, level_by_factor)
     arguments = tuple(argument for level in levels for argument in level.arguments)
     environment = _environment(levels, replacements, site)
     process = _process(levels, study)
     condition = Condition(
         name,
         command,
-        levels=names,
+        levels=level_names,
         environment=environment,
         process=process,
         mapped_from=tuple(folder for level in levels for folder in level.library_path),
         reports=study.workload.reports,
         tuned_for=tuple(core for level in levels for core in level.tuned_for),
     )
-    server, keys = _chosen_server(study, setting)
+    server, keys = _chosen_server(study, level_by_factor)
     if server is None:
         layouts = study.measure.layouts or 0
-        words = (*command, *arguments)
+        argv_in_braces = (*command, *arguments)
         return replace(
-            condition, command=_command(words, replacements, site, environment, place, layouts)
+            condition,
+            command=_command(argv_in_braces, replacements, site, environment, place, layouts),
         )
-    client = (*command, *(argument for level in levels for argument in level.client_arguments))
-    path = {"PATH": search_path(server)}
+    client_argv = (*command, *(argument for level in levels for argument in level.client_arguments))
+    path_variable = {"PATH": search_path(server)}
     cpus = [level.client_cpus for level in levels if level.client_cpus is not None]
     return replace(
         condition,
-        command=_command(client, replacements, site, path, place),
-        environment=path if server.path else {},
+        command=_command(client_argv, replacements, site, path_variable, place),
+        environment=path_variable if server.path else {},
         process=Process(cpus=cpus[-1] if cpus else None),
         server=_server(study, server, keys, arguments, replacements, site, environment, process),
     )
 
 
-def _chosen_command(study: Study, levels: Levels) -> tuple[Strings, Place]:
+def _chosen_command(study: Study, levels: LevelByFactor) -> tuple[Strings, Place]:
     """Return the command of a level, or else of the workload, and its place in the file."""
     for factor, level in levels.items():
         if level.command is not None:
@@ -205,7 +208,7 @@ def _chosen_command(study: Study, levels: Levels) -> tuple[Strings, Place]:
     return study.workload.command, study.workload.command_place
 
 
-def _chosen_server(study: Study, levels: Levels) -> tuple[ServerWorkload | None, Keys]:
+def _chosen_server(study: Study, levels: LevelByFactor) -> tuple[ServerWorkload | None, Keys]:
     """Return the server of the last level with one, or of the workload, and its table's keys."""
     for factor, level in reversed(levels.items()):
         if level.server is not None:
@@ -229,12 +232,12 @@ def _server(
 ) -> Server:
     path = {"PATH": search_path(server)}
 
-    def command(key: str, words: Strings, environment: Mapping[str, str] = path) -> Strings:
-        return _command(words, replacements, site, environment, study.places.key(*keys, key))
+    def command(key: str, argv: Strings, environment: Mapping[str, str] = path) -> Strings:
+        return _command(argv, replacements, site, environment, study.places.key(*keys, key))
 
     start = command("start", (*server.start, *arguments), {**path, **environment})
     other_commands = {
-        key: command(key, words) for key, words in server.commands().items() if key != "start"
+        key: command(key, argv) for key, argv in server.commands().items() if key != "start"
     }
     return replace(
         msgspec.convert(server, Server, from_attributes=True),
@@ -270,10 +273,10 @@ def _environment(
 def _process(levels: Sequence[Level], study: Study) -> Process:
     process = Process(working_folder=study.workload.working_folder)
     for level in levels:
-        settings = {
+        known_values = {
             name: value for name, value in asdict(level.process).items() if value is not None
         }
-        process = replace(process, **settings)
+        process = replace(process, **known_values)
     return process
 
 
@@ -286,10 +289,10 @@ def _refuse_contradictions(study: Study, levels: Mapping[str, Level]) -> None:
 
     The error names both levels, and the key of the second level.
     """
-    settings: dict[tuple[str, ...], tuple[str, object]] = {}
+    first_values: dict[tuple[str, ...], tuple[str, object]] = {}
     for factor, level in levels.items():
         for keys, value in _exclusive_settings(level):
-            other, other_value = settings.setdefault(keys, (f"{level.name} of {factor}", value))
+            other, other_value = first_values.setdefault(keys, (f"{level.name} of {factor}", value))
             if other_value != value:
                 raise _contradiction(study, factor, level.name, keys, other)
     for factor, level in levels.items():
@@ -326,14 +329,14 @@ def _exclusive_settings(level: Level) -> Iterator[tuple[tuple[str, ...], object]
 
 
 def _command(
-    templates: Strings,
+    argv_in_braces: Strings,
     replacements: Mapping[str, str],
     site: Site,
     environment: Mapping[str, str],
     place: Place,
     layouts: int = 0,
 ) -> Strings:
-    program_name, *arguments = (_fill_in(word, replacements) for word in templates)
+    program_name, *arguments = (_fill_in(word, replacements) for word in argv_in_braces)
     try:
         program = layout_program(
             program_name, site.native_programs, environment, PIPELINE_HINT, layouts=layouts

@@ -118,21 +118,21 @@ def parse_compilation(arguments: Sequence[str]) -> Compilation:
     """
     if not arguments:
         raise _unusable_line("it does not name a compiler")
-    compiler, *following = arguments
+    compiler, *compiler_arguments = arguments
     flags: list[str] = []
     sources: list[str] = []
     objects: list[str] = []
     libraries: list[str] = []
     output = "a.out"
-    remaining = iter(following)
-    for argument in remaining:
+    argument_iterator = iter(compiler_arguments)
+    for argument in argument_iterator:
         if argument in ("-c", "-S", "-E", "-shared"):
             raise _unusable_line(f"with {argument} it does not build a program")
         if argument == "-o":
-            output = next(remaining, "")
+            output = next(argument_iterator, "")
         elif argument in _OPTIONS_WITH_VALUE:
             group = libraries if argument in ("-l", "-L") else flags
-            group.extend((argument, next(remaining, "")))
+            group.extend((argument, next(argument_iterator, "")))
         elif argument.startswith(("-l", "-L")):
             libraries.append(argument)
         elif argument.startswith("-"):

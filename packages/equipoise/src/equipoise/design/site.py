@@ -199,4 +199,4 @@ def _missing_program(server: ServerWorkload, native_programs: Path) -> Missing |
 
 
 def _version_of(path: str) -> list[str | int]:
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path)]
+    return [int(text) if text.isdigit() else text for text in re.split(r"(\d+)", path)]

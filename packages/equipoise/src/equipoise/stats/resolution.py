@@ -134,12 +134,12 @@ class PastValues:
         if not self._may_have_ticks or len(self._quantile) < MIN_VALUES_FOR_TICKS:
             return 0.0
         gaps_by_condition = [np.diff(sorted(seen)) for seen in self._values_by_condition]
-        if not all(len(gaps) for gaps in gaps_by_condition):
+        if not all(len(value_gaps) for value_gaps in gaps_by_condition):
             return 0.0
-        gaps = np.concatenate(gaps_by_condition)
-        ticks = gaps / gaps.min()
+        value_gaps = np.concatenate(gaps_by_condition)
+        ticks = value_gaps / value_gaps.min()
         self._may_have_ticks = bool(np.all(np.abs(ticks - np.rint(ticks)) <= _MAX_TICK_ERROR))
-        return float(gaps.min()) if self._may_have_ticks else 0.0
+        return float(value_gaps.min()) if self._may_have_ticks else 0.0
 
 
 class _LowQuantile:

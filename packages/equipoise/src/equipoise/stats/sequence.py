@@ -119,10 +119,10 @@ class PairedBlocks:
         """
         blocks = cls(resolution=resolution)
         all_covariates = itertools.repeat(None, len(baseline)) if covariates is None else covariates
-        for *row, readings in zip(
+        for *costs_and_orders, readings in zip(
             baseline, twin, candidate, orders, twin_orders, all_covariates, strict=True
         ):
-            blocks.append_pooled(*row, covariates=readings)
+            blocks.append_pooled(*costs_and_orders, covariates=readings)
         return blocks
 
     def set_resolution(self, resolution: Resolution) -> None:

@@ -128,8 +128,8 @@ def have_balanced_slow_runs(baseline: FloatArray, candidate: FloatArray, margin:
         len(slow_baseline) - len(slow_candidate)
     ) ** 2 > len(slow_baseline) + len(slow_candidate):
         return False
-    cut_costs = [np.minimum(costs, threshold) for costs in (baseline, candidate)]
-    if not ln_bound_of_means([(1.0, cut_costs[0], cut_costs[1])]) <= margin:
+    clipped_costs = [np.minimum(costs, threshold) for costs in (baseline, candidate)]
+    if not ln_bound_of_means([(1.0, clipped_costs[0], clipped_costs[1])]) <= margin:
         return False
     delays = [
         float(median_of(costs) - median_of(all_costs)) for costs in (slow_baseline, slow_candidate)
@@ -257,17 +257,17 @@ def slow_run_test(
 
     Costs have shape (n,); a timeout, +inf, exceeds every threshold.
     """
-    signs = _discordant_signs(baseline, candidate, margin)
+    slow_signs = _discordant_signs(baseline, candidate, margin)
     level = LEVEL_SHARE * alpha
     side = candidate_only = 0
-    logarithm = 0.0
-    for count, sign in enumerate(signs, start=1):
+    ln_e_value = 0.0
+    for count, sign in enumerate(slow_signs, start=1):
         candidate_only += sign > 0
-        logarithm = ln_coin_mixture(candidate_only, count)
-        if not side and logarithm >= -math.log(level):
+        ln_e_value = ln_coin_mixture(candidate_only, count)
+        if not side and ln_e_value >= -math.log(level):
             side = 1 if 2 * candidate_only > count else -1
-    e_value = math.exp(min(logarithm, 700.0))
-    return SlowRunTest(len(signs) - candidate_only, candidate_only, e_value, level, side)
+    e_value = math.exp(min(ln_e_value, 700.0))
+    return SlowRunTest(len(slow_signs) - candidate_only, candidate_only, e_value, level, side)
 
 
 def _discordant_signs(baseline: FloatArray, candidate: FloatArray, margin: float) -> list[int]:

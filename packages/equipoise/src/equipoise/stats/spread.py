@@ -39,13 +39,13 @@ SPREAD_QUANTILES = (0.1, 0.9)
 class SpreadChange(Struct, frozen=True):
     """Spreads of two conditions in the same blocks."""
 
-    varying: float
+    varying_spread: float
     """Spread of the log times while the source varies: 0.1 is about ±10 %."""
-    fixed: float
+    fixed_spread: float
     """Spread of the log times with the source held."""
     share: float | None
-    """Fraction of the variance that disappears with the source held: 1 - (fixed / varying)².
-    Negative if the times spread more, ``None`` if ``varying`` is 0."""
+    """Fraction of the variance that disappears with the source held: 1 - (fixed / varying spread)².
+    Negative if the times spread more, ``None`` if the varying spread is 0."""
     share_ci: Interval
     """Bootstrap interval of ``share`` over blocks."""
     p_value: float
@@ -75,8 +75,8 @@ def spread_change(varying: FloatArray, fixed: FloatArray, *, seed: int) -> Sprea
         return None
     varying_spread, fixed_spread = spread(varying), spread(fixed)
     return SpreadChange(
-        varying=varying_spread,
-        fixed=fixed_spread,
+        varying_spread=varying_spread,
+        fixed_spread=fixed_spread,
         share=None if varying_spread == 0.0 else 1.0 - (fixed_spread / varying_spread) ** 2,
         share_ci=_share_interval(varying, fixed, seed),
         p_value=_p_value(varying, fixed, seed),

@@ -133,12 +133,12 @@ def judge(
     Raise `UnusableInput` if ``min_effect`` is negative or not a number, or ``alpha`` is not between
     0 and 1.
     """
-    judged_at = judged_at_level(comparisons, min_effect, alpha)
+    judge_all_at = judged_at_level(comparisons, min_effect, alpha)
     count = len(comparisons)
     decided = select_most(
-        judged_at, lambda judgement: judgement.verdict != "undecided", alpha, count
+        judge_all_at, lambda judgement: judgement.verdict != "undecided", alpha, count
     )
-    unselected = judged_at(alpha / count) if len(decided) < count else []
+    unselected = judge_all_at(alpha / count) if len(decided) < count else []
     return tuple(
         decided[index] if index in decided else replace(unselected[index], verdict="undecided")
         for index in range(count)
@@ -159,20 +159,20 @@ def select_most(
     judged_at: Callable[[float], list[ComparisonVerdict]],
     is_met: Callable[[ComparisonVerdict], bool],
     alpha: float,
-    tested: int,
+    tested_count: int,
 ) -> dict[int, ComparisonVerdict]:
     """Select as many comparisons as possible that meet a condition; return them by index.
 
     If R of K comparisons are selected, all R meet the condition at the level alpha·R/K.
     """
-    selected = tested
-    while selected:
-        judged = judged_at(alpha * selected / tested)
+    selected_count = tested_count
+    while selected_count:
+        judged = judged_at(alpha * selected_count / tested_count)
         met = {index: judgement for index, judgement in enumerate(judged) if is_met(judgement)}
-        if len(met) >= selected:
+        if len(met) >= selected_count:
             return met
         # A lower level selects no more comparisons, so no R between the two numbers is possible.
-        selected = len(met)
+        selected_count = len(met)
     return {}
 
 

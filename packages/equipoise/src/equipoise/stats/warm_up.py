@@ -125,12 +125,12 @@ def workload_of(shapes: Sequence[TrialShape]) -> WorkloadShape | None:
 
 
 def _summary(shapes: Sequence[TrialShape], counts: Counter[TrialClass]) -> str:
-    (kind, count), *other_counts = counts.most_common()
-    summary = f"{kind} in {'all' if not other_counts else f'{count} of'} {len(shapes)} trials"
+    (commonest, count), *other_counts = counts.most_common()
+    summary = f"{commonest} in {'all' if not other_counts else f'{count} of'} {len(shapes)} trials"
     if len(shapes) == 1:
-        summary = f"{kind} in its one trial"
-    if kind in ("warm-up", "slowdown"):
-        first_iterations = [shape.steady_from or 0 for shape in shapes if shape.kind == kind]
+        summary = f"{commonest} in its one trial"
+    if commonest in ("warm-up", "slowdown"):
+        first_iterations = [shape.steady_from or 0 for shape in shapes if shape.kind == commonest]
         summary += f", steady from iteration {int(np.median(first_iterations)) + 1} on (median)"
     return summary + (f"; {_listing(Counter(dict(other_counts)))}" if other_counts else "")
 

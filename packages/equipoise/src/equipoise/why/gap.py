@@ -111,8 +111,8 @@ def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
         return ()
     judgement = replace(plan.judgement, primary_metric=PRIMARY_METRIC)
     contrasts = tuple(gap.contrast for gap in named_gaps)
-    plan_by_time = replace(plan, judgement=judgement, chosen_contrasts=contrasts)
-    comparisons = primary_comparisons(plan_by_time, blocks)
+    plan_by_wall_time = replace(plan, judgement=judgement, chosen_contrasts=contrasts)
+    comparisons = primary_comparisons(plan_by_wall_time, blocks)
     return tuple(
         Gap(
             gap.contrast,
@@ -165,10 +165,10 @@ def _select_largest(gaps: Sequence[Gap]) -> Gap:
     if len(gaps) == 1:
         return gaps[0]
     explainable = [gap for gap in gaps if gap.is_explainable]
-    description = "the largest gap whose verdict is faster or slower"
+    gap_phrase = "the largest gap whose verdict is faster or slower"
     if not explainable:
-        description = "the largest gap; no verdict is faster or slower"
-    reason = f"of {len(gaps)} comparisons this is {description}"
+        gap_phrase = "the largest gap; no verdict is faster or slower"
+    reason = f"of {len(gaps)} comparisons this is {gap_phrase}"
 
     def distance(gap: Gap) -> float:
         ratio = gap.comparison.ratio

@@ -241,7 +241,7 @@ def _unchanged_sentence(
     runs = known_evidence.evidence.by_source()[check.source]
     faster: Side = "baseline" if known_evidence.slower == "candidate" else "candidate"
     before, of_faster = (
-        [check.value(run) for run in runs.of(side) if _is_complete(run)]
+        [check.value(run) for run in runs.runs_of(side) if _is_complete(run)]
         for side in (known_evidence.slower, faster)
     )
     if not before or not of_faster or not _is_complete(observed_run):

@@ -309,7 +309,7 @@ def _call_changes(runs: Runs[SystemCalls], slower: Side) -> dict[str, CallsChang
             count=total.count,
             seconds=total.seconds,
             errors={error: change for (call, error), change in errors.items() if call == name},
-            typical_bytes=_most_frequent_size(runs.of(slower), name),
+            typical_bytes=_most_frequent_size(runs.runs_of(slower), name),
             waits=name in waiting_calls,
         )
         for name, total in totals.items()

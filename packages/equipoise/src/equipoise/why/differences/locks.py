@@ -53,7 +53,7 @@ def locks_change(runs: Runs[SystemCalls], slower: Side) -> Mapping[str, LockChan
 
     def more_in_each_run(name: str) -> bool:
         wait_counts = waits.map(lambda run: run.get(name, 0.0))
-        return min(wait_counts.of(slower)) > max(wait_counts.of(faster))
+        return min(wait_counts.runs_of(slower)) > max(wait_counts.runs_of(faster))
 
     return {
         name: LockChange(count[name], change, more_in_each_run(name))

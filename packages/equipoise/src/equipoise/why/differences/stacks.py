@@ -96,13 +96,13 @@ def _callers(
         return ((path.functions[-1], caller) for caller in path.functions)
 
     frames_between: dict[tuple[Function, Function], float] = defaultdict(lambda: math.inf)
-    for path in chain.from_iterable(paths.of(slower)):
+    for path in chain.from_iterable(paths.runs_of(slower)):
         for distance, pair in enumerate(reversed(tuple(pairs_of(path)))):
             frames_between[pair] = min(frames_between[pair], distance)
     slower_s, faster_s = (
         {
-            pair: weight / max(1, len(paths.of(side)))
-            for pair, weight in weights(chain.from_iterable(paths.of(side)), pairs_of).items()
+            pair: weight / max(1, len(paths.runs_of(side)))
+            for pair, weight in weights(chain.from_iterable(paths.runs_of(side)), pairs_of).items()
         }
         for side in (slower, "baseline" if slower == "candidate" else "candidate")
     )
@@ -190,7 +190,7 @@ def _disagreements(runs: Runs[SampledStacks], split: Mapping[str, Change]) -> It
     if "user_s" not in split or "system_s" not in split:
         return
     user, system = split["user_s"], split["system_s"]
-    for name, profiled_runs, accounted_s in (
+    for side, profiled_runs, accounted_s in (
         ("baseline", runs.baseline, user.baseline + system.baseline),
         ("candidate", runs.candidate, user.candidate + system.candidate),
     ):
@@ -198,7 +198,7 @@ def _disagreements(runs: Runs[SampledStacks], split: Mapping[str, Change]) -> It
         ratio = profiled_s / accounted_s if accounted_s > 0 else 1.0
         if not MIN_AGREEMENT <= ratio <= MAX_AGREEMENT:
             yield (
-                f"the profile of the {name} has {profiled_s:.3g} s on a processor, {ratio:.2g} "
+                f"the profile of the {side} has {profiled_s:.3g} s on a processor, {ratio:.2g} "
                 f"times the {accounted_s:.3g} s that its trials used"
             )
 
@@ -255,7 +255,7 @@ def draw_profiles(
 
 def can_be_drawn(runs: Runs[SampledStacks], slower: Side) -> bool:
     """Return whether both conditions have a run, and the slower condition has a stack."""
-    return runs.has_both and any(run.stacks.stacks for run in runs.of(slower))
+    return runs.has_both and any(run.stacks.stacks for run in runs.runs_of(slower))
 
 
 def _mean_profile(name: str, runs: Sequence[SampledStacks]) -> dict[str, object]:

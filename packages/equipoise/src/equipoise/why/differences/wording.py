@@ -120,10 +120,10 @@ def _rising_calls(difference: Difference) -> Mapping[str, CallsChange]:
 def _rising_faults(difference: Difference) -> Change | None:
     if difference.faults is None or not difference.faults.count.is_certain:
         return None
-    count, sampled = difference.faults.count, difference.entries.get("page_fault")
+    count, sampled_faults = difference.faults.count, difference.entries.get("page_fault")
     seconds = count.extra * MIN_FAULT_S
-    if sampled is not None:
-        seconds = max(seconds, sampled.extra)
+    if sampled_faults is not None:
+        seconds = max(seconds, sampled_faults.extra)
     return count if seconds >= _min_extra_s(difference) else None
 
 
@@ -187,11 +187,11 @@ def _allocation_clause(difference: Difference, *, is_about_memory: bool) -> str 
 
 
 def _describe_size(blocks: SizeClassChange) -> str:
-    typical = exact_bytes(blocks.typical_bytes)
+    size_text = exact_bytes(blocks.typical_bytes)
     if round(100 * blocks.typical_share) == 100:
-        return typical
+        return size_text
     if blocks.typical_share >= MAJORITY_SHARE:
-        return f"about {typical}"
+        return f"about {size_text}"
     return f"{blocks.least_bytes:,} to {exact_bytes(blocks.most_bytes)}"
 
 

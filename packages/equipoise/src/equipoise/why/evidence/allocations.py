@@ -168,8 +168,8 @@ def _size_classes(
     header = recordings[0].header
     ticks = header["second_ticks"] - header["first_ticks"]
     tick_s = 1e-9 * (header["second_ns"] - header["first_ns"]) / max(ticks, 1)
-    buckets = header["lifetimes"]
-    bounds_s = tuple(tick_s * 2.0**bits for bits in range(buckets))
+    bucket_count = header["lifetimes"]
+    bounds_s = tuple(tick_s * 2.0**bits for bits in range(bucket_count))
     tables = np.concatenate([recording.rows for recording in recordings])
     classes = []
     for class_index in range(tables.shape[1]):
@@ -179,7 +179,7 @@ def _size_classes(
         # Each table begins with one size and its count; among ties the smallest size wins.
         sizes, size_indices = np.unique(rows[:, 2], return_inverse=True)
         counts = np.bincount(size_indices, weights=rows[:, 4])
-        lifetimes = rows[:, _ROW_WORDS_BEFORE_LIFETIMES:][:, :buckets].sum(axis=0)
+        lifetimes = rows[:, _ROW_WORDS_BEFORE_LIFETIMES:][:, :bucket_count].sum(axis=0)
         power, quarter = divmod(class_index, 4)
         least_bytes = (4 + quarter) << power >> 2
         next_bytes = (5 + quarter) << power >> 2

@@ -103,7 +103,7 @@ class Runs(Struct, Generic[Run], frozen=True):
         """The runs of the baseline, then the runs of the candidate."""
         return (*self.baseline, *self.candidate)
 
-    def of(self, side: Side) -> tuple[Run, ...]:
+    def runs_of(self, side: Side) -> tuple[Run, ...]:
         """Return the runs of one condition."""
         return self.baseline if side == "baseline" else self.candidate
 
@@ -142,13 +142,13 @@ def decode_evidence(
         if observation.document is not None:
             documents[source, observation.condition].append(observation.document)
 
-    def runs(source: str, condition: int) -> tuple[Any, ...]:
+    def decode(source: str, condition: int) -> tuple[Any, ...]:
         document_type = SOURCES[source].document
         contents = documents[source, condition]
         return tuple(msgspec.json.decode(content, type=document_type) for content in contents)
 
     return EvidenceSet(
-        **{source: Runs(runs(source, baseline), runs(source, candidate)) for source in SOURCES},
+        **{source: Runs(decode(source, baseline), decode(source, candidate)) for source in SOURCES},
         failures={source: tuple(dict.fromkeys(reasons)) for source, reasons in failures.items()},
     )
 
