@@ -95,7 +95,7 @@ def test_threads_side_by_side_count_once() -> None:
 
 def test_seconds_of_a_specific_rule_are_not_counted_again() -> None:
     def claiming(unclaimed: UnclaimedTime) -> tuple[Cause, ...]:
-        return (unclaimed.extra(functions=(WORK,)).cause("function", ""),)
+        return (unclaimed.claim(functions=(WORK,)).cause("function", ""),)
 
     difference = difference_with(
         functions={WORK: change(0.0, 0.5, 0.1), OTHER: change(0.0, 0.3, 0.1)}

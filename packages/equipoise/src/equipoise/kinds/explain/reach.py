@@ -216,7 +216,7 @@ def _shorter_functions(is_counted: Callable[[Function], bool], event: str) -> Ch
 
 def _other_allocator(known_evidence: KnownEvidence) -> Check | None:
     """Return the check that the memory allocator of the evidence no longer runs."""
-    runs = known_evidence.evidence.profile.of(known_evidence.slower)
+    runs = known_evidence.evidence.profile.runs_of(known_evidence.slower)
     modules = {
         stack.functions[-1].module
         for run in runs

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from equipoise.why.causes.unclaimed import (
     Cause,
-    Extra,
+    TimeClaim,
     UnclaimedTime,
     function_phrase,
     is_named,
@@ -44,14 +44,14 @@ def more_time_in_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     for function, change in unclaimed.functions.items():
         if not is_more(change):
             continue
-        extra = unclaimed.extra(functions=(function,))
+        claim = unclaimed.claim(functions=(function,))
         caller = named_caller(difference, function)
         named_function = function if is_named(function.name) or caller is None else caller
         caller_name = None if caller in (None, named_function) else short_name(caller)
         description = f"{short_name(named_function)}()"
         if not is_named(named_function.name):
             description = f"code without a name in {named_function.module}"
-        yield extra.cause(
+        yield claim.cause(
             "function",
             f"more time in {description}{function_phrase(caller_name, ', called by ')}",
             function=short_name(named_function),
@@ -85,12 +85,12 @@ def more_time_in_python_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         for function, change in unclaimed.functions.items()
         if change.extra > 0 and function.kind != "python"
     }
-    own_time = unclaimed.extra(functions=(*native_changes, function), entries=unclaimed.entries)
+    own_time = unclaimed.claim(functions=(*native_changes, function), entries=unclaimed.entries)
     heaviest = largest(native_changes)
     seconds = min(own_time.seconds, inclusive.extra)
     margin = 0.0 if None in inclusive.extra_ci else inclusive.half_width
     interval = (seconds - margin, seconds + margin)
-    yield Extra(inclusive, seconds, interval, 0.0, own_time.claims).cause(
+    yield TimeClaim(inclusive, seconds, interval, 0.0, own_time.parts).cause(
         "function",
         f"more time in the Python function {short_name(function)}()",
         function=short_name(function),
@@ -131,7 +131,7 @@ def memory_contention(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     if not is_same_work:
         return
     slowdown = change.slower / change.faster
-    yield unclaimed.extra(functions=(function,)).cause(
+    yield unclaimed.claim(functions=(function,)).cause(
         "function",
         f"{function.name}() takes {slowdown:.3g} times as long {circumstance}",
         function=function.name,
@@ -197,8 +197,8 @@ def _different_kernels(unclaimed: UnclaimedTime, module: str) -> Iterator[Cause]
         if not (is_noticeable and marks_slower and marks_faster):
             return
         summary = f"{module} computes with {slow_main.name}() instead of {fast_main.name}()"
-    extra = unclaimed.extra(functions=changes)
-    yield extra.cause("configuration", summary, **names, module=module, settings=settings)
+    claim = unclaimed.claim(functions=changes)
+    yield claim.cause("configuration", summary, **names, module=module, settings=settings)
 
 
 def _main_function(seconds: Mapping[Function, float]) -> Function | None:

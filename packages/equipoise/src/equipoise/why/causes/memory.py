@@ -68,7 +68,7 @@ def blocks_returned_at_free(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     size_class = max(size_classes, key=lambda size_class: size_class.bytes.slower)
     faults = None if difference.faults is None else difference.faults.count
     page_fault_entry = (PAGE_FAULT,) if is_more(faults) else ()
-    yield unclaimed.extra(entries=(*_MEMORY_CALLS_BY_RETURN[syscall], *page_fault_entry)).cause(
+    yield unclaimed.claim(entries=(*_MEMORY_CALLS_BY_RETURN[syscall], *page_fault_entry)).cause(
         "allocation",
         f"blocks of {size_class.typical_bytes:,} bytes go back to the kernel at every free "
         f"({number_text(size_class.count.slower)} blocks, {syscall} {describe_change(calls)})",
@@ -98,9 +98,9 @@ def memory_given_back(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         return
     if faults.count.extra < calls.count.extra:
         return
-    extra = unclaimed.extra(entries=("madvise", PAGE_FAULT))
+    claim = unclaimed.claim(entries=("madvise", PAGE_FAULT))
     function = _touching_function(unclaimed, faults)
-    yield extra.cause(
+    yield claim.cause(
         "page_fault",
         "memory is given back to the kernel and faulted in again: madvise "
         f"{describe_change(calls.count)}, page faults {describe_change(faults.count)}"
@@ -127,9 +127,9 @@ def huge_pages_off(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     has_same_mappings = all(mapping.extra <= max(8.0, 0.1 * mapping.faster) for mapping in mappings)
     if not (is_same_memory and is_paged_differently and has_same_mappings):
         return
-    extra = unclaimed.extra(entries=(PAGE_FAULT,))
+    claim = unclaimed.claim(entries=(PAGE_FAULT,))
     function = _touching_function(unclaimed, faults)
-    yield extra.cause(
+    yield claim.cause(
         "page_fault",
         "the same memory is faulted in page by page instead of in huge pages: page faults "
         f"{describe_change(faults.count)}{function_phrase(function)}",
@@ -154,9 +154,9 @@ def page_faults(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     faults = unclaimed.difference.faults
     if ("entry", PAGE_FAULT) in unclaimed.claimed or faults is None or not is_more(faults.count):
         return
-    extra = unclaimed.extra(entries=(PAGE_FAULT,))
+    claim = unclaimed.claim(entries=(PAGE_FAULT,))
     function = _touching_function(unclaimed, faults)
-    yield extra.cause(
+    yield claim.cause(
         "page_fault",
         f"more page faults: {describe_change(faults.count)}"
         f"{function_phrase(function, ', most of them in ')}",
@@ -171,11 +171,11 @@ def more_allocations(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     if allocations is None or not is_more(allocations.count):
         return
     allocators = [function for function in unclaimed.functions if is_of_allocator(function)]
-    extra = unclaimed.extra(functions=allocators)
-    if not allocators or not is_more(extra.thread_seconds):
+    claim = unclaimed.claim(functions=allocators)
+    if not allocators or not is_more(claim.thread_seconds):
         return
     size_class = max(allocations.classes, key=lambda size_class: size_class.count.extra)
-    yield extra.cause(
+    yield claim.cause(
         "allocation",
         f"more blocks are allocated: {describe_change(allocations.count)}, most of "
         f"them of {size_class.typical_bytes:,} bytes",

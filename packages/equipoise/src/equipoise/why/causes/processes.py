@@ -13,7 +13,7 @@ from equipoise.why.causes.unclaimed import (
     PAGE_FAULT,
     POLLS,
     Cause,
-    Extra,
+    TimeClaim,
     UnclaimedTime,
     describe_change,
     function_phrase,
@@ -77,7 +77,7 @@ def fork_of_large_process(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         return
     has_faults = difference.faults is not None and is_more(difference.faults.count)
     entries = (PAGE_FAULT, "exit_group") if has_faults else ("exit_group",)
-    yield unclaimed.extra(
+    yield unclaimed.claim(
         entries=(*entries, syscall) if is_sampled else entries,
         calls=() if is_sampled else (syscall,),
         waits=_CHILD_WAITS,
@@ -105,7 +105,7 @@ def many_processes(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     start_calls = ("execve", "execveat") if is_more(programs) else _FORK_CALLS
     syscall = most_increased(difference, start_calls)
     loader = [function for function in unclaimed.functions if _LOADER.fullmatch(function.module)]
-    yield unclaimed.extra(
+    yield unclaimed.claim(
         entries=_PROCESS_ENTRIES, functions=loader, waits=(*_CHILD_WAITS, *_FORK_CALLS)
     ).cause(
         "process",
@@ -136,7 +136,7 @@ def one_thread(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     is_known = None not in gap.extra_ci
     margin = gap.half_width
     interval: Interval = (seconds - margin, seconds + margin) if is_known else (None, None)
-    yield Extra(gap, seconds, interval, 0.0, frozenset()).cause(
+    yield TimeClaim(gap, seconds, interval, 0.0, frozenset()).cause(
         "process",
         f"the same work is done by fewer threads ({describe_change(threads)}), one after another",
         threads=threads,
@@ -214,14 +214,14 @@ def _lock_callers(difference: Difference) -> Mapping[str, float]:
     return {name: extra_s[name] / all_s for name in large_callers[:_MAX_CALLERS]}
 
 
-def _time_at_lock(unclaimed: UnclaimedTime, wait_time: Change) -> Extra:
-    working = unclaimed.extra(entries=(FUTEX,), functions=unclaimed.difference.locking.functions)
-    waiting = unclaimed.waiting(wait_time, working.claims | {("wait", FUTEX)})
+def _time_at_lock(unclaimed: UnclaimedTime, wait_time: Change) -> TimeClaim:
+    working = unclaimed.claim(entries=(FUTEX,), functions=unclaimed.difference.locking.functions)
+    waiting = unclaimed.claim_waiting(wait_time, working.parts | {("wait", FUTEX)})
     margin = math.hypot(half_width(working.seconds_ci), half_width(waiting.seconds_ci))
     seconds = working.seconds + waiting.seconds
     interval = (seconds - margin, seconds + margin)
     thread_seconds = sum_of((working.thread_seconds, waiting.thread_seconds))
-    return Extra(thread_seconds, seconds, interval, waiting.waited_s, waiting.claims)
+    return TimeClaim(thread_seconds, seconds, interval, waiting.waited_s, waiting.parts)
 
 
 def sleeping(unclaimed: UnclaimedTime) -> Iterator[Cause]:
@@ -246,7 +246,7 @@ def sleeping(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     if syscall is None:
         return
     count = _number_of_calls(difference, syscall)
-    yield unclaimed.extra(waits=increases).cause(
+    yield unclaimed.claim(waits=increases).cause(
         "waiting",
         f"it sleeps in {syscall}{'' if count is None else f', {describe_change(count)} times'}",
         syscall=syscall,
@@ -261,11 +261,11 @@ def waiting(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     entry = max(increases, key=lambda name: (increases[name].extra, name), default=None)
     if entry is None:
         return
-    extra = unclaimed.extra(waits=(entry,))
-    if unclaimed.waited_s > 0 and extra.waited_s < increases[entry].extra:
+    claim = unclaimed.claim(waits=(entry,))
+    if unclaimed.waited_s > 0 and claim.waited_s < increases[entry].extra:
         # The waiting overlaps with explained waiting: a thread may wait for a waiting thread.
         return
-    yield extra.cause(
+    yield claim.cause(
         "waiting",
         f"threads wait longer in {entry}",
         syscall=entry,

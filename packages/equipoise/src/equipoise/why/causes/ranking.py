@@ -69,7 +69,7 @@ def suggested_causes(
             cause
             for cause in rule(unclaimed)
             if cause.seconds >= MIN_FRACTION * unclaimed.gap_s
-            and (unclaimed is at_rule_start or cause.claims - unclaimed.claimed)
+            and (unclaimed is at_rule_start or cause.parts - unclaimed.claimed)
         ]:
             largest = max(causes, key=lambda cause: cause.seconds)
             accepted.append((name, largest))

@@ -53,7 +53,7 @@ def sync_per_record(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         return
     calls = difference.calls[syscall].count
     file = _file_with_most(difference, attrgetter("syncs"))
-    yield unclaimed.extra(entries=_SYNCS, waits=_SYNCS).cause(
+    yield unclaimed.claim(entries=_SYNCS, waits=_SYNCS).cause(
         "file_io",
         f"{file or 'a file'} is synced to its disk more often: {syscall} {describe_change(calls)}",
         syscall=syscall,
@@ -73,8 +73,8 @@ def cold_file(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         return
     is_mapped = is_more(difference.accounts.get("major_faults"))
     entries = (*_READS, PAGE_FAULT) if is_mapped else _READS
-    extra = unclaimed.extra(entries=entries, waits=entries)
-    if extra.waited_s <= 0:
+    claim = unclaimed.claim(entries=entries, waits=entries)
+    if claim.waited_s <= 0:
         return
     file = _file_with_most(difference, attrgetter("seconds"))
     waits = unclaimed.waits.items()
@@ -82,7 +82,7 @@ def cold_file(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     wait_key = largest(read_waits)
     syscall = wait_key.entry if wait_key is not None and wait_key.entry in _READS else None
     reader = None if syscall is not None or wait_key is None else wait_key.function
-    yield extra.cause(
+    yield claim.cause(
         "file_io",
         f"{file or 'a file'} is not in memory: "
         f"{number_text(_BLOCK_BYTES * blocks.slower)} bytes are read from the disk",
@@ -99,7 +99,7 @@ def cold_file(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 def _file_with_most(
     difference: Difference, change_of: Callable[[FileChange], Change], *, on_disk: bool = True
 ) -> str | None:
-    """Return the name of the file, pipe or socket whose change has the largest ``extra``."""
+    """Return the name of the file, pipe or socket whose change has the largest ``claim``."""
     changes = {
         name: change_of(file)
         for name, file in difference.files.items()
@@ -142,7 +142,7 @@ def _tiny_transfers(
         return
     calls = difference.calls[syscall].count
     file = _file_with_most(difference, calls_of)
-    yield unclaimed.extra(entries=syscalls, waits=syscalls).cause(
+    yield unclaimed.claim(entries=syscalls, waits=syscalls).cause(
         "system_call",
         f"{file or 'a file'} is {verb_form} in pieces of about "
         f"{bytes_each:,.0f} bytes: {syscall} {describe_change(calls)}",
@@ -164,7 +164,7 @@ def path_look_ups(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     if syscall is None:
         return
     calls, not_found = difference.calls[syscall].count, _not_found_calls(difference, syscall)
-    yield unclaimed.extra(entries=names, waits=names).cause(
+    yield unclaimed.claim(entries=names, waits=names).cause(
         "system_call",
         f"paths are looked up more often: {syscall} {describe_change(calls)}, of which "
         f"{describe_change(not_found)} find nothing",
@@ -209,7 +209,7 @@ def messages(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     if 2 * channel_calls < calls.extra:
         return
     change = difference.files[file]
-    yield unclaimed.extra(entries=_MESSAGES, waits=_MESSAGES).cause(
+    yield unclaimed.claim(entries=_MESSAGES, waits=_MESSAGES).cause(
         "system_call",
         f"many more messages: {syscall} {describe_change(calls)}, through {file}",
         syscall=syscall,
@@ -225,7 +225,7 @@ def more_system_calls(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     difference = unclaimed.difference
     for syscall, calls in difference.calls.items():
         if ("entry", syscall) not in unclaimed.claimed and is_more(calls.count):
-            yield unclaimed.extra(entries=(syscall,), waits=(syscall,)).cause(
+            yield unclaimed.claim(entries=(syscall,), waits=(syscall,)).cause(
                 "system_call",
                 f"more system calls: {syscall} {describe_change(calls.count)}",
                 **call_evidence(syscall, calls),
@@ -238,7 +238,7 @@ def slower_system_calls(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     for syscall, seconds in unclaimed.entries.items():
         calls = difference.calls.get(syscall)
         if calls is not None and is_more(seconds) and not is_more(calls.count):
-            yield unclaimed.extra(entries=(syscall,)).cause(
+            yield unclaimed.claim(entries=(syscall,)).cause(
                 "system_call",
                 f"{syscall} takes longer: {number_text(calls.count.slower)} calls",
                 **call_evidence(syscall, calls),
