@@ -108,8 +108,8 @@ def draw_layouts(seed: int, count: int, addresses: Addresses) -> tuple[Layout, .
         environment_bytes = _uniform_below(MAX_PADDING_BYTES + 1, integers)
         argument_bytes = _uniform_below(MAX_ARGUMENT_BYTES + 1, integers)
         # Always drawn, so that the choice of addresses does not change other draws.
-        drawn_addresses = _uniform_below(2, integers) == 1
-        random_addresses = drawn_addresses if addresses == "drawn" else addresses == "on"
+        is_random = _uniform_below(2, integers) == 1
+        random_addresses = is_random if addresses == "drawn" else addresses == "on"
         layouts.append(Layout(environment_bytes, argument_bytes, random_addresses))
     return tuple(layouts)
 
@@ -117,16 +117,16 @@ def draw_layouts(seed: int, count: int, addresses: Addresses) -> tuple[Layout, .
 def layout_of_block(plan: Plan, phase: Phase, block: int) -> int:
     """Return the layout of a block, from 1; each K blocks have all K layouts, in a random order."""
     count = len(plan.layouts)
-    round_, position = divmod(block - 1, count)
-    return 1 + _shuffle(count, _random_integers(plan.seed, f"layouts of {phase}", round_))[position]
+    cycle, position = divmod(block - 1, count)
+    return 1 + _shuffle(count, _random_integers(plan.seed, f"layouts of {phase}", cycle))[position]
 
 
 def _shuffle(count: int, integers: Iterator[int]) -> list[int]:
     """Return a random order of 0 to ``count`` - 1 (Knuth, TAOCP 3.4.2, algorithm P)."""
     order = list(range(count))
     for position in range(count - 1, 0, -1):
-        partner = _uniform_below(position + 1, integers)
-        order[position], order[partner] = order[partner], order[position]
+        other_position = _uniform_below(position + 1, integers)
+        order[position], order[other_position] = order[other_position], order[position]
     return order
 
 
@@ -134,8 +134,8 @@ def _random_integers(seed: int, purpose: str, number: int) -> Iterator[int]:
     """Yield 64-bit integers from SHA-256 in counter mode: the same on every architecture."""
     counter = 0
     while True:
-        label = f"equipoise coin 1|{seed}|{purpose}|{number}|{counter}"
-        digest = hashlib.sha256(label.encode("ascii")).digest()
+        hashed_text = f"equipoise coin 1|{seed}|{purpose}|{number}|{counter}"
+        digest = hashlib.sha256(hashed_text.encode("ascii")).digest()
         for start in range(0, len(digest), 8):
             yield int.from_bytes(digest[start : start + 8], "big")
         counter += 1

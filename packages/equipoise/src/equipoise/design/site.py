@@ -108,8 +108,8 @@ def setting_place(study: Study, levels: dict[str, str], key: str, value: str | N
     for factor in study.factors:
         for level in factor.levels:
             if level.name == levels.get(factor.name) and _has_setting(level, key, value):
-                inner = (value,) if key == "env" and value is not None else ()
-                return study.places.key("factors", factor.name, level.name, key, *inner)
+                inner_keys = (value,) if key == "env" and value is not None else ()
+                return study.places.key("factors", factor.name, level.name, key, *inner_keys)
     return study.places.table("factors")
 
 
@@ -157,13 +157,13 @@ def _missing_things(level: Level, site: Site) -> Iterator[Missing]:
             )
 
 
-def _is_absent(program: str, native_programs: Path, search: str | None) -> bool:
+def _is_absent(program: str, native_programs: Path, path_value: str | None) -> bool:
     """Return whether a program is not installed; False if it contains a placeholder."""
     if "{" in program:
         return False
     try:
-        is_ours = own_file(program, native_programs) is not None
-        return not is_ours and not shutil.which(program, path=search)
+        is_of_equipoise = own_file(program, native_programs) is not None
+        return not is_of_equipoise and not shutil.which(program, path=path_value)
     except OSError:
         # No file can have this name: for example, it is too long.
         return True

@@ -74,7 +74,7 @@ LEVEL = 0.05
 
 
 def block_length(count: int) -> int:
-    """Return the length of blocks to resample: ∛``count``, rounded up (Bühlmann 2002, §3.3)."""
+    """Return the length of blocks to resample: ∛n, rounded up (Bühlmann 2002, §3.3)."""
     return max(1, math.ceil(round(math.cbrt(count), 9)))
 
 
@@ -85,14 +85,14 @@ def circular_block_means(series: FloatArray, resamples: int, seed: int) -> Float
     """
     count = len(series)
     length = block_length(count)
-    wrapped = np.concatenate([series, series[: length - 1]])
-    running_sums = np.cumsum(wrapped, axis=0)
-    sums = running_sums[length - 1 :].copy()
-    sums[1:] -= running_sums[: count - 1]
+    circular = np.concatenate([series, series[: length - 1]])
+    running_sums = np.cumsum(circular, axis=0)
+    block_sums = running_sums[length - 1 :].copy()
+    block_sums[1:] -= running_sums[: count - 1]
     starts = np.random.default_rng(seed).integers(
         0, count, size=(resamples, math.ceil(count / length))
     )
-    means: FloatArray = sums[starts].mean(axis=1) / length
+    means: FloatArray = block_sums[starts].mean(axis=1) / length
     return means
 
 

@@ -89,17 +89,17 @@ def centre_is_unstable(blocks: PairedBlocks, low: float, high: float) -> bool:
     spread of the Huber centre of resampled blocks. If about half of the blocks have one ratio and
     the others have other ratios, the scale of that centre jumps, and so does the centre.
     """
-    centre = blocks.engine.centre()
-    if centre is None or not (math.isfinite(low) and math.isfinite(high)):
+    engine_centre = blocks.engine.centre()
+    if engine_centre is None or not (math.isfinite(low) and math.isfinite(high)):
         return False
-    differences = blocks.differences - blocks.orders * centre[1]
+    differences = blocks.differences - blocks.orders * engine_centre[1]
     differences = differences[np.isfinite(differences)]
     if len(differences) <= LEARNING_BLOCKS:
         return False
     indices = np.random.default_rng(0).integers(0, len(differences), (RESAMPLES, len(differences)))
     tolerance = float(median_of(blocks.tolerances))
-    spread = float(np.std(_huber_centres(differences[indices], tolerance)))
-    return bool(0.5 * (high - low) < MIN_STANDARD_ERRORS * spread - tolerance)
+    centre_error = float(np.std(_huber_centres(differences[indices], tolerance)))
+    return bool(0.5 * (high - low) < MIN_STANDARD_ERRORS * centre_error - tolerance)
 
 
 def _huber_centres(samples: FloatArray, min_scale: float) -> FloatArray:

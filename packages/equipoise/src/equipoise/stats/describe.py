@@ -103,9 +103,9 @@ def quantile_interval(ordered: FloatArray, quantile: float, level: float) -> Int
     """
     count = len(ordered)
     log_factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, count + 1)))])
-    below = np.arange(count + 1)
+    counts_below = np.arange(count + 1)
     log_chances = log_factorials[-1] - log_factorials - log_factorials[::-1]
-    log_chances += below * np.log(quantile) + (count - below) * np.log(1.0 - quantile)
+    log_chances += counts_below * np.log(quantile) + (count - counts_below) * np.log(1.0 - quantile)
     chances = np.exp(log_chances)
     low, high = (
         int(np.searchsorted(np.cumsum(cumulated_side), level / 2.0, side="right"))
@@ -209,8 +209,8 @@ def rank_autocorrelation(values: FloatArray) -> float | None:
         return None
     ranks = shared_ranks(values)
     ranks -= ranks.mean()
-    total = float(np.sum(ranks**2))
-    return float(np.sum(ranks[1:] * ranks[:-1])) / total if total > 0 else None
+    squared_sum = float(np.sum(ranks**2))
+    return float(np.sum(ranks[1:] * ranks[:-1])) / squared_sum if squared_sum > 0 else None
 
 
 def is_visible(autocorrelation: float, count: int) -> bool:

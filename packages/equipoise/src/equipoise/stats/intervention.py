@@ -144,11 +144,11 @@ class InterventionBlocks:
         """
         costs = as_costs([baseline, candidate, baseline_with, candidate_with], "an intervention")
         with np.errstate(divide="ignore", invalid="ignore"):
-            a, b, a_with, b_with = np.log(costs)
-            self._log_gaps.append(float(b - a))
-            self._candidate_changes.append(float(b - b_with))
-            self._baseline_changes.append(float(a_with - a))
-            self._log_gap_pairs.append((float(b - a), float(b_with - a_with)))
+            log_a, log_b, log_a_with, log_b_with = np.log(costs)
+            self._log_gaps.append(float(log_b - log_a))
+            self._candidate_changes.append(float(log_b - log_b_with))
+            self._baseline_changes.append(float(log_a_with - log_a))
+            self._log_gap_pairs.append((float(log_b - log_a), float(log_b_with - log_a_with)))
             self._seconds_gap_pairs.append((float(costs[1] - costs[0]), float(costs[3] - costs[2])))
             self._log_bets.push(*self._log_gap_pairs[-1])
             self._seconds_bets.push(*self._seconds_gap_pairs[-1])

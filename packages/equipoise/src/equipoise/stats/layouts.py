@@ -113,10 +113,10 @@ def planned_analyses(
     condition timed out, NaN if both did. ``layouts`` are their layouts, from 1 to ``count``.
     """
     positions_by_layout = [np.flatnonzero(layouts == layout) for layout in range(1, count + 1)]
-    min_blocks = min(len(positions) for positions in positions_by_layout)
+    fewest_blocks = min(len(positions) for positions in positions_by_layout)
     analyses: list[LayoutAnalysis] = []
     blocks = FIRST_ANALYSIS
-    while blocks <= min_blocks:
+    while blocks <= fewest_blocks:
         used_positions = [positions[:blocks] for positions in positions_by_layout]
         centres = np.array([_layout_ratio(differences[positions]) for positions in used_positions])
         last_position = max(int(positions[-1]) for positions in used_positions)

@@ -156,9 +156,9 @@ def _spread_ties(ordered: FloatArray, step: float) -> FloatArray:
     """Spread equal values evenly over the step to which they were rounded."""
     if step == 0.0:
         return ordered
-    _, first_indices, sizes = np.unique(ordered, return_index=True, return_counts=True)
-    ranks = np.arange(len(ordered)) - np.repeat(first_indices, sizes)
-    offsets = (ranks + 0.5) / np.repeat(sizes, sizes) - 0.5
+    _, first_indices, tie_counts = np.unique(ordered, return_index=True, return_counts=True)
+    ranks = np.arange(len(ordered)) - np.repeat(first_indices, tie_counts)
+    offsets = (ranks + 0.5) / np.repeat(tie_counts, tie_counts) - 0.5
     return np.sort(ordered + step * offsets)
 
 
@@ -168,8 +168,8 @@ def _printed_step(ordered: FloatArray) -> float:
     distinct = ordered[np.append(True, ordered[1:] != ordered[:-1])]
     if len(distinct) == len(ordered):
         return 0.0
-    largest = max(abs(float(ordered[0])), abs(float(ordered[-1])))
-    first_exponent = 0 if largest == 0.0 else math.floor(math.log10(largest))
+    largest_size = max(abs(float(ordered[0])), abs(float(ordered[-1])))
+    first_exponent = 0 if largest_size == 0.0 else math.floor(math.log10(largest_size))
     for exponent in range(first_exponent, first_exponent - 12, -1):
         step = 10.0**exponent
         if step == 0.0:
@@ -220,13 +220,13 @@ def fit_two_normals(values: FloatArray) -> TwoNormals:
         for log_likelihood, parameters in [_fit_by_em(scaled, starts, pooled=pooled)]
     ]
     bic, parameters = min(fits, key=lambda fit: fit[0])
-    share, mean, variance = parameters[:, np.argsort(parameters[1])]
-    sd = np.sqrt(variance)
-    valley, density = _deepest_valley(share, mean, sd)
+    shares, means, variances = parameters[:, np.argsort(parameters[1])]
+    sds = np.sqrt(variances)
+    valley, density = _deepest_valley(shares, means, sds)
     return TwoNormals(
-        shares=share,
-        means=centre + scale * mean,
-        sds=scale * sd,
+        shares=shares,
+        means=centre + scale * means,
+        sds=scale * sds,
         bic=bic + 2.0 * count * math.log(scale),
         valley=centre + scale * valley,
         valley_density=density,
@@ -240,11 +240,11 @@ def _starting_splits(values: FloatArray) -> FloatArray:
     sums, squares = np.cumsum(values), np.cumsum(values**2)
     sums_below, squares_below = sums[1 : count - 2], squares[1 : count - 2]
     scores = np.zeros_like(side_sizes)
-    for part, total, square in (
+    for part, side_sum, square in (
         (side_sizes, sums_below, squares_below),
         (count - side_sizes, sums[-1] - sums_below, squares[-1] - squares_below),
     ):
-        variance = np.maximum(square / part - (total / part) ** 2, MIN_SD_SHARE**2)
+        variance = np.maximum(square / part - (side_sum / part) ** 2, MIN_SD_SHARE**2)
         scores += part * (np.log(part) - 0.5 * np.log(variance))
     # The best split of each quarter: neighbouring starts would all give the same fit.
     quarters = np.array_split(np.arange(len(side_sizes)), min(START_COUNT, len(side_sizes)))
@@ -258,34 +258,34 @@ def _fit_by_em(values: FloatArray, splits: FloatArray, *, pooled: bool) -> tuple
     this function have the shape (starts, laws, values).
     """
     count = len(values)
-    lower = (np.arange(count)[None, :] < splits[:, None]).astype(np.float64)
-    members = np.stack([lower, 1.0 - lower], axis=1)
+    is_lower = (np.arange(count)[None, :] < splits[:, None]).astype(np.float64)
+    memberships = np.stack([is_lower, 1.0 - is_lower], axis=1)
     squares = values**2
-    previous = np.full(len(splits), -math.inf)
+    previous_fits = np.full(len(splits), -math.inf)
     for round_number in range(EM_ROUNDS):
-        weights = np.maximum(members.sum(axis=2), 1e-9)
+        weights = np.maximum(memberships.sum(axis=2), 1e-9)
         shares = weights / count
-        means = members @ values / weights
-        variances = members @ squares / weights - means**2
+        means = memberships @ values / weights
+        variances = memberships @ squares / weights - means**2
         if pooled:
-            common = np.sum(shares * variances, axis=1, keepdims=True)
-            variances = np.broadcast_to(common, variances.shape)
+            pooled_variance = np.sum(shares * variances, axis=1, keepdims=True)
+            variances = np.broadcast_to(pooled_variance, variances.shape)
         variances = np.maximum(variances, MIN_SD_SHARE**2)
         logs = (
             np.log(shares / np.sqrt(2.0 * math.pi * variances))[:, :, None]
             - 0.5 * (values - means[:, :, None]) ** 2 / variances[:, :, None]
         )
         max_logs = logs.max(axis=1, keepdims=True)
-        members = np.exp(logs - max_logs)
-        density_sum = members.sum(axis=1, keepdims=True)
-        members /= density_sum
+        memberships = np.exp(logs - max_logs)
+        density_sum = memberships.sum(axis=1, keepdims=True)
+        memberships /= density_sum
         log_likelihoods = (max_logs + np.log(density_sum)).sum(axis=(1, 2))
-        if np.all(log_likelihoods - previous < MIN_LIKELIHOOD_GAIN * count):
+        if np.all(log_likelihoods - previous_fits < MIN_LIKELIHOOD_GAIN * count):
             break
-        previous = log_likelihoods
+        previous_fits = log_likelihoods
         if round_number == ROUNDS_OF_ALL_STARTS and len(log_likelihoods) > 1:
             best_start = [int(np.argmax(log_likelihoods))]
-            members, previous = members[best_start], previous[best_start]
+            memberships, previous_fits = memberships[best_start], previous_fits[best_start]
     best = int(np.argmax(log_likelihoods))
     return float(log_likelihoods[best]), np.array([shares[best], means[best], variances[best]])
 
@@ -293,10 +293,10 @@ def _fit_by_em(values: FloatArray, splits: FloatArray, *, pooled: bool) -> tuple
 def _deepest_valley(shares: FloatArray, means: FloatArray, sds: FloatArray) -> tuple[float, float]:
     grid = np.linspace(means[0], means[1], VALLEY_POINTS)[:, None]
     density = (shares / sds * np.exp(-0.5 * ((grid - means) / sds) ** 2)).sum(axis=1)
-    left, right = np.maximum.accumulate(density), np.maximum.accumulate(density[::-1])[::-1]
+    left, right = (np.maximum.accumulate(density), np.maximum.accumulate(density[::-1])[::-1])
     fractions = density / np.minimum(left, right)
-    lowest = int(np.argmin(fractions))
-    return float(grid[lowest, 0]), float(fractions[lowest])
+    valley_index = int(np.argmin(fractions))
+    return float(grid[valley_index, 0]), float(fractions[valley_index])
 
 
 def half_sample_mode(ordered: FloatArray) -> float:
@@ -304,17 +304,17 @@ def half_sample_mode(ordered: FloatArray) -> float:
 
     The values are ascending; there is at least one.
     """
-    remaining = ordered
-    while len(remaining) > 3:
-        half = (len(remaining) + 1) // 2
-        widths = remaining[half - 1 :] - remaining[: len(remaining) - half + 1]
+    shortest = ordered
+    while len(shortest) > 3:
+        half_length = (len(shortest) + 1) // 2
+        widths = shortest[half_length - 1 :] - shortest[: len(shortest) - half_length + 1]
         start = int(np.argmin(widths))
-        remaining = remaining[start : start + half]
-    if len(remaining) == 3:
-        left, right = remaining[1] - remaining[0], remaining[2] - remaining[1]
+        shortest = shortest[start : start + half_length]
+    if len(shortest) == 3:
+        left, right = shortest[1] - shortest[0], shortest[2] - shortest[1]
         if left != right:
-            remaining = remaining[:2] if left < right else remaining[1:]
-    return float(np.mean(remaining))
+            shortest = shortest[:2] if left < right else shortest[1:]
+    return float(np.mean(shortest))
 
 
 STUDENT_FREEDOMS = np.array([1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0])
@@ -504,14 +504,15 @@ def _fit_normal_with_spikes(values: FloatArray) -> float:
         spikes = np.log(share) + np.where(is_exponential, exponential, uniform)
         mixture = np.logaddexp(normal, spikes)
         log_likelihoods = mixture.sum(axis=1)
-        member = np.exp(normal - mixture)
-        weight = member.sum(axis=1, keepdims=True) + 1e-9
-        rest = np.maximum(count - weight, 1e-6)
+        membership = np.exp(normal - mixture)
+        weight = membership.sum(axis=1, keepdims=True) + 1e-9
+        spike_count = np.maximum(count - weight, 1e-6)
         mean_excess = np.maximum(
-            ((1.0 - member) * np.maximum(excess, 0.0)).sum(axis=1, keepdims=True) / rest, 1e-3
+            ((1.0 - membership) * np.maximum(excess, 0.0)).sum(axis=1, keepdims=True) / spike_count,
+            1e-3,
         )
-        mean = (member * values).sum(axis=1, keepdims=True) / weight
-        variance = (member * (values - mean) ** 2).sum(axis=1, keepdims=True) / weight
+        mean = (membership * values).sum(axis=1, keepdims=True) / weight
+        variance = (membership * (values - mean) ** 2).sum(axis=1, keepdims=True) / weight
         sd = np.sqrt(np.maximum(variance, 1e-4))
         share = np.clip(1.0 - weight / count, 1e-4, MAX_SPIKE_SHARE)
     return float(log_likelihoods.max())

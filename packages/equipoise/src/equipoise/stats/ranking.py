@@ -103,8 +103,8 @@ def judge_candidates(
     Parameters and errors are as in `equipoise.stats.verdict.judge`.
     """
     pairs = {pair: blocks for group in groups for pair, blocks in group.candidate_pairs.items()}
-    judged = judge(list(pairs.values()), min_effect=min_effect, alpha=alpha)
-    return dict(zip(pairs, judged, strict=True))
+    verdicts = judge(list(pairs.values()), min_effect=min_effect, alpha=alpha)
+    return dict(zip(pairs, verdicts, strict=True))
 
 
 def open_pairs(

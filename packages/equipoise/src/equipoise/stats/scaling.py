@@ -111,15 +111,15 @@ def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> Scal
       (Politis and Romano 1992).
     - A simple law fits if it lies within the intervals of all growths.
     """
-    order = np.argsort(np.asarray(sizes, dtype=np.float64))
-    ordered = np.asarray(sizes, dtype=np.float64)[order]
+    size_order = np.argsort(np.asarray(sizes, dtype=np.float64))
+    ordered = np.asarray(sizes, dtype=np.float64)[size_order]
     if len(ordered) < 2 or not (ordered > 1).all() or not (np.diff(ordered) > 0).all():
         raise UnusableInput(
             f"no scaling law can be fitted to the sizes {', '.join(f'{size:g}' for size in sizes)}",
             hint="give at least two different sizes above 1",
         )
     with np.errstate(divide="ignore"):
-        logs = np.log(costs[:, order])
+        logs = np.log(costs[:, size_order])
     medians = _medians(logs[None])[0]
     if not np.isfinite(medians).all():
         unusable_size = ordered[np.flatnonzero(~np.isfinite(medians))[0]]
@@ -176,9 +176,9 @@ def _profiles(logs: FloatArray) -> FloatArray:
     with np.errstate(invalid="ignore"):
         within_blocks = _medians(np.diff(logs, axis=2))
         between_medians = np.diff(_medians(logs), axis=1)
-    steps = np.where(np.isfinite(within_blocks), within_blocks, between_medians)
-    start = np.zeros((len(logs), 1))
-    return np.concatenate([start, np.cumsum(steps, axis=1)], axis=1)
+    log_steps = np.where(np.isfinite(within_blocks), within_blocks, between_medians)
+    zeros = np.zeros((len(logs), 1))
+    return np.concatenate([zeros, np.cumsum(log_steps, axis=1)], axis=1)
 
 
 def _resampled_profiles(logs: FloatArray, seed: int) -> FloatArray | None:
@@ -230,6 +230,6 @@ def _law_agrees(growth: Growth, exponent: float, log_power: int) -> bool:
     """Return whether the growth that a law predicts lies within the measured interval."""
     low, high = growth.ratio_ci
     ratio_of_logs = math.log(growth.larger) / math.log(growth.smaller)
-    predicted = float((growth.larger / growth.smaller) ** exponent * ratio_of_logs**log_power)
-    is_above_low = low is None or low <= predicted * (1.0 + _ROUNDING)
-    return is_above_low and (high is None or predicted <= high * (1.0 + _ROUNDING))
+    predicted_ratio = float((growth.larger / growth.smaller) ** exponent * ratio_of_logs**log_power)
+    is_above_low = low is None or low <= predicted_ratio * (1.0 + _ROUNDING)
+    return is_above_low and (high is None or predicted_ratio <= high * (1.0 + _ROUNDING))

@@ -201,13 +201,13 @@ def _trimmed_mean(row: Session) -> tuple[float, float, int]:
     ordered = np.sort(np.log(row.costs))
     count = len(ordered)
     trimmed = math.floor(_TRIMMED_SHARE * count)
-    inner = ordered[trimmed : count - trimmed]
-    freedom = len(inner) - 1
+    trimmed = ordered[trimmed : count - trimmed]
+    freedom = len(trimmed) - 1
     variance = math.inf
     if count >= MIN_PROCESSES:
-        winsorised = np.clip(ordered, inner[0], inner[-1])
-        variance = float(np.var(winsorised, ddof=1)) * (count - 1) / (len(inner) * freedom)
-    return float(np.mean(inner)), variance, freedom
+        winsorised = np.clip(ordered, trimmed[0], trimmed[-1])
+        variance = float(np.var(winsorised, ddof=1)) * (count - 1) / (len(trimmed) * freedom)
+    return float(np.mean(trimmed)), variance, freedom
 
 
 def session_drift(rows: Sequence[Session]) -> SessionDrift:
@@ -232,14 +232,14 @@ def session_drift(rows: Sequence[Session]) -> SessionDrift:
 
 def _block_moves(rows: Sequence[Session]) -> dict[int, float]:
     """Return, for each block, the median over rows of its deviation from the row's median."""
-    moves: dict[int, list[float]] = defaultdict(list)
+    moves_by_block: dict[int, list[float]] = defaultdict(list)
     for row in rows:
         logs = np.log(row.costs)
         for block, move in zip(row.blocks.tolist(), (logs - np.median(logs)).tolist(), strict=True):
-            moves[block].append(move)
+            moves_by_block[block].append(move)
     return {
         block: float(np.median(moves_of_block))
-        for block, moves_of_block in moves.items()
+        for block, moves_of_block in moves_by_block.items()
         if len(moves_of_block) >= _MIN_ROWS
     }
 

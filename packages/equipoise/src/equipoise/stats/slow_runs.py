@@ -159,14 +159,14 @@ def blocks_until_means_allow(
     missing_blocks = max(0, BLOCKS_TO_SHOW - blocks)
     if means_allow_equivalence(baseline, candidate, margin):
         return missing_blocks
-    bound, estimate = (
+    error_bound, estimate = (
         ln_bound_of_means([(1.0, baseline, candidate)]),
         abs(ln_ratio_of_means(baseline, candidate)),
     )
-    if not (math.isfinite(bound) and estimate < margin):
+    if not (math.isfinite(error_bound) and estimate < margin):
         return None
     # The distance from estimate to bound falls at least as fast as the standard error.
-    growth = ((bound - estimate) / (margin - estimate)) ** 2
+    growth = ((error_bound - estimate) / (margin - estimate)) ** 2
     return max(missing_blocks, math.ceil(blocks * (growth - 1.0)))
 
 
@@ -200,11 +200,11 @@ def slow_factor(costs: FloatArray, margin: float) -> float:
     """
     with np.errstate(divide="ignore"):
         logs = np.log(costs[np.isfinite(costs) & (costs > 0.0)])
-    spread = 0.0
+    log_spread = 0.0
     if len(logs):
-        spread = 1.4826 * float(median_of(np.abs(logs - median_of(logs))))
+        log_spread = 1.4826 * float(median_of(np.abs(logs - median_of(logs))))
     return _round_factor(
-        max(math.exp(min(SLOW_SPREADS * spread, 50.0)), 1.0 + SLOW_MARGINS * margin)
+        max(math.exp(min(SLOW_SPREADS * log_spread, 50.0)), 1.0 + SLOW_MARGINS * margin)
     )
 
 

@@ -147,16 +147,18 @@ def pool(effects: FloatArray, errors: FloatArray, boots: Sequence[str]) -> Poole
         by_boot[boot].append(effect)
     boot_means = np.array([np.mean(effects_of_boot) for effects_of_boot in by_boot.values()])
     replicates = boot_means if len(by_boot) > 1 else effects
-    count = len(replicates)
+    replicate_count = len(replicates)
     mean = float(np.mean(replicates))
     interval: Interval = (None, None)
-    if count > 1:
-        error = float(np.std(replicates, ddof=1)) / math.sqrt(count)
-        half_width = student_quantile(1.0 - LEVEL / 2.0, count - 1) * error
+    if replicate_count > 1:
+        error = float(np.std(replicates, ddof=1)) / math.sqrt(replicate_count)
+        half_width = student_quantile(1.0 - LEVEL / 2.0, replicate_count - 1) * error
         interval = (math.exp(mean - half_width), math.exp(mean + half_width))
     effect_variance = float(np.var(effects, ddof=1)) if len(effects) > 1 else 0.0
     between_variance = max(0.0, effect_variance - float(np.mean(errors**2)))
-    return PooledEffect(math.exp(mean), interval, math.sqrt(between_variance), len(effects), count)
+    return PooledEffect(
+        math.exp(mean), interval, math.sqrt(between_variance), len(effects), replicate_count
+    )
 
 
 NO_COMMON_RATIO = "no common ratio fits all campaigns: they differ"

@@ -112,8 +112,8 @@ class ComparisonVerdict(Struct, frozen=True):
         It is 100·(high/low - 1) for the bounds as ratios, which does not change if candidate and
         baseline are exchanged.
         """
-        width = self.high - self.low
-        return 100.0 * math.expm1(width) if math.isfinite(width) else None
+        log_width = self.high - self.low
+        return 100.0 * math.expm1(log_width) if math.isfinite(log_width) else None
 
 
 def judge(

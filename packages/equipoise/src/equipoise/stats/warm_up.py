@@ -80,8 +80,8 @@ def classify_trial(iterations: FloatArray) -> TrialShape | None:
     iteration_count = len(iterations)
     if iteration_count < MIN_ITERATIONS:
         return None
-    medians, begins = consecutive_medians(iterations)
-    median_segmentation = find_changes(medians)
+    block_medians, begins = consecutive_medians(iterations)
+    median_segmentation = find_changes(block_medians)
     segments = Segmentation(
         tuple(
             Segment(int(begins[segment.begin]), int(begins[segment.end]), segment.level)

@@ -117,11 +117,11 @@ def huge_pages_off(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     faults, resident = difference.faults, difference.accounts.get("max_rss_bytes")
     if faults is None or resident is None or not is_more(faults.count):
         return
-    slower, faster = resident.slower, resident.faster
-    is_same_memory = MIN_HUGE_BYTES <= slower <= _MAX_MEMORY_RATIO * faster
+    slower_bytes, faster_bytes = resident.slower, resident.faster
+    is_same_memory = MIN_HUGE_BYTES <= slower_bytes <= _MAX_MEMORY_RATIO * faster_bytes
     is_paged_differently = (
-        slower <= _MAX_BYTES_PER_SMALL_FAULT * faults.count.slower
-        and faster >= _MIN_BYTES_PER_HUGE_FAULT * faults.count.faster
+        slower_bytes <= _MAX_BYTES_PER_SMALL_FAULT * faults.count.slower
+        and faster_bytes >= _MIN_BYTES_PER_HUGE_FAULT * faults.count.faster
     )
     mappings = [difference.calls[name].count for name in _MAPPING_CALLS if name in difference.calls]
     has_same_mappings = all(mapping.extra <= max(8.0, 0.1 * mapping.faster) for mapping in mappings)

@@ -172,7 +172,7 @@ def lock_waits(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     if place is None:
         return
     lock, calls = difference.locks[place], difference.calls.get(FUTEX)
-    name, _, module = place.partition(" in ")
+    variable, _, module = place.partition(" in ")
     has_name = is_named(place) and place not in _PHRASES
     nameless_lock = f"a lock{_PHRASES.get(place, '')} without a name"
     lock_function, callers = difference.locking.lock_function, _lock_callers(difference)
@@ -188,11 +188,11 @@ def lock_waits(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     yield _time_at_lock(unclaimed, lock.seconds).cause(
         "waiting",
         f"threads wait for {'each other' if is_synchronisation else 'a lock'} (futex): "
-        f"{f'{name} in {PurePath(module).name}' if has_name else nameless_lock}, "
+        f"{f'{variable} in {PurePath(module).name}' if has_name else nameless_lock}, "
         f"{number_text(lock.waits.slower)} waits instead of {number_text(lock.waits.faster)}, "
         f"{futex_calls}{duration(lock.seconds.slower)} of waiting over "
         f"all threads{f', called by {called_by}' if callers else function_phrase(waiter)}",
-        lock=name if has_name else None,
+        lock=variable if has_name else None,
         module=module or None,
         function=next(iter(callers), waiter),
         through=lock_function,

@@ -63,13 +63,13 @@ def suggested_causes(
     unclaimed = UnclaimedTime(difference)
     accepted: list[tuple[str, Cause]] = []
     for name, rule in rules.items():
-        at_rule_start = unclaimed
+        unclaimed_before_rule = unclaimed
         # Each cause changes the remaining difference: the rule runs until it finds nothing new.
         while causes := [
             cause
             for cause in rule(unclaimed)
             if cause.seconds >= MIN_FRACTION * unclaimed.gap_s
-            and (unclaimed is at_rule_start or cause.parts - unclaimed.claimed)
+            and (unclaimed is unclaimed_before_rule or cause.parts - unclaimed.claimed)
         ]:
             largest = max(causes, key=lambda cause: cause.seconds)
             accepted.append((name, largest))
@@ -80,17 +80,17 @@ def suggested_causes(
 
 def _explanation(name: str, cause: Cause, gap_s: float) -> Explanation:
     # A cause cannot explain more than the whole gap.
-    fraction = min(1.0, cause.seconds / gap_s)
+    share = min(1.0, cause.seconds / gap_s)
     low, high = (None if bound is None else min(1.0, bound / gap_s) for bound in cause.seconds_ci)
     return Explanation(
         cause=name,
         kind=cause.kind,
         evidence=cause.evidence,
         status="open",
-        share_of_gap=fraction,
+        share_of_gap=share,
         share_ci=(low, high),
         summary=(
-            f"{cause.summary}: {cause.seconds:.3g} s, {100 * fraction:.0f} % of the extra time, "
+            f"{cause.summary}: {cause.seconds:.3g} s, {100 * share:.0f} % of the extra time, "
             f"{OBSERVED_ONLY}"
         ),
         seconds=cause.seconds,

@@ -221,9 +221,9 @@ def is_more(change: Change | None) -> bool:
 
 def _compute_change(runs: Runs[float], slower: Side, *, paired: bool, is_count: bool) -> Change:
     baseline, candidate = np.array(runs.baseline, float), np.array(runs.candidate, float)
-    result = sample_difference(baseline, candidate, paired=paired, level=LEVEL)
-    extra, (low, high) = result.difference, result.difference_ci
-    if is_count and result.unknown == NO_SPREAD:
+    difference = sample_difference(baseline, candidate, paired=paired, level=LEVEL)
+    extra, (low, high) = difference.difference, difference.difference_ci
+    if is_count and difference.unknown == NO_SPREAD:
         low = high = extra
     if slower == "baseline":
         extra = -extra

@@ -158,9 +158,7 @@ def _read_file(file: Path) -> _Recording | None:
     )
 
 
-def _size_classes(
-    recordings: list[_Recording],
-) -> tuple[tuple[float, ...], tuple[SizeClass, ...]]:
+def _size_classes(recordings: list[_Recording]) -> tuple[tuple[float, ...], tuple[SizeClass, ...]]:
     """Return the bounds on lifetimes in seconds, and the size classes that have a block."""
     if not recordings:
         return (), ()

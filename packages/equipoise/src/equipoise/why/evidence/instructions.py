@@ -81,9 +81,9 @@ def _instructions_of(lines: Iterable[str]) -> Counter[str]:
     is_cost_of_call = False
     for line in lines:
         if match := _FUNCTION_LINE.match(line):
-            keyword, number, name = match.groups()
-            if number is not None:
-                name = names.setdefault(number, name.strip() or number)
+            keyword, name_number, name = match.groups()
+            if name_number is not None:
+                name = names.setdefault(name_number, name.strip() or name_number)
             if keyword == "fn":
                 function = name.strip()
         elif line.startswith("calls="):
