@@ -21,8 +21,7 @@ MAX_ARGUMENT_BYTES = 255
 MAX_SEED = 2**63 - 1
 
 Addresses = Literal["drawn", "on", "off"]
-"""Whether the kernel draws new addresses in each trial (ASLR): by a coin for each layout, in all
-layouts, or in none."""
+"""Layouts in which the kernel draws addresses in each trial (ASLR): drawn by a coin, all, none."""
 
 
 def fresh_seed() -> int:

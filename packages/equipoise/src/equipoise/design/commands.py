@@ -1,8 +1,7 @@
 """From commands to conditions: arguments, parameters, names, environments, hooks and programs.
 
 A command is split into arguments as in a POSIX shell, and runs without a shell unless the user
-names one. A parameter is a name in braces, such as ``{n}``; each of its values gives a condition,
-as in hyperfine.
+names one. A parameter is a name in braces, such as ``{n}``; each value gives a condition.
 """
 
 from __future__ import annotations
@@ -155,8 +154,7 @@ def contrasts_of(
 
     Return ``None`` if every condition is compared with the first. With parameters, candidates are
     compared with the first command at the same value. A candidate without the parameter is compared
-    with the first command at its first value. Raise `UnusableInput` if a chosen pair does not name
-    two conditions.
+    with the first command at its first value. Raise `UnusableInput` for a pair of other conditions.
     """
     if options.pairs:
         return tuple(_chosen_pair(pair, len(conditions)) for pair in options.pairs)

@@ -42,8 +42,7 @@ def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
 
     ``builds`` has the folder with the program of each level that has one, by the level's name.
     Raise `UnusableInput` if all conditions are excluded, if no level is left to compare, if there
-    are too many conditions, if two levels of a condition contradict each other, or if a program
-    does not exist.
+    are too many conditions, if two levels of a condition contradict, or if a program is missing.
     """
     combinations = list(kept_settings(study))
     if not combinations:
@@ -103,7 +102,6 @@ def build_lines(study: Study) -> dict[str, str]:
 
 
 def _placeholder_values(study: Study) -> dict[str, str]:
-    """Return the values of the names in braces that every study can use."""
     replacements = {"study": study.folder, "python": sys.executable, "helpers": str(HELPERS)}
     if study.workload.data is not None:
         replacements["data"] = study.workload.data_word

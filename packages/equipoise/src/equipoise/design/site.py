@@ -56,8 +56,7 @@ def first_missing(level: Level, site: Site) -> Missing | None:
 def remove_missing_levels(study: Study, site: Site) -> tuple[Study, tuple[CampaignWarning, ...]]:
     """Remove the levels that cannot run on this host; return the study and a warning for each.
 
-    Raise `UnusableInput` if the baseline cannot run, or if only one level of the compared factor
-    can run.
+    Raise `UnusableInput` if the baseline or all other levels of the compared factor cannot run.
     """
     server = study.workload.server
     absence = None if server is None else _missing_program(server, site.native_programs)

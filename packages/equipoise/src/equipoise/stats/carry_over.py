@@ -71,8 +71,7 @@ def carry_over(
 
     Returns
     -------
-    The ratio with its 95 % interval; ``None`` if fewer than six first trials ran after one of the
-    conditions.
+    The ratio with its 95 % interval; ``None`` if fewer than six first trials ran after either.
     """
     if orders.shape != costs.shape or orders.ndim != 2:
         raise UnusableInput(

@@ -11,8 +11,7 @@ values were not measured side by side, so the program may have changed, or the m
 suspicion has a range that probably contains the true index: all indices k at which the squared loss
 is at most `MAX_LOSS` above the minimum. The loss at the true index exceeds the minimum by the
 greater of two maxima of random walks with drift, each nearly exponential with mean 2 for small
-steps (Siegmund 1988; Bai 1997, Proposition 3). So P(loss > x) = 1 - (1 - exp(-x/2))², which is 5 %
-at x = 7.35.
+steps (Siegmund 1988; Bai 1997, Proposition 3). So P(loss > x) = 1 - (1 - exp(-x/2))²: 5 % at 7.35.
 """
 
 from __future__ import annotations
@@ -143,8 +142,7 @@ def ratio_segments(blocks: PairedBlocks, block_numbers: IntArray) -> tuple[Ratio
 def consecutive_medians(values: FloatArray) -> tuple[FloatArray, IntArray]:
     """Reduce a series of more than ``MAX_VALUES`` values to medians of consecutive values.
 
-    Return the m values or medians, then the indices at which each begins and, at the end, n; shape
-    (m + 1,).
+    Return the m values or medians, then the index at which each begins and n, shape (m + 1,).
     """
     parts = max(1, min(len(values), MAX_VALUES))
     length, longer_parts = divmod(len(values), parts)

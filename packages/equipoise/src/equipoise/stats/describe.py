@@ -139,7 +139,6 @@ def median_at_any_stop(ordered: Sequence[float] | FloatArray, level: float) -> I
 
 
 def _is_excluded(below_count: int, count: int, level: float) -> bool:
-    """Return whether a median with ``below_count`` of ``count`` values below it is excluded."""
     return ln_coin_mixture(below_count, count) >= -math.log(level)
 
 
@@ -217,8 +216,7 @@ def is_visible(autocorrelation: float, count: int) -> bool:
     """Return whether an autocorrelation is larger than chance makes it, and large enough to matter.
 
     Ranks of ``count`` independent values have a correlation of -1/count on average, with a variance
-    of about 1/count (Wald and Wolfowitz 1943). So one independent series in a hundred is called
-    visible.
+    of about 1/count (Wald and Wolfowitz 1943). So one independent series in a hundred is visible.
     """
     chance_limit = -1.0 / count + MAX_CHANCE_ERRORS / math.sqrt(count)
     return autocorrelation > max(chance_limit, MIN_AUTOCORRELATION)

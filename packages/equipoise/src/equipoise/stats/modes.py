@@ -49,8 +49,7 @@ class Modes(Struct, frozen=True):
     """Evidence of the weakest split that was made; without a split, of the rejected split.
 
     The evidence is half the difference between the BIC of one shape and of two normal laws: about
-    the natural logarithm of the Bayes factor for several modes. It is ``None`` for too few values,
-    or without a valley."""
+    the logarithm of the Bayes factor for two modes. ``None`` for too few values, or no valley."""
 
     def indices_of(self, values: FloatArray) -> IntArray:
         """Return the index of each value's mode, from 0; shape (n,)."""

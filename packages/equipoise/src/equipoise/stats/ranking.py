@@ -70,8 +70,7 @@ def contenders_of(
     """Return the members that may still be the fastest, or tied with it, in the group's order.
 
     A member that takes less than ``min_effect`` percent longer is tied. For each fastest member,
-    the chance that it is ever missing is at most alpha. Pairs with fewer than ``min_blocks`` blocks
-    do not count.
+    the chance that it is ever missing is at most alpha. Pairs need ``min_blocks`` blocks to count.
     """
     margin, rival_count = margin_of(min_effect), len(group.baseline_pairs)
 

@@ -38,8 +38,7 @@ class Resolution(Struct, frozen=True):
     """Smallest step of a metric, and how costs follow from its values."""
 
     quantum: float | None
-    """Smallest step, in the metric's unit; 0 if there is none, ``None`` to infer it from the
-    values."""
+    """Smallest step, in the metric's unit; 0 without a step, ``None`` to infer it from values."""
     more_is_better: bool = False
     """Whether a cost is the inverse of a value."""
 

@@ -56,8 +56,7 @@ class Growth(Struct, frozen=True):
     larger: float
     ratio: float
     ratio_ci: Interval
-    """Interval of the ratio, simultaneous over all sizes. An end is ``None`` if there are too few
-    blocks for it."""
+    """Interval of the ratio, simultaneous over all sizes. An end is ``None`` for too few blocks."""
     blocks: int
     """Number of blocks in which both sizes ran."""
 
@@ -170,8 +169,7 @@ def _profiles(logs: FloatArray) -> FloatArray:
     """Return the log cost relative to the smallest size, shape (r, k), of r samples (n, k).
 
     Each step to the next size is the median of the differences within blocks, because the drift of
-    the host cancels within a block. If no block has both sizes, the step is the difference of the
-    medians.
+    the host cancels within a block. If no block has both sizes, the two medians give the step.
     """
     with np.errstate(invalid="ignore"):
         within_blocks = _medians(np.diff(logs, axis=2))
@@ -182,7 +180,6 @@ def _profiles(logs: FloatArray) -> FloatArray:
 
 
 def _resampled_profiles(logs: FloatArray, seed: int) -> FloatArray | None:
-    """Return the profiles of resampled blocks, shape (r, k); ``None`` for too few blocks."""
     if len(logs) < MIN_BLOCKS:
         return None
     indices = circular_block_indices(len(logs), RESAMPLES, np.random.default_rng(seed))
@@ -227,7 +224,6 @@ def _growth_of_each_step(sizes: FloatArray, logs: FloatArray) -> Iterator[Growth
 
 
 def _law_agrees(growth: Growth, exponent: float, log_power: int) -> bool:
-    """Return whether the growth that a law predicts lies within the measured interval."""
     low, high = growth.ratio_ci
     ratio_of_logs = math.log(growth.larger) / math.log(growth.smaller)
     predicted_ratio = float((growth.larger / growth.smaller) ** exponent * ratio_of_logs**log_power)

@@ -5,8 +5,7 @@ block the extra time of the slower condition has two parts: the time that its ma
 longer for a processor (run delay), and the rest. A sign test decides whether the waiting is more
 than half of the extra time in most blocks (Dixon and Mood 1946). The test ignores sizes, so that a
 disturbance in one block does not decide. The sums over all blocks must agree: many short waits may
-be less than a few long stretches of work. The answer only describes; its error rate is that of the
-sign test.
+be less than a few long stretches of work. The answer has the error rate of the sign test.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ BLOCKS_FOR_TAIL = 100
 """Minimum number of blocks for answers by the 99th percentile and the maximum: with fewer, this
 percentile lies between the two largest costs."""
 MIN_BLOCKS = 10
-"""Minimum number of blocks: with fewer, the outer deciles are the extremes, whose resampled bands
-are meaningless."""
+"""Minimum number of blocks: with fewer, the outer deciles are extremes without a valid band."""
 
 _MAX_RESAMPLED_COSTS = 2_000_000
 """Maximum number of resampled costs in memory at once."""

@@ -195,8 +195,7 @@ def slow_factor(costs: FloatArray, margin: float) -> float:
     """Return the round multiple of the median from which on a run is slow.
 
     Slow runs are at least five robust standard deviations of the log costs above the median, and at
-    least five times the margin. Runs with a smaller delay would have to be frequent to move the
-    mean by the margin.
+    least five times the margin. Only frequent runs with a smaller delay could move the mean so far.
     """
     with np.errstate(divide="ignore"):
         logs = np.log(costs[np.isfinite(costs) & (costs > 0.0)])

@@ -4,8 +4,7 @@ Each block has one trial in which the source varies and one in which it is fixed
 both conditions are centred at their median. The distances from the median are replaced by their
 ranks among both conditions, so that one disturbed trial counts as one rank (as in Conover's test of
 variances, Conover 1999, §5.3). If holding the source changes nothing, the two distances of a block
-may be exchanged, so the signs of their differences are flipped at random (Fisher's permutation
-test, for pairs).
+may be exchanged, so a permutation test flips the signs of their differences (Fisher, for pairs).
 """
 
 from __future__ import annotations

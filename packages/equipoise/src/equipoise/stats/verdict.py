@@ -47,8 +47,7 @@ MIN_FORECAST_BLOCKS, MAX_FORECAST_BLOCKS = 200, 4000
 _MAX_WON_BLOCKS = 200
 """Number of won blocks that suffices to exclude a ratio at any level in use."""
 MIN_WIDTH_SHARE = 0.7
-"""Minimum width of a trusted running interval, as a fraction of the width of the interval at the
-stop."""
+"""Minimum width of a trusted running interval, as a fraction of the interval at the stop."""
 MAX_LEVEL = 0.999_999
 """Maximum level of an interval; the engine needs levels below 1."""
 
@@ -130,8 +129,7 @@ def judge(
 
     ``min_effect`` is the smallest effect that matters, in percent; with 0 nothing is equivalent.
 
-    Raise `UnusableInput` if ``min_effect`` is negative or not a number, or ``alpha`` is not between
-    0 and 1.
+    Raise `UnusableInput` unless ``min_effect`` is 0 or more and ``alpha`` is between 0 and 1.
     """
     judge_all_at = judged_at_level(comparisons, min_effect, alpha)
     count = len(comparisons)
@@ -213,8 +211,7 @@ def blocks_to_go(
     ``None`` in three cases: the comparison is decided; its means forbid ``equivalent``; half of the
     continuations reach no verdict within 20 times the blocks so far (at least 200, at most 4000).
 
-    ``comparisons`` and ``judged`` are the arguments and the result of ``judge``; the seed is from 0
-    to 2^64 - 1.
+    ``comparisons`` and ``judged`` are arguments and result of ``judge``; seeds end at 2^64 - 1.
     """
     margin = margin_of(min_effect)
     decided = sum(judgement.verdict != "undecided" for judgement in judged)

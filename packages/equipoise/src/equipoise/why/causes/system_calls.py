@@ -109,7 +109,6 @@ def _file_with_most(
 
 
 def _file_evidence(name: str | None) -> dict[str, Any]:
-    """Return the file's name as evidence, or the reason why the name is unknown."""
     reason = "it was closed before its name could be looked up"
     return {"file": name} if name is not None else {"file": None, "file_unknown_because": reason}
 

@@ -37,8 +37,7 @@ class Change(Struct, frozen=True):
     extra_ci: Interval
     """Welch's 95 % interval over the repeated runs; for the campaign's own trials, Student's
     interval over the blocks. Unknown if a condition has one run, or if a time or sampled weight
-    does not vary. Both bounds are ``extra`` for a count that was the same in all runs of each
-    condition."""
+    does not vary. Both bounds are ``extra`` for a count without variation in each condition."""
 
     @property
     def slower(self) -> float:
@@ -115,8 +114,7 @@ class Locking(Struct, frozen=True):
     functions: tuple[Function, ...] = ()
     """Functions of the profile that mostly acquire or release a lock."""
     callers: Mapping[Function, Change] = field(default_factory=dict)
-    """Seconds that threads wait or work at locks, by the innermost function outside the lock and
-    the C library."""
+    """Seconds at locks, by the innermost function outside the lock and the C library."""
     lock_function: str | None = None
     """Lock function that takes most of these seconds, such as ``pthread_mutex_lock``."""
 

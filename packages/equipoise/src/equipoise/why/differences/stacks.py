@@ -50,8 +50,7 @@ MIN_AGREEMENT, MAX_AGREEMENT = 0.8, 1.25
 """Usual range of the ratio of profiled to accounted seconds; a remark reports another ratio."""
 
 MIN_CALLER_SHARE = 0.8
-"""Smallest share of a function's extra time that is spent under its caller. It is below 1 because
-some stacks are cut."""
+"""Smallest share of a function's extra time under its caller; below 1, as some stacks are cut."""
 
 
 def with_profile(difference: Difference, runs: Runs[SampledStacks]) -> Difference:

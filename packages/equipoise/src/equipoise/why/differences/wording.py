@@ -62,7 +62,6 @@ def where_the_time_goes(difference: Difference) -> str:
 
 
 def _parts_clause(difference: Difference) -> str:
-    """Return which parts of the wall time certainly grew."""
     gap = difference.gap
     if not gap.is_certain:
         return f"whether the mean trial takes longer is uncertain ({duration(gap.extra)})"

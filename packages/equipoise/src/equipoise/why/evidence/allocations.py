@@ -138,7 +138,6 @@ def read(folder: Path) -> Allocations:
 
 
 def _read_file(file: Path) -> _Recording | None:
-    """Return the recording; ``None`` if it was not begun or has another version."""
     with file.open("rb") as stream:
         header_bytes = stream.read(8 * len(_HEADER_FIELDS))
         numbers = np.frombuffer(header_bytes, np.uint64, len(header_bytes) // 8).tolist()

@@ -102,8 +102,7 @@ def user_command(text: str, site: Site) -> Intervention:
 
     CMD is split as a POSIX shell splits arguments, and runs without a shell. The whole command
     replaces an argument ``{command}``; inside a longer argument it is quoted for a shell. Raise
-    `UnusableInput` if the text is not of that form, its quotes are open, or the program does not
-    exist.
+    `UnusableInput` if the text is not of that form, a quote is open, or the program is missing.
     """
     name, equals, line = text.partition("=")
     if not (name.strip() and equals and line.strip()):

@@ -57,8 +57,7 @@ class Intervention(Struct, frozen=True):
     impossible_because: str | None = None
     """Reason why the change is impossible on this host: ``libjemalloc2 is not installed: …``."""
     only_confirms: bool = False
-    """Whether the intervention may miss an existing cause. If it closes nothing, the cause is not
-    refuted."""
+    """Whether the intervention may miss an existing cause, and therefore refutes nothing."""
     advice: str | None = None
     """Shell line with which a user keeps the change; ``{command}`` stands for the command.
     ``None`` if nobody should keep the change."""
@@ -66,8 +65,7 @@ class Intervention(Struct, frozen=True):
     """Property that must differ in an observed run or in the campaign's trials. If it does not,
     the intervention has not reached the cause and refutes nothing."""
     expected: tuple[ExpectedChange, ...] | None = None
-    """Changes that the trials must show, according to a check before the campaign; ``None`` before
-    that check."""
+    """Changes that the trials must show, by a check before the campaign; ``None`` before it."""
     is_reachable: bool = True
     """Whether the intervention reaches a cause, as far as that was checked before the campaign."""
     max_ratio: float = math.inf
@@ -84,8 +82,7 @@ class Case(Struct, frozen=True):
     """The plan's standard output, for a condition without an output of its own."""
     host: Host = field(default_factory=Host)
     ratio: float | None = None
-    """Ratio of the gap's times, or the bound of its interval that is nearest to 1; ``None`` if it
-    is not known."""
+    """Ratio of the gap's times, or its bound that is nearest to 1; ``None`` if unknown."""
 
     def evidence_names(self, causes: frozenset[str], key: str) -> Iterator[str]:
         """Yield the names in the evidence of these causes, such as each ``file`` or ``lock``."""
