@@ -86,7 +86,7 @@ def conditions_by_held_source(
 ) -> tuple[Condition, ...]:
     """Return the condition with no source held, with each source held alone, and with all held."""
     cases = {NO_SOURCE: condition, **{source.name: source.hold_in(condition) for source in sources}}
-    cases[ALL_SOURCES] = reduce(lambda held, source: source.hold_in(held), sources, condition)
+    cases[ALL_SOURCES] = reduce(lambda changed, source: source.hold_in(changed), sources, condition)
     return tuple(
         replace(held, name=f"{name} held", levels={**held.levels, HELD_FACTOR: name})
         for name, held in cases.items()

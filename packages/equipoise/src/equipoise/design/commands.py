@@ -356,7 +356,7 @@ def _environment_of_each(
     if assignment_lists and not any(map(str.strip, assignment_lists)):
         raise UnusableInput(
             f"{option('env')} {assignment_lists[0]!r} sets no variable",
-            hint="leave the option out, unless another command has variables",
+            hint=f"give a variable, such as {option('env')} KEY=VALUE, or leave the option out",
         )
     environments = [
         {} if text is None else _assignments(text)
@@ -562,7 +562,9 @@ def find_program(
     if path is not None:
         return os.path.abspath(path)
     if names_folder and os.path.isdir(name):
-        raise UnusableInput(f"{name} is a folder, not a program", hint="give a program in it")
+        raise UnusableInput(
+            f"{name} is a folder, not a program", hint="give a program in that folder"
+        )
     if names_folder and os.path.exists(name):
         raise UnusableInput(f"{name} cannot be executed", hint=f"chmod +x {shlex.quote(name)}")
     if name in PROGRAMS_OF_STUDIES:

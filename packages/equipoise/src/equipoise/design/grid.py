@@ -305,8 +305,8 @@ def _contradiction(
     study: Study, factor: str, level: str, keys: tuple[str, ...], other: str
 ) -> UnusableInput:
     return study.places.key("factors", factor, level, *keys).fail(
-        f"{other} sets it too, and one value would override the other",
-        "set it in one of the two, or add an [[exclude]] with both levels",
+        f"{other} sets this key, too, and one value would override the other",
+        "set the key in one of the two levels, or add an [[exclude]] with both levels",
     )
 
 

@@ -75,7 +75,7 @@ def carry_over(
     """
     if orders.shape != costs.shape or orders.ndim != 2:
         raise UnusableInput(
-            f"the shape of orders, {orders.shape}, and of costs, {costs.shape}, do not fit",
+            f"orders of the shape {orders.shape} do not fit costs of the shape {costs.shape}",
             hint="give both the shape (blocks, conditions)",
         )
     if len(orders) < 2:

@@ -121,7 +121,7 @@ class InterventionBlocks:
     def __init__(self, level: float) -> None:
         if not 0 < level < 1:
             raise UnusableInput(
-                f"the level is {level}", hint="give a number between 0 and 1, such as 0.05"
+                f"the level cannot be {level}", hint="give a number between 0 and 1, such as 0.05"
             )
         self._log_bets = FractionSequence(level)
         self._seconds_bets = FractionSequence(level)

@@ -158,7 +158,7 @@ def _check_design(values: FloatArray, units: Sequence[IntArray], names: Sequence
         )
     if not np.isfinite(values).all() or any(len(column) != len(values) for column in units):
         raise UnusableInput(
-            "a value is not finite, or a column of units has not one unit for each value",
+            "a value is not finite, or a column of units is not as long as the values",
             hint="leave out the trials without a finite value, in the values and in every column",
         )
 

@@ -147,10 +147,10 @@ class _LowQuantile:
     def __init__(self) -> None:
         self._lowest: list[float] = []
         """Lowest values, negated, so that the first is the quantile."""
-        self._rest: list[float] = []
+        self._higher: list[float] = []
 
     def __len__(self) -> int:
-        return len(self._lowest) + len(self._rest)
+        return len(self._lowest) + len(self._higher)
 
     @property
     def value(self) -> float:
@@ -158,10 +158,10 @@ class _LowQuantile:
         return -self._lowest[0]
 
     def add(self, value: float) -> None:
-        heappush(self._rest, -heappushpop(self._lowest, -value))
+        heappush(self._higher, -heappushpop(self._lowest, -value))
         # The rank grows by 1 at most.
         if len(self._lowest) <= int(LOW_QUANTILE * (len(self) - 1)):
-            heappush(self._lowest, -heappop(self._rest))
+            heappush(self._lowest, -heappop(self._higher))
 
 
 def _decimal_step(value: float) -> float:

@@ -200,8 +200,8 @@ def _trimmed_mean(row: Session) -> tuple[float, float, int]:
     """
     ordered = np.sort(np.log(row.costs))
     count = len(ordered)
-    trimmed = math.floor(_TRIMMED_SHARE * count)
-    trimmed = ordered[trimmed : count - trimmed]
+    cut_count = math.floor(_TRIMMED_SHARE * count)
+    trimmed = ordered[cut_count : count - cut_count]
     freedom = len(trimmed) - 1
     variance = math.inf
     if count >= MIN_PROCESSES:

@@ -65,7 +65,7 @@ def blocks_returned_at_free(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     ]
     if not size_classes:
         return
-    size_class = max(size_classes, key=lambda size_class: size_class.bytes.slower)
+    size_class = max(size_classes, key=lambda change: change.bytes.slower)
     faults = None if difference.faults is None else difference.faults.count
     page_fault_entry = (PAGE_FAULT,) if is_more(faults) else ()
     yield unclaimed.claim(entries=(*_MEMORY_CALLS_BY_RETURN[syscall], *page_fault_entry)).cause(
@@ -174,7 +174,7 @@ def more_allocations(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     claim = unclaimed.claim(functions=allocators)
     if not allocators or not is_more(claim.thread_seconds):
         return
-    size_class = max(allocations.classes, key=lambda size_class: size_class.count.extra)
+    size_class = max(allocations.classes, key=lambda change: change.count.extra)
     yield claim.cause(
         "allocation",
         f"more blocks are allocated: {describe_change(allocations.count)}, most of "

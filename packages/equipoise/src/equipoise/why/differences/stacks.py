@@ -65,7 +65,7 @@ def with_profile(difference: Difference, runs: Runs[SampledStacks]) -> Differenc
     paths = runs.map(lambda run: call_paths(run.stacks))
 
     def changes_of(keys: Callable[[CallPath], Iterable[Key]]) -> dict[Key, Change]:
-        return changes_by_key(paths.map(lambda run: weights(run, keys)), slower)
+        return changes_by_key(paths.map(lambda run_paths: weights(run_paths, keys)), slower)
 
     entries = changes_of(lambda path: () if path.entry is None else (path.entry,))
     unseen = (*difference.unseen.get("profile", ()), *_disagreements(runs, split))

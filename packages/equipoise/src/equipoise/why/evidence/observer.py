@@ -78,7 +78,9 @@ def decode_document(content: bytes, origin: str, document_type: type[Document]) 
         if version == VERSION:
             return msgspec.json.decode(content, type=document_type)
     except msgspec.DecodeError as error:
-        raise UnusableInput(f"{origin} is not evidence: {error}") from error
+        raise UnusableInput(
+            f"{origin} is not a document of evidence: {error}", hint="run `equipoise why` again"
+        ) from error
     raise UnusableInput(
         f"{origin} has version {version} of the evidence format, not {VERSION}",
         hint="install Equipoise again: its parts have different versions",
