@@ -378,10 +378,10 @@ def _environment_of_each(
                 "'2:LD_PRELOAD=lib.so'",
             )
         if condition_text not in positions:
-            known = ", ".join(f"{index} = {name}" for index, name in enumerate(names, start=1))
+            choices = ", ".join(f"{index} = {name}" for index, name in enumerate(names, start=1))
             raise UnusableInput(
                 f"{option('env')} {setting!r} names no condition: {condition_text!r}",
-                hint=f"give one of these positions or names: {known}",
+                hint=f"give one of these positions or names: {choices}",
             )
         environments[positions[condition_text]][key] = value
     return environments

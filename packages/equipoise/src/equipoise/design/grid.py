@@ -290,13 +290,13 @@ def _refuse_contradictions(study: Study, levels: Mapping[str, Level]) -> None:
     first_values: dict[tuple[str, ...], tuple[str, object]] = {}
     for factor, level in levels.items():
         for keys, value in _exclusive_settings(level):
-            other, other_value = first_values.setdefault(keys, (f"{level.name} of {factor}", value))
+            owner, other_value = first_values.setdefault(keys, (f"{level.name} of {factor}", value))
             if other_value != value:
-                raise _contradiction(study, factor, level.name, keys, other)
+                raise _contradiction(study, factor, level.name, keys, owner)
     for factor, level in levels.items():
         for key, variable in _JOINED_VARIABLES.items():
             if variable in level.environment and any(
-                getattr(other, key) for other in levels.values()
+                getattr(owner, key) for owner in levels.values()
             ):
                 raise _contradiction(study, factor, level.name, ("env", variable), key)
 

@@ -282,15 +282,15 @@ def _constant_stretches(logs: FloatArray) -> list[Segment]:
 
 def _level_change(logs: FloatArray, old: Segment, new: Segment, margin: float) -> LevelChange:
     """Return a change, with the range of indices that fit hardly worse than the best index."""
-    first, last = old.end - 1, old.end
+    first_index, last_index = old.end - 1, old.end
     if margin > 0.0:
         losses = _cut_losses(clip_extremes(logs)[old.begin : new.end])
         fitting_cuts = old.begin + 1 + np.flatnonzero(losses <= np.min(losses) + margin)
         # The range is one value longer on each side: a value at its border may be an outlier.
-        first = max(old.begin, min(first, int(fitting_cuts[0]) - 1) - 1)
-        last = min(new.end - 1, max(last, int(fitting_cuts[-1])) + 1)
+        first_index = max(old.begin, min(first_index, int(fitting_cuts[0]) - 1) - 1)
+        last_index = min(new.end - 1, max(last_index, int(fitting_cuts[-1])) + 1)
     ratio = math.exp(new.level - old.level)
-    return LevelChange(first, old.end, last, math.exp(old.level), ratio)
+    return LevelChange(first_index, old.end, last_index, math.exp(old.level), ratio)
 
 
 def _cut_losses(values: FloatArray) -> FloatArray:

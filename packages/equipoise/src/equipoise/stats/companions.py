@@ -26,9 +26,7 @@ MIN_TRIALS = 20
 MIN_MEMBERS = 4
 """Minimum number of trials of a mode, and of trials with one value of a categorical covariate."""
 MIN_CORRELATION = 0.3
-"""Minimum correlation that is worth reporting."""
 MIN_TRIALS_FOR_AMOUNTS = 7
-"""Minimum number of trials for an association with an amount."""
 
 
 class Covariate(Struct, frozen=True):
@@ -87,9 +85,9 @@ def strongest_association(
     ]
     if not possible_associations:
         return None
-    surest = min(possible_associations, key=lambda association: association.p_value)
-    adjusted = min(1.0, surest.p_value * len(tested_associations))
-    return replace(surest, p_value=adjusted) if adjusted <= LEVEL else None
+    strongest = min(possible_associations, key=lambda association: association.p_value)
+    adjusted = min(1.0, strongest.p_value * len(tested_associations))
+    return replace(strongest, p_value=adjusted) if adjusted <= LEVEL else None
 
 
 def mode_associations(
@@ -126,14 +124,14 @@ def mode_associations(
             ]
     tested_associations.sort(key=lambda association: association.p_value)
     adjusted = holm([association.p_value for association in tested_associations])
-    reported = [
+    associations = [
         replace(association, p_value=p_value)
         for association, p_value in zip(tested_associations, adjusted, strict=True)
         if p_value <= LEVEL
         and (association.value is None or association.correlation > 0)
         and abs(association.correlation) >= MIN_CORRELATION
     ]
-    return tuple(sorted(reported, key=lambda association: -abs(association.correlation)))
+    return tuple(sorted(associations, key=lambda association: -abs(association.correlation)))
 
 
 def _correlate(

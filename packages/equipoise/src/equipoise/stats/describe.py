@@ -255,8 +255,8 @@ def ln_ratios_without_one_block(baseline: FloatArray, candidate: FloatArray) -> 
     """
 
     def sums_without(costs: FloatArray) -> FloatArray:
-        total = np.sum(costs)
-        return total - costs if math.isfinite(total) else np.full_like(costs, total)
+        cost_sum = np.sum(costs)
+        return cost_sum - costs if math.isfinite(cost_sum) else np.full_like(costs, cost_sum)
 
     with np.errstate(divide="ignore", invalid="ignore"):
         logarithms: FloatArray = np.log(sums_without(candidate)) - np.log(sums_without(baseline))

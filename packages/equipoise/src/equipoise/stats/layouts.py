@@ -126,11 +126,11 @@ def planned_analyses(
 
 
 def _layout_ratio(differences: FloatArray) -> float:
-    known = differences[~np.isnan(differences)]
-    if not len(known):
+    numbers = differences[~np.isnan(differences)]
+    if not len(numbers):
         return math.nan
     with np.errstate(invalid="ignore"):
-        return float(np.mean(known) if np.isfinite(known).all() else np.median(known))
+        return float(np.mean(numbers) if np.isfinite(numbers).all() else np.median(numbers))
 
 
 def _interval_across_layouts(analysis: LayoutAnalysis, level: float) -> tuple[float, float]:

@@ -84,8 +84,8 @@ def variance_by_level(
     resampled = np.maximum(np.linalg.solve(expectations, pivots), 0.0)
     bounds = np.quantile(resampled, [level / 2.0, 1.0 - level / 2.0], axis=1)
     nonnegative = np.maximum(variances, 0.0)
-    total = float(nonnegative.sum())
-    shares = nonnegative / total if total > 0 else nonnegative
+    variance_sum = float(nonnegative.sum())
+    shares = nonnegative / variance_sum if variance_sum > 0 else nonnegative
     mean = float(np.mean(means))
     # The variance of the mean, first with the highest units fixed, then with them drawn.
     mean_weights = weights.mean(axis=0) / len(means)

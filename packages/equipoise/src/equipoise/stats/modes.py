@@ -284,7 +284,7 @@ def _fit_by_em(values: FloatArray, splits: FloatArray, *, pooled: bool) -> tuple
         previous_fits = log_likelihoods
         if round_number == ROUNDS_OF_ALL_STARTS and len(log_likelihoods) > 1:
             best_start = [int(np.argmax(log_likelihoods))]
-            memberships, previous_fits = memberships[best_start], previous_fits[best_start]
+            memberships, previous_fits = (memberships[best_start], previous_fits[best_start])
     best = int(np.argmax(log_likelihoods))
     return float(log_likelihoods[best]), np.array([shares[best], means[best], variances[best]])
 
@@ -366,7 +366,7 @@ def best_single_bic(values: FloatArray) -> float:
 def _fit_beta(values: FloatArray) -> float:
     """Fit a beta law with one peak (both exponents at least 1) and ends beyond the extremes."""
     range_ = float(values[-1] - values[0])
-    best = -math.inf
+    density = -math.inf
     for distance in BETA_END_DISTANCES:
         extra = distance * range_ / len(values)
         width = range_ + 2.0 * extra
@@ -376,8 +376,8 @@ def _fit_beta(values: FloatArray) -> float:
         mean, variance = float(np.mean(scaled)), float(np.var(scaled))
         size = max(2.0, mean * (1.0 - mean) / variance - 1.0)
         start = (max(1.0, mean * size), max(1.0, (1.0 - mean) * size))
-        best = max(best, _max_beta_density(mean_log, mean_log1p, start, math.log(width)))
-    return len(values) * best
+        density = max(density, _max_beta_density(mean_log, mean_log1p, start, math.log(width)))
+    return len(values) * density
 
 
 def _max_beta_density(
@@ -389,19 +389,19 @@ def _max_beta_density(
         constant = math.lgamma(first + second) - math.lgamma(first) - math.lgamma(second)
         return constant + (first - 1.0) * mean_log + (second - 1.0) * mean_log1p - ln_width
 
-    best, value, step = start, density(*start), 0.3
+    exponents, max_density, step = start, density(*start), 0.3
     while step > 1e-2:
         for direction in ((1, 1), (-1, -1), (1, 0), (-1, 0), (0, 1), (0, -1)):
             first, second = (
                 max(1.0, exponent * math.exp(step * sign))
-                for exponent, sign in zip(best, direction, strict=True)
+                for exponent, sign in zip(exponents, direction, strict=True)
             )
-            if (new_value := density(first, second)) > value:
-                best, value = (first, second), new_value
+            if (new_value := density(first, second)) > max_density:
+                exponents, max_density = (first, second), new_value
                 break
         else:
             step *= 0.5
-    return value
+    return max_density
 
 
 def _fit_gumbel(values: FloatArray) -> float:
@@ -522,15 +522,15 @@ def _max_likelihood(
 ) -> float:
     """Return the maximum by pattern search (Hooke and Jeeves 1961) from the best start."""
     values = log_likelihood(starts)
-    best, max_value = starts[int(np.argmax(values))], float(np.max(values))
+    best_point, max_value = starts[int(np.argmax(values))], float(np.max(values))
     directions = np.concatenate([np.eye(3), -np.eye(3), _DIAGONALS])
     step = 0.4
     for _ in range(SEARCH_ROUNDS):
-        points = best + step * directions
+        points = best_point + step * directions
         values = log_likelihood(points)
         index = int(np.argmax(values))
         if values[index] > max_value:
-            best, max_value = points[index], float(values[index])
+            best_point, max_value = points[index], float(values[index])
         elif step < MIN_STEP:
             break
         else:

@@ -52,7 +52,6 @@ class Growth(Struct, frozen=True):
     """Growth of the cost from one size to the next larger size."""
 
     smaller: float
-    """Smaller of the two sizes."""
     larger: float
     ratio: float
     ratio_ci: Interval

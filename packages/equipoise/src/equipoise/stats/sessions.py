@@ -133,10 +133,10 @@ def changes_between(
     ]
     mean = float(np.mean(pairs.differences))
     # Rows are independent, except for their common movement.
-    known = pairs.variances[np.isfinite(pairs.variances).all(axis=1)]
+    finite_rows = pairs.variances[np.isfinite(pairs.variances).all(axis=1)]
     mean_error = math.inf
-    if len(known):
-        mean_error = math.sqrt(float(known.sum()) / len(differences) ** 2 + shared_variance)
+    if len(finite_rows):
+        mean_error = math.sqrt(float(finite_rows.sum()) / len(differences) ** 2 + shared_variance)
     half_width = mean_error * student_quantile(1.0 - alpha / 2.0, max(freedoms, default=0) or 1)
     return Changes(
         rows=tuple(
@@ -161,8 +161,8 @@ def difference_between_sessions(earlier: Sequence[Session], later: Sequence[Sess
     if len(earlier) < _MIN_ROWS:
         return 0.0
     pairs = _paired_rows(earlier, later)
-    shared = pairs.drifts[0].block_sd ** 2 + pairs.drifts[1].block_sd ** 2
-    errors = pairs.variances.sum(axis=1) + shared
+    shared_variance = pairs.drifts[0].block_sd ** 2 + pairs.drifts[1].block_sd ** 2
+    errors = pairs.variances.sum(axis=1) + shared_variance
     spread = NORMAL_MAD * float(np.median(np.abs(pairs.differences)))
     return math.sqrt(max(0.0, spread**2 - float(np.median(errors))))
 
@@ -249,17 +249,17 @@ def _halves_excess(logs: FloatArray) -> float | None:
 
     The result is ``None`` for too few processes, or if all costs are equal.
     """
-    half = len(logs) // 2
+    half_length = len(logs) // 2
     if len(logs) < _MIN_VALUES_FOR_HALVES:
         return None
-    first_half, last_half = logs[:half], logs[-half:]
-    freedom = 2 * (half - 1)
+    first_half, last_half = logs[:half_length], logs[-half_length:]
+    freedom = 2 * (half_length - 1)
     pooled = (
         np.sum((first_half - first_half.mean()) ** 2) + np.sum((last_half - last_half.mean()) ** 2)
     ) / freedom
     if pooled <= 0.0:
         return None
-    squared_t = float((last_half.mean() - first_half.mean()) ** 2 / (2.0 * pooled / half))
+    squared_t = float((last_half.mean() - first_half.mean()) ** 2 / (2.0 * pooled / half_length))
     # The median of F with 1 and ``freedom`` degrees of freedom is Student's third quartile squared.
     return squared_t / student_quantile(0.75, freedom) ** 2
 

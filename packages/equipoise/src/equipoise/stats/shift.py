@@ -130,7 +130,7 @@ def _quantiles(samples: FloatArray, quantiles: Sequence[float]) -> FloatArray:
     positions = np.clip((count + 1 / 3) * np.array(quantiles) + 1 / 3 - 1, 0.0, count - 1.0)
     indices = np.floor(positions).astype(np.int64)
     weights = positions - indices
-    lower, upper = ordered[..., indices], ordered[..., np.minimum(indices + 1, count - 1)]
+    lower, upper = (ordered[..., indices], ordered[..., np.minimum(indices + 1, count - 1)])
     with np.errstate(invalid="ignore"):
         interpolated = lower + weights * (upper - lower)
     return np.where((weights == 0.0) | (lower == upper), lower, interpolated)

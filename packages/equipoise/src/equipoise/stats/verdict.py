@@ -214,9 +214,9 @@ def blocks_to_go(
     ``comparisons`` and ``judged`` are arguments and result of ``judge``; seeds end at 2^64 - 1.
     """
     margin = margin_of(min_effect)
-    decided = sum(judgement.verdict != "undecided" for judgement in judged)
-    level = alpha * min(decided + 1, len(judged)) / len(judged) if judged else alpha
-    continuations_share = MAX_CONTINUATIONS // max(1, len(judged) - decided)
+    decided_count = sum(judgement.verdict != "undecided" for judgement in judged)
+    level = alpha * min(decided_count + 1, len(judged)) / len(judged) if judged else alpha
+    continuations_share = MAX_CONTINUATIONS // max(1, len(judged) - decided_count)
     continuations = max(MIN_CONTINUATIONS, min(CONTINUATIONS, continuations_share))
 
     def forecast(blocks: PairedBlocks, typical: float | None) -> int | None:

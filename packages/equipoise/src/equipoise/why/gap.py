@@ -179,6 +179,8 @@ def _select_largest(gaps: Sequence[Gap]) -> Gap:
 
 def _trials_of(contrast: Contrast, blocks: Blocks) -> Runs[Trial]:
     pair = (contrast.baseline, contrast.candidate)
-    shared = [block for block in blocks.values() if {*pair} <= {trial.condition for trial in block}]
-    trials = [trial for block in shared for trial in block]
+    shared_blocks = [
+        block for block in blocks.values() if {*pair} <= {trial.condition for trial in block}
+    ]
+    trials = [trial for block in shared_blocks for trial in block]
     return Runs(*(tuple(trial for trial in trials if trial.condition == index) for index in pair))

@@ -85,10 +85,12 @@ def missing_runs(record: RunRecord, gap: Gap, request: EvidenceRequest) -> tuple
     The order depends on the campaign's seed and on the number of observations so far, so it changes
     after each observation.
     """
-    known = () if request.repeat_known else observations_of_pair(record.observations, *gap.pair)
+    known_runs = (
+        () if request.repeat_known else observations_of_pair(record.observations, *gap.pair)
+    )
     repetitions = request.repetitions or default_repetitions(gap.longest_s)
     seed = record.plan.seed + len(record.observations)
-    return draw_runs(*gap.pair, request.sources, repetitions, seed, known)
+    return draw_runs(*gap.pair, request.sources, repetitions, seed, known_runs)
 
 
 def default_repetitions(longest_s: float) -> int:
