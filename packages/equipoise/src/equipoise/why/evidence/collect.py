@@ -85,12 +85,10 @@ def missing_runs(record: RunRecord, gap: Gap, request: EvidenceRequest) -> tuple
     The order depends on the campaign's seed and on the number of observations so far, so it changes
     after each observation.
     """
-    known_runs = (
-        () if request.repeat_known else observations_of_pair(record.observations, *gap.pair)
-    )
+    known = () if request.repeat_known else observations_of_pair(record.observations, *gap.pair)
     repetitions = request.repetitions or default_repetitions(gap.longest_s)
     seed = record.plan.seed + len(record.observations)
-    return draw_runs(*gap.pair, request.sources, repetitions, seed, known_runs)
+    return draw_runs(*gap.pair, request.sources, repetitions, seed, known)
 
 
 def default_repetitions(longest_s: float) -> int:
@@ -104,10 +102,10 @@ def draw_runs(
     sources: Sequence[str],
     repetitions: int,
     seed: int,
-    known: Sequence[Observation] = (),
+    observations: Sequence[Observation] = (),
 ) -> tuple[EvidenceRun, ...]:
-    """Draw the order of the runs in each repetition, and leave out the ``known`` runs."""
-    known_runs = {EvidenceRun(run.source, run.condition, run.repetition) for run in known}
+    """Draw the order of the runs in each repetition, and leave out observed runs."""
+    known_runs = {EvidenceRun(run.source, run.condition, run.repetition) for run in observations}
     combinations = list(product(sources, (baseline, candidate)))
     runs = (
         EvidenceRun(*combinations[index], repetition)
