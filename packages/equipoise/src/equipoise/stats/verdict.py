@@ -131,7 +131,7 @@ def judge(
 
     Raise `UnusableInput` unless ``min_effect`` is 0 or more and ``alpha`` is between 0 and 1.
     """
-    judge_all_at = judged_at_level(comparisons, min_effect, alpha)
+    judge_all_at = judge_function(comparisons, min_effect, alpha)
     count = len(comparisons)
     decided = select_most(
         judge_all_at, lambda judgement: judgement.verdict != "undecided", alpha, count
@@ -143,7 +143,7 @@ def judge(
     )
 
 
-def judged_at_level(
+def judge_function(
     comparisons: Sequence[PairedBlocks], min_effect: float, alpha: float
 ) -> Callable[[float], list[ComparisonVerdict]]:
     """Return a function that judges all comparisons at a level, its argument."""
@@ -154,7 +154,7 @@ def judged_at_level(
 
 
 def select_most(
-    judged_at: Callable[[float], list[ComparisonVerdict]],
+    judge_all_at: Callable[[float], list[ComparisonVerdict]],
     is_met: Callable[[ComparisonVerdict], bool],
     alpha: float,
     tested_count: int,
@@ -165,7 +165,7 @@ def select_most(
     """
     selected_count = tested_count
     while selected_count:
-        judged = judged_at(alpha * selected_count / tested_count)
+        judged = judge_all_at(alpha * selected_count / tested_count)
         met = {index: judgement for index, judgement in enumerate(judged) if is_met(judgement)}
         if len(met) >= selected_count:
             return met
