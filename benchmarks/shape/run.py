@@ -19,7 +19,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from equipoise.stats.companions import Covariate, companions
+from equipoise.stats.companions import Covariate, mode_associations
 from equipoise.stats.levels import variance_by_level
 from equipoise.stats.modes import find_modes
 from equipoise.stats.warm_up import classify_trial
@@ -120,10 +120,10 @@ def named(dependence: float, simulations: int) -> list[str]:
             cpu = (autoregressive(generator, count, dependence) > 0).astype(np.float64)
             beside.append(Covariate("cpu", cpu, is_categorical=True, is_drawn=False))
             unrelated = (autoregressive(generator, count, dependence) > 0.5).astype(np.int64)
-            false += bool(companions(unrelated, beside))
+            false += bool(mode_associations(unrelated, beside))
             strays = generator.random(count) < 0.1
             modes = np.where(strays, 1.0 - cpu, cpu).astype(np.int64)
-            true += any(one.covariate == "cpu" for one in companions(modes, beside))
+            true += any(one.covariate == "cpu" for one in mode_associations(modes, beside))
         cells.append(f"{percent(false / simulations)} / {percent(true / simulations)}")
     return [f"AR {dependence:g}", *cells]
 

@@ -23,7 +23,7 @@ from benchmarks.validity.shares import Share
 from equipoise.stats.constancy import one_ratio_describes
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.verdict import MIN_PART_OF_WIDTH, judge_alone
+from equipoise.stats.verdict import MIN_WIDTH_SHARE, judge_alone
 
 ALPHA = 0.05
 EFFECT = math.log(1.03)
@@ -123,7 +123,7 @@ def page_of(baseline: FloatArray, candidate: FloatArray, orders: FloatArray, tru
     judged = judge_alone(pairs, 0.0, ALPHA)
     low, high = pairs.engine.running_interval(ALPHA)
     stop_low, stop_high = pairs.engine.interval_at_stop(ALPHA)
-    narrow = high - low < MIN_PART_OF_WIDTH * (stop_high - stop_low)
+    narrow = high - low < MIN_WIDTH_SHARE * (stop_high - stop_low)
     warns = not judged.ratio_is_constant or not one_ratio_describes(
         pairs, judged.low, judged.high, ALPHA
     )

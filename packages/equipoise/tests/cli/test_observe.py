@@ -238,7 +238,10 @@ def test_by_default_what_differs_is_matched_on(equipoise: Equipoise, two_kernels
         (("ci.csv", *LOAD, "--cluster", "rack"), "--cluster: there is no column rack"),
         (("ci.csv", *LOAD, "--cluster", "day", "--cluster", "load"), "at most one value with"),
         (("ci.csv", *LOAD, "--cluster", "local:2"), "--cluster local:2 needs --strata"),
-        (("ci.csv", *LOAD, "--cluster", "local:two"), "'local:two' does not end with a number of workers"),
+        (
+            ("ci.csv", *LOAD, "--cluster", "local:two"),
+            "'local:two' does not end with a number of workers",
+        ),
         (("ci.csv", *LOAD, "--insecure"), "--insecure is given without --cluster"),
         (("ci.csv", *LOAD, "--placebo-period", "day"), "is not COLUMN=VALUE"),
         (("ci.csv", *LOAD, "--report", "page.txt"), "page.txt: the extension '.txt' does not"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from equipoise.design.chance import HELD, conditions_by_held_source, sources_on_host
+from equipoise.design.chance import HELD_FACTOR, conditions_by_held_source, sources_on_host
 from equipoise.model.plan import PADDING_VARIABLE, Condition
 
 COMMAND = Condition("run", ("/bin/true",), environment={"KEY": "value"})
@@ -14,7 +14,7 @@ def test_each_source_is_held_alone_and_all_are_held_together() -> None:
     conditions = conditions_by_held_source(COMMAND, sources)
     assert conditions[0].environment == COMMAND.environment
     assert conditions[0].process == COMMAND.process
-    held = {condition.levels[HELD]: condition for condition in conditions}
+    held = {condition.levels[HELD_FACTOR]: condition for condition in conditions}
     assert held["hash seed of Python"].environment["PYTHONHASHSEED"] == "0"
     assert held["addresses (ASLR)"].process.random_addresses is False
     assert held["CPU"].process.cpus == (3,)

@@ -230,7 +230,7 @@ def test_hyperfine_s_environments_are_for_all_or_for_each_and_hold_parameters() 
     assert [c.name for c in shared] == ["true, n=5", "true, n=9"]
     each = conditions("true", "echo", environments=("A=1", ""))
     assert [c.environment for c in each] == [{"A": "1"}, {}]
-    with pytest.raises(UnusableInput, match="2 times env for 3 conditions"):
+    with pytest.raises(UnusableInput, match="env is given 2 times for 3 conditions"):
         conditions("true", "echo", "echo a", environments=("A=1", "A=2"))
     with pytest.raises(UnusableInput, match="'b' is not an assignment"):
         conditions("true", environments=("A=a b",))
@@ -261,7 +261,7 @@ def test_hooks_apply_to_all_commands_or_to_one_each() -> None:
     assert [c.hooks for c in shared] == [Hooks(prepare="sync")] * 2
     each = conditions("true", "echo", setup=("s1", "s2"), cleanup=("c",))
     assert [c.hooks.setup for c in each] == ["s1", "s2"]
-    with pytest.raises(UnusableInput, match="2 times conclude for 3 conditions"):
+    with pytest.raises(UnusableInput, match="conclude is given 2 times for 3 conditions"):
         conditions("true", "echo", "echo a", conclude=("a", "b"))
 
 
@@ -294,7 +294,7 @@ def test_a_parameter_scan_counts_in_decimals() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "step", "words"),
     [
-        ("x", "3", None, "not made of numbers"),
+        ("x", "3", None, "is not a number"),
         ("3", "1", None, "above its end"),
         ("1", "3", "0", "above zero"),
         ("1", "3", "-1", "above zero"),

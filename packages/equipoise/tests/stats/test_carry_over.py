@@ -150,7 +150,7 @@ def test_a_large_but_uncertain_carry_over_gives_no_warning() -> None:
 
 
 def test_shapes_that_do_not_agree_are_refused() -> None:
-    with pytest.raises(UnusableInput, match="has the shape"):
+    with pytest.raises(UnusableInput, match="orders of the shape"):
         carry_over(np.zeros((3, 2), dtype=np.int64), np.zeros((3, 3)), candidate=1)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from equipoise.stats.companions import (
     Covariate,
-    companions,
+    mode_associations,
     strongest_association,
 )
 from packages.equipoise.tests.stats.planted import FloatArray, autoregressive
@@ -40,7 +40,7 @@ def test_unrelated_covariates_are_named_in_at_most_alpha(dependence: float, tria
             for index in range(8)
         ]
         cpu = np.floor(2.0 * autoregressive(generator, trials, dependence))
-        named += bool(companions(modes, [*covariates, observed("cpu", cpu, named=True)]))
+        named += bool(mode_associations(modes, [*covariates, observed("cpu", cpu, named=True)]))
     assert named <= at_most(SIMULATIONS, 0.05)
 
 
@@ -51,14 +51,14 @@ def test_the_cpu_that_most_trials_follow_is_named() -> None:
         cpu = generator.integers(0, 4, 60).astype(np.float64)
         stray = generator.random(60) < 0.1
         modes = ((cpu == 2.0) ^ stray).astype(np.int64)
-        named = companions(modes, [observed("cpu", cpu, named=True), in_order(60)])
+        named = mode_associations(modes, [observed("cpu", cpu, named=True), in_order(60)])
         associations += bool(named) and (named[0].covariate, named[0].value) == ("cpu", 2.0)
     assert associations >= at_least(SIMULATIONS, 0.95)
 
 
 def test_a_late_mode_is_associated_with_the_time() -> None:
     modes = (np.arange(40) > 25).astype(np.int64)
-    (association,) = companions(modes, [in_order(40)])
+    (association,) = mode_associations(modes, [in_order(40)])
     assert (association.covariate, association.mode, association.value) == ("time", 1, None)
     assert association.correlation > 0.7
     assert association.p_value < 1e-4
@@ -67,7 +67,7 @@ def test_a_late_mode_is_associated_with_the_time() -> None:
 def test_each_of_three_modes_is_tested_against_every_covariate() -> None:
     generator = np.random.default_rng(3)
     cpu = generator.integers(0, 3, 90).astype(np.float64)
-    associations = companions(cpu.astype(np.int64), [observed("cpu", cpu, named=True)])
+    associations = mode_associations(cpu.astype(np.int64), [observed("cpu", cpu, named=True)])
     assert {(association.mode, association.value) for association in associations} == {
         (0, 0.0),
         (1, 1.0),
@@ -80,13 +80,13 @@ def test_constant_and_incomplete_covariates_are_left_out() -> None:
     unknown = np.where(np.arange(40) == 7, np.nan, modes)
     constant = np.ones(40)
     covariates = [observed("unknown", unknown), observed("constant", constant)]
-    assert companions(modes, [*covariates, observed("pinned", constant, named=True)]) == ()
+    assert mode_associations(modes, [*covariates, observed("pinned", constant, named=True)]) == ()
 
 
 def test_few_trials_or_one_mode_give_no_associations() -> None:
     modes = np.arange(19) % 2
-    assert companions(modes, [observed("same", modes.astype(np.float64))]) == ()
-    assert companions(np.zeros(50, dtype=np.int64), [in_order(50)]) == ()
+    assert mode_associations(modes, [observed("same", modes.astype(np.float64))]) == ()
+    assert mode_associations(np.zeros(50, dtype=np.int64), [in_order(50)]) == ()
 
 
 @pytest.mark.parametrize("trials", [7, 15])
@@ -126,7 +126,7 @@ def test_a_draw_per_layout_counts_once_per_layout() -> None:
         modes = generator.permutation([0, 0, 0, 0, 0, 1, 1, 1])[layouts]
         sizes = generator.normal(0.0, 1.0, 8)[layouts]
         size = Covariate("environment_bytes", sizes, is_categorical=False, is_drawn=True, units=8)
-        named += bool(companions(modes, [size]))
+        named += bool(mode_associations(modes, [size]))
     assert named <= at_most(SIMULATIONS, 0.05)
 
 
@@ -134,7 +134,7 @@ def test_random_addresses_of_a_layout_are_named_if_the_mode_depends_on_them() ->
     layouts = np.tile(np.arange(12), 6)
     coins = (layouts % 2).astype(np.float64)
     addresses = Covariate("random_addresses", coins, is_categorical=True, is_drawn=True, units=12)
-    (association,) = companions(coins.astype(np.int64), [addresses])
+    (association,) = mode_associations(coins.astype(np.int64), [addresses])
     assert (association.covariate, association.value) == ("random_addresses", 1.0)
 
 

@@ -53,7 +53,7 @@ def test_few_disturbed_trials_neither_make_nor_hide_a_source() -> None:
     held[[3, 17]] *= 20.0
     change = spread_change(free, held, seed=3)
     assert change is not None and change.p_value < 0.001
-    assert change.fixed < 0.1
+    assert change.fixed_spread < 0.1
 
 
 def test_a_source_that_spreads_more_when_held_has_a_negative_share() -> None:
@@ -66,7 +66,7 @@ def test_a_source_that_spreads_more_when_held_has_a_negative_share() -> None:
 def test_times_that_do_not_vary_have_no_share_to_explain() -> None:
     change = spread_change(np.full(20, 2.0), np.full(20, 3.0), seed=5)
     assert change is not None
-    assert (change.varying, change.share, change.share_ci) == (0.0, None, (None, None))
+    assert (change.varying_spread, change.share, change.share_ci) == (0.0, None, (None, None))
     assert change.p_value == 1.0
 
 

@@ -19,7 +19,7 @@ SORTS = NAMED + '[workload]\ncommand = ["sort", "{n}"]\n'
 PLAIN = NAMED + '[workload]\ncommand = ["sort"]\n'
 """Four lines each."""
 SERVED = NAMED + '[workload.server]\nclient = ["sort"]\n'
-APART = "set it in one of the two, or add an [[exclude]] with both levels"
+APART = "set the key in one of the two levels, or add an [[exclude]] with both levels"
 PIPELINE = 'check its spelling; write a pipeline as ["sh", "-c", "…"]'
 NOT_INSTALLED = "install it, or add its folder to the key path of the server"
 
@@ -45,7 +45,7 @@ REFUSED = {
     "a program that is a folder": (
         NAMED + '[workload]\ncommand = ["/tmp", "{n}"]\n[factors.n]\nlevels = [1, 2]\n',
         "study.toml:4: [workload] command: /tmp is a folder, not a program",
-        "give a program in it",
+        "give a program in that folder",
     ),
     "a baseline whose program is not there": (
         PLAIN + '[factors.n]\na = { command = "srot" }\nb = {}\n',
@@ -89,7 +89,7 @@ REFUSED = {
         PLAIN
         + '[factors.n]\na = {}\nb = { env = { X = "1" } }\n'
         + '[factors.m]\nrole = "stratum"\nc = { env = { X = "2" } }\n',
-        "study.toml:10: [factors.m.c.env] X: b of n sets it too, and one value would "
+        "study.toml:10: [factors.m.c.env] X: b of n sets this key, too, and one value would "
         "override the other",
         APART,
     ),
@@ -97,7 +97,7 @@ REFUSED = {
         PLAIN
         + '[factors.n]\na = {}\nb = { command = "cat" }\n'
         + '[factors.m]\nrole = "stratum"\nc = { command = "ls" }\n',
-        "study.toml:10: [factors.m.c] command: b of n sets it too, and one value would "
+        "study.toml:10: [factors.m.c] command: b of n sets this key, too, and one value would "
         "override the other",
         APART,
     ),
@@ -105,7 +105,7 @@ REFUSED = {
         PLAIN
         + '[factors.n]\na = {}\n[factors.n.b]\nlibrary_path = "/tmp"\n'
         + 'env = { LD_LIBRARY_PATH = "/opt" }\n',
-        "study.toml:9: [factors.n.b.env] LD_LIBRARY_PATH: library_path sets it too, and one "
+        "study.toml:9: [factors.n.b.env] LD_LIBRARY_PATH: library_path sets this key, too, and one "
         "value would override the other",
         APART,
     ),

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.campaign.blocks import as_cost, block_costs, cost_function
 from equipoise.campaign.washouts import analysed_blocks
-from equipoise.design import chance
+from equipoise.design.chance import ALL_SOURCES, HELD_FACTOR, WHAT_VARIES_STUDY
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.quantities import Interval
@@ -25,8 +25,7 @@ from equipoise.model.result import Advice, Comparison, VarianceByLevel
 from equipoise.model.why import Explanation, Status
 from equipoise.stats.arrays import FloatArray, IntArray
 from equipoise.stats.levels import Levels, advice, describe_advice, plural_of, variance_by_level
-from equipoise.stats.spread import KIND as SPREAD_CAUSE
-from equipoise.stats.spread import SpreadChange, describe_spread, holm, spread_change
+from equipoise.stats.spread import CHANCE_KIND, SpreadChange, describe_spread, holm, spread_change
 from equipoise.stats.verdict import finite_ratio
 
 HOST, BOOT, CAMPAIGN = "host", "boot", "campaign"
@@ -291,7 +290,7 @@ def sources_of_spread(
     for the spread with every source held, and otherwise ``not shown``. The result is empty if the
     campaign held no sources, or has too few blocks.
     """
-    if plan.study != chance.STUDY or not blocks:
+    if plan.study != WHAT_VARIES_STUDY or not blocks:
         return ()
     costs = block_costs(plan, blocks, plan.judgement.primary_metric)
     changes: dict[str, SpreadChange] = {}
@@ -301,8 +300,8 @@ def sources_of_spread(
         pairs = pairs[(np.isfinite(pairs) & (pairs > 0)).all(axis=1)]
         change = spread_change(pairs[:, 0], pairs[:, 1], seed=plan.seed + index)
         if change is not None:
-            changes[condition.levels[chance.HELD]] = change
-    sources = [name for name in changes if name != chance.ALL_SOURCES]
+            changes[condition.levels[HELD_FACTOR]] = change
+    sources = [name for name in changes if name != ALL_SOURCES]
     adjusted = dict(
         zip(sources, holm([changes[source].p_value for source in sources]), strict=True)
     )
@@ -322,10 +321,10 @@ def _spread_explanation(
         status = "source"
     return Explanation(
         cause=name,
-        kind=SPREAD_CAUSE,
+        kind=CHANCE_KIND,
         evidence={
-            "spread": change.varying,
-            "spread_held": change.fixed,
+            "spread": change.varying_spread,
+            "spread_held": change.fixed_spread,
             "p_value": change.p_value if adjusted_p is None else adjusted_p,
             "blocks": change.blocks,
         },
@@ -337,7 +336,8 @@ def _spread_explanation(
 
 
 def _spread_sentence(name: str, change: SpreadChange, status: Status) -> str:
-    spreads = f"{describe_spread(change.fixed)} instead of {describe_spread(change.varying)}"
+    held_spread = describe_spread(change.fixed_spread)
+    spreads = f"{held_spread} instead of {describe_spread(change.varying_spread)}"
     match status:
         case "remainder":
             return (

@@ -31,7 +31,7 @@ from equipoise.stats.companions import (
     MIN_TRIALS,
     Association,
     Covariate,
-    companions,
+    mode_associations,
     strongest_association,
 )
 from equipoise.stats.describe import describe, is_visible, median_at_any_stop, rank_autocorrelation
@@ -61,7 +61,7 @@ def shape_of(
         covariates = observed_covariates(trials)
         if plan.rules.has_random_order:
             covariates = [*_recorded_covariates(trials), *_drawn_covariates(plan, trials, draws)]
-        summary = replace(summary, companions=companions(modes, covariates))
+        summary = replace(summary, companions=mode_associations(modes, covariates))
     if metric != plan.judgement.primary_metric:
         return summary
     value_states = states(values) if len(values) >= MIN_TRIALS else None

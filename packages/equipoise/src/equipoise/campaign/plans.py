@@ -56,7 +56,7 @@ from equipoise.shared.spelling import option
 from equipoise.stats.verdict import decisive_block
 
 if TYPE_CHECKING:
-    from equipoise.design.chance import Source
+    from equipoise.design.chance import ChanceSource
     from equipoise.design.grid import Grid
     from equipoise.model.study import Study
 
@@ -181,7 +181,7 @@ def _hold_sources_of_chance(plan: Plan) -> PlanAndWarnings:
     conditions = chance.conditions_by_held_source(plan.conditions[0], sources)
     holding_plan = replace(
         plan,
-        study=chance.STUDY,
+        study=chance.WHAT_VARIES_STUDY,
         conditions=conditions,
         chosen_contrasts=(),
         # The number of blocks is fixed, so it does not depend on measured times.
@@ -190,23 +190,24 @@ def _hold_sources_of_chance(plan: Plan) -> PlanAndWarnings:
     return holding_plan, warnings
 
 
-def _file_order(plan: Plan, environment: Mapping[str, str]) -> Source | CampaignWarning:
+def _file_order(plan: Plan, environment: Mapping[str, str]) -> ChanceSource | CampaignWarning:
+    """Return the order of files as a source of chance, or the warning that it cannot be held."""
     from equipoise.design import chance
 
     condition = plan.conditions[0]
     library = native_programs() / chance.FILE_ORDER_LIBRARY
     if not library.is_file():
-        return chance.untried_source(chance.FILE_ORDER, f"{library} is missing", "make build")
+        return chance.untried_warning(chance.FILE_ORDER, f"{library} is missing", "make build")
     variables = {**environment, **condition.environment}
     preloaded = f"{library} {variables.get(chance.PRELOAD_VARIABLE, '')}".strip()
-    source = chance.Source(chance.FILE_ORDER, {chance.PRELOAD_VARIABLE: preloaded})
+    source = chance.ChanceSource(chance.FILE_ORDER, {chance.PRELOAD_VARIABLE: preloaded})
     mapped = mapped_libraries(
         condition.command, {**variables, **source.environment}, plan.measure.working_folder
     )
     if os.path.realpath(library) in (mapped.libraries or {}).values():
         return source
     reason = mapped.unknown_because or "; ".join(mapped.problems)
-    return chance.untried_source(
+    return chance.untried_warning(
         chance.FILE_ORDER,
         f"{chance.FILE_ORDER_LIBRARY} cannot be preloaded into {condition.command[0]}: {reason}",
         "use a program that is linked dynamically to this host's C library",

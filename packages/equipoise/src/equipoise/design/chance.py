@@ -1,4 +1,4 @@
-"""Sources of chance in one command, and conditions that hold one source constant at a time."""
+"""Sources of chance in the time of one command, and conditions that hold sources constant."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from msgspec.structs import replace
 from equipoise.model.plan import PADDING_VARIABLE, Condition
 from equipoise.model.record import CampaignWarning
 
-STUDY = "what-varies"
+WHAT_VARIES_STUDY = "what-varies"
 """Name of the study of `compare --what-varies`."""
-HELD = "held"
-"""Factor whose level is the name of the held source, or one of the two names below."""
+HELD_FACTOR = "held"
+"""Factor with the name of the held source as its level, or one of these two levels:"""
 NO_SOURCE, ALL_SOURCES = "nothing", "everything"
 
 
-class Source(Struct, frozen=True):
+class ChanceSource(Struct, frozen=True):
     """A source of chance, drawn again in each trial unless the settings here hold it."""
 
     name: str
@@ -39,12 +39,12 @@ class Source(Struct, frozen=True):
 PRELOAD_VARIABLE = "LD_PRELOAD"
 
 HASH_SEEDS = (
-    Source("hash seed of Python", {"PYTHONHASHSEED": "0"}),
-    Source("hash seed of Perl", {"PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}),
+    ChanceSource("hash seed of Python", {"PYTHONHASHSEED": "0"}),
+    ChanceSource("hash seed of Perl", {"PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}),
 )
 """Hash seeds of language runtimes, which an environment variable sets."""
-ADDRESSES = Source("addresses (ASLR)", random_addresses=False)
-ENVIRONMENT_SIZE = Source("environment size", {PADDING_VARIABLE: ""})
+ADDRESSES = ChanceSource("addresses (ASLR)", random_addresses=False)
+ENVIRONMENT_SIZE = ChanceSource("environment size", {PADDING_VARIABLE: ""})
 FILE_ORDER = "file order"
 FILE_ORDER_LIBRARY = "libequipoise_file_order.so"
 """Library that sorts the lists of files in folders (``crates/interpose/file_order``)."""
@@ -52,48 +52,48 @@ FILE_ORDER_LIBRARY = "libequipoise_file_order.so"
 
 def sources_on_host(
     environment: Mapping[str, str], cpus: tuple[int, ...], *, random_addresses: bool
-) -> tuple[tuple[Source, ...], tuple[CampaignWarning, ...]]:
+) -> tuple[tuple[ChanceSource, ...], tuple[CampaignWarning, ...]]:
     """Return the sources that vary on this host, and warnings about sources that do not.
 
     Trials inherit ``environment`` and may use ``cpus``. ``random_addresses`` is True if this host
     draws memory addresses at random.
     """
-    sources: list[Source] = []
+    sources: list[ChanceSource] = []
     warnings: list[CampaignWarning] = []
     for seed in HASH_SEEDS:
         variable = next(iter(seed.environment))
         if environment.get(variable, "random") == "random":
             sources.append(seed)
         else:
-            warnings.append(untried_source(seed.name, f"{variable} is set", f"unset {variable}"))
+            warnings.append(untried_warning(seed.name, f"{variable} is set", f"unset {variable}"))
     if random_addresses:
         sources.append(ADDRESSES)
     else:
         hint = "sysctl kernel.randomize_va_space=2"
-        warnings.append(untried_source(ADDRESSES.name, "this host keeps them fixed", hint))
+        warnings.append(untried_warning(ADDRESSES.name, "this host keeps them fixed", hint))
     if len(cpus) > 1:
         # The last CPU, because the first often handles interrupts.
-        sources.append(Source("CPU", cpus=(cpus[-1],)))
+        sources.append(ChanceSource("CPU", cpus=(cpus[-1],)))
     else:
         warnings.append(
-            untried_source("CPU", "Equipoise may use only one", "allow more CPUs with taskset")
+            untried_warning("CPU", "Equipoise may use only one", "allow more CPUs with taskset")
         )
     return (*sources, ENVIRONMENT_SIZE), tuple(warnings)
 
 
 def conditions_by_held_source(
-    condition: Condition, sources: tuple[Source, ...]
+    condition: Condition, sources: tuple[ChanceSource, ...]
 ) -> tuple[Condition, ...]:
     """Return the condition with no source held, with each source held alone, and with all held."""
     cases = {NO_SOURCE: condition, **{source.name: source.hold_in(condition) for source in sources}}
-    cases[ALL_SOURCES] = reduce(lambda held, source: source.hold_in(held), sources, condition)
+    cases[ALL_SOURCES] = reduce(lambda changed, source: source.hold_in(changed), sources, condition)
     return tuple(
-        replace(case, name=f"{name} held", levels={**case.levels, HELD: name})
-        for name, case in cases.items()
+        replace(held, name=f"{name} held", levels={**held.levels, HELD_FACTOR: name})
+        for name, held in cases.items()
     )
 
 
-def untried_source(name: str, reason: str, hint: str) -> CampaignWarning:
+def untried_warning(name: str, reason: str, hint: str) -> CampaignWarning:
     """Return the warning that a source of chance is not tried, with the reason."""
     return CampaignWarning(
         "source_not_tried", f"{name} is not tried as a source of chance: {reason}", hint

@@ -21,8 +21,7 @@ MAX_ARGUMENT_BYTES = 255
 MAX_SEED = 2**63 - 1
 
 Addresses = Literal["drawn", "on", "off"]
-"""Whether the kernel draws new addresses in each trial (ASLR): by a coin for each layout, in all
-layouts, or in none."""
+"""Layouts in which the kernel draws addresses in each trial (ASLR): drawn by a coin, all, none."""
 
 
 def fresh_seed() -> int:
@@ -30,12 +29,12 @@ def fresh_seed() -> int:
     return secrets.randbelow(MAX_SEED + 1)
 
 
-def seed_of_campaign(seed: int, earlier: int) -> int:
-    """Return the seed of a campaign after ``earlier`` campaigns that began with the same seed.
+def seed_of_campaign(seed: int, campaigns: int) -> int:
+    """Return the seed of a campaign after ``campaigns`` campaigns that began with the same seed.
 
     The campaigns get different orders, so that each order is random given all earlier blocks.
     """
-    return seed if earlier == 0 else next(_random_integers(seed, "campaigns", earlier)) >> 1
+    return seed if campaigns == 0 else next(_random_integers(seed, "campaigns", campaigns)) >> 1
 
 
 def draw_block(
@@ -63,8 +62,8 @@ def draw_block(
     integers = _random_integers(plan.seed, phase, block)
     order = _shuffle(len(plan.conditions), integers)
     if chosen is not None:
-        kept = frozenset(chosen)
-        order = [condition for condition in order if condition in kept]
+        kept_conditions = frozenset(chosen)
+        order = [condition for condition in order if condition in kept_conditions]
     order = plan.rules.execution_order(order)
     layout, padding_bytes = None, 0
     if plan.layouts:
@@ -108,8 +107,8 @@ def draw_layouts(seed: int, count: int, addresses: Addresses) -> tuple[Layout, .
         environment_bytes = _uniform_below(MAX_PADDING_BYTES + 1, integers)
         argument_bytes = _uniform_below(MAX_ARGUMENT_BYTES + 1, integers)
         # Always drawn, so that the choice of addresses does not change other draws.
-        drawn_addresses = _uniform_below(2, integers) == 1
-        random_addresses = drawn_addresses if addresses == "drawn" else addresses == "on"
+        is_random = _uniform_below(2, integers) == 1
+        random_addresses = is_random if addresses == "drawn" else addresses == "on"
         layouts.append(Layout(environment_bytes, argument_bytes, random_addresses))
     return tuple(layouts)
 
@@ -117,16 +116,16 @@ def draw_layouts(seed: int, count: int, addresses: Addresses) -> tuple[Layout, .
 def layout_of_block(plan: Plan, phase: Phase, block: int) -> int:
     """Return the layout of a block, from 1; each K blocks have all K layouts, in a random order."""
     count = len(plan.layouts)
-    round_, position = divmod(block - 1, count)
-    return 1 + _shuffle(count, _random_integers(plan.seed, f"layouts of {phase}", round_))[position]
+    cycle, position = divmod(block - 1, count)
+    return 1 + _shuffle(count, _random_integers(plan.seed, f"layouts of {phase}", cycle))[position]
 
 
 def _shuffle(count: int, integers: Iterator[int]) -> list[int]:
     """Return a random order of 0 to ``count`` - 1 (Knuth, TAOCP 3.4.2, algorithm P)."""
     order = list(range(count))
     for position in range(count - 1, 0, -1):
-        partner = _uniform_below(position + 1, integers)
-        order[position], order[partner] = order[partner], order[position]
+        other_position = _uniform_below(position + 1, integers)
+        order[position], order[other_position] = order[other_position], order[position]
     return order
 
 
@@ -134,8 +133,8 @@ def _random_integers(seed: int, purpose: str, number: int) -> Iterator[int]:
     """Yield 64-bit integers from SHA-256 in counter mode: the same on every architecture."""
     counter = 0
     while True:
-        label = f"equipoise coin 1|{seed}|{purpose}|{number}|{counter}"
-        digest = hashlib.sha256(label.encode("ascii")).digest()
+        hashed_text = f"equipoise coin 1|{seed}|{purpose}|{number}|{counter}"
+        digest = hashlib.sha256(hashed_text.encode("ascii")).digest()
         for start in range(0, len(digest), 8):
             yield int.from_bytes(digest[start : start + 8], "big")
         counter += 1

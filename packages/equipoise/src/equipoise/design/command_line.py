@@ -44,9 +44,9 @@ def command_line_of(
     argv = ["equipoise", command]
     for name, value in options.items():
         option = f"--{name.replace('_', '-')}"
-        for item in value if isinstance(value, list | tuple) else (value,):
-            if item is not None and item is not False:
-                argv += [option] if item is True else [option, str(item)]
+        for single_value in value if isinstance(value, list | tuple) else (value,):
+            if single_value is not None and single_value is not False:
+                argv += [option] if single_value is True else [option, str(single_value)]
     return (*argv, *arguments_after_options(arguments))
 
 

@@ -1,8 +1,7 @@
 """From commands to conditions: arguments, parameters, names, environments, hooks and programs.
 
 A command is split into arguments as in a POSIX shell, and runs without a shell unless the user
-names one. A parameter is a name in braces, such as ``{n}``; each of its values gives a condition,
-as in hyperfine.
+names one. A parameter is a name in braces, such as ``{n}``; each value gives a condition.
 """
 
 from __future__ import annotations
@@ -96,9 +95,9 @@ def conditions_of(options: CompareOptions, native_programs: Path) -> tuple[Condi
             f"{len(commands)} conditions are more than the {MAX_CONDITIONS} of one block",
             hint="give fewer parameter values",
         )
-    names = _names(options, commands)
-    environments = _environments(options, names, commands)
-    hooks = _hooks(options, commands)
+    names = _condition_names(options, commands)
+    environments = _environment_of_each(options, names, commands)
+    hooks = _hooks_of_each(options, commands)
     outputs = _outputs_of_each(options, commands)
     return tuple(
         Condition(
@@ -106,10 +105,10 @@ def conditions_of(options: CompareOptions, native_programs: Path) -> tuple[Condi
             _argument_vector(command, options, native_programs, environment),
             levels=command.levels,
             environment=environment,
-            hooks=hook,
+            hooks=hooks_of_condition,
             output=output,
         )
-        for name, command, environment, hook, output in zip(
+        for name, command, environment, hooks_of_condition, output in zip(
             names, commands, environments, hooks, outputs, strict=True
         )
     )
@@ -120,21 +119,21 @@ def output_of_all(options: CompareOptions) -> Output:
     return output_from(options.outputs[0]) if len(options.outputs) == 1 else Output()
 
 
-def output_from(kind: str) -> Output:
+def output_from(destination: str) -> Output:
     """Read a value of ``--output``; raise `UnusableInput` for a file in a missing folder."""
-    match kind:
+    match destination:
         case "null":
             return Output("discard")
         case "inherit" | "count":
-            return Output(kind)
+            return Output(destination)
         case _:
-            folder = Path(kind).resolve().parent
+            folder = Path(destination).resolve().parent
             if not folder.is_dir():
                 raise UnusableInput(
-                    f"{option('output', kind)}: there is no folder {folder}",
+                    f"{option('output', destination)}: there is no folder {folder}",
                     hint=f"create it first: mkdir -p {shlex.quote(str(folder))}",
                 )
-            return Output("file", os.path.abspath(kind))
+            return Output("file", os.path.abspath(destination))
 
 
 def _outputs_of_each(
@@ -142,8 +141,10 @@ def _outputs_of_each(
 ) -> list[Output | None]:
     if len(options.outputs) < 2:
         return [None] * len(commands)
-    kinds = _one_for_each(options.outputs, "output", options, commands)
-    return [None if kind is None else output_from(kind) for kind in kinds]
+    destinations = _one_for_each(options.outputs, "output", options, commands)
+    return [
+        None if destination is None else output_from(destination) for destination in destinations
+    ]
 
 
 def contrasts_of(
@@ -153,8 +154,7 @@ def contrasts_of(
 
     Return ``None`` if every condition is compared with the first. With parameters, candidates are
     compared with the first command at the same value. A candidate without the parameter is compared
-    with the first command at its first value. Raise `UnusableInput` if a chosen pair does not name
-    two conditions.
+    with the first command at its first value. Raise `UnusableInput` for a pair of other conditions.
     """
     if options.pairs:
         return tuple(_chosen_pair(pair, len(conditions)) for pair in options.pairs)
@@ -173,10 +173,10 @@ def contrasts_of(
         if index in baselines:
             continue
         # A command may lack a parameter, so only the parameters of both must be equal.
-        matching = (
+        matching_baselines = (
             baseline for baseline in baselines if _settings_agree(settings[baseline], setting)
         )
-        baseline = next(matching, None)
+        baseline = next(matching_baselines, None)
         if baseline is None:
             return None
         contrasts.append(Contrast(baseline, index, factor, setting))
@@ -191,13 +191,13 @@ def _without_factor(levels: Mapping[str, str], factor: str) -> dict[str, str]:
     return {name: level for name, level in levels.items() if name != factor}
 
 
-def _chosen_pair(pair: str, conditions: int) -> Contrast:
+def _chosen_pair(pair: str, condition_count: int) -> Contrast:
     if re.fullmatch("[0-9]+:[0-9]+", pair):
         baseline, candidate = (int(position) - 1 for position in pair.split(":"))
-        if baseline != candidate and {baseline, candidate} <= set(range(conditions)):
+        if baseline != candidate and {baseline, candidate} <= set(range(condition_count)):
             return Contrast(baseline, candidate)
     raise UnusableInput(
-        f"{option('pair', pair)} does not name two of the {conditions} conditions",
+        f"{option('pair', pair)} does not name two of the {condition_count} conditions",
         hint=f"give the positions of baseline and candidate, from 1: {option('pair', '1:2')}",
     )
 
@@ -229,39 +229,39 @@ class _FilledCommand(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        return _text(self.command)
+        return _command_text(self.command)
 
 
 def _filled_commands(options: CompareOptions) -> Iterator[_FilledCommand]:
     """Yield each command with each combination of parameter values that changes the command."""
-    texts_of_each = [
+    texts_by_command = [
         (*_templates(command), *_surrounding_texts(options, index))
         for index, command in enumerate(options.commands)
     ]
     for key in options.parameters:
-        if not any(_mentions(texts, key) for texts in texts_of_each):
+        if not any(_has_placeholder(texts, key) for texts in texts_by_command):
             raise UnusableInput(
                 f"no command mentions the parameter {{{key}}}",
                 hint=f"write {{{key}}} into a command, or leave the parameter out",
             )
-    labels, factor = _labels(options), _command_factor(options)
-    for index, (command, texts) in enumerate(zip(options.commands, texts_of_each, strict=True)):
+    labels, factor = _command_labels(options), _command_factor(options)
+    for index, (command, texts) in enumerate(zip(options.commands, texts_by_command, strict=True)):
         label = {factor: labels[index]} if options.parameters and len(labels) > 1 else {}
-        seen: set[tuple[str, ...]] = set()
+        seen_texts: set[tuple[str, ...]] = set()
         for values in itertools.product(*options.parameters.values()):
             setting = dict(zip(options.parameters, values, strict=True))
-            filled = tuple(_fill(text, setting) for text in texts)
-            if filled in seen:
+            filled_texts = tuple(_fill_in(text, setting) for text in texts)
+            if filled_texts in seen_texts:
                 continue
-            seen.add(filled)
-            used = {key: value for key, value in setting.items() if _mentions(texts, key)}
-            parts = filled[: len(_templates(command))]
+            seen_texts.add(filled_texts)
+            levels = {key: value for key, value in setting.items() if _has_placeholder(texts, key)}
+            argv = filled_texts[: len(_templates(command))]
             yield _FilledCommand(
-                parts[0] if isinstance(command, str) else parts, label | used, setting, index
+                argv[0] if isinstance(command, str) else argv, label | levels, setting, index
             )
 
 
-def _text(command: str | tuple[str, ...]) -> str:
+def _command_text(command: str | tuple[str, ...]) -> str:
     return command if isinstance(command, str) else shlex.join(command)
 
 
@@ -271,8 +271,8 @@ def _templates(command: str | tuple[str, ...]) -> tuple[str, ...]:
 
 def _surrounding_texts(options: CompareOptions, index: int) -> tuple[str, ...]:
     """Return the hooks and the environment of a command, before parameters are replaced."""
-    columns = [getattr(options, hook) for hook in _HOOKS]
-    columns.append([text for text in options.environments if _is_for_each(text, options.names)])
+    columns = [getattr(options, hook) for hook in _HOOK_KEYS]
+    columns.append([text for text in options.environments if _is_assigning(text, options.names)])
     count = len(options.commands)
     return tuple(
         values[0] if len(values) == 1 else values[index]
@@ -281,51 +281,51 @@ def _surrounding_texts(options: CompareOptions, index: int) -> tuple[str, ...]:
     )
 
 
-def _labels(options: CompareOptions) -> list[str]:
+def _command_labels(options: CompareOptions) -> list[str]:
     """Return the label of each command, without the values of its parameters.
 
     The label is the chosen name; by default the program, if the programs of all commands differ;
     else the whole command.
     """
-    texts = list(map(_text, options.commands))
+    texts = list(map(_command_text, options.commands))
     programs = [os.path.basename(text.split()[0]) if text.split() else "" for text in texts]
-    short = programs if len(texts) > 1 and len(set(programs)) == len(texts) else texts
-    chosen = options.names if len(options.names) <= len(texts) else ()
-    labels = [*chosen, *short[len(chosen) :]]
+    short_texts = programs if len(texts) > 1 and len(set(programs)) == len(texts) else texts
+    chosen_names = options.names if len(options.names) <= len(texts) else ()
+    labels = [*chosen_names, *short_texts[len(chosen_names) :]]
     return labels if len(set(labels)) == len(labels) else texts
 
 
-def _fill(text: str, setting: Mapping[str, str]) -> str:
+def _fill_in(text: str, setting: Mapping[str, str]) -> str:
     for key, value in setting.items():
         text = text.replace("{" + key + "}", value)
     return text
 
 
-def _mentions(texts: Iterable[str], key: str) -> bool:
+def _has_placeholder(texts: Iterable[str], key: str) -> bool:
     return any("{" + key + "}" in text for text in texts)
 
 
-def _names(options: CompareOptions, commands: Sequence[_FilledCommand]) -> list[str]:
+def _condition_names(options: CompareOptions, commands: Sequence[_FilledCommand]) -> list[str]:
     """Return a name for each condition; a repeated name gets a number.
 
     With parameters, the name of a condition is the name or label of its command and the values.
     """
-    chosen = options.names
-    if len(chosen) > len(commands):
+    chosen_names = options.names
+    if len(chosen_names) > len(commands):
         raise UnusableInput(
-            f"{len(chosen)} names for {len(commands)} commands",
+            f"{len(chosen_names)} names for {len(commands)} commands",
             hint=f"give at most one {option('names')} for each command",
         )
     texts = [command.text for command in commands]
-    if options.parameters and len(chosen) <= len(options.commands):
-        labels = _labels(options)
+    if options.parameters and len(chosen_names) <= len(options.commands):
+        labels = _command_labels(options)
         texts = [_name_with_values(labels[command.index], command, options) for command in commands]
-        chosen = ()
+        chosen_names = ()
     names: dict[str, None] = {}
-    for name in [*chosen, *texts[len(chosen) :]]:
-        numbered = (f"{name} ({number})" for number in itertools.count(2))
-        candidates = itertools.chain([name], numbered)
-        names[next(unique for unique in candidates if unique not in names)] = None
+    for name in [*chosen_names, *texts[len(chosen_names) :]]:
+        numbered_names = (f"{name} ({number})" for number in itertools.count(2))
+        possible_names = itertools.chain([name], numbered_names)
+        names[next(unique for unique in possible_names if unique not in names)] = None
     return list(names)
 
 
@@ -334,56 +334,56 @@ def _name_with_values(label: str, command: _FilledCommand, options: CompareOptio
     values = (
         f", {key}={value}"
         for key, value in command.levels.items()
-        if key in options.parameters and not _mentions((label,), key)
+        if key in options.parameters and not _has_placeholder((label,), key)
     )
-    return _fill(label, command.setting) + "".join(values)
+    return _fill_in(label, command.setting) + "".join(values)
 
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
-def _is_for_each(text: str, names: Sequence[str]) -> bool:
+def _is_assigning(text: str, names: Sequence[str]) -> bool:
     """Return whether a value of ``--env`` is a list of assignments, as in hyperfine."""
     if any(text.startswith(f"{name}:") for name in names):
         return False
     return not text.strip() or _ASSIGNMENT.match(text) is not None
 
 
-def _environments(
+def _environment_of_each(
     options: CompareOptions, names: Sequence[str], commands: Sequence[_FilledCommand]
 ) -> list[dict[str, str]]:
-    for_each = [text for text in options.environments if _is_for_each(text, names)]
-    if for_each and not any(map(str.strip, for_each)):
+    assignment_lists = [text for text in options.environments if _is_assigning(text, names)]
+    if assignment_lists and not any(map(str.strip, assignment_lists)):
         raise UnusableInput(
-            f"{option('env')} {for_each[0]!r} sets no variable",
-            hint="leave it out; only a command among others with variables needs an empty value",
+            f"{option('env')} {assignment_lists[0]!r} sets no variable",
+            hint=f"give a variable, such as {option('env')} KEY=VALUE, or leave the option out",
         )
     environments = [
         {} if text is None else _assignments(text)
-        for text in _filled_for_each(for_each, "env", options, commands)
+        for text in _filled_for_each(assignment_lists, "env", options, commands)
     ]
     positions = {str(index + 1): index for index in range(len(names))}
     positions |= {name: index for index, name in enumerate(names)}
     for setting in options.environments:
-        if setting in for_each:
+        if setting in assignment_lists:
             continue
         # A name may contain a colon, so known names are tried before the first colon.
         prefixes = (name for name in names if setting.startswith(f"{name}:"))
-        which = max(prefixes, key=len, default=setting.partition(":")[0])
-        key, equals, value = setting[len(which) + 1 :].partition("=")
-        if not which or not key or not equals:
+        condition_text = max(prefixes, key=len, default=setting.partition(":")[0])
+        key, equals, value = setting[len(condition_text) + 1 :].partition("=")
+        if not condition_text or not key or not equals:
             raise UnusableInput(
                 f"{option('env')} {setting!r} is not of the form WHICH:KEY=VALUE",
                 hint=f"give a name or a position from 1 as WHICH, such as {option('env')} "
                 "'2:LD_PRELOAD=lib.so'",
             )
-        if which not in positions:
-            known = ", ".join(f"{index} = {name}" for index, name in enumerate(names, start=1))
+        if condition_text not in positions:
+            choices = ", ".join(f"{index} = {name}" for index, name in enumerate(names, start=1))
             raise UnusableInput(
-                f"{option('env')} {setting!r} names no condition: {which!r}",
-                hint=f"give one of these positions or names: {known}",
+                f"{option('env')} {setting!r} names no condition: {condition_text!r}",
+                hint=f"give one of these positions or names: {choices}",
             )
-        environments[positions[which]][key] = value
+        environments[positions[condition_text]][key] = value
     return environments
 
 
@@ -401,12 +401,14 @@ def _assignments(text: str) -> dict[str, str]:
     return variables
 
 
-_HOOKS = ("setup", "prepare", "conclude", "cleanup")
+_HOOK_KEYS = ("setup", "prepare", "conclude", "cleanup")
 
 
-def _hooks(options: CompareOptions, commands: Sequence[_FilledCommand]) -> list[Hooks]:
-    columns = (_filled_for_each(getattr(options, hook), hook, options, commands) for hook in _HOOKS)
-    hooks = [Hooks(*values) for values in zip(*columns, strict=True)]
+def _hooks_of_each(options: CompareOptions, commands: Sequence[_FilledCommand]) -> list[Hooks]:
+    values_by_hook = (
+        _filled_for_each(getattr(options, hook), hook, options, commands) for hook in _HOOK_KEYS
+    )
+    hooks = [Hooks(*values) for values in zip(*values_by_hook, strict=True)]
     return [_with_setup_repeated(hook) for hook in hooks] if repeated_setup(options) else hooks
 
 
@@ -416,14 +418,14 @@ def repeated_setup(options: CompareOptions) -> str | None:
     Trials of different values alternate. A parameter that is in ``--setup`` but in no command has
     an effect only through the setup, which the setup of the next value would undo.
     """
-    environments = [text for text in options.environments if _is_for_each(text, options.names)]
-    used = [word for command in options.commands for word in _templates(command)]
-    used += [*environments, *options.prepare]
+    environments = [text for text in options.environments if _is_assigning(text, options.names)]
+    trial_texts = [word for command in options.commands for word in _templates(command)]
+    trial_texts += [*environments, *options.prepare]
     return next(
         (
             key
             for key in options.parameters
-            if _mentions(options.setup, key) and not _mentions(used, key)
+            if _has_placeholder(options.setup, key) and not _has_placeholder(trial_texts, key)
         ),
         None,
     )
@@ -444,7 +446,7 @@ def _filled_for_each(
 ) -> list[str | None]:
     templates = _one_for_each(values, option_name, options, commands)
     return [
-        None if text is None else _fill(text, command.setting)
+        None if text is None else _fill_in(text, command.setting)
         for text, command in zip(templates, commands, strict=True)
     ]
 
@@ -452,7 +454,7 @@ def _filled_for_each(
 def _one_for_each(
     values: Sequence[str], name: str, options: CompareOptions, commands: Sequence[_FilledCommand]
 ) -> list[str | None]:
-    """Return a value for each condition of an option given once, for each command or condition."""
+    """Return a value for each condition; an option has one value, or one for each command."""
     if len(values) <= 1:
         return [*values] * len(commands) if values else [None] * len(commands)
     if len(values) == len(commands):
@@ -460,7 +462,7 @@ def _one_for_each(
     if len(values) == len(options.commands):
         return [values[command.index] for command in commands]
     raise UnusableInput(
-        f"{len(values)} times {option(name)} for {len(commands)} conditions",
+        f"{option(name)} is given {len(values)} times for {len(commands)} conditions",
         hint=f"give {option(name)} once for all conditions, or {len(commands)} times",
     )
 
@@ -473,22 +475,22 @@ def _argument_vector(
 ) -> tuple[str, ...]:
     if options.shell not in (None, NO_SHELL):
         shell = split_command(options.shell)
-        words = [*shell, "-c", command.text] if shell and command.text.strip() else []
+        argv = [*shell, "-c", command.text] if shell and command.text.strip() else []
     elif isinstance(command.command, str):
-        words = split_command(command.command)
+        argv = split_command(command.command)
         if options.shell != NO_SHELL:
             _refuse_shell_syntax(command.command)
     else:
-        words = list(command.command)
-    if not words or not words[0]:
+        argv = list(command.command)
+    if not argv or not argv[0]:
         raise UnusableInput("a command is empty", hint="give a program and its arguments")
-    if any("\0" in word for word in words):
+    if any("\0" in argument for argument in argv):
         raise UnusableInput(
             f"the command {command.command!r} contains a null byte",
             hint="leave the null byte out: no program can receive it",
         )
     layouts = options.layouts or 0
-    return (find_programs(words[0], native_programs, environment, layouts=layouts), *words[1:])
+    return (layout_program(argv[0], native_programs, environment, layouts=layouts), *argv[1:])
 
 
 _QUOTED_PART = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
@@ -510,7 +512,7 @@ def _refuse_shell_syntax(text: str) -> None:
         unquoted = _QUOTED_PART.sub("x", word)
         if _SHELL_OPERATOR.fullmatch(unquoted) or _EXPANSION.search(unquoted):
             reason = "needs a shell"
-        elif _names_files(word, unquoted):
+        elif _matches_files(word, unquoted):
             reason = "is a pattern for file names here, which needs a shell"
         else:
             continue
@@ -521,7 +523,7 @@ def _refuse_shell_syntax(text: str) -> None:
         )
 
 
-def _names_files(word: str, unquoted: str) -> bool:
+def _matches_files(word: str, unquoted: str) -> bool:
     """Return whether the word is a pattern for file names, and some file matches it."""
     if not glob.has_magic(unquoted):
         return False
@@ -553,23 +555,25 @@ def find_program(
 
     Raise `UnusableInput` if the program cannot be executed or, with ``hint``, if it does not exist.
     """
-    has_folder = "/" in name
-    if (own := own_file(name, native_programs)) is not None:
-        return str(own)
+    names_folder = "/" in name
+    if (own_program := own_file(name, native_programs)) is not None:
+        return str(own_program)
     path = shutil.which(name, path=environment.get("PATH"))
     if path is not None:
         return os.path.abspath(path)
-    if has_folder and os.path.isdir(name):
-        raise UnusableInput(f"{name} is a folder, not a program", hint="give a program in it")
-    if has_folder and os.path.exists(name):
+    if names_folder and os.path.isdir(name):
+        raise UnusableInput(
+            f"{name} is a folder, not a program", hint="give a program in that folder"
+        )
+    if names_folder and os.path.exists(name):
         raise UnusableInput(f"{name} cannot be executed", hint=f"chmod +x {shlex.quote(name)}")
     if name in PROGRAMS_OF_STUDIES:
         raise missing_studies_error(name)
-    where = "" if has_folder else " on the PATH"
-    raise UnusableInput(f"there is no program {name!r}{where}", hint=hint)
+    place_phrase = "" if names_folder else " on the PATH"
+    raise UnusableInput(f"there is no program {name!r}{place_phrase}", hint=hint)
 
 
-def find_programs(
+def layout_program(
     name: str,
     native_programs: Path,
     environment: Mapping[str, str],
@@ -621,7 +625,7 @@ def parameter_list(text: str) -> tuple[str, ...]:
     return tuple(values)
 
 
-_MAX_PRINTED_COUNT = 10**15
+_MAX_EXACT_COUNT = 10**15
 
 
 def parameter_scan(low: str, high: str, step: str | None) -> tuple[str, ...]:
@@ -635,7 +639,8 @@ def parameter_scan(low: str, high: str, step: str | None) -> tuple[str, ...]:
         stride = Decimal(step) if step is not None else Decimal(1)
     except InvalidOperation as error:
         raise UnusableInput(
-            f"{option('parameter_scan', low)} {high} with step {step or 1} is not made of numbers",
+            f"{option('parameter_scan', low)} {high} with step {step or 1}: a bound or the step is "
+            "not a number",
             hint="give numbers, such as -P threads 1 8 -D 1",
         ) from error
     if not (start.is_finite() and end.is_finite() and stride.is_finite()) or stride <= 0:
@@ -656,7 +661,7 @@ def parameter_scan(low: str, high: str, step: str | None) -> tuple[str, ...]:
         steps = Decimal("Infinity")
     if steps >= MAX_CONDITIONS:
         # A count with thousands of digits could not be printed.
-        count = int(steps) + 1 if steps < _MAX_PRINTED_COUNT else f"{_MAX_PRINTED_COUNT} or more"
+        count = int(steps) + 1 if steps < _MAX_EXACT_COUNT else f"{_MAX_EXACT_COUNT} or more"
         raise UnusableInput(
             f"{option('parameter_scan')} makes {count} values, more than {MAX_CONDITIONS}",
             hint="give a larger step with -D",

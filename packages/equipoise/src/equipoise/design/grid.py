@@ -12,14 +12,14 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from equipoise.design.commands import MAX_CONDITIONS, find_programs, refuse_in_shell_line
+from equipoise.design.commands import MAX_CONDITIONS, layout_program, refuse_in_shell_line
 from equipoise.design.site import Site, search_folders, search_path
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Contrast, Process, Server
 from equipoise.model.study import Factor, Keys, Level, Place, ServerWorkload, Strings, Study
 from equipoise.shared.spelling import option
 
-_BRACES = re.compile(r"\{\{([A-Za-z_][\w-]*)\}\}|\{([A-Za-z_][\w-]*)\}")
+_NAME_IN_BRACES = re.compile(r"\{\{([A-Za-z_][\w-]*)\}\}|\{([A-Za-z_][\w-]*)\}")
 
 HELPERS = Path(__file__).resolve().parents[1] / "helpers"
 """Folder of the programs with which a workload reports its own metrics."""
@@ -33,7 +33,7 @@ class Grid(Struct, frozen=True):
     contrasts: tuple[Contrast, ...]
 
 
-Levels = dict[str, Level]
+LevelByFactor = dict[str, Level]
 """One level of each factor, by factor: the levels of a condition."""
 
 
@@ -42,27 +42,26 @@ def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
 
     ``builds`` has the folder with the program of each level that has one, by the level's name.
     Raise `UnusableInput` if all conditions are excluded, if no level is left to compare, if there
-    are too many conditions, if two levels of a condition contradict each other, or if a program
-    does not exist.
+    are too many conditions, if two levels of a condition contradict, or if a program is missing.
     """
-    settings = list(kept_settings(study))
-    if not settings:
+    combinations = list(kept_settings(study))
+    if not combinations:
         raise study.places.table("exclude").error(
             f"the study {study.name} excludes every condition",
             "remove an [[exclude]], or choose other levels",
         )
-    if len(settings) > MAX_CONDITIONS:
+    if len(combinations) > MAX_CONDITIONS:
         raise study.places.table("factors").error(
-            f"{len(settings)} conditions are more than the {MAX_CONDITIONS} of one block",
+            f"{len(combinations)} conditions are more than the {MAX_CONDITIONS} of one block",
             f"choose fewer levels with {option('factor')}, or add an [[exclude]]",
         )
-    for levels in settings:
+    for levels in combinations:
         _refuse_contradictions(study, levels)
     conditions = tuple(
         _condition(study, name, levels, site, builds)
-        for name, levels in zip(_names(study, settings), settings, strict=True)
+        for name, levels in zip(_condition_names(study, combinations), combinations, strict=True)
     )
-    contrasts = tuple(_contrasts(study, settings))
+    contrasts = tuple(_contrasts(study, combinations))
     compared = study.compared
     if compared is not None and not contrasts:
         raise study.places.table("factors", compared.factor).error(
@@ -72,7 +71,7 @@ def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
     return Grid(conditions, contrasts)
 
 
-def kept_settings(study: Study) -> Iterator[Levels]:
+def kept_settings(study: Study) -> Iterator[LevelByFactor]:
     """Yield every combination of levels that is not excluded."""
     names = [factor.name for factor in study.factors]
     for combination in itertools.product(*(factor.levels for factor in study.factors)):
@@ -90,42 +89,43 @@ def build_lines(study: Study) -> dict[str, str]:
     Lines still contain ``{build}``. Raise `UnusableInput` if a line contains a path with characters
     that a shell would interpret.
     """
-    paths = _meanings(study)
+    paths = _placeholder_values(study)
     lines: dict[str, str] = {}
-    for factor, level in ((f.name, level) for f in study.factors for level in f.levels):
-        if level.build is not None:
-            refuse_in_shell_line(level.build, paths, hint="move it to a folder with a plain name")
-            meanings = {factor: level.name, "build": "{build}", **paths}
-            lines[level.name] = _fill_in(level.build, meanings)
+    for factor in study.factors:
+        for level in factor.levels:
+            if level.build is not None:
+                hint = "move the folder to a path of letters, digits and hyphens"
+                refuse_in_shell_line(level.build, paths, hint)
+                replacements = {factor.name: level.name, "build": "{build}", **paths}
+                lines[level.name] = _fill_in(level.build, replacements)
     return lines
 
 
-def _meanings(study: Study) -> dict[str, str]:
-    """Return the values of the names in braces that every study can use."""
-    meanings = {"study": study.folder, "python": sys.executable, "helpers": str(HELPERS)}
+def _placeholder_values(study: Study) -> dict[str, str]:
+    replacements = {"study": study.folder, "python": sys.executable, "helpers": str(HELPERS)}
     if study.workload.data is not None:
-        meanings["data"] = study.workload.data_argument
-    return meanings
+        replacements["data"] = study.workload.data_argument
+    return replacements
 
 
-def _contrasts(study: Study, settings: list[Levels]) -> Iterator[Contrast]:
+def _contrasts(study: Study, combinations: list[LevelByFactor]) -> Iterator[Contrast]:
     if study.compared is None:
         return
     factor, baseline = study.compared.factor, study.compared.baseline
-    others = [other.name for other in _varied_factors(study) if other.name != factor]
-    indices = {_level_names(levels): index for index, levels in enumerate(settings)}
-    not_at = study.compared.not_at
-    for index, levels in enumerate(settings):
+    names = [other.name for other in _varied_factors(study) if other.name != factor]
+    indices = {_level_names(levels): index for index, levels in enumerate(combinations)}
+    exclusions = study.compared.not_at
+    for index, levels in enumerate(combinations):
         if levels[factor].name == baseline or any(
-            levels[name].name in excluded for name, excluded in not_at.items() if name in levels
+            levels[name].name in excluded for name, excluded in exclusions.items() if name in levels
         ):
             continue
         partner = indices.get(_level_names({**levels, factor: Level(baseline)}))
         if partner is not None:
-            yield Contrast(partner, index, factor, {name: levels[name].name for name in others})
+            yield Contrast(partner, index, factor, {name: levels[name].name for name in names})
 
 
-def _level_names(levels: Levels) -> tuple[str, ...]:
+def _level_names(levels: LevelByFactor) -> tuple[str, ...]:
     return tuple(level.name for level in levels.values())
 
 
@@ -133,69 +133,70 @@ def _varied_factors(study: Study) -> list[Factor]:
     return [factor for factor in study.factors if len(factor.levels) > 1]
 
 
-def _names(study: Study, settings: list[Levels]) -> list[str]:
+def _condition_names(study: Study, combinations: list[LevelByFactor]) -> list[str]:
     """Return a name for each condition: its levels, with the names of factors if necessary."""
-    varied = _varied_factors(study)
+    varied_factors = _varied_factors(study)
 
-    def name(levels: Levels, *, with_factors: bool) -> str:
+    def name(levels: LevelByFactor, *, with_factors: bool) -> str:
         level_texts = (
             f"{factor.name}={levels[factor.name].name}"
             if factor.is_free or with_factors
             else levels[factor.name].name
-            for factor in varied
+            for factor in varied_factors
         )
         return " ".join(level_texts) or study.name
 
-    names = [name(levels, with_factors=False) for levels in settings]
+    names = [name(levels, with_factors=False) for levels in combinations]
     if len(set(names)) == len(names):
         return names
     # Ambiguous names: levels "a b" and "c" give the same name as "a" and "b c".
-    return [name(levels, with_factors=True) for levels in settings]
+    return [name(levels, with_factors=True) for levels in combinations]
 
 
 def _condition(
-    study: Study, name: str, setting: Levels, site: Site, builds: Mapping[str, str]
+    study: Study, name: str, level_by_factor: LevelByFactor, site: Site, builds: Mapping[str, str]
 ) -> Condition:
-    levels = list(setting.values())
-    names = {factor: level.name for factor, level in setting.items()}
-    meanings = {**names, **_meanings(study)}
+    levels = list(level_by_factor.values())
+    level_names = {factor: level.name for factor, level in level_by_factor.items()}
+    replacements = {**level_names, **_placeholder_values(study)}
     for level in levels:
         if level.build is not None:
-            meanings["build"] = builds[level.name]
-    command, place = _chosen_command(study, setting)
+            replacements["build"] = builds[level.name]
+    command, place = _chosen_command(study, level_by_factor)
     arguments = tuple(argument for level in levels for argument in level.arguments)
-    environment = _environment(levels, meanings, site)
+    environment = _environment(levels, replacements, site)
     process = _process(levels, study)
     condition = Condition(
         name,
         command,
-        levels=names,
+        levels=level_names,
         environment=environment,
         process=process,
         mapped_from=tuple(folder for level in levels for folder in level.library_path),
         reports=study.workload.reports,
         tuned_for=tuple(core for level in levels for core in level.tuned_for),
     )
-    server, keys = _chosen_server(study, setting)
+    server, keys = _chosen_server(study, level_by_factor)
     if server is None:
         layouts = study.measure.layouts or 0
-        words = (*command, *arguments)
+        argv_in_braces = (*command, *arguments)
         return replace(
-            condition, command=_command(words, meanings, site, environment, place, layouts)
+            condition,
+            command=_command(argv_in_braces, replacements, site, environment, place, layouts),
         )
-    client = (*command, *(argument for level in levels for argument in level.client_arguments))
-    path = {"PATH": search_path(server)}
+    client_argv = (*command, *(argument for level in levels for argument in level.client_arguments))
+    path_variable = {"PATH": search_path(server)}
     cpus = [level.client_cpus for level in levels if level.client_cpus is not None]
     return replace(
         condition,
-        command=_command(client, meanings, site, path, place),
-        environment=path if server.path else {},
+        command=_command(client_argv, replacements, site, path_variable, place),
+        environment=path_variable if server.path else {},
         process=Process(cpus=cpus[-1] if cpus else None),
-        server=_server(study, server, keys, arguments, meanings, site, environment, process),
+        server=_server(study, server, keys, arguments, replacements, site, environment, process),
     )
 
 
-def _chosen_command(study: Study, levels: Levels) -> tuple[Strings, Place]:
+def _chosen_command(study: Study, levels: LevelByFactor) -> tuple[Strings, Place]:
     """Return the command of a level, or else of the workload, and its place in the file."""
     for factor, level in levels.items():
         if level.command is not None:
@@ -205,7 +206,7 @@ def _chosen_command(study: Study, levels: Levels) -> tuple[Strings, Place]:
     return study.workload.command, study.workload.command_place
 
 
-def _chosen_server(study: Study, levels: Levels) -> tuple[ServerWorkload | None, Keys]:
+def _chosen_server(study: Study, levels: LevelByFactor) -> tuple[ServerWorkload | None, Keys]:
     """Return the server of the last level with one, or of the workload, and its table's keys."""
     for factor, level in reversed(levels.items()):
         if level.server is not None:
@@ -222,19 +223,19 @@ def _server(
     server: ServerWorkload,
     keys: Keys,
     arguments: Strings,
-    meanings: Mapping[str, str],
+    replacements: Mapping[str, str],
     site: Site,
     environment: dict[str, str],
     process: Process,
 ) -> Server:
     path = {"PATH": search_path(server)}
 
-    def command(key: str, words: Strings, environment: Mapping[str, str] = path) -> Strings:
-        return _command(words, meanings, site, environment, study.places.key(*keys, key))
+    def command(key: str, argv: Strings, environment: Mapping[str, str] = path) -> Strings:
+        return _command(argv, replacements, site, environment, study.places.key(*keys, key))
 
     start = command("start", (*server.start, *arguments), {**path, **environment})
-    others = {
-        key: command(key, words) for key, words in server.commands().items() if key != "start"
+    other_commands = {
+        key: command(key, argv) for key, argv in server.commands().items() if key != "start"
     }
     return replace(
         msgspec.convert(server, Server, from_attributes=True),
@@ -242,15 +243,15 @@ def _server(
         environment=environment,
         process=process,
         search_path=search_folders(server),
-        **others,
+        **other_commands,
     )
 
 
 def _environment(
-    levels: Sequence[Level], meanings: Mapping[str, str], site: Site
+    levels: Sequence[Level], replacements: Mapping[str, str], site: Site
 ) -> dict[str, str]:
     environment = {
-        key: _fill_in(value, meanings)
+        key: _fill_in(value, replacements)
         for level in levels
         for key, value in level.environment.items()
     }
@@ -270,8 +271,10 @@ def _environment(
 def _process(levels: Sequence[Level], study: Study) -> Process:
     process = Process(working_folder=study.workload.working_folder)
     for level in levels:
-        given = {name: value for name, value in asdict(level.process).items() if value is not None}
-        process = replace(process, **given)
+        known_values = {
+            name: value for name, value in asdict(level.process).items() if value is not None
+        }
+        process = replace(process, **known_values)
     return process
 
 
@@ -284,16 +287,16 @@ def _refuse_contradictions(study: Study, levels: Mapping[str, Level]) -> None:
 
     The error names both levels, and the key of the second level.
     """
-    first: dict[tuple[str, ...], tuple[str, object]] = {}
+    first_values: dict[tuple[str, ...], tuple[str, object]] = {}
     for factor, level in levels.items():
         for keys, value in _exclusive_settings(level):
-            other, other_value = first.setdefault(keys, (f"{level.name} of {factor}", value))
+            owner, other_value = first_values.setdefault(keys, (f"{level.name} of {factor}", value))
             if other_value != value:
-                raise _contradiction(study, factor, level.name, keys, other)
+                raise _contradiction(study, factor, level.name, keys, owner)
     for factor, level in levels.items():
         for key, variable in _JOINED_VARIABLES.items():
             if variable in level.environment and any(
-                getattr(other, key) for other in levels.values()
+                getattr(owner, key) for owner in levels.values()
             ):
                 raise _contradiction(study, factor, level.name, ("env", variable), key)
 
@@ -302,8 +305,8 @@ def _contradiction(
     study: Study, factor: str, level: str, keys: tuple[str, ...], other: str
 ) -> UnusableInput:
     return study.places.key("factors", factor, level, *keys).error(
-        f"{other} sets it too, and one value would override the other",
-        "set it in one of the two, or add an [[exclude]] with both levels",
+        f"{other} sets this key, too, and one value would override the other",
+        "set the key in one of the two levels, or add an [[exclude]] with both levels",
     )
 
 
@@ -324,29 +327,29 @@ def _exclusive_settings(level: Level) -> Iterator[tuple[tuple[str, ...], object]
 
 
 def _command(
-    words: Strings,
-    meanings: Mapping[str, str],
+    argv_in_braces: Strings,
+    replacements: Mapping[str, str],
     site: Site,
     environment: Mapping[str, str],
     place: Place,
     layouts: int = 0,
 ) -> Strings:
-    front, *arguments = (_fill_in(word, meanings) for word in words)
+    program_name, *arguments = (_fill_in(word, replacements) for word in argv_in_braces)
     try:
-        program = find_programs(
-            front, site.native_programs, environment, PIPELINE_HINT, layouts=layouts
+        program = layout_program(
+            program_name, site.native_programs, environment, PIPELINE_HINT, layouts=layouts
         )
     except UnusableInput as error:
         raise place.error(error.what, error.hint) from None
     return (program, *arguments)
 
 
-def _fill_in(text: str, meanings: Mapping[str, str]) -> str:
+def _fill_in(text: str, replacements: Mapping[str, str]) -> str:
     """Replace names in braces by values; ``{{name}}`` becomes ``{name}``, other braces stay."""
 
     def meaning(braces: re.Match[str]) -> str:
         if braces[1] is not None:
             return "{" + braces[1] + "}"
-        return meanings.get(braces[2], braces[0])
+        return replacements.get(braces[2], braces[0])
 
-    return _BRACES.sub(meaning, text)
+    return _NAME_IN_BRACES.sub(meaning, text)

@@ -91,8 +91,8 @@ class Compilation(Struct, frozen=True):
     def compile_lines(self, objects: Sequence[str]) -> tuple[tuple[str, ...], ...]:
         """Return the commands that compile each source into the object at the same index."""
         return tuple(
-            (self.compiler, *_SECTION_FLAGS, *self.flags, "-c", source, "-o", target)
-            for source, target in zip(self.sources, objects, strict=True)
+            (self.compiler, *_SECTION_FLAGS, *self.flags, "-c", source, "-o", object_file)
+            for source, object_file in zip(self.sources, objects, strict=True)
         )
 
     def link_line(
@@ -100,14 +100,14 @@ class Compilation(Struct, frozen=True):
     ) -> tuple[str, ...]:
         """Return the command that links the objects into one layout."""
         inputs = [*objects, *self.objects]
-        shuffle: tuple[str, ...] = ()
+        options: tuple[str, ...] = ()
         if linker == "lld":
-            shuffle = ("-fuse-ld=lld", f"-Wl,--shuffle-sections=.text*={seed}")
+            options = ("-fuse-ld=lld", f"-Wl,--shuffle-sections=.text*={seed}")
         elif linker == "mold":
-            shuffle = ("-fuse-ld=mold", f"-Wl,--shuffle-sections={seed}")
+            options = ("-fuse-ld=mold", f"-Wl,--shuffle-sections={seed}")
         else:
             random.Random(seed).shuffle(inputs)
-        return (self.compiler, *self.flags, *shuffle, *inputs, *self.libraries, "-o", output)
+        return (self.compiler, *self.flags, *options, *inputs, *self.libraries, "-o", output)
 
 
 def parse_compilation(arguments: Sequence[str]) -> Compilation:
@@ -118,21 +118,21 @@ def parse_compilation(arguments: Sequence[str]) -> Compilation:
     """
     if not arguments:
         raise _unusable_line("it does not name a compiler")
-    compiler, *following = arguments
+    compiler, *compiler_arguments = arguments
     flags: list[str] = []
     sources: list[str] = []
     objects: list[str] = []
     libraries: list[str] = []
     output = "a.out"
-    remaining = iter(following)
-    for argument in remaining:
+    argument_iterator = iter(compiler_arguments)
+    for argument in argument_iterator:
         if argument in ("-c", "-S", "-E", "-shared"):
             raise _unusable_line(f"with {argument} it does not build a program")
         if argument == "-o":
-            output = next(remaining, "")
+            output = next(argument_iterator, "")
         elif argument in _OPTIONS_WITH_VALUE:
             group = libraries if argument in ("-l", "-L") else flags
-            group.extend((argument, next(remaining, "")))
+            group.extend((argument, next(argument_iterator, "")))
         elif argument.startswith(("-l", "-L")):
             libraries.append(argument)
         elif argument.startswith("-"):

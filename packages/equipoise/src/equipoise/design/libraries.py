@@ -58,7 +58,7 @@ def tunables_of(text: str) -> dict[str, str]:
     return {name: value for name, equals, value in pairs if name and equals}
 
 
-def _glibc(name: str, tunables: dict[str, str], summary: str) -> Level:
+def _glibc_level(name: str, tunables: dict[str, str], summary: str) -> Level:
     return Level(name, environment={TUNABLES_VARIABLE: tunables_text(tunables)}, summary=summary)
 
 
@@ -70,10 +70,10 @@ def _tunables(mmap_threshold: int, **other_tunables: int) -> dict[str, str]:
 ALLOCATORS = (
     Level("glibc", summary="the C library's own, unchanged"),
     # top_pad=0, because the threshold has no effect on memory from the top of the heap.
-    _glibc("glibc_15k", _tunables(15360, top_pad=0), "as Mac OS X did: from 15 KB on"),
-    _glibc("glibc_128k", _tunables(131072), "Doug Lea's old default: from 128 KB on"),
-    _glibc("glibc_256k", _tunables(262144), "Doug Lea's later default: from 256 KB on"),
-    _glibc("glibc_never", KEEP_FREED_MEMORY, "no block by mmap, nothing given back"),
+    _glibc_level("glibc_15k", _tunables(15360, top_pad=0), "as Mac OS X did: from 15 KB on"),
+    _glibc_level("glibc_128k", _tunables(131072), "Doug Lea's old default: from 128 KB on"),
+    _glibc_level("glibc_256k", _tunables(262144), "Doug Lea's later default: from 256 KB on"),
+    _glibc_level("glibc_never", KEEP_FREED_MEMORY, "no block by mmap, nothing given back"),
     *PRELOADS,
 )
 

@@ -47,11 +47,11 @@ class NumberRange(Struct, frozen=True):
             number = self._number(value)
         except (TypeError, ValueError, OverflowError):
             kind = "whole number" if self.is_whole else "number"
-            raise UnusableInput(f"{typed} is not a {kind}", hint=self._hint()) from None
-        too_low = number <= self.low if self.excludes_low else number < self.low
+            raise UnusableInput(f"{typed} is not a {kind}", hint=self._range_hint()) from None
+        is_too_low = number <= self.low if self.excludes_low else number < self.low
         # `not <=` also catches a NaN.
-        if too_low or not number <= self.high or number == math.inf:
-            raise UnusableInput(f"{typed} is out of range", hint=self._hint())
+        if is_too_low or not number <= self.high or number == math.inf:
+            raise UnusableInput(f"{typed} is out of range", hint=self._range_hint())
         return number
 
     def _number(self, value: Any) -> float:
@@ -59,9 +59,9 @@ class NumberRange(Struct, frozen=True):
             return int(value) if self.is_whole else float(value)
         return operator.index(value) if self.is_whole else float(value)
 
-    def _hint(self) -> str:
+    def _range_hint(self) -> str:
         kind = "a whole number" if self.is_whole else "a number"
-        low, high = _digits(self.low), _digits(self.high)
+        low, high = _number_text(self.low), _number_text(self.high)
         if self.high == math.inf:
             return f"give {kind} above {low}" if self.excludes_low else f"give {kind} from {low} up"
         if self.excludes_low:
@@ -109,14 +109,14 @@ class CampaignLimits(Struct, frozen=True):
     min_seconds: float | None = None
     """Minimum seconds of measured blocks for a verdict; 0 for none."""
     budget: float | None = None
-    """Seconds."""
+    """Seconds of the campaign."""
     precision: float | None = None
-    """Percent."""
+    """Width of the interval at which the campaign ends, in percent."""
     tail: float | None = None
-    """Percent of runs."""
+    """Percent of runs that a kind of slow run must have to appear in the campaign."""
     alpha: float | None = None
     min_effect: float | None = None
-    """Percent."""
+    """Smallest effect that matters, in percent."""
     timeout: float | None = None
     """Seconds of one trial."""
     warmup: int | None = None
@@ -131,7 +131,7 @@ class CampaignLimits(Struct, frozen=True):
 
     def filled_from(self, defaults: CampaignLimits) -> CampaignLimits:
         """Return these limits; a missing number is the number in ``defaults``."""
-        return _with_known(defaults, asdict(self))
+        return _replace_known(defaults, asdict(self))
 
     def seed_or_random(self) -> int:
         """Return the seed, or a random seed if the user gave none."""
@@ -144,7 +144,7 @@ class CampaignLimits(Struct, frozen=True):
 
     def measure(self, default: Measure) -> Measure:
         """Return the settings for running trials, with missing numbers from ``default``."""
-        return _with_known(default, {"timeout_s": self.timeout, "warmup": self.warmup})
+        return _replace_known(default, {"timeout_s": self.timeout, "warmup": self.warmup})
 
     def stopping(self, default: Stopping | None = None) -> Stopping:
         """Return the conditions for the end of the campaign, with missing numbers from ``default``.
@@ -162,7 +162,7 @@ class CampaignLimits(Struct, frozen=True):
             "precision": self.precision,
             "tail": self.tail,
         }
-        stopping = _with_known(default or Stopping(), chosen)
+        stopping = _replace_known(default or Stopping(), chosen)
         maximum = stopping.blocks
         if maximum is not None and stopping.min_blocks_explicit and stopping.min_blocks > maximum:
             raise UnusableInput(
@@ -181,19 +181,19 @@ class CampaignLimits(Struct, frozen=True):
         self, metrics: Sequence[str] = (PRIMARY_METRIC,), default: Judgement | None = None
     ) -> Judgement:
         """Return the settings for judging; the first metric is the primary metric."""
-        first, *others = metrics
-        judgement = _with_known(
+        primary, *other_metrics = metrics
+        judgement = _replace_known(
             default or Judgement(), {"alpha": self.alpha, "min_effect": self.min_effect}
         )
-        return replace(judgement, primary_metric=first, other_metrics=tuple(others))
+        return replace(judgement, primary_metric=primary, other_metrics=tuple(other_metrics))
 
 
-def fields_of(kind: type[Struct], arguments: Mapping[str, Any]) -> dict[str, Any]:
+def fields_of(struct_type: type[Struct], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a function, or options of a command, that are fields of a class.
 
     A field without an argument is missing in the result and keeps its default.
     """
-    return {name: arguments[name] for name in kind.__struct_fields__ if name in arguments}
+    return {name: arguments[name] for name in struct_type.__struct_fields__ if name in arguments}
 
 
 def limits_of(arguments: Mapping[str, Any]) -> CampaignLimits:
@@ -204,7 +204,7 @@ def limits_of(arguments: Mapping[str, Any]) -> CampaignLimits:
 StructT = TypeVar("StructT", bound=Struct)
 
 
-def _with_known(defaults: StructT, values: Mapping[str, object]) -> StructT:
+def _replace_known(defaults: StructT, values: Mapping[str, object]) -> StructT:
     """Return the defaults, with each field replaced whose value is not ``None``."""
     known: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
     return replace(defaults, **known)
@@ -216,14 +216,14 @@ def metric_names(metrics: str | Sequence[str]) -> tuple[str, ...]:
     Raise `UnusableInput` if there is no name, or a name is empty.
     """
     names = metrics.split(",") if isinstance(metrics, str) else metrics
-    stripped = tuple(dict.fromkeys(name.strip() for name in names))
-    if not stripped or not all(stripped):
+    stripped_names = tuple(dict.fromkeys(name.strip() for name in names))
+    if not stripped_names or not all(stripped_names):
         raise UnusableInput(
-            "a name in the list of metrics is empty" if stripped else "no metric is named",
+            "a name in the list of metrics is empty" if stripped_names else "no metric is named",
             hint=f"give names of metrics, such as {option('metrics', ['wall_s', 'max_rss_bytes'])}",
         )
-    return stripped
+    return stripped_names
 
 
-def _digits(number: float) -> str:
+def _number_text(number: float) -> str:
     return str(int(number)) if number == int(min(number, 2**63)) else f"{number:g}"

@@ -1,4 +1,4 @@
-"""The facts of the host that a study needs, and the things that the host lacks."""
+"""Facts of the host that a study needs, and the things that a study needs but the host lacks."""
 
 from __future__ import annotations
 
@@ -50,51 +50,50 @@ class Missing(Struct, frozen=True):
 
 def first_missing(level: Level, site: Site) -> Missing | None:
     """Return the first thing that this host lacks for a level; ``None`` if the level can run."""
-    return next(_missing(level, site), None)
+    return next(_missing_things(level, site), None)
 
 
 def remove_missing_levels(study: Study, site: Site) -> tuple[Study, tuple[CampaignWarning, ...]]:
     """Remove the levels that cannot run on this host; return the study and a warning for each.
 
-    Raise `UnusableInput` if the baseline cannot run, or if only one level of the compared factor
-    can run.
+    Raise `UnusableInput` if the baseline or all other levels of the compared factor cannot run.
     """
     server = study.workload.server
-    absent = None if server is None else _absent_program(server, site.native_programs)
-    if absent is not None:
-        raise study.places.key("workload", "server", absent.key).error(
-            f"there is no program '{absent.what}' on the PATH", absent.hint
+    absence = None if server is None else _missing_program(server, site.native_programs)
+    if absence is not None:
+        raise study.places.key("workload", "server", absence.key).error(
+            f"there is no program '{absence.what}' on the PATH", absence.hint
         )
     baselines = {} if study.compared is None else {study.compared.factor: study.compared.baseline}
     warnings: list[CampaignWarning] = []
     factors: list[Factor] = []
     for factor in study.factors:
         baseline = baselines.get(factor.name)
-        present: list[Level] = []
+        runnable: list[Level] = []
         for level in factor.levels:
             missing = first_missing(level, site)
             if missing is None:
-                present.append(level)
+                runnable.append(level)
                 continue
-            what = f"{factor.name} {level.name} cannot run here: there is no {missing.what}"
+            problem = f"{factor.name} {level.name} cannot run here: there is no {missing.what}"
             if level.name == baseline:
                 raise study.places.table("factors", factor.name, level.name).error(
-                    f"the baseline {what}", missing.hint
+                    f"the baseline {problem}", missing.hint
                 )
             missing_place = study.places.key("factors", factor.name, level.name, missing.key)
             warnings.append(
-                CampaignWarning("level_missing", f"{what}; it is left out", missing.hint)
+                CampaignWarning("level_missing", f"{problem}; it is left out", missing.hint)
             )
-        if not present:
+        if not runnable:
             raise study.places.table("factors", factor.name).error(
                 f"no level of {factor.name} can run here: {warnings[-1].summary}", warnings[-1].hint
             )
-        if baseline is not None and len(present) == 1 < len(factor.levels):
+        if baseline is not None and len(runnable) == 1 < len(factor.levels):
             raise missing_place.error(
-                f"nothing is left to compare {present[0].name} with: {warnings[-1].summary}",
+                f"nothing is left to compare {runnable[0].name} with: {warnings[-1].summary}",
                 warnings[-1].hint,
             )
-        factors.append(replace(factor, levels=tuple(present)))
+        factors.append(replace(factor, levels=tuple(runnable)))
     return replace(study, factors=tuple(factors)), tuple(warnings)
 
 
@@ -108,8 +107,8 @@ def setting_place(study: Study, levels: dict[str, str], key: str, value: str | N
     for factor in study.factors:
         for level in factor.levels:
             if level.name == levels.get(factor.name) and _has_setting(level, key, value):
-                inner = (value,) if key == "env" and value is not None else ()
-                return study.places.key("factors", factor.name, level.name, key, *inner)
+                inner_keys = (value,) if key == "env" and value is not None else ()
+                return study.places.key("factors", factor.name, level.name, key, *inner_keys)
     return study.places.table("factors")
 
 
@@ -123,7 +122,7 @@ def _has_setting(level: Level, key: str, value: str | None) -> bool:
     }.get(key, False)
 
 
-def _missing(level: Level, site: Site) -> Iterator[Missing]:
+def _missing_things(level: Level, site: Site) -> Iterator[Missing]:
     install = f"apt install {level.package}" if level.package else "install it"
     for library in level.preload:
         if site.find_library(library) is None:
@@ -139,13 +138,13 @@ def _missing(level: Level, site: Site) -> Iterator[Missing]:
         if cpu not in site.cpus:
             hint = f"use only these CPUs: {', '.join(map(str, site.cpus))}"
             yield Missing(f"CPU {cpu} that Equipoise may use", hint, "cpu")
-    search = None
+    path_value = None
     if level.server is not None:
-        absent = _absent_program(level.server, site.native_programs)
-        if absent is not None:
-            yield Missing(f"program {absent.what}", absent.hint, "server")
-        search = search_path(level.server)
-    if level.command is not None and _is_absent(level.command[0], site.native_programs, search):
+        absence = _missing_program(level.server, site.native_programs)
+        if absence is not None:
+            yield Missing(f"program {absence.what}", absence.hint, "server")
+        path_value = search_path(level.server)
+    if level.command is not None and _is_absent(level.command[0], site.native_programs, path_value):
         yield Missing(f"program {level.command[0]}", install, "command")
     builder = (level.build or "").partition(" ")[0]
     if _PLAIN_NAME.fullmatch(builder) and shutil.which(builder) is None:
@@ -157,20 +156,20 @@ def _missing(level: Level, site: Site) -> Iterator[Missing]:
             )
 
 
-def _is_absent(program: str, native_programs: Path, search: str | None) -> bool:
+def _is_absent(program: str, native_programs: Path, path_value: str | None) -> bool:
     """Return whether a program is not installed; False if it contains a placeholder."""
     if "{" in program:
         return False
     try:
-        is_ours = own_file(program, native_programs) is not None
-        return not is_ours and not shutil.which(program, path=search)
+        is_of_equipoise = own_file(program, native_programs) is not None
+        return not is_of_equipoise and not shutil.which(program, path=path_value)
     except OSError:
         # No file can have this name: for example, it is too long.
         return True
 
 
 def search_folders(server: ServerWorkload) -> tuple[str, ...]:
-    """Return the folders that match the server's patterns, the latest version first."""
+    """Return the folders that match the server's patterns, the latest version of each first."""
     return tuple(
         folder
         for pattern in server.path
@@ -183,15 +182,15 @@ def search_path(server: ServerWorkload) -> str:
     return os.pathsep.join((os.environ.get("PATH", os.defpath), *search_folders(server)))
 
 
-def _absent_program(server: ServerWorkload, native_programs: Path) -> Missing | None:
+def _missing_program(server: ServerWorkload, native_programs: Path) -> Missing | None:
     """Return the first program of a server that this host lacks; ``None`` if it has all."""
-    path = search_path(server)
+    server_path = search_path(server)
     # The table `needs` comes first, because it names Debian packages.
-    keys = dict.fromkeys(server.needs, "needs")
+    key_by_program = dict.fromkeys(server.needs, "needs")
     for key, words in server.commands().items():
-        keys.setdefault(words[0], key)
-    for program, key in keys.items():
-        if _is_absent(program, native_programs, path):
+        key_by_program.setdefault(words[0], key)
+    for program, key in key_by_program.items():
+        if _is_absent(program, native_programs, server_path):
             package = server.needs.get(program)
             hint = "install it, or add its folder to the key path of the server"
             return Missing(program, f"apt install {package}" if package else hint, key)
@@ -199,4 +198,4 @@ def _absent_program(server: ServerWorkload, native_programs: Path) -> Missing | 
 
 
 def _version_of(path: str) -> list[str | int]:
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path)]
+    return [int(text) if text.isdigit() else text for text in re.split(r"(\d+)", path)]

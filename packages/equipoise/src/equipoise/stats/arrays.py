@@ -24,10 +24,10 @@ def as_costs(costs: FloatArray | Sequence[float], name: str) -> FloatArray:
     Raise `UnusableInput` if a cost is negative or not a number.
     """
     array = np.array(costs, dtype=np.float64, ndmin=1)
-    bad = np.flatnonzero(~(array >= 0))
-    if bad.size:
+    bad_indices = np.flatnonzero(~(array >= 0))
+    if bad_indices.size:
         raise UnusableInput(
-            f"block {bad[0] + 1} of {name} has the cost {array[bad[0]]}, "
+            f"block {bad_indices[0] + 1} of {name} has the cost {array[bad_indices[0]]}, "
             "which is not a number from 0 up",
             hint="choose a metric whose values are 0 or more, and leave out trials without one",
         )
@@ -57,12 +57,12 @@ def part_medians(values: FloatArray, parts: int) -> FloatArray:
 
     The first n mod ``parts`` parts have one value more than the others (`numpy.array_split`).
     """
-    length, longer_parts = divmod(len(values), parts)
-    split_index = longer_parts * (length + 1)
+    min_length, longer_part_count = divmod(len(values), parts)
+    split_index = longer_part_count * (min_length + 1)
     medians: FloatArray = np.concatenate(
         [
-            median_of(values[:split_index].reshape(longer_parts, length + 1)),
-            median_of(values[split_index:].reshape(parts - longer_parts, length)),
+            median_of(values[:split_index].reshape(longer_part_count, min_length + 1)),
+            median_of(values[split_index:].reshape(parts - longer_part_count, min_length)),
         ]
     )
     return medians
@@ -74,7 +74,7 @@ LEVEL = 0.05
 
 
 def block_length(count: int) -> int:
-    """Return the length of blocks to resample: ∛``count``, rounded up (Bühlmann 2002, §3.3)."""
+    """Return the length of blocks to resample: ∛n, rounded up (Bühlmann 2002, §3.3)."""
     return max(1, math.ceil(round(math.cbrt(count), 9)))
 
 
@@ -85,14 +85,14 @@ def circular_block_means(series: FloatArray, resamples: int, seed: int) -> Float
     """
     count = len(series)
     length = block_length(count)
-    wrapped = np.concatenate([series, series[: length - 1]])
-    running_sums = np.cumsum(wrapped, axis=0)
-    sums = running_sums[length - 1 :].copy()
-    sums[1:] -= running_sums[: count - 1]
+    circular = np.concatenate([series, series[: length - 1]])
+    running_sums = np.cumsum(circular, axis=0)
+    block_sums = running_sums[length - 1 :].copy()
+    block_sums[1:] -= running_sums[: count - 1]
     starts = np.random.default_rng(seed).integers(
         0, count, size=(resamples, math.ceil(count / length))
     )
-    means: FloatArray = sums[starts].mean(axis=1) / length
+    means: FloatArray = block_sums[starts].mean(axis=1) / length
     return means
 
 
@@ -112,8 +112,8 @@ def median_of(values: FloatArray) -> FloatArray:
     """
     half, is_odd = divmod(values.shape[-1], 2)
     ordered = np.partition(values, [half, -1] if is_odd else [half - 1, half, -1], axis=-1)
-    middles = np.mean(ordered[..., half - 1 + is_odd : half + 1], axis=-1)
-    medians: FloatArray = np.where(np.isnan(ordered[..., -1]), np.nan, middles)
+    middle_means = np.mean(ordered[..., half - 1 + is_odd : half + 1], axis=-1)
+    medians: FloatArray = np.where(np.isnan(ordered[..., -1]), np.nan, middle_means)
     return medians
 
 
@@ -129,15 +129,15 @@ def quantile_of(ordered: FloatArray, share: float) -> float:
     ``np.quantile`` itself would import masked arrays first. The values, shape (n,), are ascending.
     The quantile is interpolated linearly between two values (Hyndman and Fan 1996, definition 7).
     """
-    last = len(ordered) - 1
-    position = last * share
-    below = math.floor(position)
+    last_index = len(ordered) - 1
+    position = last_index * share
+    lower_index = math.floor(position)
     low, high, fraction = (
-        float(ordered[below]),
-        float(ordered[min(below + 1, last)]),
-        position - below,
+        float(ordered[lower_index]),
+        float(ordered[min(lower_index + 1, last_index)]),
+        position - lower_index,
     )
-    if math.isnan(ordered[last]):
+    if math.isnan(ordered[last_index]):
         return math.nan
     if fraction >= 0.5:
         return high - (high - low) * (1.0 - fraction)

@@ -39,6 +39,7 @@ with two conditions, a trial's predecessor also fixes the first trial of the blo
 ROUNDS = 5
 """Number of rounds in which conditions and trend are estimated in turn."""
 CLIP_SCALES = 5.0
+"""Noise is clipped at this many robust standard deviations."""
 WARNING_ERRORS = 3.0
 """Standard errors of a certain carry-over: at most 1 % of campaigns of 60 blocks warn falsely."""
 
@@ -70,13 +71,12 @@ def carry_over(
 
     Returns
     -------
-    The ratio with its 95 % interval; ``None`` if fewer than six first trials ran after one of the
-    conditions.
+    The ratio with its 95 % interval; ``None`` if fewer than six first trials ran after either.
     """
     if orders.shape != costs.shape or orders.ndim != 2:
         raise UnusableInput(
-            f"orders has the shape {orders.shape} and costs the shape {costs.shape}",
-            hint="give both the same shape: (blocks, positions)",
+            f"orders of the shape {orders.shape} do not fit costs of the shape {costs.shape}",
+            hint="give both the shape (blocks, conditions)",
         )
     if len(orders) < 2:
         return None
@@ -84,13 +84,13 @@ def carry_over(
     conditions, predecessors = orders[1:, 0][is_usable], orders[:-1, -1][is_usable]
     first_costs = costs[1:, 0][is_usable]
     finite_costs = first_costs[np.isfinite(first_costs) & (first_costs > 0)]
-    masks = [predecessors == condition for condition in (candidate, baseline)]
-    counts = [int(mask.sum()) for mask in masks]
+    predecessor_masks = [predecessors == condition for condition in (candidate, baseline)]
+    counts = [int(mask.sum()) for mask in predecessor_masks]
     if not len(finite_costs) or min(counts) < MIN_TRIALS_EACH:
         return None
     logs = np.log(np.clip(first_costs, finite_costs.min(), finite_costs.max()))
     residuals = _residuals(logs, conditions, predecessors)
-    high, low = (residuals[mask] for mask in masks)
+    high, low = (residuals[mask] for mask in predecessor_masks)
     estimate = float(np.mean(high) - np.mean(low))
     error = math.sqrt(sum(float(np.var(sample, ddof=1)) / len(sample) for sample in (high, low)))
     half_width = student_quantile(1.0 - LEVEL / 2.0, sum(counts) - 2) * error
@@ -101,19 +101,19 @@ def carry_over(
     )
 
 
-def should_warn(measured: CarryOver, *, min_effect: float) -> bool:
+def should_warn(estimate: CarryOver, *, min_effect: float) -> bool:
     """Return whether a carry-over is both certain and large enough to matter.
 
     It is certain if it exceeds three standard errors. It is large enough if the error that it
     causes in the effect, about half of it, reaches a quarter of ``min_effect`` (percent).
     """
-    low, high = measured.ratio_ci
+    low, high = estimate.ratio_ci
     if low is None or high is None:
         return False
-    size = abs(math.log(measured.ratio))
+    log_size = abs(math.log(estimate.ratio))
     half_width = 0.5 * (math.log(high) - math.log(low))
-    error = half_width / student_quantile(1.0 - LEVEL / 2.0, measured.trials - 2)
-    return size > WARNING_ERRORS * error and size / 2.0 >= margin_of(min_effect) / 4.0
+    error = half_width / student_quantile(1.0 - LEVEL / 2.0, estimate.trials - 2)
+    return log_size > WARNING_ERRORS * error and log_size / 2.0 >= margin_of(min_effect) / 4.0
 
 
 def _residuals(logs: FloatArray, conditions: IntArray, predecessors: IntArray) -> FloatArray:
@@ -130,9 +130,9 @@ def _residuals(logs: FloatArray, conditions: IntArray, predecessors: IntArray) -
         effect = _group_medians(detrended - carry_over_effect, conditions)
         carry_over_effect = _group_medians(detrended - effect, predecessors)
     noise = detrended - effect - carry_over_effect
-    clip = CLIP_SCALES * NORMAL_MAD * float(median_of(np.abs(noise - median_of(noise))))
-    if clip > 0:
-        noise = np.clip(noise, -clip, clip)
+    clip_limit = CLIP_SCALES * NORMAL_MAD * float(median_of(np.abs(noise - median_of(noise))))
+    if clip_limit > 0:
+        noise = np.clip(noise, -clip_limit, clip_limit)
     return np.asarray(noise + carry_over_effect)
 
 
@@ -172,7 +172,7 @@ TIMEOUT_FACTOR = 2.0
 
 ExplainablePart = Literal["nothing", "part", "all"]
 """How much of a difference carry-over could explain."""
-Rows = NDArray[np.bool_]
+RowMask = NDArray[np.bool_]
 
 
 class FittedDifference(Struct, frozen=True):
@@ -202,14 +202,14 @@ class FittedDifference(Struct, frozen=True):
     @property
     def ratio_ci(self) -> Interval:
         """The 95 % interval of the difference, as a ratio."""
-        return self._interval(self.difference, self.difference_error)
+        return self._ratio_interval(self.difference, self.difference_error)
 
     @property
     def carry_over_ci(self) -> Interval:
         """The 95 % interval of the carry-over, as a ratio."""
-        return self._interval(self.carry_over, self.carry_over_error)
+        return self._ratio_interval(self.carry_over, self.carry_over_error)
 
-    def _interval(self, centre: float, error: float) -> Interval:
+    def _ratio_interval(self, centre: float, error: float) -> Interval:
         half_width = student_quantile(1.0 - LEVEL / 2.0, self.freedom) * error
         return (math.exp(centre - half_width), math.exp(centre + half_width))
 
@@ -242,25 +242,25 @@ def fit_differences(
     if not len(finite_costs):
         return {}
     logs = np.log(np.clip(costs, finite_costs.min(), TIMEOUT_FACTOR * finite_costs.max()))
-    steps = np.diff(blocks)
-    first_trials = np.flatnonzero(np.concatenate([[True], steps != 0]))
-    sizes = np.diff([*first_trials, len(blocks)])
-    positions = np.arange(len(blocks)) - np.repeat(first_trials, sizes)
+    block_steps = np.diff(blocks)
+    first_trials = np.flatnonzero(np.concatenate([[True], block_steps != 0]))
+    block_sizes = np.diff([*first_trials, len(blocks)])
+    positions = np.arange(len(blocks)) - np.repeat(first_trials, block_sizes)
     predecessors = np.concatenate([[-1], conditions[:-1]])
     # The first block has no known predecessor, nor has a block after a block that was left out.
-    follows = np.concatenate([[False], steps <= 1])
+    has_predecessor = np.concatenate([[False], block_steps <= 1])
     columns = [
         np.ones(len(logs)),
         np.linspace(-1.0, 1.0, len(logs)),
-        *(positions == index for index in range(1, int(sizes.max()))),
+        *(positions == index for index in range(1, int(block_sizes.max()))),
         *(conditions == condition for condition in candidates),
         *(predecessors == condition for condition in candidates),
     ]
     design = np.column_stack(columns).astype(np.float64)
-    freedom = int(follows.sum()) - design.shape[1]
-    if freedom < MIN_FREEDOM or np.linalg.matrix_rank(design[follows]) < design.shape[1]:
+    freedom = int(has_predecessor.sum()) - design.shape[1]
+    if freedom < MIN_FREEDOM or np.linalg.matrix_rank(design[has_predecessor]) < design.shape[1]:
         return {}
-    coefficients, errors = _fit(logs, design, follows, freedom)
+    coefficients, errors = _fit_regression(logs, design, has_predecessor, freedom)
     carry_over_columns = range(design.shape[1] - len(candidates), design.shape[1])
     return {
         condition: FittedDifference(
@@ -274,22 +274,22 @@ def fit_differences(
     }
 
 
-def _fit(
-    logs: FloatArray, design: FloatArray, follows: Rows, freedom: int
+def _fit_regression(
+    logs: FloatArray, design: FloatArray, is_used: RowMask, freedom: int
 ) -> tuple[FloatArray, FloatArray]:
     """Return coefficients and their standard errors, from trials with a known predecessor."""
-    successors = np.flatnonzero(follows & np.concatenate([[False], follows[:-1]]))
+    successors = np.flatnonzero(is_used & np.concatenate([[False], is_used[:-1]]))
     correlation = 0.0
     for _ in range(ROUNDS):
         rows, targets = _whiten(logs, design, successors, correlation)
-        coefficients = _least_squares(rows[follows], targets[follows])
+        coefficients = _least_squares(rows[is_used], targets[is_used])
         residuals = logs - design @ coefficients
-        residuals = _clip(residuals, residuals[follows])
+        residuals = _clip(residuals, residuals[is_used])
         previous, current = residuals[successors - 1], residuals[successors]
-        squares = float(previous @ previous)
-        correlation = float(previous @ current) / squares if squares > 0 else 0.0
+        squared_sum = float(previous @ previous)
+        correlation = float(previous @ current) / squared_sum if squared_sum > 0 else 0.0
         correlation = min(max(correlation, 0.0), MAX_AUTOCORRELATION)
-    rows, targets = (array[follows] for array in _whiten(logs, design, successors, correlation))
+    rows, targets = (array[is_used] for array in _whiten(logs, design, successors, correlation))
     coefficients, unclipped_share = _least_squares(rows, targets), 1.0
     residuals = targets - rows @ coefficients
     for _ in range(ROUNDS):
@@ -310,8 +310,8 @@ def _least_squares(rows: FloatArray, targets: FloatArray) -> FloatArray:
 
 def _clip(values: FloatArray, sample: FloatArray) -> FloatArray:
     """Clip values at ``FITTED_CLIP_SCALES`` scales of a sample, unless its scale is 0."""
-    limit = FITTED_CLIP_SCALES * NORMAL_MAD * float(np.median(np.abs(sample)))
-    return np.asarray(np.clip(values, -limit, limit)) if limit > 0 else values
+    clip_limit = FITTED_CLIP_SCALES * NORMAL_MAD * float(np.median(np.abs(sample)))
+    return np.asarray(np.clip(values, -clip_limit, clip_limit)) if clip_limit > 0 else values
 
 
 def _whiten(

@@ -11,8 +11,7 @@ values were not measured side by side, so the program may have changed, or the m
 suspicion has a range that probably contains the true index: all indices k at which the squared loss
 is at most `MAX_LOSS` above the minimum. The loss at the true index exceeds the minimum by the
 greater of two maxima of random walks with drift, each nearly exponential with mean 2 for small
-steps (Siegmund 1988; Bai 1997, Proposition 3). So P(loss > x) = 1 - (1 - exp(-x/2))², which is 5 %
-at x = 7.35.
+steps (Siegmund 1988; Bai 1997, Proposition 3). So P(loss > x) = 1 - (1 - exp(-x/2))²: 5 % at 7.35.
 """
 
 from __future__ import annotations
@@ -38,16 +37,16 @@ SHORT_SERIES = 30
 CLIP_SCALES = 3.0
 """Extremes are clipped at this many robust standard deviations."""
 EQUAL_SHARE = 0.01
-"""Two means differ if they differ by more than this share, and by more than one sd."""
+"""Two levels differ if the difference is above this share of the lower, and above one sd."""
 MAX_VALUES = 2000
 """Number of medians to which a longer series is reduced."""
 MAX_DEPENDENCE = 0.95
 MIN_VALUES = 2 * MIN_SEGMENT_VALUES
 """Minimum number of values of a series that can have a change-point."""
 PENALTY_OF_SUSPICIONS = 4.0
-"""As `PENALTY_PER_LOG`: at most 5 % of series without a change get one (``benchmarks/series``)."""
+"""`PENALTY_PER_LOG` for suspicions: at most 5 % of series without a change get a suspicion."""
 MAX_LOSS = -2.0 * math.log(1.0 - math.sqrt(0.95))
-"""The x = 7.35 of the module docstring, in units of the long-run variance."""
+"""Range of the loss above its minimum (x = 7.35 above), in units of the long-run variance."""
 
 
 class Segment(Struct, frozen=True):
@@ -59,7 +58,7 @@ class Segment(Struct, frozen=True):
     """Mean of the values, with extremes clipped."""
 
 
-class Segments(Struct, frozen=True):
+class Segmentation(Struct, frozen=True):
     """All segments of a series, one after the other."""
 
     segments: tuple[Segment, ...]
@@ -72,7 +71,7 @@ class Segments(Struct, frozen=True):
         return abs(first.level - second.level) <= margin
 
 
-def find_changes(series: FloatArray, penalty: float | None = None) -> Segments:
+def find_changes(series: FloatArray, penalty: float | None = None) -> Segmentation:
     """Cut a series where its level changes.
 
     Raise `UnusableInput` if there is no value, or one that is not finite.
@@ -90,15 +89,15 @@ def find_changes(series: FloatArray, penalty: float | None = None) -> Segments:
             "a series without values, or with a value that is not finite, has no change-points",
             hint="leave out the trials without a finite value",
         )
-    clean, count = huberised(series), len(series)
-    variance = long_run_variance(clean) if count >= MIN_VALUES else 0.0
+    clipped, count = clip_extremes(series), len(series)
+    variance = long_run_variance(clipped) if count >= MIN_VALUES else 0.0
     if variance == 0.0:
-        return _segments(clean, [count])
+        return _segmentation(clipped, [count])
     # Centred and scaled, so that sums of squares stay exact.
-    scaled = (clean - np.median(clean)) / math.sqrt(variance)
+    standardised = (clipped - np.median(clipped)) / math.sqrt(variance)
     if penalty is None:
         penalty = PENALTY_PER_LOG * math.log(count) * (1.0 + (SHORT_SERIES / count) ** 2)
-    return _segments(clean, best_cuts(scaled, penalty))
+    return _segmentation(clipped, best_cuts(standardised, penalty))
 
 
 def states(values: FloatArray) -> tuple[State, ...]:
@@ -108,24 +107,24 @@ def states(values: FloatArray) -> tuple[State, ...]:
     consecutive trials are used instead. ``values`` and errors are as in ``find_changes``.
     """
     medians, begins = consecutive_medians(values)
-    changes = find_changes(medians)
+    segmentation = find_changes(medians)
     merged: list[Segment] = []
-    for segment in changes.segments:
-        if merged and changes.are_equal(merged[-1], segment):
-            before = merged.pop()
-            sizes = (before.end - before.begin, segment.end - segment.begin)
-            level = float(np.average([before.level, segment.level], weights=sizes))
-            segment = Segment(before.begin, segment.end, level)
+    for segment in segmentation.segments:
+        if merged and segmentation.are_equal(merged[-1], segment):
+            previous = merged.pop()
+            lengths = (previous.end - previous.begin, segment.end - segment.begin)
+            level = float(np.average([previous.level, segment.level], weights=lengths))
+            segment = Segment(previous.begin, segment.end, level)
         merged.append(segment)
     return tuple(State(int(begins[state.begin]), state.level) for state in merged)
 
 
-def ratio_segments(blocks: PairedBlocks, numbers: IntArray) -> tuple[RatioSegment, ...]:
+def ratio_segments(blocks: PairedBlocks, block_numbers: IntArray) -> tuple[RatioSegment, ...]:
     """Return the stretches in which the ratio of two conditions kept its level.
 
     A stretch ends at a change-point of the block differences. Blocks with a timeout are left out.
-    Above ``MAX_VALUES`` blocks, medians of consecutive differences are used. ``numbers``, shape
-    (n,), are the numbers of the blocks in their campaign. There is one stretch if no change is
+    Above ``MAX_VALUES`` blocks, medians of consecutive differences are used. ``block_numbers``,
+    shape (n,), are the blocks' numbers in their campaign. There is one stretch if no change is
     found, and no stretch if no difference is finite.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -135,7 +134,7 @@ def ratio_segments(blocks: PairedBlocks, numbers: IntArray) -> tuple[RatioSegmen
         return ()
     medians, begins = consecutive_medians(differences[indices])
     return tuple(
-        RatioSegment(int(numbers[indices[begins[segment.begin]]]), math.exp(segment.level))
+        RatioSegment(int(block_numbers[indices[begins[segment.begin]]]), math.exp(segment.level))
         for segment in find_changes(medians).segments
     )
 
@@ -143,8 +142,7 @@ def ratio_segments(blocks: PairedBlocks, numbers: IntArray) -> tuple[RatioSegmen
 def consecutive_medians(values: FloatArray) -> tuple[FloatArray, IntArray]:
     """Reduce a series of more than ``MAX_VALUES`` values to medians of consecutive values.
 
-    Return the m values or medians, then the indices at which each begins and, at the end, n; shape
-    (m + 1,).
+    Return the m values or medians, then the index at which each begins and n, shape (m + 1,).
     """
     parts = max(1, min(len(values), MAX_VALUES))
     length, longer_parts = divmod(len(values), parts)
@@ -178,17 +176,17 @@ def best_cuts(series: FloatArray, penalty: float) -> list[int]:
     return ends[::-1]
 
 
-def _segments(clean: FloatArray, cuts: list[int]) -> Segments:
+def _segmentation(clipped: FloatArray, cuts: list[int]) -> Segmentation:
     bounds = [0, *cuts]
     segments = tuple(
-        Segment(begin, end, float(np.mean(clean[begin:end])))
+        Segment(begin, end, float(np.mean(clipped[begin:end])))
         for begin, end in itertools.pairwise(bounds)
     )
     levels = np.repeat([segment.level for segment in segments], np.diff(bounds))
-    return Segments(segments, float(np.std(clean - levels)))
+    return Segmentation(segments, float(np.std(clipped - levels)))
 
 
-def huberised(series: FloatArray) -> FloatArray:
+def clip_extremes(series: FloatArray) -> FloatArray:
     """Clip the extremes of a series to ``CLIP_SCALES`` scales around its running median."""
     medians = _running_median(series)
     limit = CLIP_SCALES * _scale(series - medians)
@@ -262,19 +260,19 @@ def level_changes(values: FloatArray, min_effect: float) -> tuple[LevelChange, .
         return ()
     logs = np.log(values)
     if np.median(np.abs(np.diff(logs))) == 0.0:
-        segments, margin = _runs(logs), 0.0
+        segments, margin = _constant_stretches(logs), 0.0
     else:
         segments = list(find_changes(logs, PENALTY_OF_SUSPICIONS * math.log(len(logs))).segments)
-        margin = MAX_LOSS * long_run_variance(huberised(logs))
+        margin = MAX_LOSS * long_run_variance(clip_extremes(logs))
     min_change = math.log1p(min_effect / 100.0)
     return tuple(
-        _change(logs, before, after, margin)
-        for before, after in itertools.pairwise(segments)
-        if abs(after.level - before.level) > min_change
+        _level_change(logs, old_segment, new_segment, margin)
+        for old_segment, new_segment in itertools.pairwise(segments)
+        if abs(new_segment.level - old_segment.level) > min_change
     )
 
 
-def _runs(logs: FloatArray) -> list[Segment]:
+def _constant_stretches(logs: FloatArray) -> list[Segment]:
     """Return the stretches of equal values, for counts that repeat exactly, without noise."""
     ends = [*(np.flatnonzero(np.diff(logs)) + 1).tolist(), len(logs)]
     return [
@@ -282,20 +280,20 @@ def _runs(logs: FloatArray) -> list[Segment]:
     ]
 
 
-def _change(logs: FloatArray, before: Segment, after: Segment, margin: float) -> LevelChange:
+def _level_change(logs: FloatArray, old: Segment, new: Segment, margin: float) -> LevelChange:
     """Return a change, with the range of indices that fit hardly worse than the best index."""
-    first, last = before.end - 1, before.end
+    first_index, last_index = old.end - 1, old.end
     if margin > 0.0:
-        loss = _losses(huberised(logs)[before.begin : after.end])
-        fitting_cuts = before.begin + 1 + np.flatnonzero(loss <= np.min(loss) + margin)
+        losses = _cut_losses(clip_extremes(logs)[old.begin : new.end])
+        fitting_cuts = old.begin + 1 + np.flatnonzero(losses <= np.min(losses) + margin)
         # The range is one value longer on each side: a value at its border may be an outlier.
-        first = max(before.begin, min(first, int(fitting_cuts[0]) - 1) - 1)
-        last = min(after.end - 1, max(last, int(fitting_cuts[-1])) + 1)
-    ratio = math.exp(after.level - before.level)
-    return LevelChange(first, before.end, last, math.exp(before.level), ratio)
+        first_index = max(old.begin, min(first_index, int(fitting_cuts[0]) - 1) - 1)
+        last_index = min(new.end - 1, max(last_index, int(fitting_cuts[-1])) + 1)
+    ratio = math.exp(new.level - old.level)
+    return LevelChange(first_index, old.end, last_index, math.exp(old.level), ratio)
 
 
-def _losses(values: FloatArray) -> FloatArray:
+def _cut_losses(values: FloatArray) -> FloatArray:
     """Return the squared losses of a cut after 1, 2, … values, minus a common constant."""
     sums = np.cumsum(values - np.mean(values))[:-1]
     sizes = np.arange(1, len(values))

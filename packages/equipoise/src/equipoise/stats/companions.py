@@ -1,11 +1,11 @@
-"""Covariates that are associated with a mode or an amount: CPU, position, environment, time.
+"""Find companions: covariates (CPU, position, time) that are associated with a mode or an amount.
 
-A mode is one of several distinct times of a program; each trial belongs to one mode. Each mode is
-correlated with each value of a categorical covariate, such as the CPU, and with the ranks of each
-numeric covariate. An observed covariate may change as slowly as the modes do. Then neighbouring
-trials are similar, and the correlation of two unrelated series has a larger variance than 1/n. This
-variance is estimated from the correlations at all circular shifts of the series (the effective
-number of trials: Bartlett 1946). Holm's (1979) step-down keeps the level over all tests.
+A mode is one of several distinct times of a program; each trial belongs to one mode. An amount is
+a number of each trial, such as its cost. Each mode is correlated with each value of a categorical
+covariate, such as the CPU, and with the ranks of each numeric covariate. If a covariate changes as
+slowly as the modes do, neighbouring trials are similar: the correlation of two unrelated series
+then has a larger variance than 1/n. The correlations at all circular shifts of the series give this
+variance (the effective number of trials: Bartlett 1946). Holm's (1979) method adjusts all tests.
 """
 
 from __future__ import annotations
@@ -24,11 +24,9 @@ from equipoise.stats.spread import holm
 
 MIN_TRIALS = 20
 MIN_MEMBERS = 4
-"""Minimum number of trials in a mode, and with a value: a few trials may share both by chance."""
-MIN_STRENGTH = 0.3
-"""Minimum correlation that is worth reporting."""
+"""Minimum number of trials of a mode, and of trials with one value of a categorical covariate."""
+MIN_CORRELATION = 0.3
 MIN_TRIALS_FOR_AMOUNTS = 7
-"""Minimum number of trials for an association with an amount."""
 
 
 class Covariate(Struct, frozen=True):
@@ -38,11 +36,11 @@ class Covariate(Struct, frozen=True):
     values: FloatArray
     """Shape (n,), in the order in which the trials ran; NaN where unknown."""
     is_categorical: bool
-    """Whether a value is the number of a category (a CPU, a position), not an amount."""
+    """Whether a value is the number of a category, such as a CPU, and not a quantity."""
     is_drawn: bool
-    """Whether a coin drew the values, or they are the time itself: then they need no correction."""
+    """Whether a coin drew the values, or they are the time: such values need no correction."""
     units: int | None = None
-    """Number of draws of the coin; ``None`` if each trial has its own."""
+    """Number of draws of the coin; ``None`` if the coin draws a value for each trial."""
 
 
 class Association(Struct, frozen=True):
@@ -60,7 +58,7 @@ class Association(Struct, frozen=True):
 def strongest_association(
     values: FloatArray, covariates: Sequence[Covariate]
 ) -> Association | None:
-    """Return the covariate with the surest association; ``None`` if it may be chance.
+    """Return the association with the smallest p-value; ``None`` if it may be chance.
 
     If no covariate is associated with the values, the chance that the function returns one is at
     most 5 % (Bonferroni's bound).
@@ -73,34 +71,36 @@ def strongest_association(
         Covariates of n values each. Those with unknown or constant values are left out.
     """
     count = len(values)
-    column = _standardise(shared_ranks(values), 0) if count >= MIN_TRIALS_FOR_AMOUNTS else None
-    if column is None:
+    rank_column = _standardise(shared_ranks(values), 0) if count >= MIN_TRIALS_FOR_AMOUNTS else None
+    if rank_column is None:
         return None
-    tested = [
-        Association(name, value, correlation, _student_p_value(correlation, trials))
-        for name, value, correlation, trials in _correlations(column, covariates, minimum=2)
+    tested_associations = [
+        Association(name, value, correlation, _t_test_p_value(correlation, trials))
+        for name, value, correlation, trials in _correlate(rank_column, covariates, min_members=2)
     ]
-    likely = [
+    possible_associations = [
         association
-        for association in tested
+        for association in tested_associations
         if association.value is None or association.correlation > 0
     ]
-    if not likely:
+    if not possible_associations:
         return None
-    surest = min(likely, key=lambda association: association.p_value)
-    adjusted = min(1.0, surest.p_value * len(tested))
-    return replace(surest, p_value=adjusted) if adjusted <= LEVEL else None
+    strongest = min(possible_associations, key=lambda association: association.p_value)
+    adjusted = min(1.0, strongest.p_value * len(tested_associations))
+    return replace(strongest, p_value=adjusted) if adjusted <= LEVEL else None
 
 
-def companions(modes: IntArray, covariates: Sequence[Covariate]) -> tuple[ModeAssociation, ...]:
-    """Return the covariates that are associated with each mode.
+def mode_associations(
+    modes: IntArray, covariates: Sequence[Covariate]
+) -> tuple[ModeAssociation, ...]:
+    """Return the associations of each mode with covariates.
 
     Parameters
     ----------
     modes
         Shape (n,): the mode of each trial, from 0, in the order in which the trials ran.
     covariates
-        As for ``strongest_association``, with the same chance of a false association.
+        As for ``strongest_association``; a false association is as rare.
 
     Returns
     -------
@@ -109,61 +109,67 @@ def companions(modes: IntArray, covariates: Sequence[Covariate]) -> tuple[ModeAs
     """
     if len(modes) < MIN_TRIALS:
         return ()
-    tested: list[ModeAssociation] = []
-    labels = np.unique(modes)
-    for mode in labels[1:] if len(labels) == 2 else labels:
+    tested_associations: list[ModeAssociation] = []
+    mode_numbers = np.unique(modes)
+    for mode in mode_numbers[1:] if len(mode_numbers) == 2 else mode_numbers:
         indicator = _standardise((modes == mode).astype(np.float64), MIN_MEMBERS)
         if indicator is not None:
-            tested += [
-                ModeAssociation(int(mode), name, value, size, _fisher_p_value(size, trials))
-                for name, value, size, trials in _correlations(indicator, covariates, MIN_MEMBERS)
+            tested_associations += [
+                ModeAssociation(
+                    int(mode), name, value, correlation, _fisher_p_value(correlation, trials)
+                )
+                for name, value, correlation, trials in _correlate(
+                    indicator, covariates, MIN_MEMBERS
+                )
             ]
-    tested.sort(key=lambda association: association.p_value)
-    adjusted = holm([association.p_value for association in tested])
-    reported = [
+    tested_associations.sort(key=lambda association: association.p_value)
+    adjusted = holm([association.p_value for association in tested_associations])
+    associations = [
         replace(association, p_value=p_value)
-        for association, p_value in zip(tested, adjusted, strict=True)
+        for association, p_value in zip(tested_associations, adjusted, strict=True)
         if p_value <= LEVEL
         and (association.value is None or association.correlation > 0)
-        and abs(association.correlation) >= MIN_STRENGTH
+        and abs(association.correlation) >= MIN_CORRELATION
     ]
-    return tuple(sorted(reported, key=lambda association: -abs(association.correlation)))
+    return tuple(sorted(associations, key=lambda association: -abs(association.correlation)))
 
 
-def _correlations(
-    column: FloatArray, covariates: Sequence[Covariate], minimum: int
+def _correlate(
+    tested_column: FloatArray, covariates: Sequence[Covariate], min_members: int
 ) -> Iterator[tuple[str, float | None, float, float]]:
     """Yield, for each tested column: name, value, correlation, number of independent trials."""
     for covariate in covariates:
-        for value, other in _columns(covariate, minimum):
+        for value, covariate_column in _usable_columns(covariate, min_members):
             # The correlation at every circular shift.
-            spectrum = np.fft.rfft(column) * np.conj(np.fft.rfft(other))
-            shifts = np.fft.irfft(spectrum, n=len(column))
-            draws = float(covariate.units or len(column))
+            spectrum = np.fft.rfft(tested_column) * np.conj(np.fft.rfft(covariate_column))
+            shifts = np.fft.irfft(spectrum, n=len(tested_column))
+            draws = float(covariate.units or len(tested_column))
             independent_trials = draws if covariate.is_drawn else _effective_trials(shifts)
             yield covariate.name, value, float(shifts[0]), independent_trials
 
 
-def _columns(covariate: Covariate, minimum: int) -> Iterator[tuple[float | None, FloatArray]]:
-    """Yield each standardised column that is correlated with the modes."""
+def _usable_columns(
+    covariate: Covariate, min_members: int
+) -> Iterator[tuple[float | None, FloatArray]]:
+    """Yield the standardised columns of a covariate, with the category of each column."""
     values = covariate.values
     if np.isnan(values).any():
         return
     candidates: list[tuple[float | None, FloatArray, int]] = [(None, shared_ranks(values), 0)]
     if covariate.is_categorical:
         candidates = [
-            (float(value), (values == value).astype(np.float64), minimum)
+            (float(value), (values == value).astype(np.float64), min_members)
             for value in np.unique(values)
         ]
-    for value, unscaled, fewest in candidates:
-        column = _standardise(unscaled, fewest)
+    for value, unscaled, min_count in candidates:
+        column = _standardise(unscaled, min_count)
         if column is not None:
             yield value, column
 
 
-def _standardise(column: FloatArray, minimum: int) -> FloatArray | None:
+def _standardise(column: FloatArray, min_members: int) -> FloatArray | None:
     """Scale to mean 0 and length 1; ``None`` if constant, or with too few ones or zeros."""
-    if minimum and min(column.sum(), len(column) - column.sum()) < minimum:
+    if min_members and min(column.sum(), len(column) - column.sum()) < min_members:
         return None
     centred = column - column.mean()
     length = float(np.sqrt(np.sum(centred**2)))
@@ -171,7 +177,7 @@ def _standardise(column: FloatArray, minimum: int) -> FloatArray | None:
 
 
 def _effective_trials(correlations: FloatArray) -> float:
-    """Return the number of independent trials whose correlations would vary as much as these.
+    """Return the number of independent trials whose correlations have the same variance.
 
     The first correlation, at the shift by 0, is the tested one and is left out.
     """
@@ -179,7 +185,7 @@ def _effective_trials(correlations: FloatArray) -> float:
     return min(float(len(correlations)), 1.0 + 1.0 / max(variance, 1e-12))
 
 
-def _student_p_value(correlation: float, trials: float) -> float:
+def _t_test_p_value(correlation: float, trials: float) -> float:
     """Return the two-sided p-value by Student's t.
 
     For under 20 trials, Fisher's transformation gives too small p-values.
@@ -187,8 +193,8 @@ def _student_p_value(correlation: float, trials: float) -> float:
     freedom = math.floor(trials) - 2
     if freedom < 1:
         return 1.0
-    size = min(abs(correlation), 1.0 - 1e-12)
-    return student_p_value(size * math.sqrt(freedom / (1.0 - size**2)), freedom)
+    strength = min(abs(correlation), 1.0 - 1e-12)
+    return student_p_value(strength * math.sqrt(freedom / (1.0 - strength**2)), freedom)
 
 
 def _fisher_p_value(correlation: float, trials: float) -> float:

@@ -16,10 +16,10 @@ from equipoise._native import BettingSequence
 from equipoise.stats.arrays import NORMAL_MAD, FloatArray, median_of
 from equipoise.stats.sequence import PairedBlocks
 
-SHARE_OF_LEVEL = 0.2
+SPREAD_LEVEL_SHARE = 0.2
 """Fraction of a comparison's level that is spent on a false difference of spreads."""
 LEARNING_BLOCKS = 3
-"""Number of blocks at the start that have no bet: they only give the first median costs."""
+"""Number of first blocks without a bet: they only give the first medians."""
 MAX_BLOCKS_OF_EACH_UPDATE = 256
 """Number of blocks up to which the medians are computed again at each block, as in the engine."""
 UPDATE_GROWTH = 1.0 / 64.0
@@ -29,7 +29,7 @@ MIN_STANDARD_ERRORS = 2.0
 """Minimum half-width of the interval, in standard errors; about 3 at 95 % and any stop."""
 CLIP_SCALES = 1.25
 """Clip of the Huber centre, in scales, as in the engine."""
-_MAX_ROUNDS = 60
+_MAX_CENTRE_ROUNDS = 60
 
 
 def one_ratio_describes(blocks: PairedBlocks, low: float, high: float, level: float) -> bool:
@@ -38,7 +38,7 @@ def one_ratio_describes(blocks: PairedBlocks, low: float, high: float, level: fl
     ``low`` and ``high`` are the bounds of the displayed interval, in log units.
     """
     return not (
-        spreads_differ(blocks, level * SHARE_OF_LEVEL) or centre_is_unstable(blocks, low, high)
+        spreads_differ(blocks, level * SPREAD_LEVEL_SHARE) or centre_is_unstable(blocks, low, high)
     )
 
 
@@ -55,29 +55,29 @@ def spreads_differ(blocks: PairedBlocks, level: float) -> bool:
         candidate = np.log(blocks.candidate)
         # The baseline's own run, without its twin: a mean of two runs spreads less than one run.
         baseline = candidate - blocks.differences
-    known = np.isfinite(baseline) & np.isfinite(candidate)
+    is_known = np.isfinite(baseline) & np.isfinite(candidate)
     baseline_logs, candidate_logs, orders = (
-        baseline[known],
-        candidate[known],
-        blocks.orders[known],
+        baseline[is_known],
+        candidate[is_known],
+        blocks.orders[is_known],
     )
     count = len(baseline_logs)
     if count <= LEARNING_BLOCKS:
         return False
     contrasts = np.empty(count - LEARNING_BLOCKS)
-    effect = middle = 0.0
-    updated_at = 0
+    shift = median_log_cost = 0.0
+    last_update_block = 0
     for block in range(LEARNING_BLOCKS, count):
-        if block <= MAX_BLOCKS_OF_EACH_UPDATE or block >= updated_at * (1.0 + UPDATE_GROWTH):
-            effect = float(median_of(candidate_logs[:block] - baseline_logs[:block]))
-            middle = float(
-                median_of(np.concatenate([baseline_logs[:block], candidate_logs[:block] - effect]))
+        if block <= MAX_BLOCKS_OF_EACH_UPDATE or block >= last_update_block * (1.0 + UPDATE_GROWTH):
+            shift = float(median_of(candidate_logs[:block] - baseline_logs[:block]))
+            median_log_cost = float(
+                median_of(np.concatenate([baseline_logs[:block], candidate_logs[:block] - shift]))
             )
-            updated_at = block
-        contrasts[block - LEARNING_BLOCKS] = abs(candidate_logs[block] - effect - middle) - abs(
-            baseline_logs[block] - middle
-        )
-    tolerances = 2.0 * blocks.tolerances[known][LEARNING_BLOCKS:]
+            last_update_block = block
+        contrasts[block - LEARNING_BLOCKS] = abs(
+            candidate_logs[block] - shift - median_log_cost
+        ) - abs(baseline_logs[block] - median_log_cost)
+    tolerances = 2.0 * blocks.tolerances[is_known][LEARNING_BLOCKS:]
     engine = BettingSequence(contrasts, np.ascontiguousarray(orders[LEARNING_BLOCKS:]), tolerances)
     return engine.blocks_to_exclude(0.0, level) is not None
 
@@ -89,17 +89,17 @@ def centre_is_unstable(blocks: PairedBlocks, low: float, high: float) -> bool:
     spread of the Huber centre of resampled blocks. If about half of the blocks have one ratio and
     the others have other ratios, the scale of that centre jumps, and so does the centre.
     """
-    centre = blocks.engine.centre()
-    if centre is None or not (math.isfinite(low) and math.isfinite(high)):
+    engine_centre = blocks.engine.centre()
+    if engine_centre is None or not (math.isfinite(low) and math.isfinite(high)):
         return False
-    differences = blocks.differences - blocks.orders * centre[1]
+    differences = blocks.differences - blocks.orders * engine_centre[1]
     differences = differences[np.isfinite(differences)]
     if len(differences) <= LEARNING_BLOCKS:
         return False
-    draws = np.random.default_rng(0).integers(0, len(differences), (RESAMPLES, len(differences)))
+    indices = np.random.default_rng(0).integers(0, len(differences), (RESAMPLES, len(differences)))
     tolerance = float(median_of(blocks.tolerances))
-    spread = float(np.std(_huber_centres(differences[draws], tolerance)))
-    return bool(0.5 * (high - low) < MIN_STANDARD_ERRORS * spread - tolerance)
+    centre_error = float(np.std(_huber_centres(differences[indices], tolerance)))
+    return bool(0.5 * (high - low) < MIN_STANDARD_ERRORS * centre_error - tolerance)
 
 
 def _huber_centres(samples: FloatArray, min_scale: float) -> FloatArray:
@@ -107,11 +107,11 @@ def _huber_centres(samples: FloatArray, min_scale: float) -> FloatArray:
     centres: FloatArray = median_of(samples)
     deviations = median_of(np.abs(samples - centres[:, np.newaxis]))
     limits = CLIP_SCALES * np.maximum(NORMAL_MAD * deviations, max(min_scale, 1e-12))[:, np.newaxis]
-    for _ in range(_MAX_ROUNDS):
+    for _ in range(_MAX_CENTRE_ROUNDS):
         distances = np.maximum(np.abs(samples - centres[:, np.newaxis]), 1e-300)
         weights = np.minimum(1.0, limits / distances)
-        moved: FloatArray = (weights * samples).sum(axis=1) / weights.sum(axis=1)
-        if np.allclose(moved, centres, rtol=0.0, atol=1e-9):
-            return moved
-        centres = moved
+        next_centres: FloatArray = (weights * samples).sum(axis=1) / weights.sum(axis=1)
+        if np.allclose(next_centres, centres, rtol=0.0, atol=1e-9):
+            return next_centres
+        centres = next_centres
     return centres

@@ -30,8 +30,8 @@ from equipoise.stats.arrays import (
 )
 from equipoise.stats.modes import find_modes
 
-BEYOND_CHANCE = 2.33
-"""Number of standard errors that one in a hundred independent series exceeds."""
+MAX_CHANCE_ERRORS = 2.33
+"""Standard errors of an autocorrelation that one in a hundred independent series exceeds."""
 MIN_AUTOCORRELATION = 0.2
 """Rank autocorrelation above which an interval for independent values is too narrow."""
 MIN_TRIALS_FOR_DRIFT = 6
@@ -46,8 +46,8 @@ def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> Metri
     step of the measuring instrument, in the unit of the values.
 
     Quantiles interpolate linearly between order statistics (type 7 of Hyndman and Fan 1996). The
-    standard deviation is ``None`` for one trial, and so is a bound that needs more trials. There is
-    at least one mode (stats/modes.py). The fields ``companions`` and ``states`` stay empty.
+    standard deviation is ``None`` for one trial. A bound that needs more trials is ``None``, too.
+    There is at least one mode (stats/modes.py). ``companions`` and ``states`` stay empty.
 
     Raise `UnusableInput` if there is no value, or a value that is not finite.
     """
@@ -103,13 +103,13 @@ def quantile_interval(ordered: FloatArray, quantile: float, level: float) -> Int
     """
     count = len(ordered)
     log_factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, count + 1)))])
-    below = np.arange(count + 1)
+    counts_below = np.arange(count + 1)
     log_chances = log_factorials[-1] - log_factorials - log_factorials[::-1]
-    log_chances += below * np.log(quantile) + (count - below) * np.log(1.0 - quantile)
+    log_chances += counts_below * np.log(quantile) + (count - counts_below) * np.log(1.0 - quantile)
     chances = np.exp(log_chances)
     low, high = (
-        int(np.searchsorted(np.cumsum(side), level / 2.0, side="right"))
-        for side in (chances, chances[::-1])
+        int(np.searchsorted(np.cumsum(cumulated_side), level / 2.0, side="right"))
+        for cumulated_side in (chances, chances[::-1])
     )
     return (
         float(ordered[low - 1]) if low else None,
@@ -138,9 +138,8 @@ def median_at_any_stop(ordered: Sequence[float] | FloatArray, level: float) -> I
     return (low if math.isfinite(low) else None, high if math.isfinite(high) else None)
 
 
-def _is_excluded(below: int, count: int, level: float) -> bool:
-    """Return whether a median with ``below`` of ``count`` values below it is excluded."""
-    return ln_coin_mixture(below, count) >= -math.log(level)
+def _is_excluded(below_count: int, count: int, level: float) -> bool:
+    return ln_coin_mixture(below_count, count) >= -math.log(level)
 
 
 def ln_coin_mixture(successes: int, count: int) -> float:
@@ -166,27 +165,30 @@ def drift(values: FloatArray, *, seed: int) -> Drift:
     fewer than 6 trials, and if the first median is 0. ``chance`` comes from the ranks of both
     thirds (Mann and Whitney 1947, normal approximation with ties).
     """
-    third = len(values) // 3
+    length = len(values) // 3
     if len(values) < MIN_TRIALS_FOR_DRIFT:
         return Drift(ratio=None, ratio_ci=(None, None))
-    bins = min(third, MAX_BINS_FOR_DRIFT)
-    first, last = part_medians(values[:third], bins), part_medians(values[-third:], bins)
-    if median_of(first) == 0:
+    bin_count = min(length, MAX_BINS_FOR_DRIFT)
+    head, tail = (
+        part_medians(values[:length], bin_count),
+        part_medians(values[-length:], bin_count),
+    )
+    if median_of(head) == 0:
         return Drift(ratio=None, ratio_ci=(None, None))
     generator = np.random.default_rng(seed)
-    first_medians = _resampled_medians(first, generator)
-    last_medians = _resampled_medians(last, generator)
-    ratio = float(median_of(last) / median_of(first))
+    first_medians = _resampled_medians(head, generator)
+    last_medians = _resampled_medians(tail, generator)
+    ratio = float(median_of(tail) / median_of(head))
     if not first_medians.all():
         return Drift(ratio=ratio, ratio_ci=(None, None))
     interval = percentile_interval(last_medians / first_medians)
-    return Drift(ratio, interval, _chance_of_ranks(values[:third], values[-third:]))
+    return Drift(ratio, interval, _rank_sum_p_value(values[:length], values[-length:]))
 
 
-def _chance_of_ranks(first: FloatArray, last: FloatArray) -> float:
+def _rank_sum_p_value(head: FloatArray, tail: FloatArray) -> float:
     """Return the two-sided chance that independent trials give rank sums as unequal as these."""
-    count = len(first)
-    ranks = shared_ranks(np.concatenate([first, last]))
+    count = len(head)
+    ranks = shared_ranks(np.concatenate([head, tail]))
     # The variance of the ranks themselves allows for ties.
     spread = count * math.sqrt(float(np.var(ranks, ddof=1)) / (2.0 * count))
     if spread == 0.0:
@@ -206,18 +208,17 @@ def rank_autocorrelation(values: FloatArray) -> float | None:
         return None
     ranks = shared_ranks(values)
     ranks -= ranks.mean()
-    total = float(np.sum(ranks**2))
-    return float(np.sum(ranks[1:] * ranks[:-1])) / total if total > 0 else None
+    squared_sum = float(np.sum(ranks**2))
+    return float(np.sum(ranks[1:] * ranks[:-1])) / squared_sum if squared_sum > 0 else None
 
 
 def is_visible(autocorrelation: float, count: int) -> bool:
     """Return whether an autocorrelation is larger than chance makes it, and large enough to matter.
 
     Ranks of ``count`` independent values have a correlation of -1/count on average, with a variance
-    of about 1/count (Wald and Wolfowitz 1943). So one independent series in a hundred is called
-    visible.
+    of about 1/count (Wald and Wolfowitz 1943). So one independent series in a hundred is visible.
     """
-    chance_limit = -1.0 / count + BEYOND_CHANCE / math.sqrt(count)
+    chance_limit = -1.0 / count + MAX_CHANCE_ERRORS / math.sqrt(count)
     return autocorrelation > max(chance_limit, MIN_AUTOCORRELATION)
 
 
@@ -254,8 +255,8 @@ def ln_ratios_without_one_block(baseline: FloatArray, candidate: FloatArray) -> 
     """
 
     def sums_without(costs: FloatArray) -> FloatArray:
-        total = np.sum(costs)
-        return total - costs if math.isfinite(total) else np.full_like(costs, total)
+        cost_sum = np.sum(costs)
+        return cost_sum - costs if math.isfinite(cost_sum) else np.full_like(costs, cost_sum)
 
     with np.errstate(divide="ignore", invalid="ignore"):
         logarithms: FloatArray = np.log(sums_without(candidate)) - np.log(sums_without(baseline))

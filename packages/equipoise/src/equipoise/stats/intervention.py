@@ -22,27 +22,27 @@ from equipoise.model.why import Outcome
 from equipoise.stats.arrays import as_costs
 
 CONFIRMED_ABOVE = 0.5
-"""Minimum fraction of a confirmed cause: of its whole set in logarithms, and of its estimate in
+"""Minimum fraction of a confirmed cause, for its whole set in logarithms and for its estimate in
 seconds (docs/methods/fraction.md)."""
 
 MIN_PART_FROM_SLOWER = 0.5
 """Minimum part of a confirmed fraction that the slower condition adds by becoming faster."""
 
 REFUTED_WITHIN = 0.2
-"""Maximum absolute fraction of a refuted cause: both of its sets lie within plus or minus this."""
+"""Maximum absolute fraction of a refuted cause, for all fractions in both of its sets."""
 
-NARROW_WIDTH = 2 * REFUTED_WITHIN
-"""Width of the set at which a confirmed cause needs no more blocks."""
+CONFIRMED_WIDTH = 2 * REFUTED_WITHIN
+"""Width of the set in logarithms at which a confirmed cause needs no more blocks."""
 
-SUFFICIENT_WIDTH = 0.1
-"""Width of the set at which an intervention with the outcome ``open`` needs no more blocks."""
+OPEN_WIDTH = 0.1
+"""Width of the same set at which an intervention with the outcome ``open`` needs no more blocks."""
 
 _GapPair = tuple[float, float]
 """Gap of a block without the intervention, and its gap with the intervention."""
-_FIRST_BOUND = 4.0
-"""The bisection for the remaining fraction of the gap starts between minus and plus this."""
+_FIRST_SEARCH_BOUND = 4.0
+"""The search for the remaining fraction of the gap starts between minus and plus this bound."""
 _MAX_WIDENINGS = 40
-_HALVINGS = 60
+_MAX_HALVINGS = 60
 
 
 class ExplainedFraction(Struct, frozen=True):
@@ -121,19 +121,19 @@ class InterventionBlocks:
     def __init__(self, level: float) -> None:
         if not 0 < level < 1:
             raise UnusableInput(
-                f"the level is {level}", hint="give a number between 0 and 1, such as 0.05"
+                f"the level cannot be {level}", hint="give a number between 0 and 1, such as 0.05"
             )
-        self._logs = FractionSequence(level)
-        self._seconds = FractionSequence(level)
-        self._log_gaps: list[_GapPair] = []
-        self._second_gaps: list[_GapPair] = []
-        self._gaps: list[float] = []
+        self._log_bets = FractionSequence(level)
+        self._seconds_bets = FractionSequence(level)
+        self._log_gap_pairs: list[_GapPair] = []
+        self._seconds_gap_pairs: list[_GapPair] = []
+        self._log_gaps: list[float] = []
         self._candidate_changes: list[float] = []
         self._baseline_changes: list[float] = []
 
     def __len__(self) -> int:
         """Return the number of blocks."""
-        return len(self._gaps)
+        return len(self._log_gaps)
 
     def append(
         self, baseline: float, candidate: float, baseline_with: float, candidate_with: float
@@ -144,33 +144,35 @@ class InterventionBlocks:
         """
         costs = as_costs([baseline, candidate, baseline_with, candidate_with], "an intervention")
         with np.errstate(divide="ignore", invalid="ignore"):
-            a, b, a_with, b_with = np.log(costs)
-            self._gaps.append(float(b - a))
-            self._candidate_changes.append(float(b - b_with))
-            self._baseline_changes.append(float(a_with - a))
-            self._log_gaps.append((float(b - a), float(b_with - a_with)))
-            self._second_gaps.append((float(costs[1] - costs[0]), float(costs[3] - costs[2])))
-            self._logs.push(*self._log_gaps[-1])
-            self._seconds.push(*self._second_gaps[-1])
+            log_a, log_b, log_a_with, log_b_with = np.log(costs)
+            self._log_gaps.append(float(log_b - log_a))
+            self._candidate_changes.append(float(log_b - log_b_with))
+            self._baseline_changes.append(float(log_a_with - log_a))
+            self._log_gap_pairs.append((float(log_b - log_a), float(log_b_with - log_a_with)))
+            self._seconds_gap_pairs.append((float(costs[1] - costs[0]), float(costs[3] - costs[2])))
+            self._log_bets.push(*self._log_gap_pairs[-1])
+            self._seconds_bets.push(*self._seconds_gap_pairs[-1])
 
     def rounded_effect(self) -> InterventionEffect:
         """Return the effect with sets whose ends are rounded outwards; this is quick."""
-        return self._effect(self._logs.rounded_set(), self._seconds.rounded_set())
+        return self._effect_of(self._log_bets.rounded_set(), self._seconds_bets.rounded_set())
 
     def exact_effect(self) -> InterventionEffect:
         """Return the effect with sets whose ends are exact."""
-        return self._effect(self._logs.exact_set(), self._seconds.exact_set())
+        return self._effect_of(self._log_bets.exact_set(), self._seconds_bets.exact_set())
 
-    def _effect(
+    def _effect_of(
         self, log_set: Sequence[Interval], seconds_set: Sequence[Interval]
     ) -> InterventionEffect:
-        logs = ExplainedFraction(_estimate(self._logs, self._log_gaps), tuple(log_set))
-        seconds = ExplainedFraction(_estimate(self._seconds, self._second_gaps), tuple(seconds_set))
-        gap = _median(self._gaps)
+        logs = ExplainedFraction(_best_fit(self._log_bets, self._log_gap_pairs), tuple(log_set))
+        seconds = ExplainedFraction(
+            _best_fit(self._seconds_bets, self._seconds_gap_pairs), tuple(seconds_set)
+        )
+        gap = _known_median(self._log_gaps)
         from_candidate = _fraction_of_gap(self._candidate_changes, gap)
         from_baseline = _fraction_of_gap(self._baseline_changes, gap)
         from_slower = from_baseline if gap is not None and gap < 0 else from_candidate
-        outcome = _outcome(logs, seconds, from_slower)
+        outcome = _outcome_of(logs, seconds, from_slower)
         return InterventionEffect(outcome, logs, seconds, from_candidate, from_baseline)
 
 
@@ -193,27 +195,27 @@ def is_final(effect: InterventionEffect) -> bool:
     if low is None or high is None:
         return False
     if effect.outcome == "confirmed":
-        return high - low <= NARROW_WIDTH
+        return high - low <= CONFIRMED_WIDTH
     explains_a_part = REFUTED_WITHIN <= low and high <= CONFIRMED_ABOVE
-    widens = high <= -REFUTED_WITHIN
+    widens_gap = high <= -REFUTED_WITHIN
     adds_a_cost = effect.seconds.high is not None and effect.seconds.high <= CONFIRMED_ABOVE <= low
-    return explains_a_part or widens or adds_a_cost or high - low <= SUFFICIENT_WIDTH
+    return explains_a_part or widens_gap or adds_a_cost or high - low <= OPEN_WIDTH
 
 
-def _outcome(
+def _outcome_of(
     logs: ExplainedFraction, seconds: ExplainedFraction, from_slower: float | None
 ) -> Outcome:
-    within = (-REFUTED_WITHIN, REFUTED_WITHIN)
-    if logs.lies_within(*within) and seconds.lies_within(*within):
+    refuted_range = (-REFUTED_WITHIN, REFUTED_WITHIN)
+    if logs.lies_within(*refuted_range) and seconds.lies_within(*refuted_range):
         return "refuted"
     if logs.low is None or logs.estimate is None or seconds.estimate is None:
         return "open"
-    explains = logs.low >= CONFIRMED_ABOVE and seconds.estimate > CONFIRMED_ABOVE
+    explains_most = logs.low >= CONFIRMED_ABOVE and seconds.estimate > CONFIRMED_ABOVE
     is_from_slower = from_slower is not None and from_slower >= MIN_PART_FROM_SLOWER * logs.estimate
-    return "confirmed" if explains and is_from_slower else "open"
+    return "confirmed" if explains_most and is_from_slower else "open"
 
 
-def _estimate(fractions: FractionSequence, gaps: Sequence[_GapPair]) -> float | None:
+def _best_fit(fractions: FractionSequence, gaps: Sequence[_GapPair]) -> float | None:
     """Return the fraction that predicts the gap with the intervention best; ``None`` if none does.
 
     At this fraction, the errors of the predictions of the single blocks have the median 0. The bets
@@ -222,38 +224,38 @@ def _estimate(fractions: FractionSequence, gaps: Sequence[_GapPair]) -> float | 
     """
     if fractions.estimate() is None:
         return None
-    without, with_intervention = np.array(gaps, dtype=np.float64).T
-    is_known = ~(np.isnan(without) | np.isnan(with_intervention))
-    without, with_intervention = without[is_known], with_intervention[is_known]
-    sign = 1.0 if np.median(without) > 0 else -1.0
+    gaps_without, gaps_with = np.array(gaps, dtype=np.float64).T
+    is_known = ~(np.isnan(gaps_without) | np.isnan(gaps_with))
+    gaps_without, gaps_with = gaps_without[is_known], gaps_with[is_known]
+    sign = 1.0 if np.median(gaps_without) > 0 else -1.0
 
     def is_too_small(remaining_fraction: float) -> bool:
         with np.errstate(invalid="ignore"):
-            errors = sign * (with_intervention - remaining_fraction * without)
+            errors = sign * (gaps_with - remaining_fraction * gaps_without)
         return bool(np.nanmedian(errors) > 0.0)
 
-    low, high = -_FIRST_BOUND, _FIRST_BOUND
+    low_fraction, high_fraction = -_FIRST_SEARCH_BOUND, _FIRST_SEARCH_BOUND
     for _ in range(_MAX_WIDENINGS):
-        if is_too_small(low) and not is_too_small(high):
+        if is_too_small(low_fraction) and not is_too_small(high_fraction):
             break
-        low, high = 2.0 * low, 2.0 * high
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        if is_too_small(middle):
-            low = middle
+        low_fraction, high_fraction = 2.0 * low_fraction, 2.0 * high_fraction
+    for _ in range(_MAX_HALVINGS):
+        middle_fraction = 0.5 * (low_fraction + high_fraction)
+        if is_too_small(middle_fraction):
+            low_fraction = middle_fraction
         else:
-            high = middle
-    return 1.0 - 0.5 * (low + high)
+            high_fraction = middle_fraction
+    return 1.0 - 0.5 * (low_fraction + high_fraction)
 
 
-def _median(values: Sequence[float]) -> float | None:
-    known = [value for value in values if not math.isnan(value)]
-    return float(np.median(known)) if known else None
+def _known_median(values: Sequence[float]) -> float | None:
+    known_values = [value for value in values if not math.isnan(value)]
+    return float(np.median(known_values)) if known_values else None
 
 
 def _fraction_of_gap(changes: Sequence[float], gap: float | None) -> float | None:
     """Return the median change as a fraction of the gap; ``None`` if it is not a finite number."""
-    change = _median(changes)
+    change = _known_median(changes)
     if change is None or gap is None or gap == 0 or not np.isfinite([change, gap]).all():
         return None
     return change / gap

@@ -35,11 +35,11 @@ from equipoise.stats.verdict import (
 FIRST_ANALYSIS = 2
 """Number of blocks in each layout at the first analysis."""
 FEW_LAYOUTS = 6
-"""Number of layouts below which their skewness cannot be estimated well enough."""
-LEVEL_OF_FEW = 0.8
-"""Fraction of the level that is used below `FEW_LAYOUTS` (docs/methods/layouts.md)."""
-_WHOLE_LINE = (-math.inf, math.inf)
-_MIN_SLOPE = 1e-9
+"""Number of layouts below which the skewness of their log ratios is not known well enough."""
+FEW_LAYOUTS_LEVEL_SHARE = 0.8
+"""Fraction of the level that is used with fewer layouts (docs/methods/layouts.md)."""
+_UNBOUNDED = (-math.inf, math.inf)
+_MIN_SKEWNESS_SLOPE = 1e-9
 """Slope below which rounding hides the correction for skewness."""
 
 
@@ -88,14 +88,14 @@ def _judge_comparison(
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = np.log(blocks.candidate) - np.log(blocks.baseline)
     analyses = planned_analyses(differences, layouts, count, blocks.tolerances) if count > 1 else []
-    interval, equivalence, typical = _WHOLE_LINE, _WHOLE_LINE, None
+    interval, equivalence, typical = _UNBOUNDED, _UNBOUNDED, None
     for number, analysis in enumerate(analyses, start=1):
         if not analysis.is_possible:
             continue
-        part_level, typical = level / 2**number, float(np.mean(analysis.centres))
-        interval = _intersection(interval, _interval(analysis, part_level))
-        wider_level = equivalence_level(part_level)
-        equivalence = _intersection(equivalence, _interval(analysis, wider_level))
+        analysis_level, typical = level / 2**number, float(np.mean(analysis.centres))
+        interval = _intersection(interval, _interval_across_layouts(analysis, analysis_level))
+        wider_level = equivalence_level(analysis_level)
+        equivalence = _intersection(equivalence, _interval_across_layouts(analysis, wider_level))
     judged = judge_by_intervals(blocks, margin, level, interval, equivalence, typical)
     return replace(judged, lost_analyses=sum(not analysis.is_possible for analysis in analyses))
 
@@ -112,34 +112,34 @@ def planned_analyses(
     The arrays have shape (n,). ``differences`` are the blocks' log ratios: infinite if one
     condition timed out, NaN if both did. ``layouts`` are their layouts, from 1 to ``count``.
     """
-    positions_of_each = [np.flatnonzero(layouts == layout) for layout in range(1, count + 1)]
-    min_blocks = min(len(positions) for positions in positions_of_each)
+    positions_by_layout = [np.flatnonzero(layouts == layout) for layout in range(1, count + 1)]
+    fewest_blocks = min(len(positions) for positions in positions_by_layout)
     analyses: list[LayoutAnalysis] = []
     blocks = FIRST_ANALYSIS
-    while blocks <= min_blocks:
-        used_positions = [positions[:blocks] for positions in positions_of_each]
-        centres = np.array([_centre(differences[positions]) for positions in used_positions])
+    while blocks <= fewest_blocks:
+        used_positions = [positions[:blocks] for positions in positions_by_layout]
+        centres = np.array([_layout_ratio(differences[positions]) for positions in used_positions])
         last_position = max(int(positions[-1]) for positions in used_positions)
         analyses.append(LayoutAnalysis(centres, float(tolerances[last_position])))
         blocks *= 2
     return analyses
 
 
-def _centre(differences: FloatArray) -> float:
-    known = differences[~np.isnan(differences)]
-    if not len(known):
+def _layout_ratio(differences: FloatArray) -> float:
+    numbers = differences[~np.isnan(differences)]
+    if not len(numbers):
         return math.nan
     with np.errstate(invalid="ignore"):
-        return float(np.mean(known) if np.isfinite(known).all() else np.median(known))
+        return float(np.mean(numbers) if np.isfinite(numbers).all() else np.median(numbers))
 
 
-def _interval(analysis: LayoutAnalysis, level: float) -> tuple[float, float]:
+def _interval_across_layouts(analysis: LayoutAnalysis, level: float) -> tuple[float, float]:
     """Return the interval of the mean over layouts, widened by the tolerance of the clock."""
     means = analysis.centres
     mean, error = float(np.mean(means)), float(np.std(means, ddof=1)) / math.sqrt(len(means))
     below = above = 0.0
     if error > 0.0:
-        level_share = LEVEL_OF_FEW if len(means) < FEW_LAYOUTS else 1.0
+        level_share = FEW_LAYOUTS_LEVEL_SHARE if len(means) < FEW_LAYOUTS else 1.0
         half_width = student_quantile(1.0 - level_share * level / 2.0, len(means) - 1)
         skewness = _skewness(means)
         below = error * max(half_width, _inverse_of_hall(half_width, skewness, len(means)))
@@ -163,7 +163,7 @@ def _inverse_of_hall(quantile: float, skewness: float, count: int) -> float:
     Hall transforms the studentized mean by an increasing cubic that removes its skewness.
     """
     slope = skewness / (3.0 * math.sqrt(count))
-    if abs(slope) < _MIN_SLOPE:
+    if abs(slope) < _MIN_SKEWNESS_SLOPE:
         return quantile
     return (math.cbrt(1.0 + 3.0 * slope * (quantile - slope / 2.0)) - 1.0) / slope
 

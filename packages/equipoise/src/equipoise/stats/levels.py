@@ -22,6 +22,7 @@ from equipoise.model.result import Advice, Component
 from equipoise.stats.arrays import FloatArray, IntArray
 
 DRAWS = 4000
+"""Number of draws of the chi-squared variables for the intervals."""
 MINUTE_S = 60.0
 
 
@@ -72,35 +73,35 @@ def variance_by_level(
     level
         1 minus the coverage of each interval.
     """
-    _check(values, units, names)
-    means, weights, squares = _climb(values, units, names)
-    expectations = np.array([square.weights for square in squares])
-    observed = np.array([square.value for square in squares])
-    freedoms = np.array([square.freedom for square in squares])
-    variances = np.linalg.solve(expectations, observed)
+    _check_design(values, units, names)
+    means, weights, mean_squares = _mean_squares(values, units, names)
+    expectations = np.array([mean_square.weights for mean_square in mean_squares])
+    mean_square_values = np.array([mean_square.value for mean_square in mean_squares])
+    freedoms = np.array([mean_square.freedom for mean_square in mean_squares])
+    variances = np.linalg.solve(expectations, mean_square_values)
     chi_squares = np.random.default_rng(seed).chisquare(freedoms[:, None], (len(names), DRAWS))
-    pivots = (observed * freedoms)[:, None] / chi_squares
+    pivots = (mean_square_values * freedoms)[:, None] / chi_squares
     resampled = np.maximum(np.linalg.solve(expectations, pivots), 0.0)
     bounds = np.quantile(resampled, [level / 2.0, 1.0 - level / 2.0], axis=1)
     nonnegative = np.maximum(variances, 0.0)
-    total = float(nonnegative.sum())
-    shares = nonnegative / total if total > 0 else nonnegative
+    variance_sum = float(nonnegative.sum())
+    shares = nonnegative / variance_sum if variance_sum > 0 else nonnegative
     mean = float(np.mean(means))
     # The variance of the mean, first with the highest units fixed, then with them drawn.
     mean_weights = weights.mean(axis=0) / len(means)
-    within = float(np.sqrt(np.maximum(mean_weights[1:] @ nonnegative[1:], 0.0)))
-    across = math.sqrt(max(squares[0].value, 0.0) / len(means))
-    half_width_across = across * student_quantile(1.0 - level / 2.0, squares[0].freedom)
-    half_width_within = within * student_quantile(1.0 - level / 2.0, squares[1].freedom)
-    columns = (names, squares, variances.tolist(), bounds.T.tolist(), shares.tolist())
+    within_error = float(np.sqrt(np.maximum(mean_weights[1:] @ nonnegative[1:], 0.0)))
+    across_error = math.sqrt(max(mean_squares[0].value, 0.0) / len(means))
+    across_half_width = across_error * student_quantile(1.0 - level / 2.0, mean_squares[0].freedom)
+    within_half_width = within_error * student_quantile(1.0 - level / 2.0, mean_squares[1].freedom)
+    columns = (names, mean_squares, variances.tolist(), bounds.T.tolist(), shares.tolist())
     return Levels(
         mean=mean,
         components=tuple(
-            Component(name, square.units, variance, (low, high), share)
-            for name, square, variance, (low, high), share in zip(*columns, strict=True)
+            Component(name, mean_square.units, variance, (low, high), share)
+            for name, mean_square, variance, (low, high), share in zip(*columns, strict=True)
         ),
-        within_ci=(mean - half_width_within, mean + half_width_within),
-        across_ci=(mean - half_width_across, mean + half_width_across),
+        within_ci=(mean - within_half_width, mean + within_half_width),
+        across_ci=(mean - across_half_width, mean + across_half_width),
     )
 
 
@@ -109,7 +110,7 @@ def plural_of(level: str) -> str:
     return f"{level}es" if level.endswith("s") else f"{level}s"
 
 
-def _climb(
+def _mean_squares(
     values: FloatArray, units: Sequence[IntArray], names: Sequence[str]
 ) -> tuple[FloatArray, FloatArray, list[_MeanSquare]]:
     """Return means and variances of the m highest units, and the mean square of each level.
@@ -120,7 +121,7 @@ def _climb(
     # A single top unit contains all units, so that the highest level has a unit above it, too.
     keys = np.column_stack([np.zeros(len(values), dtype=np.int64), *units])
     means, weights = values, np.zeros((len(values), len(names)))
-    squares: list[_MeanSquare] = []
+    mean_squares: list[_MeanSquare] = []
     for level in reversed(range(len(names))):
         weights[:, level] = 1.0
         parents, groups = np.unique(keys[:, : level + 1], axis=0, return_inverse=True)
@@ -138,27 +139,27 @@ def _climb(
                 f"the variance of {plural} is unknown: {reason}",
                 hint=f"measure at least two {plural}{where}",
             )
-        square = float(np.sum((means - averages[groups]) ** 2)) / freedom
+        mean_square = float(np.sum((means - averages[groups]) ** 2)) / freedom
         # In the expectation, each unit of a group of m adds (1 - 1/m) of its own variance.
         shares = (1.0 - 1.0 / sizes[groups]) / freedom
-        squares.insert(0, _MeanSquare(square, freedom, shares @ weights, len(means)))
+        mean_squares.insert(0, _MeanSquare(mean_square, freedom, shares @ weights, len(means)))
         if level:
             sums = [np.bincount(groups, column) for column in weights.T]
             means, weights, keys = (averages, np.stack(sums, axis=1) / sizes[:, None] ** 2, parents)
-    return means, weights, squares
+    return means, weights, mean_squares
 
 
-def _check(values: FloatArray, units: Sequence[IntArray], names: Sequence[str]) -> None:
+def _check_design(values: FloatArray, units: Sequence[IntArray], names: Sequence[str]) -> None:
     if len(names) != len(units) + 1 or not units:
         raise UnusableInput(
-            f"names has length {len(names)} and units has length {len(units)}",
-            hint="give at least two names, the highest level first, and a column of units for "
-            "each level except the lowest",
+            f"{len(units)} columns of units do not fit {len(names)} level names: each level except "
+            "the lowest needs a column",
+            hint="give at least two names, and one column of units fewer than names",
         )
     if not np.isfinite(values).all() or any(len(column) != len(values) for column in units):
         raise UnusableInput(
-            "a value is not finite, or has no unit at some level",
-            hint="leave out the trials without a finite value, and give every unit of the others",
+            "a value is not finite, or a column of units is not as long as the values",
+            hint="leave out the trials without a finite value, in the values and in every column",
         )
 
 
@@ -188,7 +189,7 @@ def advice(levels: Levels, unit_s: Sequence[float]) -> tuple[Advice, ...]:
         )
 
     def variance_of_mean(first: int, factor: float) -> float:
-        """Return the variance with ``factor`` times the units of level ``first`` and below."""
+        """Return the variance with ``factor`` times the units from ``first`` down."""
         return sum(
             max(0.0, component.variance) / (component.units * (factor if level >= first else 1.0))
             for level, component in enumerate(components)
@@ -199,9 +200,10 @@ def advice(levels: Levels, unit_s: Sequence[float]) -> tuple[Advice, ...]:
     for level, component in reversed(tuple(enumerate(components))):
         unit_with_parts_s = unit_s[level] + lower.units / component.units * unit_with_parts_s
         new_units = MINUTE_S / unit_with_parts_s
-        after = variance_of_mean(level, (component.units + new_units) / component.units)
+        variance = variance_of_mean(level, (component.units + new_units) / component.units)
         advised.insert(
-            0, Advice(component.level, new_units, 1.0 - math.sqrt(after / now) if now > 0 else 0.0)
+            0,
+            Advice(component.level, new_units, 1.0 - math.sqrt(variance / now) if now > 0 else 0.0),
         )
         lower = component
     return tuple(sorted(advised, key=lambda advice: -advice.narrower))
@@ -216,6 +218,6 @@ def describe_advice(advised: Sequence[Advice]) -> str:
         for advice in advised
     ]
     percents = [f"{100.0 * advice.narrower:.0f} %" for advice in advised]
-    first, *others = zip(names, percents, strict=True)
-    sentence = f"one more minute on {first[0]} narrows the interval by {first[1]}"
-    return ", ".join([sentence, *(f"on {name} by {percent}" for name, percent in others)])
+    first_advice, *other_advice = zip(names, percents, strict=True)
+    sentence = f"one more minute on {first_advice[0]} narrows the interval by {first_advice[1]}"
+    return ", ".join([sentence, *(f"on {name} by {percent}" for name, percent in other_advice)])

@@ -26,14 +26,15 @@ MIN_VALUES = 10
 MAX_VALLEY_DENSITY = 0.9
 """Maximum density in the valley, as a fraction of the density of the lower peak."""
 MIN_EVIDENCE = 0.5
-EVIDENCE_TIMES_VALUES = 40.0
-"""Minimum of the evidence times the number of values: BIC is too liberal in small samples."""
+"""Minimum evidence for splitting a whole sample."""
+MIN_EVIDENCE_TIMES_VALUES = 40.0
+"""Minimum product of the evidence and the number of values: BIC favours splits of small samples."""
 MIN_SIDE_EVIDENCE = 6.0
 """Minimum evidence for splitting one side of a valley, whose shape is cut off at the valley."""
-MIN_SHARE = 0.05
-MIN_MEMBERS = 4
+MIN_SHARE, MIN_MEMBERS = 0.05, 4
+"""Minimum share of the values, and minimum number of values, of one mode."""
 MAX_VALUES = 1000
-"""Maximum number of values; a larger sample is reduced to quantiles: a rare tail is not a mode."""
+"""Number of quantiles to which a larger sample is reduced."""
 
 
 class Modes(Struct, frozen=True):
@@ -45,11 +46,10 @@ class Modes(Struct, frozen=True):
     valleys: tuple[float, ...]
     """Values that separate the modes: one fewer than modes."""
     log_evidence: float | None
-    """Evidence of the weakest split that was made; without one, of the split that was rejected.
+    """Evidence of the weakest split that was made; without a split, of the rejected split.
 
-    It is half the difference between the BIC of one shape and the BIC of two normal laws: about the
-    natural logarithm of the Bayes factor for several modes. ``None`` for too few values, or without
-    a valley."""
+    The evidence is half the difference between the BIC of one shape and of two normal laws: about
+    the logarithm of the Bayes factor for two modes. ``None`` for too few values, or no valley."""
 
     def indices_of(self, values: FloatArray) -> IntArray:
         """Return the index of each value's mode, from 0; shape (n,)."""
@@ -78,7 +78,7 @@ def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
     if count > MAX_VALUES:
         sample = np.quantile(ordered, (np.arange(MAX_VALUES) + 0.5) / MAX_VALUES)
     min_members = max(MIN_SHARE * len(sample), MIN_MEMBERS * len(sample) / count)
-    valleys, evidence = _valleys(_spread_ties(sample, step), min_members, step, MIN_EVIDENCE)
+    valleys, evidence = _find_valleys(_spread_ties(sample, step), min_members, step, MIN_EVIDENCE)
     # Equal values were spread out to find the valleys, so a valley may separate no values.
     begins = [0, *np.searchsorted(ordered, valleys).tolist()]
     valleys = [
@@ -95,16 +95,16 @@ def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
     )
 
 
-def _valleys(
+def _find_valleys(
     ordered: FloatArray, min_members: float, step: float, min_evidence: float
 ) -> tuple[list[float], float | None]:
     """Return the valleys of a sample, the lowest first, and the evidence as in `Modes`."""
-    valley, evidence = _evident_valley(ordered, min_members, step, min_evidence)
+    valley, evidence = _supported_valley(ordered, min_members, step, min_evidence)
     if valley is None:
         return [], evidence
     index = int(np.searchsorted(ordered, valley))
     below, above = (
-        _valleys(side, min_members, step, MIN_SIDE_EVIDENCE)
+        _find_valleys(side, min_members, step, MIN_SIDE_EVIDENCE)
         for side in (ordered[:index], ordered[index:])
     )
     evidences = [evidence, *(weakest for valleys, weakest in (below, above) if valleys)]
@@ -113,22 +113,22 @@ def _valleys(
     )
 
 
-def _evident_valley(
+def _supported_valley(
     ordered: FloatArray, min_members: float, step: float, min_evidence: float
 ) -> tuple[float | None, float | None]:
-    """Return the valley, if the evidence suffices, and the evidence, if there is a valley."""
+    """Return the valley if its evidence suffices, and the evidence if there is any valley."""
     count = len(ordered)
     if count < max(MIN_VALUES, 2 * min_members) or ordered[-1] - ordered[0] <= step:
         return None, None
-    two = fit_two_normals(ordered)
-    below = int(np.searchsorted(ordered, two.valley))
-    smallest = min(below, count - below, two.shares.min() * count)
-    if two.valley_density > MAX_VALLEY_DENSITY or smallest < min_members:
+    mixture = fit_two_normals(ordered)
+    below_count = int(np.searchsorted(ordered, mixture.valley))
+    smaller_count = min(below_count, count - below_count, mixture.shares.min() * count)
+    if mixture.valley_density > MAX_VALLEY_DENSITY or smaller_count < min_members:
         return None, None
-    sides = (ordered[:below], ordered[below:])
-    evidence = 0.5 * (best_single_bic(ordered) - min(two.bic, _bic_of_sides(sides)))
-    is_enough = evidence >= max(min_evidence, EVIDENCE_TIMES_VALUES / count)
-    return two.valley if is_enough else None, evidence
+    sides = (ordered[:below_count], ordered[below_count:])
+    evidence = 0.5 * (best_single_bic(ordered) - min(mixture.bic, _bic_of_sides(sides)))
+    is_enough = evidence >= max(min_evidence, MIN_EVIDENCE_TIMES_VALUES / count)
+    return mixture.valley if is_enough else None, evidence
 
 
 def _bic_of_sides(sides: tuple[FloatArray, FloatArray]) -> float:
@@ -155,10 +155,10 @@ def _spread_ties(ordered: FloatArray, step: float) -> FloatArray:
     """Spread equal values evenly over the step to which they were rounded."""
     if step == 0.0:
         return ordered
-    _, first, sizes = np.unique(ordered, return_index=True, return_counts=True)
-    rank = np.arange(len(ordered)) - np.repeat(first, sizes)
-    within = (rank + 0.5) / np.repeat(sizes, sizes) - 0.5
-    return np.sort(ordered + step * within)
+    _, first_indices, tie_counts = np.unique(ordered, return_index=True, return_counts=True)
+    ranks = np.arange(len(ordered)) - np.repeat(first_indices, tie_counts)
+    offsets = (ranks + 0.5) / np.repeat(tie_counts, tie_counts) - 0.5
+    return np.sort(ordered + step * offsets)
 
 
 def _printed_step(ordered: FloatArray) -> float:
@@ -167,9 +167,9 @@ def _printed_step(ordered: FloatArray) -> float:
     distinct = ordered[np.append(True, ordered[1:] != ordered[:-1])]
     if len(distinct) == len(ordered):
         return 0.0
-    largest = max(abs(float(ordered[0])), abs(float(ordered[-1])))
-    first = 0 if largest == 0.0 else math.floor(math.log10(largest))
-    for exponent in range(first, first - 12, -1):
+    largest_size = max(abs(float(ordered[0])), abs(float(ordered[-1])))
+    first_exponent = 0 if largest_size == 0.0 else math.floor(math.log10(largest_size))
+    for exponent in range(first_exponent, first_exponent - 12, -1):
         step = 10.0**exponent
         if step == 0.0:
             return 0.0
@@ -182,8 +182,8 @@ def _printed_step(ordered: FloatArray) -> float:
 EM_ROUNDS = 300
 ROUNDS_OF_ALL_STARTS = 30
 """Number of rounds after which only the best start continues."""
-STARTS = 4
-CONVERGENCE = 1e-6
+START_COUNT = 4
+MIN_LIKELIHOOD_GAIN = 1e-6
 MIN_SD_SHARE = 0.01
 """Minimum sd of a part as a fraction of the sample's: a part must not shrink onto one trial."""
 VALLEY_POINTS = 101
@@ -205,97 +205,97 @@ class TwoNormals(Struct, frozen=True):
 def fit_two_normals(values: FloatArray) -> TwoNormals:
     """Fit a mixture of two normal laws by EM (Dempster, Laird and Rubin 1977).
 
-    It is fitted once with one sd for both laws and once with two; the fit with the lower BIC is
-    returned. Each fit starts at the splits of the ordered sample that classify the values best. The
-    sd of either law is at least ``MIN_SD_SHARE`` of the sample's. There must be at least four
-    values: ascending, finite, and not all equal.
+    The mixture is fitted with one sd for both laws and with two sds; the result has the lower BIC.
+    Each fit starts at the splits of the ordered sample that classify the values best. The sd of
+    either law is at least ``MIN_SD_SHARE`` of the sample's sd. There must be at least four values:
+    ascending, finite, and not all equal.
     """
     count, scale, centre = len(values), float(np.std(values)), float(np.mean(values))
     scaled = (values - centre) / scale
-    starts = _starts(scaled)
+    starts = _starting_splits(scaled)
     fits = [
-        (parameter_count * math.log(count) - 2.0 * likelihood, parameters)
+        (parameter_count * math.log(count) - 2.0 * log_likelihood, parameters)
         for parameter_count, pooled in ((4, True), (5, False))
-        for likelihood, parameters in [_em(scaled, starts, pooled=pooled)]
+        for log_likelihood, parameters in [_fit_by_em(scaled, starts, pooled=pooled)]
     ]
     bic, parameters = min(fits, key=lambda fit: fit[0])
-    share, mean, variance = parameters[:, np.argsort(parameters[1])]
-    sd = np.sqrt(variance)
-    valley, density = _valley(share, mean, sd)
+    shares, means, variances = parameters[:, np.argsort(parameters[1])]
+    sds = np.sqrt(variances)
+    valley, density = _deepest_valley(shares, means, sds)
     return TwoNormals(
-        shares=share,
-        means=centre + scale * mean,
-        sds=scale * sd,
+        shares=shares,
+        means=centre + scale * means,
+        sds=scale * sds,
         bic=bic + 2.0 * count * math.log(scale),
         valley=centre + scale * valley,
         valley_density=density,
     )
 
 
-def _starts(values: FloatArray) -> FloatArray:
+def _starting_splits(values: FloatArray) -> FloatArray:
     """Return the number of values below each of a few good splits, shape (starts,)."""
     count = len(values)
-    size = np.arange(2.0, count - 1)
+    side_sizes = np.arange(2.0, count - 1)
     sums, squares = np.cumsum(values), np.cumsum(values**2)
-    below, squares_below = sums[1 : count - 2], squares[1 : count - 2]
-    fit = np.zeros_like(size)
-    for part, total, square in (
-        (size, below, squares_below),
-        (count - size, sums[-1] - below, squares[-1] - squares_below),
+    sums_below, squares_below = sums[1 : count - 2], squares[1 : count - 2]
+    scores = np.zeros_like(side_sizes)
+    for part, side_sum, square in (
+        (side_sizes, sums_below, squares_below),
+        (count - side_sizes, sums[-1] - sums_below, squares[-1] - squares_below),
     ):
-        variance = np.maximum(square / part - (total / part) ** 2, MIN_SD_SHARE**2)
-        fit += part * (np.log(part) - 0.5 * np.log(variance))
+        variance = np.maximum(square / part - (side_sum / part) ** 2, MIN_SD_SHARE**2)
+        scores += part * (np.log(part) - 0.5 * np.log(variance))
     # The best split of each quarter: neighbouring starts would all give the same fit.
-    quarters = np.array_split(np.arange(len(size)), min(STARTS, len(size)))
-    return np.array([size[part[int(np.argmax(fit[part]))]] for part in quarters])
+    quarters = np.array_split(np.arange(len(side_sizes)), min(START_COUNT, len(side_sizes)))
+    return np.array([side_sizes[part[int(np.argmax(scores[part]))]] for part in quarters])
 
 
-def _em(values: FloatArray, below: FloatArray, *, pooled: bool) -> tuple[float, FloatArray]:
+def _fit_by_em(values: FloatArray, splits: FloatArray, *, pooled: bool) -> tuple[float, FloatArray]:
     """Return the log likelihood of the best fit from all starts, and its parameters.
 
     The parameters have the shape (3, 2): shares, means and variances of the two laws. Arrays in
     this function have the shape (starts, laws, values).
     """
     count = len(values)
-    lower = (np.arange(count)[None, :] < below[:, None]).astype(np.float64)
-    members = np.stack([lower, 1.0 - lower], axis=1)
+    is_lower = (np.arange(count)[None, :] < splits[:, None]).astype(np.float64)
+    memberships = np.stack([is_lower, 1.0 - is_lower], axis=1)
     squares = values**2
-    previous = np.full(len(below), -math.inf)
+    previous_fits = np.full(len(splits), -math.inf)
     for round_number in range(EM_ROUNDS):
-        weights = np.maximum(members.sum(axis=2), 1e-9)
+        weights = np.maximum(memberships.sum(axis=2), 1e-9)
         shares = weights / count
-        means = members @ values / weights
-        variances = members @ squares / weights - means**2
+        means = memberships @ values / weights
+        variances = memberships @ squares / weights - means**2
         if pooled:
-            common = np.sum(shares * variances, axis=1, keepdims=True)
-            variances = np.broadcast_to(common, variances.shape)
+            pooled_variance = np.sum(shares * variances, axis=1, keepdims=True)
+            variances = np.broadcast_to(pooled_variance, variances.shape)
         variances = np.maximum(variances, MIN_SD_SHARE**2)
         logs = (
             np.log(shares / np.sqrt(2.0 * math.pi * variances))[:, :, None]
             - 0.5 * (values - means[:, :, None]) ** 2 / variances[:, :, None]
         )
         max_logs = logs.max(axis=1, keepdims=True)
-        members = np.exp(logs - max_logs)
-        total = members.sum(axis=1, keepdims=True)
-        members /= total
-        likelihoods = (max_logs + np.log(total)).sum(axis=(1, 2))
-        if np.all(likelihoods - previous < CONVERGENCE * count):
+        memberships = np.exp(logs - max_logs)
+        density_sum = memberships.sum(axis=1, keepdims=True)
+        memberships /= density_sum
+        log_likelihoods = (max_logs + np.log(density_sum)).sum(axis=(1, 2))
+        if np.all(log_likelihoods - previous_fits < MIN_LIKELIHOOD_GAIN * count):
             break
-        previous = likelihoods
-        if round_number == ROUNDS_OF_ALL_STARTS and len(likelihoods) > 1:
-            leader = [int(np.argmax(likelihoods))]
-            members, previous = members[leader], previous[leader]
-    best = int(np.argmax(likelihoods))
-    return float(likelihoods[best]), np.array([shares[best], means[best], variances[best]])
+        previous_fits = log_likelihoods
+        if round_number == ROUNDS_OF_ALL_STARTS and len(log_likelihoods) > 1:
+            best_start = [int(np.argmax(log_likelihoods))]
+            memberships, previous_fits = (memberships[best_start], previous_fits[best_start])
+    best = int(np.argmax(log_likelihoods))
+    return float(log_likelihoods[best]), np.array([shares[best], means[best], variances[best]])
 
 
-def _valley(shares: FloatArray, means: FloatArray, sds: FloatArray) -> tuple[float, float]:
+def _deepest_valley(shares: FloatArray, means: FloatArray, sds: FloatArray) -> tuple[float, float]:
     grid = np.linspace(means[0], means[1], VALLEY_POINTS)[:, None]
     density = (shares / sds * np.exp(-0.5 * ((grid - means) / sds) ** 2)).sum(axis=1)
-    left, right = np.maximum.accumulate(density), np.maximum.accumulate(density[::-1])[::-1]
+    left, right = (np.maximum.accumulate(density), np.maximum.accumulate(density[::-1])[::-1])
     fractions = density / np.minimum(left, right)
-    lowest = int(np.argmin(fractions))
-    return float(grid[lowest, 0]), float(fractions[lowest])
+    valley_index = int(np.argmin(fractions))
+    return float(grid[valley_index, 0]), float(fractions[valley_index])
 
 
 def half_sample_mode(ordered: FloatArray) -> float:
@@ -303,17 +303,17 @@ def half_sample_mode(ordered: FloatArray) -> float:
 
     The values are ascending; there is at least one.
     """
-    remaining = ordered
-    while len(remaining) > 3:
-        half = (len(remaining) + 1) // 2
-        widths = remaining[half - 1 :] - remaining[: len(remaining) - half + 1]
+    shortest = ordered
+    while len(shortest) > 3:
+        half_length = (len(shortest) + 1) // 2
+        widths = shortest[half_length - 1 :] - shortest[: len(shortest) - half_length + 1]
         start = int(np.argmin(widths))
-        remaining = remaining[start : start + half]
-    if len(remaining) == 3:
-        left, right = remaining[1] - remaining[0], remaining[2] - remaining[1]
+        shortest = shortest[start : start + half_length]
+    if len(shortest) == 3:
+        left, right = shortest[1] - shortest[0], shortest[2] - shortest[1]
         if left != right:
-            remaining = remaining[:2] if left < right else remaining[1:]
-    return float(np.mean(remaining))
+            shortest = shortest[:2] if left < right else shortest[1:]
+    return float(np.mean(shortest))
 
 
 STUDENT_FREEDOMS = np.array([1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0])
@@ -321,7 +321,7 @@ STUDENT_ROUNDS = 40
 GUMBEL_ROUNDS = 30
 SEARCH_ROUNDS = 60
 MIN_STEP = 0.01
-BETA_ENDS = (0.5, 2.0, 8.0)
+BETA_END_DISTANCES = (0.5, 2.0, 8.0)
 """Distances of the law's ends from the extreme values, in mean distances between neighbours."""
 SPIKE_ROUNDS = 40
 SPIKE_SHARES = (0.02, 0.1)
@@ -337,37 +337,37 @@ def best_single_bic(values: FloatArray) -> float:
     The BIC is Schwarz's (1978) p·ln n - 2·ln L. The shapes are normal, both Gumbels, uniform, beta
     and Student's t; on the side of the longer tail also exponentially modified normal, shifted
     lognormal and normal with rare spikes. The values are as for ``fit_two_normals``. Each function
-    below that fits a shape returns the log likelihood.
+    below that fits a shape returns its log likelihood.
     """
     count = len(values)
     # In units of the sd, every search begins near its end; all BICs shift by the same amount.
     scale = float(np.std(values))
     scaled = (values - np.mean(values)) / scale
     right_tailed = scaled if np.mean(scaled**3) >= 0 else -scaled[::-1]
-    likelihoods = (
+    log_likelihoods = (
         (2, -0.5 * count * (math.log(2.0 * math.pi * float(np.var(scaled))) + 1.0)),
-        (2, _gumbel(scaled)),
-        (2, _gumbel(-scaled)),
-        # The error of an end is of the order 1/n, not 1/√n, so each end counts twice.
+        (2, _fit_gumbel(scaled)),
+        (2, _fit_gumbel(-scaled)),
+        # The error of an end is of the order 1/n, not 1/√n: each end counts as two parameters.
         (4, -count * math.log(float(scaled[-1] - scaled[0]))),
-        (6, _beta(scaled)),
-        (3, _student(scaled)),
-        (3, _exponentially_modified_normal(right_tailed)),
-        (3, _shifted_lognormal(right_tailed)),
-        (4, _normal_with_spikes(right_tailed)),
+        (6, _fit_beta(scaled)),
+        (3, _fit_student(scaled)),
+        (3, _fit_exponentially_modified_normal(right_tailed)),
+        (3, _fit_shifted_lognormal(right_tailed)),
+        (4, _fit_normal_with_spikes(right_tailed)),
     )
     bic = min(
-        parameter_count * math.log(count) - 2.0 * likelihood
-        for parameter_count, likelihood in likelihoods
+        parameter_count * math.log(count) - 2.0 * log_likelihood
+        for parameter_count, log_likelihood in log_likelihoods
     )
     return bic + 2.0 * count * math.log(scale)
 
 
-def _beta(values: FloatArray) -> float:
+def _fit_beta(values: FloatArray) -> float:
     """Fit a beta law with one peak (both exponents at least 1) and ends beyond the extremes."""
     range_ = float(values[-1] - values[0])
-    best = -math.inf
-    for distance in BETA_ENDS:
+    density = -math.inf
+    for distance in BETA_END_DISTANCES:
         extra = distance * range_ / len(values)
         width = range_ + 2.0 * extra
         scaled = (values - values[0] + extra) / width
@@ -376,11 +376,11 @@ def _beta(values: FloatArray) -> float:
         mean, variance = float(np.mean(scaled)), float(np.var(scaled))
         size = max(2.0, mean * (1.0 - mean) / variance - 1.0)
         start = (max(1.0, mean * size), max(1.0, (1.0 - mean) * size))
-        best = max(best, _max_beta(mean_log, mean_log1p, start, math.log(width)))
-    return len(values) * best
+        density = max(density, _max_beta_density(mean_log, mean_log1p, start, math.log(width)))
+    return len(values) * density
 
 
-def _max_beta(
+def _max_beta_density(
     mean_log: float, mean_log1p: float, start: tuple[float, float], ln_width: float
 ) -> float:
     """Return the maximum of the mean log density over both exponents, by pattern search."""
@@ -389,22 +389,22 @@ def _max_beta(
         constant = math.lgamma(first + second) - math.lgamma(first) - math.lgamma(second)
         return constant + (first - 1.0) * mean_log + (second - 1.0) * mean_log1p - ln_width
 
-    best, value, step = start, density(*start), 0.3
+    exponents, max_density, step = start, density(*start), 0.3
     while step > 1e-2:
         for direction in ((1, 1), (-1, -1), (1, 0), (-1, 0), (0, 1), (0, -1)):
             first, second = (
                 max(1.0, exponent * math.exp(step * sign))
-                for exponent, sign in zip(best, direction, strict=True)
+                for exponent, sign in zip(exponents, direction, strict=True)
             )
-            if (new_value := density(first, second)) > value:
-                best, value = (first, second), new_value
+            if (new_value := density(first, second)) > max_density:
+                exponents, max_density = (first, second), new_value
                 break
         else:
             step *= 0.5
-    return value
+    return max_density
 
 
-def _gumbel(values: FloatArray) -> float:
+def _fit_gumbel(values: FloatArray) -> float:
     """Fit the Gumbel law of maxima: bisection of the likelihood equation for the scale."""
     mean, smallest = float(np.mean(values)), float(np.min(values))
     low, high = 1e-3, 10.0
@@ -420,7 +420,7 @@ def _gumbel(values: FloatArray) -> float:
     return float(np.sum(-standard - np.exp(-standard))) - len(values) * math.log(scale)
 
 
-def _student(values: FloatArray) -> float:
+def _fit_student(values: FloatArray) -> float:
     """Fit Student's t by EM (Lange, Little and Taylor 1989), over a grid of degrees of freedom."""
     freedom = STUDENT_FREEDOMS[:, None]
     centre = np.full_like(freedom, np.median(values))
@@ -436,16 +436,16 @@ def _student(values: FloatArray) -> float:
         for freedom in STUDENT_FREEDOMS
     ]
     tails = np.log1p(((values - centre) / scale) ** 2 / freedom).sum(axis=1)
-    likelihoods = len(values) * (constant - np.log(scale[:, 0])) - (
+    log_likelihoods = len(values) * (constant - np.log(scale[:, 0])) - (
         (STUDENT_FREEDOMS + 1) / 2 * tails
     )
-    return float(likelihoods.max())
+    return float(log_likelihoods.max())
 
 
-def _exponentially_modified_normal(values: FloatArray) -> float:
+def _fit_exponentially_modified_normal(values: FloatArray) -> float:
     """Fit the sum of a normal and an exponential variable (Grushka 1972): a tail to the right."""
 
-    def likelihood(points: FloatArray) -> FloatArray:
+    def log_likelihood(points: FloatArray) -> FloatArray:
         location, sd, tail = points[:, :1], np.exp(points[:, 1:2]), np.exp(points[:, 2:])
         standard = (values - location) / sd
         argument = (sd / tail - standard) / math.sqrt(2.0)
@@ -466,10 +466,10 @@ def _exponentially_modified_normal(values: FloatArray) -> float:
         [-share, 0.5 * math.log(1.0 - share**2), math.log(share)]
         for share in (tail, 0.5, 0.9, 0.99)
     ]
-    return _max_likelihood(likelihood, np.array(starts))
+    return _max_likelihood(log_likelihood, np.array(starts))
 
 
-def _shifted_lognormal(values: FloatArray) -> float:
+def _fit_shifted_lognormal(values: FloatArray) -> float:
     """Fit a lognormal law above a shift, by the profile likelihood over the shift.
 
     The likelihood is unbounded as the shift approaches the smallest value, so the shift stays at
@@ -478,11 +478,11 @@ def _shifted_lognormal(values: FloatArray) -> float:
     smallest, range_ = float(values[0]), float(values[-1] - values[0])
     shifts = smallest - range_ * np.geomspace(0.01, 100.0, 60)
     logs = np.log(values[None, :] - shifts[:, None])
-    likelihoods = -0.5 * len(values) * (np.log(2.0 * math.pi * np.var(logs, axis=1)) + 1.0)
-    return float(np.max(likelihoods - logs.sum(axis=1)))
+    log_likelihoods = -0.5 * len(values) * (np.log(2.0 * math.pi * np.var(logs, axis=1)) + 1.0)
+    return float(np.max(log_likelihoods - logs.sum(axis=1)))
 
 
-def _normal_with_spikes(values: FloatArray) -> float:
+def _fit_normal_with_spikes(values: FloatArray) -> float:
     """Fit a normal law with rare spikes: uniform over the range, or exponential above the mean.
 
     EM fits both kinds of spikes at once, from several shares of spikes.
@@ -494,7 +494,7 @@ def _normal_with_spikes(values: FloatArray) -> float:
     mean = np.full_like(share, median)
     sd = np.full_like(share, max(1e-3, NORMAL_MAD * float(np.median(np.abs(values - median)))))
     mean_excess = np.full_like(share, 1.0)
-    likelihoods = np.zeros(len(share))
+    log_likelihoods = np.zeros(len(share))
     uniform = -math.log(float(values[-1] - values[0]))
     for _ in range(SPIKE_ROUNDS):
         normal = np.log((1.0 - share) / sd) - 0.5 * ((values - mean) / sd) ** 2 - _HALF_LOG_TWO_PI
@@ -502,32 +502,35 @@ def _normal_with_spikes(values: FloatArray) -> float:
         exponential = np.where(excess > 0, -excess / mean_excess - np.log(mean_excess), -math.inf)
         spikes = np.log(share) + np.where(is_exponential, exponential, uniform)
         mixture = np.logaddexp(normal, spikes)
-        likelihoods = mixture.sum(axis=1)
-        member = np.exp(normal - mixture)
-        weight = member.sum(axis=1, keepdims=True) + 1e-9
-        rest = np.maximum(count - weight, 1e-6)
+        log_likelihoods = mixture.sum(axis=1)
+        membership = np.exp(normal - mixture)
+        weight = membership.sum(axis=1, keepdims=True) + 1e-9
+        spike_count = np.maximum(count - weight, 1e-6)
         mean_excess = np.maximum(
-            ((1.0 - member) * np.maximum(excess, 0.0)).sum(axis=1, keepdims=True) / rest, 1e-3
+            ((1.0 - membership) * np.maximum(excess, 0.0)).sum(axis=1, keepdims=True) / spike_count,
+            1e-3,
         )
-        mean = (member * values).sum(axis=1, keepdims=True) / weight
-        variance = (member * (values - mean) ** 2).sum(axis=1, keepdims=True) / weight
+        mean = (membership * values).sum(axis=1, keepdims=True) / weight
+        variance = (membership * (values - mean) ** 2).sum(axis=1, keepdims=True) / weight
         sd = np.sqrt(np.maximum(variance, 1e-4))
         share = np.clip(1.0 - weight / count, 1e-4, MAX_SPIKE_SHARE)
-    return float(likelihoods.max())
+    return float(log_likelihoods.max())
 
 
-def _max_likelihood(likelihood: Callable[[FloatArray], FloatArray], starts: FloatArray) -> float:
+def _max_likelihood(
+    log_likelihood: Callable[[FloatArray], FloatArray], starts: FloatArray
+) -> float:
     """Return the maximum by pattern search (Hooke and Jeeves 1961) from the best start."""
-    values = likelihood(starts)
-    best, max_value = starts[int(np.argmax(values))], float(np.max(values))
+    values = log_likelihood(starts)
+    best_point, max_value = starts[int(np.argmax(values))], float(np.max(values))
     directions = np.concatenate([np.eye(3), -np.eye(3), _DIAGONALS])
     step = 0.4
     for _ in range(SEARCH_ROUNDS):
-        points = best + step * directions
-        values = likelihood(points)
+        points = best_point + step * directions
+        values = log_likelihood(points)
         index = int(np.argmax(values))
         if values[index] > max_value:
-            best, max_value = points[index], float(values[index])
+            best_point, max_value = points[index], float(values[index])
         elif step < MIN_STEP:
             break
         else:
@@ -541,18 +544,18 @@ _DIAGONALS = np.array([[1.0, 1.0, -1.0], [-1.0, -1.0, 1.0], [1.0, 0.0, -1.0], [-
 
 def _scaled_erfc(values: FloatArray) -> FloatArray:
     """Return exp(x²)·erfc(x) for x ≥ 0, with a relative error of 1e-9."""
-    positions = (values - _MIDDLE) / (values + _MIDDLE)
+    positions = (values - _MIDDLE_VALUE) / (values + _MIDDLE_VALUE)
     scaled: FloatArray = _scaled_erfc_series()(positions) / (1.0 + 2.0 * values)
     return scaled
 
 
 @cache
 def _scaled_erfc_series() -> Chebyshev:
-    """Interpolate (1 + 2x)·exp(x²)·erfc(x), x = _MIDDLE·(1 + t)/(1 - t), over -1 ≤ t ≤ 1."""
+    """Interpolate (1 + 2x)·exp(x²)·erfc(x), x = _MIDDLE_VALUE·(1 + t)/(1 - t), over -1 ≤ t ≤ 1."""
 
     def exact(position: float) -> float:
-        value = _MIDDLE * (1.0 + position) / (1.0 - position)
-        if value < _ASYMPTOTIC_FROM:
+        value = _MIDDLE_VALUE * (1.0 + position) / (1.0 - position)
+        if value < _MIN_ASYMPTOTIC_VALUE:
             return (1.0 + 2.0 * value) * math.exp(value**2) * math.erfc(value)
         # The first terms of the asymptotic series (Abramowitz and Stegun 7.1.23).
         square = 2.0 * value**2
@@ -562,11 +565,12 @@ def _scaled_erfc_series() -> Chebyshev:
     # Imported here, because a campaign with few trials never needs it.
     from numpy.polynomial import Chebyshev
 
-    return Chebyshev.interpolate(np.vectorize(exact, otypes=[np.float64]), _DEGREE)
+    return Chebyshev.interpolate(np.vectorize(exact, otypes=[np.float64]), _SERIES_DEGREE)
 
 
-_MIDDLE = 3.75
+_MIDDLE_VALUE = 3.75
 """Value of x in the middle of the interpolation, at t = 0."""
-_ASYMPTOTIC_FROM = 25.0
+_MIN_ASYMPTOTIC_VALUE = 25.0
 """Value of x from which on a series replaces the product, which would overflow."""
-_DEGREE = 14
+_SERIES_DEGREE = 14
+"""Degree of the polynomial that interpolates the function."""

@@ -70,29 +70,28 @@ def contenders_of(
     """Return the members that may still be the fastest, or tied with it, in the group's order.
 
     A member that takes less than ``min_effect`` percent longer is tied. For each fastest member,
-    the chance that it is ever missing is at most alpha. Pairs with fewer than ``min_blocks`` blocks
-    do not count.
+    the chance that it is ever missing is at most alpha. Pairs need ``min_blocks`` blocks to count.
     """
-    margin, rivals = margin_of(min_effect), len(group.baseline_pairs)
+    margin, rival_count = margin_of(min_effect), len(group.baseline_pairs)
 
     def verdict(pair: Pair, level: float) -> Verdict:
         judged = judge_at_stop(group.pairs[pair], margin, level)
         return judged.verdict if judged.blocks >= min_blocks else "undecided"
 
-    beaten: set[int] = set()
+    slower_members: set[int] = set()
     for baseline, candidate in group.baseline_pairs:
         match verdict((baseline, candidate), alpha):
             case "slower":
-                beaten.add(candidate)
-            case "faster" if verdict((baseline, candidate), 2.0 * alpha / rivals) == "faster":
-                beaten.add(baseline)
-    for first, second in group.candidate_pairs:
-        match verdict((first, second), alpha / (rivals - 1)):
+                slower_members.add(candidate)
+            case "faster" if verdict((baseline, candidate), 2.0 * alpha / rival_count) == "faster":
+                slower_members.add(baseline)
+    for first_candidate, second_candidate in group.candidate_pairs:
+        match verdict((first_candidate, second_candidate), alpha / (rival_count - 1)):
             case "slower":
-                beaten.add(second)
+                slower_members.add(second_candidate)
             case "faster":
-                beaten.add(first)
-    return tuple(member for member in group.members if member not in beaten)
+                slower_members.add(first_candidate)
+    return tuple(member for member in group.members if member not in slower_members)
 
 
 def judge_candidates(
@@ -103,8 +102,8 @@ def judge_candidates(
     Parameters and errors are as in `equipoise.stats.verdict.judge`.
     """
     pairs = {pair: blocks for group in groups for pair, blocks in group.candidate_pairs.items()}
-    judged = judge(list(pairs.values()), min_effect=min_effect, alpha=alpha)
-    return dict(zip(pairs, judged, strict=True))
+    verdicts = judge(list(pairs.values()), min_effect=min_effect, alpha=alpha)
+    return dict(zip(pairs, verdicts, strict=True))
 
 
 def open_pairs(

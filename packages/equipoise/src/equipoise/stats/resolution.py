@@ -28,7 +28,7 @@ MAX_TOLERANCE = 1e6
 """Maximum tolerance, in log units. No two finite costs differ by that much: all blocks are ties."""
 LOW_QUANTILE = 0.1
 """Quantile of the past values to which a quantum is relative."""
-VALUES_FOR_TICKS = 6
+MIN_VALUES_FOR_TICKS = 6
 """Minimum number of values for inferring a quantum that is not a power of ten (a tick)."""
 _MAX_TICK_ERROR = 1e-3
 """Maximum deviation of a gap from a whole number of ticks, in ticks."""
@@ -38,8 +38,7 @@ class Resolution(Struct, frozen=True):
     """Smallest step of a metric, and how costs follow from its values."""
 
     quantum: float | None
-    """Smallest step, in the metric's unit; 0 if there is none, ``None`` to infer it from the
-    values."""
+    """Smallest step, in the metric's unit; 0 without a step, ``None`` to infer it from values."""
     more_is_better: bool = False
     """Whether a cost is the inverse of a value."""
 
@@ -75,19 +74,19 @@ class PastValues:
     def __init__(self, resolution: Resolution) -> None:
         self._resolution = resolution
         self._quantile = _LowQuantile()
-        self._by_condition: tuple[set[float], set[float]] = (set(), set())
-        self._decimal_unit = math.inf
-        self._ticks_possible = True
+        self._values_by_condition: tuple[set[float], set[float]] = (set(), set())
+        self._min_decimal_unit = math.inf
+        self._may_have_ticks = True
 
     def add(self, baseline: Sequence[float], candidate: Sequence[float]) -> None:
         """Add the costs of a block; timeouts and costs of 0 are ignored."""
-        for seen, costs in zip(self._by_condition, (baseline, candidate), strict=True):
+        for seen, costs in zip(self._values_by_condition, (baseline, candidate), strict=True):
             for value in map(self._value, map(float, costs)):
                 if 0 < value < math.inf:
                     self._quantile.add(value)
                     if self._resolution.quantum is None:
                         seen.add(value)
-                        self._decimal_unit = min(self._decimal_unit, _decimal_unit(value))
+                        self._min_decimal_unit = min(self._min_decimal_unit, _decimal_step(value))
 
     def values(self, costs: FloatArray) -> FloatArray:
         """Return the values that have these costs, shape (n,); 0 for an infinite cost."""
@@ -121,7 +120,7 @@ class PastValues:
         """Resolution in the unit of the metric."""
         if self._resolution.quantum is not None:
             return self._resolution.quantum
-        return 0.0 if self.is_empty else max(self._decimal_unit, self._tick())
+        return 0.0 if self.is_empty else max(self._min_decimal_unit, self._tick())
 
     def tolerance(self) -> float:
         """Return 1.5 quanta in log units, relative to the 10 % quantile of the values so far.
@@ -131,41 +130,41 @@ class PastValues:
         return min(TIE_QUANTA * self.quantum / self._quantile.value, MAX_TOLERANCE)
 
     def _tick(self) -> float:
-        if not self._ticks_possible or len(self._quantile) < VALUES_FOR_TICKS:
+        if not self._may_have_ticks or len(self._quantile) < MIN_VALUES_FOR_TICKS:
             return 0.0
-        gaps_by_condition = [np.diff(sorted(seen)) for seen in self._by_condition]
-        if not all(len(gaps) for gaps in gaps_by_condition):
+        gaps_by_condition = [np.diff(sorted(seen)) for seen in self._values_by_condition]
+        if not all(len(value_gaps) for value_gaps in gaps_by_condition):
             return 0.0
-        gaps = np.concatenate(gaps_by_condition)
-        ticks = gaps / gaps.min()
-        self._ticks_possible = bool(np.all(np.abs(ticks - np.rint(ticks)) <= _MAX_TICK_ERROR))
-        return float(gaps.min()) if self._ticks_possible else 0.0
+        value_gaps = np.concatenate(gaps_by_condition)
+        ticks = value_gaps / value_gaps.min()
+        self._may_have_ticks = bool(np.all(np.abs(ticks - np.rint(ticks)) <= _MAX_TICK_ERROR))
+        return float(value_gaps.min()) if self._may_have_ticks else 0.0
 
 
 class _LowQuantile:
     """The 10 % quantile of the values so far: the maximum of a heap of the lowest values."""
 
     def __init__(self) -> None:
-        self._low: list[float] = []
+        self._lowest: list[float] = []
         """Lowest values, negated, so that the first is the quantile."""
-        self._high: list[float] = []
+        self._higher: list[float] = []
 
     def __len__(self) -> int:
-        return len(self._low) + len(self._high)
+        return len(self._lowest) + len(self._higher)
 
     @property
     def value(self) -> float:
         """Value of rank floor((n - 1) / 10), from 0; there must be at least one value."""
-        return -self._low[0]
+        return -self._lowest[0]
 
     def add(self, value: float) -> None:
-        heappush(self._high, -heappushpop(self._low, -value))
+        heappush(self._higher, -heappushpop(self._lowest, -value))
         # The rank grows by 1 at most.
-        if len(self._low) <= int(LOW_QUANTILE * (len(self) - 1)):
-            heappush(self._low, -heappop(self._high))
+        if len(self._lowest) <= int(LOW_QUANTILE * (len(self) - 1)):
+            heappush(self._lowest, -heappop(self._higher))
 
 
-def _decimal_unit(value: float) -> float:
+def _decimal_step(value: float) -> float:
     """Return the unit of the last decimal place of a value, at most 1: 0.001 for 0.125."""
     exponent = Decimal(repr(value)).normalize().as_tuple().exponent
     return 10.0 ** min(0, int(exponent))

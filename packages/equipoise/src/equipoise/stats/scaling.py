@@ -52,12 +52,10 @@ class Growth(Struct, frozen=True):
     """Growth of the cost from one size to the next larger size."""
 
     smaller: float
-    """Smaller of the two sizes."""
     larger: float
     ratio: float
     ratio_ci: Interval
-    """Interval of the ratio, simultaneous over all sizes. An end is ``None`` if there are too few
-    blocks for it."""
+    """Interval of the ratio, simultaneous over all sizes. An end is ``None`` for too few blocks."""
     blocks: int
     """Number of blocks in which both sizes ran."""
 
@@ -111,37 +109,38 @@ def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> Scal
       (Politis and Romano 1992).
     - A simple law fits if it lies within the intervals of all growths.
     """
-    order = np.argsort(np.asarray(sizes, dtype=np.float64))
-    ordered = np.asarray(sizes, dtype=np.float64)[order]
+    size_order = np.argsort(np.asarray(sizes, dtype=np.float64))
+    ordered = np.asarray(sizes, dtype=np.float64)[size_order]
     if len(ordered) < 2 or not (ordered > 1).all() or not (np.diff(ordered) > 0).all():
         raise UnusableInput(
             f"no scaling law can be fitted to the sizes {', '.join(f'{size:g}' for size in sizes)}",
             hint="give at least two different sizes above 1",
         )
     with np.errstate(divide="ignore"):
-        logs = np.log(costs[:, order])
+        logs = np.log(costs[:, size_order])
     medians = _medians(logs[None])[0]
     if not np.isfinite(medians).all():
-        worst = ordered[np.flatnonzero(~np.isfinite(medians))[0]]
+        unusable_size = ordered[np.flatnonzero(~np.isfinite(medians))[0]]
         raise UnusableInput(
-            f"the size {worst:g} has no positive, finite median cost: too many of its trials timed "
+            f"the size {unusable_size:g} has no positive, finite median cost: many trials timed "
             "out, cost 0 or were left out",
-            hint=f"leave the size out, or give a longer {option('timeout')}",
+            hint=f"leave out the size {unusable_size:g}, or give a longer {option('timeout')}",
         )
-    growth = tuple(_growths(ordered, logs))
-    profile, resampled = _profiles(logs[None])[0], _resampled(logs, seed)
+    growth = tuple(_growth_of_each_step(ordered, logs))
+    profile, resampled = _profiles(logs[None])[0], _resampled_profiles(logs, seed)
     return ScalingLaw(
         sizes=tuple(ordered.tolist()),
         medians=tuple(np.exp(medians).tolist()),
         exponents=tuple(
-            _exponent(np.log(ordered), profile, resampled, log_power) for log_power in LOG_POWERS
+            _fit_exponent(np.log(ordered), profile, resampled, log_power)
+            for log_power in LOG_POWERS
         ),
         growth=growth,
         simple=tuple(
             (exponent, log_power)
             for log_power in LOG_POWERS
             for exponent in SIMPLE_EXPONENTS
-            if all(_agrees(step, exponent, log_power) for step in growth)
+            if all(_law_agrees(step, exponent, log_power) for step in growth)
         ),
         has_intervals=all(step.ratio_ci != (None, None) for step in growth),
     )
@@ -159,29 +158,27 @@ def _medians(logs: FloatArray) -> FloatArray:
 
     A median is NaN if all its values are unknown.
     """
-    unknown = np.asarray(np.isnan(logs).all(axis=1))
+    is_unknown = np.asarray(np.isnan(logs).all(axis=1))
     # NumPy would warn about a column without any known value.
-    medians = np.nanmedian(np.where(unknown[:, None], 0.0, logs), axis=1)
-    return np.asarray(np.where(unknown, np.nan, medians), dtype=np.float64)
+    medians = np.nanmedian(np.where(is_unknown[:, None], 0.0, logs), axis=1)
+    return np.asarray(np.where(is_unknown, np.nan, medians), dtype=np.float64)
 
 
 def _profiles(logs: FloatArray) -> FloatArray:
     """Return the log cost relative to the smallest size, shape (r, k), of r samples (n, k).
 
     Each step to the next size is the median of the differences within blocks, because the drift of
-    the host cancels within a block. If no block has both sizes, the step is the difference of the
-    medians.
+    the host cancels within a block. If no block has both sizes, the two medians give the step.
     """
     with np.errstate(invalid="ignore"):
         within_blocks = _medians(np.diff(logs, axis=2))
         between_medians = np.diff(_medians(logs), axis=1)
-    steps = np.where(np.isfinite(within_blocks), within_blocks, between_medians)
-    start = np.zeros((len(logs), 1))
-    return np.concatenate([start, np.cumsum(steps, axis=1)], axis=1)
+    log_steps = np.where(np.isfinite(within_blocks), within_blocks, between_medians)
+    zeros = np.zeros((len(logs), 1))
+    return np.concatenate([zeros, np.cumsum(log_steps, axis=1)], axis=1)
 
 
-def _resampled(logs: FloatArray, seed: int) -> FloatArray | None:
-    """Return the profiles of resampled blocks, shape (r, k); ``None`` for too few blocks."""
+def _resampled_profiles(logs: FloatArray, seed: int) -> FloatArray | None:
     if len(logs) < MIN_BLOCKS:
         return None
     indices = circular_block_indices(len(logs), RESAMPLES, np.random.default_rng(seed))
@@ -189,7 +186,7 @@ def _resampled(logs: FloatArray, seed: int) -> FloatArray | None:
     return profiles[np.isfinite(profiles).all(axis=1)]
 
 
-def _exponent(
+def _fit_exponent(
     log_sizes: FloatArray, profile: FloatArray, resampled: FloatArray | None, log_power: int
 ) -> Exponent:
     offsets = log_power * np.log(log_sizes)
@@ -204,7 +201,7 @@ def _exponent(
     return Exponent(log_power, exponent, interval, float(np.expm1(np.abs(residuals).max())))
 
 
-def _growths(sizes: FloatArray, logs: FloatArray) -> Iterator[Growth]:
+def _growth_of_each_step(sizes: FloatArray, logs: FloatArray) -> Iterator[Growth]:
     pairs = list(itertools.pairwise(sizes.tolist()))
     for index, (smaller, larger) in enumerate(pairs):
         has_both = np.isfinite(logs[:, index : index + 2]).all(axis=1)
@@ -225,10 +222,9 @@ def _growths(sizes: FloatArray, logs: FloatArray) -> Iterator[Growth]:
         )
 
 
-def _agrees(growth: Growth, exponent: float, log_power: int) -> bool:
-    """Return whether the growth that a law predicts lies within the measured interval."""
+def _law_agrees(growth: Growth, exponent: float, log_power: int) -> bool:
     low, high = growth.ratio_ci
     ratio_of_logs = math.log(growth.larger) / math.log(growth.smaller)
-    predicted = float((growth.larger / growth.smaller) ** exponent * ratio_of_logs**log_power)
-    is_above_low = low is None or low <= predicted * (1.0 + _ROUNDING)
-    return is_above_low and (high is None or predicted <= high * (1.0 + _ROUNDING))
+    predicted_ratio = float((growth.larger / growth.smaller) ** exponent * ratio_of_logs**log_power)
+    is_above_low = low is None or low <= predicted_ratio * (1.0 + _ROUNDING)
+    return is_above_low and (high is None or predicted_ratio <= high * (1.0 + _ROUNDING))

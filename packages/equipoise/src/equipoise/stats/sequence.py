@@ -37,8 +37,8 @@ def block_differences(
 
     ``quantum``, the smallest step of the metric, is one number for all blocks or has shape (n,).
 
-    A difference is ±inf where one of the two trials timed out or cost nothing. It is NaN, a tie,
-    where both did, and where one trial cost nothing and the other less than 1.5 quanta.
+    A difference is ±inf if one of the two trials timed out or cost nothing. It is NaN, a tie, if
+    both did, or if one trial cost nothing and the other trial less than 1.5 quanta.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = np.log(candidate) - np.log(baseline)
@@ -78,8 +78,8 @@ class PairedBlocks:
         resolution: Resolution = NO_RESOLUTION,
         covariates: FloatArray | None = None,
     ) -> None:
-        self._past = PastValues(resolution)
-        baseline_costs, candidate_costs, signs = _checked(baseline, candidate, orders)
+        self._history = PastValues(resolution)
+        baseline_costs, candidate_costs, signs = _checked_arrays(baseline, candidate, orders)
         differences, tolerances = self._learn(baseline_costs, candidate_costs)
         readings = (
             None if covariates is None else _readings(baseline_costs, candidate_costs, covariates)
@@ -91,9 +91,9 @@ class PairedBlocks:
         self._baseline: list[float] = baseline_costs.tolist()
         self._own_baseline: list[float] = baseline_costs.tolist()
         self._candidate: list[float] = candidate_costs.tolist()
-        self._differences_of_blocks: list[float] = differences.tolist()
+        self._recorded_differences: list[float] = differences.tolist()
         self._orders: list[int] = signs.tolist()
-        self._tolerances_of_blocks: list[float] = tolerances.tolist()
+        self._recorded_tolerances: list[float] = tolerances.tolist()
 
     @classmethod
     def pooled(
@@ -119,16 +119,16 @@ class PairedBlocks:
         """
         blocks = cls(resolution=resolution)
         all_covariates = itertools.repeat(None, len(baseline)) if covariates is None else covariates
-        for *row, readings in zip(
+        for *costs_and_orders, readings in zip(
             baseline, twin, candidate, orders, twin_orders, all_covariates, strict=True
         ):
-            blocks.append_pooled(*row, covariates=readings)
+            blocks.append_pooled(*costs_and_orders, covariates=readings)
         return blocks
 
     def set_resolution(self, resolution: Resolution) -> None:
         """Set the resolution of the metric, unless a block already has a finite cost."""
-        if self._past.is_empty:
-            self._past = PastValues(resolution)
+        if self._history.is_empty:
+            self._history = PastValues(resolution)
 
     def append_pooled(
         self,
@@ -144,12 +144,12 @@ class PairedBlocks:
 
         ``covariates`` have the shape (3, c).
         """
-        baseline_costs, candidate_costs, orders = _checked(
+        baseline_costs, candidate_costs, orders = _checked_arrays(
             [baseline, twin], [candidate, candidate], [order, twin_order]
         )
-        tolerances = self._tolerances(baseline_costs, candidate_costs)
-        differences = self._differences(baseline_costs, candidate_costs, self._past.quantum)
-        self._past.add(baseline_costs.tolist(), [float(candidate)])
+        tolerances = self._next_tolerances(baseline_costs, candidate_costs)
+        differences = self._next_differences(baseline_costs, candidate_costs, self._history.quantum)
+        self._history.add(baseline_costs.tolist(), [float(candidate)])
         self.engine.push_pooled(
             (float(differences[0]), float(differences[1])),
             (int(orders[0]), int(orders[1])),
@@ -161,15 +161,15 @@ class PairedBlocks:
                 _readings_of_block(baseline_costs[1:], candidate_costs[1:], covariates[[1, 2]]),
             ),
         )
-        mean = 0.5 * (float(baseline) + float(twin))
+        mean_baseline = 0.5 * (float(baseline) + float(twin))
         self._own_baseline.append(float(baseline))
-        self._remember(mean, candidate, differences, orders, float(tolerances.max()))
+        self._remember(mean_baseline, candidate, differences, orders, float(tolerances.max()))
 
     def append(
         self, baseline: float, candidate: float, order: int, *, covariates: FloatArray | None = None
     ) -> None:
         """Add the next block; parameters are as in the class, ``covariates`` of shape (2, c)."""
-        baseline_costs, candidate_costs, orders = _checked([baseline], [candidate], [order])
+        baseline_costs, candidate_costs, orders = _checked_arrays([baseline], [candidate], [order])
         differences, tolerances = self._learn(baseline_costs, candidate_costs)
         readings = (
             None
@@ -188,55 +188,54 @@ class PairedBlocks:
         orders: OrderArray,
         tolerance: float,
     ) -> None:
-        """Keep the numbers of a block that the engine received."""
         self._baseline.append(float(baseline))
         self._candidate.append(float(candidate))
-        self._differences_of_blocks.append(float(differences[0]))
+        self._recorded_differences.append(float(differences[0]))
         self._orders.append(int(orders[0]))
-        self._tolerances_of_blocks.append(tolerance)
+        self._recorded_tolerances.append(tolerance)
         self.verdicts.clear()
 
     def unadjusted(self) -> Self:
         """Return the same blocks as if no covariate had been read; do not add blocks to them."""
-        without = copy.copy(self)
-        without.engine, without.verdicts = self.engine.unadjusted(), {}
-        return without
+        unadjusted_blocks = copy.copy(self)
+        unadjusted_blocks.engine, unadjusted_blocks.verdicts = self.engine.unadjusted(), {}
+        return unadjusted_blocks
 
     def _learn(self, baseline: FloatArray, candidate: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the differences and tolerances of the next blocks, and remember their costs."""
-        if self._past.is_exact:
-            return self._differences(baseline, candidate, 0.0), np.zeros_like(baseline)
+        if self._history.is_exact:
+            return self._next_differences(baseline, candidate, 0.0), np.zeros_like(baseline)
         quanta, tolerances = np.zeros_like(baseline), np.empty_like(baseline)
         for index, (cost, other_cost) in enumerate(
             zip(baseline.tolist(), candidate.tolist(), strict=True)
         ):
-            if self._past.is_empty:
-                tolerances[index] = self._tolerances(baseline[[index]], candidate[[index]])[0]
+            if self._history.is_empty:
+                tolerances[index] = self._next_tolerances(baseline[[index]], candidate[[index]])[0]
             else:
-                tolerances[index] = self._past.tolerance()
+                tolerances[index] = self._history.tolerance()
             if not (cost and other_cost):
                 # Only costs of 0 need the quantum, which may be slow to infer.
-                quanta[index] = self._past.quantum
-            self._past.add([cost], [other_cost])
-        return self._differences(baseline, candidate, quanta), tolerances
+                quanta[index] = self._history.quantum
+            self._history.add([cost], [other_cost])
+        return self._next_differences(baseline, candidate, quanta), tolerances
 
-    def _tolerances(self, baseline: FloatArray, candidate: FloatArray) -> FloatArray:
+    def _next_tolerances(self, baseline: FloatArray, candidate: FloatArray) -> FloatArray:
         """Return the tolerances of the pairs of one block; the first block uses its own costs."""
-        if not self._past.is_empty:
-            return np.full_like(baseline, self._past.tolerance())
-        values = self._past.values
-        return tie_tolerance(values(baseline), values(candidate), self._past.quantum)
+        if not self._history.is_empty:
+            return np.full_like(baseline, self._history.tolerance())
+        values = self._history.values
+        return tie_tolerance(values(baseline), values(candidate), self._history.quantum)
 
-    def _differences(
+    def _next_differences(
         self, baseline: FloatArray, candidate: FloatArray, quantum: float | FloatArray
     ) -> FloatArray:
         # For an inverse cost, infinity may be a timeout, which is never a tie.
-        return block_differences(baseline, candidate, 0.0 if self._past.are_inverse else quantum)
+        return block_differences(baseline, candidate, 0.0 if self._history.are_inverse else quantum)
 
     @property
     def tolerances(self) -> FloatArray:
         """Shape (n,): log difference in each block that the resolution of the metric can hide."""
-        return np.array(self._tolerances_of_blocks)
+        return np.array(self._recorded_tolerances)
 
     @property
     def differences(self) -> FloatArray:
@@ -244,7 +243,7 @@ class PairedBlocks:
 
         The difference is ±inf where one trial timed out, NaN for a tie (`block_differences`).
         """
-        return np.array(self._differences_of_blocks)
+        return np.array(self._recorded_differences)
 
     @property
     def orders(self) -> OrderArray:
@@ -271,23 +270,22 @@ class PairedBlocks:
         return np.array(self._candidate)
 
 
-def _checked(
+def _checked_arrays(
     baseline: FloatArray | Sequence[float],
     candidate: FloatArray | Sequence[float],
     orders: OrderArray | Sequence[int],
 ) -> tuple[FloatArray, FloatArray, OrderArray]:
-    """Return the costs and the orders of blocks as arrays."""
     baseline, candidate = as_costs(baseline, "the baseline"), as_costs(candidate, "the candidate")
     signs = np.array(orders, dtype=np.int64, ndmin=1)
     if not ((signs == BASELINE_FIRST) | (signs == CANDIDATE_FIRST)).all():
         raise UnusableInput(
-            "an order is neither 1 (baseline first) nor -1 (candidate first)",
-            hint="give 1 or -1 for every block",
+            "an order of a block is neither 1 (baseline first) nor -1 (candidate first)",
+            hint="give 1 or -1 as the order of every block",
         )
     if not len(baseline) == len(candidate) == len(signs):
         raise UnusableInput(
-            f"{len(baseline)} costs of the baseline, {len(candidate)} of the candidate and "
-            f"{len(signs)} orders",
+            f"there are {len(baseline)} costs of the baseline, {len(candidate)} of the candidate "
+            f"and {len(signs)} orders",
             hint="give one cost of each condition, and one order, for every block",
         )
     return baseline, candidate, signs.astype(np.int8)
@@ -297,10 +295,10 @@ def _readings(
     baseline: FloatArray, candidate: FloatArray, covariates: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return differences and sums within each block, from which the engine learns a slope."""
-    first, second = covariates[:, 0], covariates[:, 1]
+    baseline_readings, candidate_readings = covariates[:, 0], covariates[:, 1]
     with np.errstate(divide="ignore", invalid="ignore"):
         cost_sums = np.log(baseline) + np.log(candidate)
-    return second - first, second + first, cost_sums
+    return candidate_readings - baseline_readings, candidate_readings + baseline_readings, cost_sums
 
 
 def _readings_of_block(

@@ -1,8 +1,8 @@
-"""Which rows cost more or less in a later session: two sessions that were not interleaved.
+"""Find the rows that cost more or less in a later session, which was not interleaved.
 
-A row is one condition of a result, with one cost for each process. No coin randomises two sessions,
-so every difference between them (the boot, other programs, temperature) is part of the ratio of a
-row. Each session shows how large such differences are:
+A session is one measurement of all rows. A row is one condition, with one cost for each process. No
+coin randomises sessions, so every difference between them (boot, other programs, temperature) is
+part of the ratio of a row. Each session shows how large such differences are:
 
 - The spread of its processes gives Yuen's (1974) interval: means of the logarithms without the
   fifth at each end, so that a disturbed process does not decide.
@@ -56,7 +56,7 @@ class SessionDrift(Struct, frozen=True):
     """Drift within one session, over all rows."""
 
     variance_factor: float
-    """Factor that widens variances because the halves differ; 1 if the halves do not differ."""
+    """Factor that widens variances because the halves of the session differ; 1 without drift."""
     block_sd: float
     """Standard deviation of the common movement of all rows of a block, in log units."""
     blocks: int
@@ -113,16 +113,16 @@ def changes_between(
         within the sessions (`difference_between_sessions`); 0 if unknown.
     """
     margin = math.log1p(min_effect / 100.0)
-    pairs = _paired(earlier, later)
-    shared = (
+    pairs = _paired_rows(earlier, later)
+    shared_variances = (
         *((drift.block_sd**2, drift.blocks - 1) for drift in pairs.drifts),
         (between**2, max(1, round(_MEDIAN_EFFICIENCY * len(earlier)))),
     )
-    shared_variance = sum(variance for variance, _ in shared)
+    shared_variance = sum(variance for variance, _ in shared_variances)
     errors = np.sqrt(pairs.variances.sum(axis=1) + shared_variance).tolist()
     differences = pairs.differences.tolist()
     freedoms = [
-        _freedom(tuple(zip(variances, freedoms, strict=True)), shared)
+        _combined_freedom(tuple(zip(variances, freedoms, strict=True)), shared_variances)
         for variances, freedoms in zip(pairs.variances.tolist(), pairs.freedoms, strict=True)
     ]
     p_values = list(map(_p_value, differences, errors, freedoms, itertools.repeat(margin)))
@@ -133,10 +133,10 @@ def changes_between(
     ]
     mean = float(np.mean(pairs.differences))
     # Rows are independent, except for their common movement.
-    known = pairs.variances[np.isfinite(pairs.variances).all(axis=1)]
+    finite_rows = pairs.variances[np.isfinite(pairs.variances).all(axis=1)]
     mean_error = math.inf
-    if len(known):
-        mean_error = math.sqrt(float(known.sum()) / len(differences) ** 2 + shared_variance)
+    if len(finite_rows):
+        mean_error = math.sqrt(float(finite_rows.sum()) / len(differences) ** 2 + shared_variance)
     half_width = mean_error * student_quantile(1.0 - alpha / 2.0, max(freedoms, default=0) or 1)
     return Changes(
         rows=tuple(
@@ -160,14 +160,14 @@ def difference_between_sessions(earlier: Sequence[Session], later: Sequence[Sess
     """
     if len(earlier) < _MIN_ROWS:
         return 0.0
-    pairs = _paired(earlier, later)
-    shared = pairs.drifts[0].block_sd ** 2 + pairs.drifts[1].block_sd ** 2
-    errors = pairs.variances.sum(axis=1) + shared
+    pairs = _paired_rows(earlier, later)
+    shared_variance = pairs.drifts[0].block_sd ** 2 + pairs.drifts[1].block_sd ** 2
+    errors = pairs.variances.sum(axis=1) + shared_variance
     spread = NORMAL_MAD * float(np.median(np.abs(pairs.differences)))
     return math.sqrt(max(0.0, spread**2 - float(np.median(errors))))
 
 
-class _Pairs(Struct, frozen=True):
+class _RowPairs(Struct, frozen=True):
     """Differences of all rows between two sessions; pairs have the earlier session first."""
 
     drifts: tuple[SessionDrift, SessionDrift]
@@ -178,18 +178,18 @@ class _Pairs(Struct, frozen=True):
     freedoms: Sequence[tuple[int, int]]
 
 
-def _paired(earlier: Sequence[Session], later: Sequence[Session]) -> _Pairs:
+def _paired_rows(earlier: Sequence[Session], later: Sequence[Session]) -> _RowPairs:
     drifts = (session_drift(earlier), session_drift(later))
     means = [
         (_trimmed_mean(earlier_row), _trimmed_mean(later_row))
         for earlier_row, later_row in zip(earlier, later, strict=True)
     ]
-    return _Pairs(
+    return _RowPairs(
         drifts,
-        np.array([second[0] - first[0] for first, second in means]),
-        np.array([(first[1], second[1]) for first, second in means])
+        np.array([later_mean[0] - earlier_mean[0] for earlier_mean, later_mean in means]),
+        np.array([(earlier_mean[1], later_mean[1]) for earlier_mean, later_mean in means])
         * [drift.variance_factor for drift in drifts],
-        [(first[2], second[2]) for first, second in means],
+        [(earlier_mean[2], later_mean[2]) for earlier_mean, later_mean in means],
     )
 
 
@@ -200,14 +200,14 @@ def _trimmed_mean(row: Session) -> tuple[float, float, int]:
     """
     ordered = np.sort(np.log(row.costs))
     count = len(ordered)
-    trimmed = math.floor(_TRIMMED_SHARE * count)
-    inner = ordered[trimmed : count - trimmed]
-    freedom = len(inner) - 1
+    cut_count = math.floor(_TRIMMED_SHARE * count)
+    trimmed = ordered[cut_count : count - cut_count]
+    freedom = len(trimmed) - 1
     variance = math.inf
     if count >= MIN_PROCESSES:
-        winsorised = np.clip(ordered, inner[0], inner[-1])
-        variance = float(np.var(winsorised, ddof=1)) * (count - 1) / (len(inner) * freedom)
-    return float(np.mean(inner)), variance, freedom
+        winsorised = np.clip(ordered, trimmed[0], trimmed[-1])
+        variance = float(np.var(winsorised, ddof=1)) * (count - 1) / (len(trimmed) * freedom)
+    return float(np.mean(trimmed)), variance, freedom
 
 
 def session_drift(rows: Sequence[Session]) -> SessionDrift:
@@ -232,14 +232,14 @@ def session_drift(rows: Sequence[Session]) -> SessionDrift:
 
 def _block_moves(rows: Sequence[Session]) -> dict[int, float]:
     """Return, for each block, the median over rows of its deviation from the row's median."""
-    moves: dict[int, list[float]] = defaultdict(list)
+    moves_by_block: dict[int, list[float]] = defaultdict(list)
     for row in rows:
         logs = np.log(row.costs)
         for block, move in zip(row.blocks.tolist(), (logs - np.median(logs)).tolist(), strict=True):
-            moves[block].append(move)
+            moves_by_block[block].append(move)
     return {
         block: float(np.median(moves_of_block))
-        for block, moves_of_block in moves.items()
+        for block, moves_of_block in moves_by_block.items()
         if len(moves_of_block) >= _MIN_ROWS
     }
 
@@ -247,22 +247,24 @@ def _block_moves(rows: Sequence[Session]) -> dict[int, float]:
 def _halves_excess(logs: FloatArray) -> float | None:
     """Return the squared difference of the halves, as a multiple of its median without drift.
 
-    ``None`` for too few processes, or if all costs are equal.
+    The result is ``None`` for too few processes, or if all costs are equal.
     """
-    half = len(logs) // 2
+    half_length = len(logs) // 2
     if len(logs) < _MIN_VALUES_FOR_HALVES:
         return None
-    first, last = logs[:half], logs[-half:]
-    freedom = 2 * (half - 1)
-    pooled = (np.sum((first - first.mean()) ** 2) + np.sum((last - last.mean()) ** 2)) / freedom
+    first_half, last_half = logs[:half_length], logs[-half_length:]
+    freedom = 2 * (half_length - 1)
+    pooled = (
+        np.sum((first_half - first_half.mean()) ** 2) + np.sum((last_half - last_half.mean()) ** 2)
+    ) / freedom
     if pooled <= 0.0:
         return None
-    square = float((last.mean() - first.mean()) ** 2 / (2.0 * pooled / half))
+    squared_t = float((last_half.mean() - first_half.mean()) ** 2 / (2.0 * pooled / half_length))
     # The median of F with 1 and ``freedom`` degrees of freedom is Student's third quartile squared.
-    return square / student_quantile(0.75, freedom) ** 2
+    return squared_t / student_quantile(0.75, freedom) ** 2
 
 
-def _freedom(own: Sequence[tuple[float, int]], shared: Sequence[tuple[float, int]]) -> int:
+def _combined_freedom(own: Sequence[tuple[float, int]], shared: Sequence[tuple[float, int]]) -> int:
     """Return the degrees of freedom of a sum of variances (Satterthwaite 1946; Welch 1947).
 
     ``own`` are the variances of a row in both sessions, ``shared`` those that all rows share, each

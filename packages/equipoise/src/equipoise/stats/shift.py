@@ -5,8 +5,7 @@ block the extra time of the slower condition has two parts: the time that its ma
 longer for a processor (run delay), and the rest. A sign test decides whether the waiting is more
 than half of the extra time in most blocks (Dixon and Mood 1946). The test ignores sizes, so that a
 disturbance in one block does not decide. The sums over all blocks must agree: many short waits may
-be less than a few long stretches of work. The answer only describes; its error rate is that of the
-sign test.
+be less than a few long stretches of work. The answer has the error rate of the sign test.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ BLOCKS_FOR_TAIL = 100
 """Minimum number of blocks for answers by the 99th percentile and the maximum: with fewer, this
 percentile lies between the two largest costs."""
 MIN_BLOCKS = 10
-"""Minimum number of blocks: with fewer, the outer deciles are the extremes, whose resampled bands
-are meaningless."""
+"""Minimum number of blocks: with fewer, the outer deciles are extremes without a valid band."""
 
 _MAX_RESAMPLED_COSTS = 2_000_000
 """Maximum number of resampled costs in memory at once."""
@@ -74,13 +72,13 @@ def shift_function(
     seed
         Seed of the resampling: the same seed gives the same bands.
     """
-    _check(baseline, candidate)
+    _require_usable_costs(baseline, candidate)
     generator = np.random.default_rng(seed)
     blocks = len(baseline)
     resampled = np.empty((resamples, len(DECILES)))
-    step = max(1, _MAX_RESAMPLED_COSTS // blocks)
-    for begin in range(0, resamples, step):
-        end = min(resamples, begin + step)
+    batch_size = max(1, _MAX_RESAMPLED_COSTS // blocks)
+    for begin in range(0, resamples, batch_size):
+        end = min(resamples, begin + batch_size)
         indices = generator.integers(0, blocks, size=(end - begin, blocks))
         resampled[begin:end] = _ratios(baseline[indices], candidate[indices])
     # A resample whose two quantiles are timeouts excludes no ratio: it widens both ends.
@@ -96,7 +94,7 @@ def shift_function(
     )
 
 
-def _check(baseline: FloatArray, candidate: FloatArray) -> None:
+def _require_usable_costs(baseline: FloatArray, candidate: FloatArray) -> None:
     if baseline.shape != candidate.shape or baseline.ndim != 1:
         raise UnusableInput(
             f"the baseline's costs have the shape {baseline.shape}, the candidate's the shape "
@@ -129,13 +127,13 @@ def _quantiles(samples: FloatArray, quantiles: Sequence[float]) -> FloatArray:
     """Return quantiles of type 8 along the last axis; NumPy's would be NaN for infinite costs."""
     ordered = np.sort(samples, axis=-1)
     count = ordered.shape[-1]
-    position = np.clip((count + 1 / 3) * np.array(quantiles) + 1 / 3 - 1, 0.0, count - 1.0)
-    below = np.floor(position).astype(np.int64)
-    weight = position - below
-    lower, upper = ordered[..., below], ordered[..., np.minimum(below + 1, count - 1)]
+    positions = np.clip((count + 1 / 3) * np.array(quantiles) + 1 / 3 - 1, 0.0, count - 1.0)
+    indices = np.floor(positions).astype(np.int64)
+    weights = positions - indices
+    lower, upper = (ordered[..., indices], ordered[..., np.minimum(indices + 1, count - 1)])
     with np.errstate(invalid="ignore"):
-        interpolated = lower + weight * (upper - lower)
-    return np.where((weight == 0.0) | (lower == upper), lower, interpolated)
+        interpolated = lower + weights * (upper - lower)
+    return np.where((weights == 0.0) | (lower == upper), lower, interpolated)
 
 
 def minimum_misleads(
@@ -153,12 +151,12 @@ def minimum_misleads(
     have a winner and the verdict is ``equivalent``. Costs are 0 or more.
     """
     margin = margin_of(min_effect)
-    by_minimum = _winner(_ln_ratio(candidate_minimum, baseline_minimum), margin)
-    if by_minimum == 0:
+    minimum_winner = _winner_sign(_ln_ratio(candidate_minimum, baseline_minimum), margin)
+    if minimum_winner == 0:
         return False
     if verdict == "equivalent":
         return True
-    return typical is not None and _winner(typical, margin) == -by_minimum
+    return typical is not None and _winner_sign(typical, margin) == -minimum_winner
 
 
 def statistic_answers(
@@ -180,7 +178,7 @@ def statistic_answers(
     quantiles = (*DECILES, TAIL_QUANTILE) if has_tail else DECILES
     maximum = ("maximum",) if has_tail else ()
     names = ("minimum", *(f"p{round(100 * quantile)}" for quantile in quantiles), *maximum, "mean")
-    low, high = (
+    baseline_values, candidate_values = (
         [
             float(np.min(costs)),
             *_quantiles(costs, quantiles).tolist(),
@@ -189,15 +187,15 @@ def statistic_answers(
         ]
         for costs in (baseline, candidate)
     )
-    log_ratios = map(_ln_ratio, high, low)
+    log_ratios = map(_ln_ratio, candidate_values, baseline_values)
     winners = (0, *_certain_quantiles(baseline, candidate, quantiles, level), *(0 for _ in maximum))
     winners = (*winners, 0)
     return tuple(
         StatisticAnswer(
             name,
             math.exp(log_ratio) if math.isfinite(log_ratio) else None,
-            _ANSWERS[_winner(log_ratio, margin)],
-            winner != 0 and winner == _winner(log_ratio, margin),
+            _ANSWER_BY_SIGN[_winner_sign(log_ratio, margin)],
+            winner != 0 and winner == _winner_sign(log_ratio, margin),
         )
         for name, log_ratio, winner in zip(names, log_ratios, winners, strict=True)
     )
@@ -222,11 +220,11 @@ def _certain_quantiles(
         yield 1 if is_above else -1 if is_below else 0
 
 
-_ANSWERS: dict[int, Literal["faster", "slower", "equivalent"]]
-_ANSWERS = {-1: "faster", 0: "equivalent", 1: "slower"}
+_ANSWER_BY_SIGN: dict[int, Literal["faster", "slower", "equivalent"]]
+_ANSWER_BY_SIGN = {-1: "faster", 0: "equivalent", 1: "slower"}
 
 
-def _winner(log_ratio: float, margin: float) -> int:
+def _winner_sign(log_ratio: float, margin: float) -> int:
     """Return 1 if the baseline wins, -1 if the candidate does, 0 if neither."""
     return (log_ratio > margin) - (log_ratio < -margin)
 

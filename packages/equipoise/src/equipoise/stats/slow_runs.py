@@ -23,13 +23,12 @@ from equipoise.stats.describe import ln_coin_mixture, ln_ratio_of_means
 
 NORMAL_95 = 1.645
 """Number of standard errors of a one-sided bound at 95 %."""
-SHARE_TO_SHOW = 0.05
-BLOCKS_TO_SHOW = 59
-"""Minimum number of blocks for ``equivalent``: a kind of slow run that occurs in 5 % of runs is
-missing in so many blocks with a chance of at most 5 %."""
+SHARE_TO_SHOW, BLOCKS_TO_SHOW = 0.05, 59
+"""Share of runs of a rare kind, and the minimum number of blocks for ``equivalent``: 59 blocks miss
+a kind of slow run that occurs in 5 % of runs with a chance of at most 5 %."""
 ANALYSES_PER_DOUBLING = 3
 """Number of comparisons of slow runs while the number of blocks doubles: after 59, 74, 93, 118
-blocks and so on. After every block they would be balanced sooner or later, by chance."""
+blocks and so on. In comparisons after every block, chance would balance them sooner or later."""
 MAX_DELAY_RATIO = 2.0
 """Maximum ratio of the typical delays of both conditions' slow runs, if they are similar."""
 SLOW_SPREADS = 5.0
@@ -41,14 +40,14 @@ SLOW_FACTORS = (1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.75, 2.0, 2.5, 3.0, 
 FIRST_THRESHOLD_BLOCKS = 10
 """Number of blocks that give the first threshold; each doubling gives a new threshold."""
 LEVEL_SHARE = 0.2
-"""Level of the test of slow runs as a fraction of alpha, in addition to alpha: 1 % at alpha 5 %."""
+"""Level of the slow-run test as a fraction of alpha, in addition to alpha: 1 % at alpha 5 %."""
 
 
 class SlowRunCounts(Struct, frozen=True):
     """Number of runs of each condition that took over a multiple of their own median."""
 
     factor: float
-    """Largest round multiple of the median that all of these runs exceed."""
+    """Largest round multiple of the median that all counted runs exceed."""
     baseline: int
     candidate: int
     runs: int
@@ -98,7 +97,7 @@ def ln_bound_of_means(parts: Sequence[tuple[float, FloatArray, FloatArray]]) -> 
 
     ``parts`` has for each host its weight and the costs of baseline and candidate, shape (n,) each.
     """
-    estimate = variance = extreme = 0.0
+    estimate = variance = largest_term = 0.0
     for weight, baseline, candidate in parts:
         if len(baseline) and not (baseline.any() or candidate.any()):
             continue
@@ -108,8 +107,8 @@ def ln_bound_of_means(parts: Sequence[tuple[float, FloatArray, FloatArray]]) -> 
         terms = (candidate / np.mean(candidate) - baseline / np.mean(baseline)) / len(baseline)
         estimate += weight * ln_ratio
         variance += weight**2 * float(terms @ terms)
-        extreme = max(extreme, weight * float(np.max(np.abs(terms))))
-    return abs(estimate) + NORMAL_95 * math.sqrt(variance) + extreme
+        largest_term = max(largest_term, weight * float(np.max(np.abs(terms))))
+    return abs(estimate) + NORMAL_95 * math.sqrt(variance) + largest_term
 
 
 def have_balanced_slow_runs(baseline: FloatArray, candidate: FloatArray, margin: float) -> bool:
@@ -122,18 +121,18 @@ def have_balanced_slow_runs(baseline: FloatArray, candidate: FloatArray, margin:
     """
     if len(baseline) < BLOCKS_TO_SHOW:
         return False
-    both = np.concatenate([baseline, candidate])
-    threshold = slow_factor(both, margin) * float(median_of(both))
+    all_costs = np.concatenate([baseline, candidate])
+    threshold = slow_factor(all_costs, margin) * float(median_of(all_costs))
     slow_baseline, slow_candidate = baseline[baseline > threshold], candidate[candidate > threshold]
     if not (len(slow_baseline) and len(slow_candidate)) or (
         len(slow_baseline) - len(slow_candidate)
     ) ** 2 > len(slow_baseline) + len(slow_candidate):
         return False
-    cut_costs = [np.minimum(costs, threshold) for costs in (baseline, candidate)]
-    if not ln_bound_of_means([(1.0, cut_costs[0], cut_costs[1])]) <= margin:
+    clipped_costs = [np.minimum(costs, threshold) for costs in (baseline, candidate)]
+    if not ln_bound_of_means([(1.0, clipped_costs[0], clipped_costs[1])]) <= margin:
         return False
     delays = [
-        float(median_of(costs) - median_of(both)) for costs in (slow_baseline, slow_candidate)
+        float(median_of(costs) - median_of(all_costs)) for costs in (slow_baseline, slow_candidate)
     ]
     if not (math.isfinite(sum(delays)) and max(delays) <= MAX_DELAY_RATIO * min(delays)):
         return False
@@ -160,14 +159,14 @@ def blocks_until_means_allow(
     missing_blocks = max(0, BLOCKS_TO_SHOW - blocks)
     if means_allow_equivalence(baseline, candidate, margin):
         return missing_blocks
-    bound, estimate = (
+    error_bound, estimate = (
         ln_bound_of_means([(1.0, baseline, candidate)]),
         abs(ln_ratio_of_means(baseline, candidate)),
     )
-    if not (math.isfinite(bound) and estimate < margin):
+    if not (math.isfinite(error_bound) and estimate < margin):
         return None
     # The distance from estimate to bound falls at least as fast as the standard error.
-    growth = ((bound - estimate) / (margin - estimate)) ** 2
+    growth = ((error_bound - estimate) / (margin - estimate)) ** 2
     return max(missing_blocks, math.ceil(blocks * (growth - 1.0)))
 
 
@@ -196,21 +195,19 @@ def slow_factor(costs: FloatArray, margin: float) -> float:
     """Return the round multiple of the median from which on a run is slow.
 
     Slow runs are at least five robust standard deviations of the log costs above the median, and at
-    least five times the margin. Runs with a smaller delay would have to be frequent to move the
-    mean by the margin.
+    least five times the margin. Only frequent runs with a smaller delay could move the mean so far.
     """
     with np.errstate(divide="ignore"):
         logs = np.log(costs[np.isfinite(costs) & (costs > 0.0)])
-    spread = 0.0
+    log_spread = 0.0
     if len(logs):
-        spread = 1.4826 * float(median_of(np.abs(logs - median_of(logs))))
+        log_spread = 1.4826 * float(median_of(np.abs(logs - median_of(logs))))
     return _round_factor(
-        max(math.exp(min(SLOW_SPREADS * spread, 50.0)), 1.0 + SLOW_MARGINS * margin)
+        max(math.exp(min(SLOW_SPREADS * log_spread, 50.0)), 1.0 + SLOW_MARGINS * margin)
     )
 
 
 def _round_factor(factor: float) -> float:
-    """Return the smallest round factor that is at least ``factor``."""
     if factor <= SLOW_FACTORS[-1]:
         return SLOW_FACTORS[bisect.bisect_left(SLOW_FACTORS, factor)]
     power = 10.0 ** math.floor(math.log10(factor))
@@ -259,17 +256,17 @@ def slow_run_test(
 
     Costs have shape (n,); a timeout, +inf, exceeds every threshold.
     """
-    signs = _discordant_signs(baseline, candidate, margin)
+    slow_signs = _discordant_signs(baseline, candidate, margin)
     level = LEVEL_SHARE * alpha
     side = candidate_only = 0
-    logarithm = 0.0
-    for count, sign in enumerate(signs, start=1):
+    ln_e_value = 0.0
+    for count, sign in enumerate(slow_signs, start=1):
         candidate_only += sign > 0
-        logarithm = ln_coin_mixture(candidate_only, count)
-        if not side and logarithm >= -math.log(level):
+        ln_e_value = ln_coin_mixture(candidate_only, count)
+        if not side and ln_e_value >= -math.log(level):
             side = 1 if 2 * candidate_only > count else -1
-    e_value = math.exp(min(logarithm, 700.0))
-    return SlowRunTest(len(signs) - candidate_only, candidate_only, e_value, level, side)
+    e_value = math.exp(min(ln_e_value, 700.0))
+    return SlowRunTest(len(slow_signs) - candidate_only, candidate_only, e_value, level, side)
 
 
 def _discordant_signs(baseline: FloatArray, candidate: FloatArray, margin: float) -> list[int]:

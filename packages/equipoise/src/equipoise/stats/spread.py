@@ -4,8 +4,7 @@ Each block has one trial in which the source varies and one in which it is fixed
 both conditions are centred at their median. The distances from the median are replaced by their
 ranks among both conditions, so that one disturbed trial counts as one rank (as in Conover's test of
 variances, Conover 1999, §5.3). If holding the source changes nothing, the two distances of a block
-may be exchanged, so the signs of their differences are flipped at random (Fisher's permutation
-test, for pairs).
+may be exchanged, so a permutation test flips the signs of their differences (Fisher, for pairs).
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ from equipoise.stats.arrays import (
     shared_ranks,
 )
 
-KIND: Kind = "chance"
-"""``kind`` of an entry of ``why`` about a source of chance (docs/reference/document.md)."""
+CHANCE_KIND: Kind = "chance"
+"""Value of ``kind`` for a cause that is a source of chance (docs/reference/document.md)."""
 MIN_BLOCKS = 8
 """Minimum number of blocks for a small p-value after Holm's correction for five sources."""
 FLIPS = 9999
@@ -39,13 +38,13 @@ SPREAD_QUANTILES = (0.1, 0.9)
 class SpreadChange(Struct, frozen=True):
     """Spreads of two conditions in the same blocks."""
 
-    varying: float
+    varying_spread: float
     """Spread of the log times while the source varies: 0.1 is about ±10 %."""
-    fixed: float
+    fixed_spread: float
     """Spread of the log times with the source held."""
     share: float | None
-    """Fraction of the variance that disappears with the source held: 1 - (fixed / varying)².
-    Negative if the times spread more, ``None`` if ``varying`` is 0."""
+    """Fraction of the variance that disappears with the source held: 1 - (fixed / varying spread)².
+    Negative if the times spread more, ``None`` if the varying spread is 0."""
     share_ci: Interval
     """Bootstrap interval of ``share`` over blocks."""
     p_value: float
@@ -75,8 +74,8 @@ def spread_change(varying: FloatArray, fixed: FloatArray, *, seed: int) -> Sprea
         return None
     varying_spread, fixed_spread = spread(varying), spread(fixed)
     return SpreadChange(
-        varying=varying_spread,
-        fixed=fixed_spread,
+        varying_spread=varying_spread,
+        fixed_spread=fixed_spread,
         share=None if varying_spread == 0.0 else 1.0 - (fixed_spread / varying_spread) ** 2,
         share_ci=_share_interval(varying, fixed, seed),
         p_value=_p_value(varying, fixed, seed),

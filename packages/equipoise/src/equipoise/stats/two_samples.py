@@ -47,7 +47,7 @@ class SampleRatio(Struct, frozen=True):
     ratio: float | None
     ratio_ci: Interval
     unknown: str | None
-    """Reason why there is no ratio, or no interval."""
+    """Reason why the ratio or its interval is unknown."""
 
 
 class SampleDifference(Struct, frozen=True):
@@ -56,7 +56,7 @@ class SampleDifference(Struct, frozen=True):
     difference: float
     difference_ci: Interval
     unknown: str | None
-    """Reason why there is no interval."""
+    """Reason why the interval is unknown."""
 
 
 def sample_ratio(
@@ -65,16 +65,16 @@ def sample_ratio(
     """Return the ratio of geometric means: `sample_difference` of the logarithms of costs."""
     if not len(baseline) or not len(candidate):
         return SampleRatio(None, (None, None), "no value is known")
-    both = np.concatenate([baseline, candidate])
-    if not np.isfinite(both).all() or (both <= 0).any():
+    all_values = np.concatenate([baseline, candidate])
+    if not np.isfinite(all_values).all() or (all_values <= 0).any():
         return SampleRatio(None, (None, None), "a value that is not above 0 has no ratio")
-    logs = sample_difference(np.log(baseline), np.log(candidate), paired=paired, level=level)
-    if abs(logs.difference) > _MAX_LOG_RATIO:
+    log_result = sample_difference(np.log(baseline), np.log(candidate), paired=paired, level=level)
+    if abs(log_result.difference) > _MAX_LOG_RATIO:
         return SampleRatio(None, (None, None), "the ratio is too large for a number")
-    ratio = math.exp(logs.difference)
-    low, high = logs.difference_ci
+    ratio = math.exp(log_result.difference)
+    low, high = log_result.difference_ci
     if low is None or high is None:
-        return SampleRatio(ratio, (None, None), logs.unknown)
+        return SampleRatio(ratio, (None, None), log_result.unknown)
     if max(-low, high) > _MAX_LOG_RATIO:
         return SampleRatio(ratio, (None, None), "too few trials for an interval")
     return SampleRatio(ratio, (math.exp(low), math.exp(high)), None)
@@ -90,15 +90,17 @@ def sample_difference(
     freedom are rounded down. The samples have at least one value each, all finite. ``level`` is 1
     minus the nominal coverage.
     """
-    difference, error, freedom = (_paired if paired else _welch)(baseline, candidate)
+    difference, error, freedom = (_paired_difference if paired else _welch_difference)(
+        baseline, candidate
+    )
     if freedom == 0 or error == 0.0:
-        too_few = ONE_BLOCK if paired else ONE_RUN
-        return SampleDifference(difference, (None, None), NO_SPREAD if freedom else too_few)
+        too_few_reason = ONE_BLOCK if paired else ONE_RUN
+        return SampleDifference(difference, (None, None), NO_SPREAD if freedom else too_few_reason)
     half_width = student_quantile(1.0 - level / 2.0, freedom) * error
     return SampleDifference(difference, (difference - half_width, difference + half_width), None)
 
 
-def _welch(baseline: FloatArray, candidate: FloatArray) -> tuple[float, float, int]:
+def _welch_difference(baseline: FloatArray, candidate: FloatArray) -> tuple[float, float, int]:
     """Return a difference, its standard error and its degrees of freedom; 0 for too few values."""
     difference = float(np.mean(candidate) - np.mean(baseline))
     if min(len(baseline), len(candidate)) < 2:
@@ -111,12 +113,12 @@ def _welch(baseline: FloatArray, candidate: FloatArray) -> tuple[float, float, i
     ]
     if not squared_errors:
         return difference, 0.0, 1
-    total = sum(squared_error for squared_error, _ in squared_errors)
+    variance = sum(squared_error for squared_error, _ in squared_errors)
     squares = sum(squared_error**2 / freedom for squared_error, freedom in squared_errors)
-    return difference, math.sqrt(total), max(1, math.floor(total**2 / squares))
+    return difference, math.sqrt(variance), max(1, math.floor(variance**2 / squares))
 
 
-def _paired(baseline: FloatArray, candidate: FloatArray) -> tuple[float, float, int]:
+def _paired_difference(baseline: FloatArray, candidate: FloatArray) -> tuple[float, float, int]:
     """Return the mean difference within blocks, its standard error and its degrees of freedom."""
     differences = candidate - baseline
     error = 0.0
@@ -145,16 +147,18 @@ def pool(effects: FloatArray, errors: FloatArray, boots: Sequence[str]) -> Poole
         by_boot[boot].append(effect)
     boot_means = np.array([np.mean(effects_of_boot) for effects_of_boot in by_boot.values()])
     replicates = boot_means if len(by_boot) > 1 else effects
-    count = len(replicates)
+    replicate_count = len(replicates)
     mean = float(np.mean(replicates))
     interval: Interval = (None, None)
-    if count > 1:
-        error = float(np.std(replicates, ddof=1)) / math.sqrt(count)
-        half_width = student_quantile(1.0 - LEVEL / 2.0, count - 1) * error
+    if replicate_count > 1:
+        error = float(np.std(replicates, ddof=1)) / math.sqrt(replicate_count)
+        half_width = student_quantile(1.0 - LEVEL / 2.0, replicate_count - 1) * error
         interval = (math.exp(mean - half_width), math.exp(mean + half_width))
-    spread = float(np.var(effects, ddof=1)) if len(effects) > 1 else 0.0
-    between = max(0.0, spread - float(np.mean(errors**2)))
-    return PooledEffect(math.exp(mean), interval, math.sqrt(between), len(effects), count)
+    effect_variance = float(np.var(effects, ddof=1)) if len(effects) > 1 else 0.0
+    between_variance = max(0.0, effect_variance - float(np.mean(errors**2)))
+    return PooledEffect(
+        math.exp(mean), interval, math.sqrt(between_variance), len(effects), replicate_count
+    )
 
 
 NO_COMMON_RATIO = "no common ratio fits all campaigns: they differ"
@@ -170,10 +174,10 @@ def common_ratio(campaigns: Sequence[PairedBlocks], *, level: float = 0.05) -> C
     if low > high:
         return CommonRatio(None, (None, None), blocks, NO_COMMON_RATIO)
     centres = [(campaign.engine.centre(), len(campaign)) for campaign in campaigns]
-    known = [(centre[0], count) for centre, count in centres if centre is not None]
+    known_centres = [(centre[0], count) for centre, count in centres if centre is not None]
     ratio = None
-    if known and all(math.isfinite(centre) for centre, _ in known):
-        weighted = sum(centre * count for centre, count in known)
-        middle = weighted / sum(count for _, count in known)
-        ratio = finite_ratio(min(max(middle, low), high))
+    if known_centres and all(math.isfinite(centre) for centre, _ in known_centres):
+        weighted_sum = sum(centre * count for centre, count in known_centres)
+        mean_centre = weighted_sum / sum(count for _, count in known_centres)
+        ratio = finite_ratio(min(max(mean_centre, low), high))
     return CommonRatio(ratio, (finite_ratio(low), finite_ratio(high)), blocks)

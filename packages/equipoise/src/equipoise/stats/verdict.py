@@ -38,16 +38,16 @@ from equipoise.stats.slow_runs import (
 CONTINUATIONS = 40
 """Number of simulated continuations for the forecast of one comparison."""
 MAX_CONTINUATIONS = 800
-"""Maximum number for all undecided comparisons together; each has at least `MIN_CONTINUATIONS`."""
+"""Maximum number of continuations for all undecided comparisons together."""
 MIN_CONTINUATIONS = 8
+"""Minimum number of continuations of each undecided comparison."""
 FORECAST_GROWTH = 20
-MAX_FORECAST_BLOCKS = 4000
-MIN_FORECAST_BLOCKS = 200
+"""Maximum length of a continuation, in multiples of the blocks so far, within these two bounds:"""
+MIN_FORECAST_BLOCKS, MAX_FORECAST_BLOCKS = 200, 4000
 _MAX_WON_BLOCKS = 200
 """Number of won blocks that suffices to exclude a ratio at any level in use."""
 MIN_WIDTH_SHARE = 0.7
-"""Minimum width of a trusted running interval, as a fraction of the width of the interval at the
-stop."""
+"""Minimum width of a trusted running interval, as a fraction of the interval at the stop."""
 MAX_LEVEL = 0.999_999
 """Maximum level of an interval; the engine needs levels below 1."""
 
@@ -111,8 +111,8 @@ class ComparisonVerdict(Struct, frozen=True):
         It is 100·(high/low - 1) for the bounds as ratios, which does not change if candidate and
         baseline are exchanged.
         """
-        width = self.high - self.low
-        return 100.0 * math.expm1(width) if math.isfinite(width) else None
+        log_width = self.high - self.low
+        return 100.0 * math.expm1(log_width) if math.isfinite(log_width) else None
 
 
 def judge(
@@ -129,22 +129,21 @@ def judge(
 
     ``min_effect`` is the smallest effect that matters, in percent; with 0 nothing is equivalent.
 
-    Raise `UnusableInput` if ``min_effect`` is negative or not a number, or ``alpha`` is not between
-    0 and 1.
+    Raise `UnusableInput` unless ``min_effect`` is 0 or more and ``alpha`` is between 0 and 1.
     """
-    judged_at = judged_at_level(comparisons, min_effect, alpha)
+    judge_all_at = judge_function(comparisons, min_effect, alpha)
     count = len(comparisons)
     decided = select_most(
-        judged_at, lambda judgement: judgement.verdict != "undecided", alpha, count
+        judge_all_at, lambda judgement: judgement.verdict != "undecided", alpha, count
     )
-    unselected = judged_at(alpha / count) if len(decided) < count else []
+    unselected = judge_all_at(alpha / count) if len(decided) < count else []
     return tuple(
         decided[index] if index in decided else replace(unselected[index], verdict="undecided")
         for index in range(count)
     )
 
 
-def judged_at_level(
+def judge_function(
     comparisons: Sequence[PairedBlocks], min_effect: float, alpha: float
 ) -> Callable[[float], list[ComparisonVerdict]]:
     """Return a function that judges all comparisons at a level, its argument."""
@@ -155,23 +154,23 @@ def judged_at_level(
 
 
 def select_most(
-    judged_at: Callable[[float], list[ComparisonVerdict]],
+    judge_all_at: Callable[[float], list[ComparisonVerdict]],
     is_met: Callable[[ComparisonVerdict], bool],
     alpha: float,
-    tested: int,
+    tested_count: int,
 ) -> dict[int, ComparisonVerdict]:
     """Select as many comparisons as possible that meet a condition; return them by index.
 
     If R of K comparisons are selected, all R meet the condition at the level alpha·R/K.
     """
-    selected = tested
-    while selected:
-        judged = judged_at(alpha * selected / tested)
+    selected_count = tested_count
+    while selected_count:
+        judged = judge_all_at(alpha * selected_count / tested_count)
         met = {index: judgement for index, judgement in enumerate(judged) if is_met(judgement)}
-        if len(met) >= selected:
+        if len(met) >= selected_count:
             return met
         # A lower level selects no more comparisons, so no R between the two numbers is possible.
-        selected = len(met)
+        selected_count = len(met)
     return {}
 
 
@@ -189,7 +188,7 @@ def earliest_block(alpha: float, comparisons: int = 1) -> int:
 def decisive_block(alpha: float, comparisons: int) -> int:
     """Return the smallest number of blocks that can decide one comparison while others are open.
 
-    Its level is then alpha/K; `earliest_block` assumes that all are decided in the same block.
+    This comparison has the level alpha/K. `earliest_block` assumes that all are decided at once.
     """
     check_alpha(alpha)
     return blocks_to_win(alpha / max(1, comparisons))
@@ -212,14 +211,13 @@ def blocks_to_go(
     ``None`` in three cases: the comparison is decided; its means forbid ``equivalent``; half of the
     continuations reach no verdict within 20 times the blocks so far (at least 200, at most 4000).
 
-    ``comparisons`` and ``judged`` are the arguments and the result of ``judge``; the seed is from 0
-    to 2^64 - 1.
+    ``comparisons`` and ``judged`` are arguments and result of ``judge``; seeds end at 2^64 - 1.
     """
     margin = margin_of(min_effect)
-    decided = sum(judgement.verdict != "undecided" for judgement in judged)
-    level = alpha * min(decided + 1, len(judged)) / len(judged) if judged else alpha
-    share = MAX_CONTINUATIONS // max(1, len(judged) - decided)
-    continuations = max(MIN_CONTINUATIONS, min(CONTINUATIONS, share))
+    decided_count = sum(judgement.verdict != "undecided" for judgement in judged)
+    level = alpha * min(decided_count + 1, len(judged)) / len(judged) if judged else alpha
+    continuations_share = MAX_CONTINUATIONS // max(1, len(judged) - decided_count)
+    continuations = max(MIN_CONTINUATIONS, min(CONTINUATIONS, continuations_share))
 
     def forecast(blocks: PairedBlocks, typical: float | None) -> int | None:
         max_blocks = min(
@@ -227,11 +225,11 @@ def blocks_to_go(
         )
         engine = blocks.engine
         simulate = engine.blocks_to_go_running if len(judged) == 1 else engine.blocks_to_go_at_stop
-        more = simulate(level, margin, max_blocks, continuations, seed)
-        if more is None or typical is None or abs(typical) >= margin:
-            return more
-        for_means = blocks_until_means_allow(blocks.own_baseline, blocks.candidate, margin)
-        return None if for_means is None or for_means > max_blocks else max(more, for_means)
+        remaining = simulate(level, margin, max_blocks, continuations, seed)
+        if remaining is None or typical is None or abs(typical) >= margin:
+            return remaining
+        needed = blocks_until_means_allow(blocks.own_baseline, blocks.candidate, margin)
+        return None if needed is None or needed > max_blocks else max(remaining, needed)
 
     return tuple(
         forecast(blocks, judgement.typical)
@@ -281,7 +279,7 @@ def judge_alone(blocks: PairedBlocks, margin: float, alpha: float) -> Comparison
     """Judge the only comparison of a campaign, by the running confidence sequence at ``alpha``."""
     cached: ComparisonVerdict | None = blocks.verdicts.get(("alone", margin, alpha))
     if cached is None:
-        interval, is_constant, is_at_stop = _shown_interval(blocks.engine, alpha)
+        interval, is_constant, is_at_stop = _trusted_interval(blocks.engine, alpha)
         level = equivalence_level(alpha)
         # Both intervals are running, or both are at the stop, so that one lies within the other.
         equivalence = (
@@ -300,9 +298,8 @@ def judge_at_stop(blocks: PairedBlocks, margin: float, level: float) -> Comparis
     cached: ComparisonVerdict | None = blocks.verdicts.get(("at stop", margin, level))
     if cached is None:
         # An interval without 0 implies an e-value of at least 1/level: no second test is needed.
-        interval, equivalence = (
-            blocks.engine.interval_at_stop(each) for each in (level, equivalence_level(level))
-        )
+        interval = blocks.engine.interval_at_stop(level)
+        equivalence = blocks.engine.interval_at_stop(equivalence_level(level))
         cached = judge_by_intervals(blocks, margin, level, interval, equivalence)
         blocks.verdicts["at stop", margin, level] = cached
     return cached
@@ -313,8 +310,7 @@ def judge_unadjusted(
 ) -> ComparisonVerdict:
     """Judge a comparison without adjustment by covariates, for display next to its verdict.
 
-    The level is the one of the verdict. ``compared`` is the number of comparisons that are judged
-    together.
+    The level is the verdict's level. ``compared`` is the number of comparisons in its family.
     """
     judge_one = judge_alone if compared == 1 else judge_at_stop
     return judge_one(blocks.unadjusted(), margin_of(min_effect), judged.level)
@@ -329,11 +325,11 @@ def running_interval(engine: BettingSequence, level: float) -> tuple[tuple[float
     57 % of such narrow intervals cover the true ratio. The interval at the stop covers whenever the
     running interval does, and is never empty.
     """
-    interval, is_constant, _ = _shown_interval(engine, level)
+    interval, is_constant, _ = _trusted_interval(engine, level)
     return interval, is_constant
 
 
-def _shown_interval(
+def _trusted_interval(
     engine: BettingSequence, level: float
 ) -> tuple[tuple[float, float], bool, bool]:
     """Return the result of `running_interval`, and whether it is the interval at the stop."""
@@ -377,7 +373,7 @@ def judge_by_intervals(
 ) -> ComparisonVerdict:
     """Return the verdict that follows from an estimate and its intervals.
 
-    The estimate is by default the robust centre of the block differences.
+    Without ``estimate``, the robust centre of the block differences is the estimate.
     """
     centre = blocks.engine.centre()
     typical = estimate
@@ -457,18 +453,18 @@ def _means_contradict(blocks: PairedBlocks, side: float, margin: float) -> bool:
     """
     if not side * ln_ratio_of_means(blocks.baseline, blocks.candidate) < -margin:
         return False
-    without_one = ln_ratios_without_one_block(blocks.baseline, blocks.candidate)
-    return bool(np.all(side * without_one < -margin))
+    ratios_without_one = ln_ratios_without_one_block(blocks.baseline, blocks.candidate)
+    return bool(np.all(side * ratios_without_one < -margin))
 
 
 @functools.cache
 def blocks_to_win(level: float) -> int:
     """Return the number of blocks that exclude a ratio if a bettor wins all of them."""
-    won = BettingSequence(
+    block_count = BettingSequence(
         np.ones(_MAX_WON_BLOCKS), np.ones(_MAX_WON_BLOCKS, dtype=np.int8), np.zeros(_MAX_WON_BLOCKS)
     ).blocks_to_exclude(0.0, level)
-    assert won is not None, "a level is far above the smallest float"
-    return won
+    assert block_count is not None, "a level is far above the smallest float"
+    return block_count
 
 
 def check_alpha(alpha: float) -> None:
@@ -509,5 +505,5 @@ def smallest_effect(
         campaigns=SIMULATED_CAMPAIGNS,
         seed=seed,
     )
-    found = effects[math.ceil(DETECTED_SHARE * SIMULATED_CAMPAIGNS) - 1]
-    return found if math.isfinite(found) else None
+    smallest_log_ratio = effects[math.ceil(DETECTED_SHARE * SIMULATED_CAMPAIGNS) - 1]
+    return smallest_log_ratio if math.isfinite(smallest_log_ratio) else None

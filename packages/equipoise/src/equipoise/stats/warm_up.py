@@ -15,13 +15,13 @@ from msgspec import Struct
 
 from equipoise.model.iterations import TrialClass, WorkloadClass
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.changes import Segment, Segments, consecutive_medians, find_changes
+from equipoise.stats.changes import Segment, Segmentation, consecutive_medians, find_changes
 
 STEADY_SHARE = 0.25
 """Minimum share of a trial's iterations that the steady state, at the end, must last."""
 MAX_DISSENTING_SHARE = 0.2
-"""Maximum share of trials of another class in a consistent workload. Nine of ten series get their
-true class: at a share of 0.1, every third pure workload of 30 trials would be inconsistent."""
+"""Maximum share of trials of another class in a consistent workload. One in ten series gets a wrong
+class: at a share of 0.1, every third workload of 30 equal trials would be inconsistent."""
 MIN_ITERATIONS = 20
 """Minimum number of iterations that can show a change and a steady state after it."""
 
@@ -30,13 +30,13 @@ class TrialShape(Struct, frozen=True):
     """Class of the iterations of one trial, and their levels."""
 
     kind: TrialClass
-    segments: Segments
+    segments: Segmentation
     steady_from: int | None
     """First iteration of the steady state, from 0; ``None`` without a steady state."""
     steady: float | None
     """Mean of the iterations in the steady state, in their unit."""
     final_mean: float
-    """Mean as in ``steady``; without a steady state, mean of the last ``STEADY_SHARE`` of the
+    """Equal to ``steady``; without a steady state, the mean of the last ``STEADY_SHARE`` of the
     iterations, so that a comparison does not leave out trials because of their times."""
 
 
@@ -77,27 +77,27 @@ def classify_trial(iterations: FloatArray) -> TrialShape | None:
     levels are equal, slowdown if an earlier level was lower, else warm-up. Multiplying all
     iterations by a factor changes only the levels.
     """
-    count = len(iterations)
-    if count < MIN_ITERATIONS:
+    iteration_count = len(iterations)
+    if iteration_count < MIN_ITERATIONS:
         return None
-    medians, begins = consecutive_medians(iterations)
-    changes = find_changes(medians)
-    segments = Segments(
+    block_medians, begins = consecutive_medians(iterations)
+    median_segmentation = find_changes(block_medians)
+    segments = Segmentation(
         tuple(
             Segment(int(begins[segment.begin]), int(begins[segment.end]), segment.level)
-            for segment in changes.segments
+            for segment in median_segmentation.segments
         ),
-        changes.sd,
+        median_segmentation.sd,
     )
-    last = segments.segments[-1]
-    different = [segment for segment in segments.segments if not segments.are_equal(segment, last)]
+    tail = segments.segments[-1]
+    different = [segment for segment in segments.segments if not segments.are_equal(segment, tail)]
     steady_from = different[-1].end if different else 0
-    if count - steady_from < STEADY_SHARE * count:
-        final_mean = float(np.mean(iterations[-round(STEADY_SHARE * count) :]))
+    if iteration_count - steady_from < STEADY_SHARE * iteration_count:
+        final_mean = float(np.mean(iterations[-round(STEADY_SHARE * iteration_count) :]))
         return TrialShape("no steady state", segments, None, None, final_mean)
     kind: TrialClass = "flat"
     if different:
-        kind = "slowdown" if min(segment.level for segment in different) < last.level else "warm-up"
+        kind = "slowdown" if min(segment.level for segment in different) < tail.level else "warm-up"
     steady = float(np.mean(iterations[steady_from:]))
     return TrialShape(kind, segments, steady_from, steady, steady)
 
@@ -120,20 +120,20 @@ def workload_of(shapes: Sequence[TrialShape]) -> WorkloadShape | None:
         kind=commonest if is_consistent else "inconsistent",
         trials=tuple(shapes),
         has_steady_state=counts["no steady state"] <= max_dissenters,
-        summary=_summary(shapes, counts) if is_consistent else f"inconsistent: {_listed(counts)}",
+        summary=_summary(shapes, counts) if is_consistent else f"inconsistent: {_listing(counts)}",
     )
 
 
 def _summary(shapes: Sequence[TrialShape], counts: Counter[TrialClass]) -> str:
-    (kind, count), *others = counts.most_common()
-    summary = f"{kind} in {'all' if not others else f'{count} of'} {len(shapes)} trials"
+    (commonest, count), *other_counts = counts.most_common()
+    summary = f"{commonest} in {'all' if not other_counts else f'{count} of'} {len(shapes)} trials"
     if len(shapes) == 1:
-        summary = f"{kind} in its one trial"
-    if kind in ("warm-up", "slowdown"):
-        first_iterations = [shape.steady_from or 0 for shape in shapes if shape.kind == kind]
+        summary = f"{commonest} in its one trial"
+    if commonest in ("warm-up", "slowdown"):
+        first_iterations = [shape.steady_from or 0 for shape in shapes if shape.kind == commonest]
         summary += f", steady from iteration {int(np.median(first_iterations)) + 1} on (median)"
-    return summary + (f"; {_listed(Counter(dict(others)))}" if others else "")
+    return summary + (f"; {_listing(Counter(dict(other_counts)))}" if other_counts else "")
 
 
-def _listed(counts: Counter[TrialClass]) -> str:
+def _listing(counts: Counter[TrialClass]) -> str:
     return ", ".join(f"{kind} in {count}" for kind, count in counts.most_common())

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.model.why import Explanation, ExtraTime, PartName, TimePart
-from equipoise.stats.spread import KIND as SPREAD
+from equipoise.stats.spread import CHANCE_KIND
 from equipoise.why.causes.ranking import suggested_causes
 from equipoise.why.differences.changes import Difference
 from equipoise.why.differences.compare import difference_between
@@ -48,11 +48,11 @@ def with_causes(
         evidence = latest_evidence(record)
     else:
         names = (gap.comparison.baseline, gap.comparison.candidate)
-        known = document.extra_time
-        if known is not None and (known.baseline, known.candidate) == names:
+        known_time = document.extra_time
+        if known_time is not None and (known_time.baseline, known_time.candidate) == names:
             return document
         evidence = evidence_of_gap(record, gap)
-        spread_causes = tuple(cause for cause in document.why if cause.kind == SPREAD)
+        spread_causes = tuple(cause for cause in document.why if cause.kind == CHANCE_KIND)
         document = replace(document, why=spread_causes)
     extra_time = None if evidence is None else _extra_time(evidence)
     causes = _causes(record, evidence, experiment)
@@ -86,7 +86,7 @@ def evidence_of_gap(record: RunRecord, gap: Gap) -> GapEvidence:
 def _causes(
     record: RunRecord, evidence: GapEvidence | None, experiment: RunRecord | None
 ) -> tuple[Explanation, ...]:
-    """Return the causes that an experiment tested, or else the causes that evidence suggests."""
+    """Return the causes that an experiment tested; without an experiment, the suggested causes."""
     kind = why_kind(record.plan.terms)
     if kind.tests_causes:
         return kind.causes(record)

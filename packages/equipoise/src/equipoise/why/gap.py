@@ -87,13 +87,13 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
     ]
     if not matching_gaps:
         pairs = [f"{gap.comparison.candidate} with {gap.comparison.baseline}" for gap in gaps]
-        more = f" and {len(pairs) - 5} more pairs" if len(pairs) > 5 else ""
+        more_pairs = f" and {len(pairs) - 5} more pairs" if len(pairs) > 5 else ""
         raise UnusableInput(
             f"run {record.id} does not compare {candidate or 'anything'} with "
             f"{baseline or 'anything'}",
-            hint=f"choose a pair of this run: {'; '.join(pairs[:5])}{more}",
+            hint=f"choose a pair of this run: {'; '.join(pairs[:5])}{more_pairs}",
         )
-    return _largest(matching_gaps)
+    return _select_largest(matching_gaps)
 
 
 def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
@@ -111,13 +111,13 @@ def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
         return ()
     judgement = replace(plan.judgement, primary_metric=PRIMARY_METRIC)
     contrasts = tuple(gap.contrast for gap in named_gaps)
-    plan_by_time = replace(plan, judgement=judgement, chosen_contrasts=contrasts)
-    comparisons = primary_comparisons(plan_by_time, blocks)
+    plan_by_wall_time = replace(plan, judgement=judgement, chosen_contrasts=contrasts)
+    comparisons = primary_comparisons(plan_by_wall_time, blocks)
     return tuple(
         Gap(
             gap.contrast,
             kind.judged_comparison(gap, comparison),
-            _trials(gap.contrast, blocks),
+            _trials_of(gap.contrast, blocks),
             judged_by=gap.metric,
         )
         for comparison, gap in zip(comparisons, named_gaps, strict=True)
@@ -128,7 +128,7 @@ def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
 def largest_gap(record: RunRecord) -> Gap | None:
     """Return the gap that `choose_gap` would choose; ``None`` if nothing is compared."""
     gaps = gaps_of(record) if record.plan.rules.has_random_order else ()
-    return _largest(gaps) if gaps else None
+    return _select_largest(gaps) if gaps else None
 
 
 def gap_for_report(gap: Gap, record: RunRecord, public_record: RunRecord) -> Gap:
@@ -160,25 +160,27 @@ def nothing_to_explain_sentence(gap: Gap) -> str:
     )
 
 
-def _largest(gaps: Sequence[Gap]) -> Gap:
+def _select_largest(gaps: Sequence[Gap]) -> Gap:
     """Return the largest explainable gap, or the largest gap if none is explainable."""
     if len(gaps) == 1:
         return gaps[0]
     explainable = [gap for gap in gaps if gap.is_explainable]
-    description = "the largest gap whose verdict is faster or slower"
+    gap_phrase = "the largest gap whose verdict is faster or slower"
     if not explainable:
-        description = "the largest gap; no verdict is faster or slower"
-    reason = f"of {len(gaps)} comparisons this is {description}"
+        gap_phrase = "the largest gap; no verdict is faster or slower"
+    reason = f"of {len(gaps)} comparisons this is {gap_phrase}"
 
-    def size(gap: Gap) -> float:
+    def distance(gap: Gap) -> float:
         ratio = gap.comparison.ratio
         return abs(math.log(ratio)) if ratio else math.inf
 
-    return replace(max(explainable or gaps, key=size), chosen_because=reason)
+    return replace(max(explainable or gaps, key=distance), chosen_because=reason)
 
 
-def _trials(contrast: Contrast, blocks: Blocks) -> Runs[Trial]:
+def _trials_of(contrast: Contrast, blocks: Blocks) -> Runs[Trial]:
     pair = (contrast.baseline, contrast.candidate)
-    shared = [block for block in blocks.values() if {*pair} <= {trial.condition for trial in block}]
-    trials = [trial for block in shared for trial in block]
+    shared_blocks = [
+        block for block in blocks.values() if {*pair} <= {trial.condition for trial in block}
+    ]
+    trials = [trial for block in shared_blocks for trial in block]
     return Runs(*(tuple(trial for trial in trials if trial.condition == index) for index in pair))

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from equipoise.model.why import Explanation
 from equipoise.why.causes.ranking import RULES, suggested_causes
-from equipoise.why.causes.remaining import Cause, Remaining
+from equipoise.why.causes.unclaimed import Cause, UnclaimedTime
 from equipoise.why.differences.changes import (
     AllocationsChange,
     CallsChange,
@@ -112,4 +112,4 @@ def first(difference: Difference) -> Explanation:
 
 def found_by(rule: str, difference: Difference) -> tuple[Cause, ...]:
     """Return the causes that a single rule finds."""
-    return tuple(RULES[rule](Remaining(difference)))
+    return tuple(RULES[rule](UnclaimedTime(difference)))

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.why.causes.ranking import MIN_FRACTION, RULES, suggested_causes
-from equipoise.why.causes.remaining import Cause, Remaining
+from equipoise.why.causes.unclaimed import Cause, UnclaimedTime
 from equipoise.why.differences.changes import sum_of
 from packages.equipoise.tests.why.causes.example_differences import (
     calls,
@@ -94,8 +94,8 @@ def test_threads_side_by_side_count_once() -> None:
 
 
 def test_seconds_of_a_specific_rule_are_not_counted_again() -> None:
-    def claiming(remaining: Remaining) -> tuple[Cause, ...]:
-        return (remaining.extra(functions=(WORK,)).cause("function", ""),)
+    def claiming(unclaimed: UnclaimedTime) -> tuple[Cause, ...]:
+        return (unclaimed.claim(functions=(WORK,)).cause("function", ""),)
 
     difference = difference_with(
         functions={WORK: change(0.0, 0.5, 0.1), OTHER: change(0.0, 0.3, 0.1)}

@@ -36,5 +36,5 @@ def test_every_rule_runs_under_its_own_name() -> None:
     assert rules == dict(RULES)
 
 
-ANNOTATIONS = {"remaining": "Remaining", "return": "Iterator[Cause]"}
+ANNOTATIONS = {"unclaimed": "UnclaimedTime", "return": "Iterator[Cause]"}
 """Parameters and result of every rule."""

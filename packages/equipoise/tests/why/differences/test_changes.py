@@ -10,7 +10,7 @@ import pytest
 
 from equipoise.stats.two_samples import sample_difference
 from equipoise.why.differences.changes import (
-    changes,
+    changes_by_key,
     count_change,
     measure_change,
     paired_count_change,
@@ -59,10 +59,10 @@ def test_the_slower_baseline_turns_the_sign_and_the_interval() -> None:
 
 def test_key_missing_in_a_run_counts_as_0() -> None:
     runs: Runs[Mapping[str, float]] = Runs(({"a": 1.0}, {}), ({"b": 2.0}, {"b": 4.0}))
-    by_key = changes(runs, "candidate")
+    by_key = changes_by_key(runs, "candidate")
     assert list(by_key) == ["b", "a"]
     assert (by_key["a"].baseline, by_key["a"].extra) == (0.5, -0.5)
-    assert changes(Runs(({"a": 1.0},), ()), "candidate") == {}
+    assert changes_by_key(Runs(({"a": 1.0},), ()), "candidate") == {}
 
 
 @pytest.mark.parametrize(("few", "many"), [(3, 3), (3, 8)])

@@ -25,7 +25,7 @@ from equipoise.model.result import Comparison
 from equipoise.model.revisions import REVISION, CommitDiff
 from equipoise.model.why import Explanation
 from equipoise.revisions.terms import benchmarks_of
-from equipoise.why.causes.remaining import is_named, short_name
+from equipoise.why.causes.unclaimed import is_named, short_name
 from equipoise.why.differences.changes import Difference
 from equipoise.why.differences.wording import MIN_MENTIONED_FRACTION
 from equipoise.why.explanation import GapEvidence

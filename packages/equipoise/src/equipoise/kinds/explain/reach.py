@@ -25,7 +25,7 @@ from equipoise.kinds.explain.terms import PlannedIntervention, experiment_of
 from equipoise.model.plan import Plan
 from equipoise.model.record import Accounting, Observation, Trial
 from equipoise.model.why import ExpectedChange, Explanation
-from equipoise.why.causes.remaining import is_named
+from equipoise.why.causes.unclaimed import is_named
 from equipoise.why.differences.allocations import is_inside_allocator
 from equipoise.why.differences.stacks import call_paths
 from equipoise.why.evidence.collect import EvidenceRun
@@ -215,7 +215,7 @@ def _function_time_check(is_counted: Callable[[Function], bool], event: str) -> 
 
 def _allocator_check(known_evidence: KnownEvidence) -> Check | None:
     """Return the check that the memory allocator of the evidence no longer runs."""
-    runs = known_evidence.evidence.profile.of(known_evidence.slower)
+    runs = known_evidence.evidence.profile.runs_of(known_evidence.slower)
     modules = {
         stack.functions[-1].module
         for run in runs
@@ -242,7 +242,7 @@ def _unchanged_sentence(
     runs = known_evidence.evidence.by_source()[check.source]
     faster: Side = "baseline" if known_evidence.slower == "candidate" else "candidate"
     slower_values, faster_values = (
-        [check.value(run) for run in runs.of(side) if _is_complete(run)]
+        [check.value(run) for run in runs.runs_of(side) if _is_complete(run)]
         for side in (known_evidence.slower, faster)
     )
     if not slower_values or not faster_values or not _is_complete(observed_run):

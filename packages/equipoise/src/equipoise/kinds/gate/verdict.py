@@ -21,7 +21,7 @@ from equipoise.stats.verdict import (
     ComparisonVerdict,
     blocks_to_win,
     equivalence_level,
-    judged_at_level,
+    judge_function,
     margin_of,
     select_most,
 )
@@ -60,7 +60,7 @@ def judge_gate(
 
     Parameters and errors are those of ``judge``.
     """
-    verdicts_at, margin = judged_at_level(comparisons, min_effect, alpha), margin_of(min_effect)
+    verdicts_at, margin = judge_function(comparisons, min_effect, alpha), margin_of(min_effect)
     count = len(comparisons)
 
     def is_slower(verdict: ComparisonVerdict) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from equipoise.design.chance import STUDY as CHANCE_STUDY
+from equipoise.design.chance import WHAT_VARIES_STUDY
 from equipoise.figures.quantity import metric_name
 from equipoise.model.plan import CALL_METRIC, COMPARE_STUDY, PRIMARY_METRIC
 from equipoise.model.result import ResultDocument
@@ -63,7 +63,7 @@ def _question(document: ResultDocument) -> str:
             if metric == PRIMARY_METRIC
             else (f"What is the {metric_name(metric)} of {names[0] or 'it'}?")
         )
-    if document.run.study == CHANCE_STUDY:
+    if document.run.study == WHAT_VARIES_STUDY:
         name = _short_name(shlex.join(conditions[0].command)) or "one command"
         return f"What makes the time of {name} vary?"
     if document.run.study != COMPARE_STUDY and not document.shares_processes:

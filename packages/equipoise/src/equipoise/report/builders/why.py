@@ -31,8 +31,8 @@ from equipoise.report.document import (
     whole_and_brief,
 )
 from equipoise.report.units import capitalized, duration, range_text
-from equipoise.stats.intervention import NARROW_WIDTH, describe_fraction
-from equipoise.stats.spread import KIND, describe_spread
+from equipoise.stats.intervention import CONFIRMED_WIDTH, describe_fraction
+from equipoise.stats.spread import CHANCE_KIND, describe_spread
 
 NOTE = (
     "Closes: the fraction of the gap that disappears with the change. All intervals together hold "
@@ -66,7 +66,7 @@ _MAX_ROUNDED_TO_ONE = 1.0 + _ROUNDING
 def why_parts(document: ResultDocument, flame_graph: bytes | None = None) -> Iterator[Part]:
     """Build all sections that explain a result; none if nothing was explained."""
     extra = document.extra_time
-    sources = [cause for cause in document.why if cause.kind == KIND]
+    sources = [cause for cause in document.why if cause.kind == CHANCE_KIND]
     if sources:
         yield _sources_section(sources)
     remedies = remedy_sentences(document)
@@ -79,14 +79,16 @@ def why_parts(document: ResultDocument, flame_graph: bytes | None = None) -> Ite
         brief = replace(interventions, title="What was changed on both conditions")
         yield from whole_and_brief(interventions, brief)
     if extra is None:
-        causes = tuple(cause.summary for cause in document.why if cause.kind != KIND)
+        causes = tuple(cause.summary for cause in document.why if cause.kind != CHANCE_KIND)
         if causes:
             yield Section("Why", (Bullets(causes),), forms=WRITTEN)
 
 
 def remedy_sentences(document: ResultDocument) -> tuple[str, ...]:
     """Return the remedies for a gap: changes that close it, and the remedy of the first cause."""
-    causes = [cause for cause in document.why if cause.kind != KIND and cause.status != "refuted"]
+    causes = [
+        cause for cause in document.why if cause.kind != CHANCE_KIND and cause.status != "refuted"
+    ]
     tests = (test for cause in causes for test in cause.tested)
     confirmed = {test.intervention: test for test in tests if test.outcome == "confirmed"}
     sentences = tuple(
@@ -111,7 +113,7 @@ def because_sentence(document: ResultDocument, comparison: Comparison) -> str:
     pair = (comparison.baseline, comparison.candidate)
     if extra is None or (extra.baseline, extra.candidate) != pair:
         return ""
-    causes = [cause for cause in document.why if cause.kind != KIND]
+    causes = [cause for cause in document.why if cause.kind != CHANCE_KIND]
     confirmed = [cause for cause in causes if cause.status == "confirmed"]
     if not causes:
         return f"Why: {extra.summary}; no rule finds a cause for it."
@@ -243,7 +245,7 @@ def _sources_section(sources: Sequence[Explanation]) -> Section:
 
 def source_sentences(document: ResultDocument) -> tuple[str, ...]:
     """Return sentences on the sources that spread the times of one command; empty without any."""
-    sources = [cause for cause in document.why if cause.kind == KIND]
+    sources = [cause for cause in document.why if cause.kind == CHANCE_KIND]
     return tuple(_source_sentences(sources)) if sources else ()
 
 
@@ -284,7 +286,7 @@ def _extra_time_section(
             forms=EVERYWHERE - BRIEF,
         ),
     ]
-    causes = [cause for cause in document.why if cause.kind != KIND]
+    causes = [cause for cause in document.why if cause.kind != CHANCE_KIND]
     if causes:
         label = "What the extra time comes from"
         shares = [cause.share_of_gap or 0.0 for cause in causes]
@@ -373,7 +375,7 @@ def _may_yet_be_confirmed(outcome: InterventionOutcome) -> bool:
     if outcome.outcome != "open" or outcome.unknown_because is not None:
         return False
     low, high = outcome.share_ci
-    return low is None or high is None or high - low > NARROW_WIDTH
+    return low is None or high is None or high - low > CONFIRMED_WIDTH
 
 
 def _interventions_title(document: ResultDocument) -> str:

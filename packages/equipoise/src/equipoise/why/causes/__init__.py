@@ -6,7 +6,7 @@ that no earlier rule has claimed. A new cause needs one such function, one line 
 
 - ``ranking.py``: all rules in their order; the causes of a gap ranked by seconds, each with a
   remedy
-- ``remaining.py``: the part of the difference that no cause has claimed, in seconds of the gap;
+- ``unclaimed.py``: the part of the difference that no cause has claimed, in seconds of the gap;
   helpers of several rules
 - ``memory.py``: allocations, page faults, huge pages
 - ``system_calls.py``: how files are used, messages, system calls of any kind

@@ -1,14 +1,17 @@
-"""Causes in functions of the program, of Python, and of BLAS libraries."""
+"""Find causes in functions of the program, of Python, and of BLAS libraries.
+
+A rule gets the extra time that no earlier rule has claimed (`UnclaimedTime`), and yields causes.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 
-from equipoise.why.causes.remaining import (
+from equipoise.why.causes.unclaimed import (
     Cause,
-    Extra,
-    Remaining,
+    TimeClaim,
+    UnclaimedTime,
     function_phrase,
     is_named,
     largest,
@@ -23,9 +26,9 @@ _MAX_INSTRUCTIONS_DIFFERENCE = 0.02
 and synchronise a little differently in each run."""
 
 _MIN_LARGE_SHARE = 0.8
-"""Smallest share of the largest extra time that counts as large."""
+"""Smallest share of the largest extra time that a function with large extra time has."""
 
-_BLAS = re.compile(r"lib(open|f77|c|t|s|pt)?(blas|atlas|blis|lapack|mkl|flexiblas)[\w.+-]*")
+_BLAS_FILE = re.compile(r"lib(open|f77|c|t|s|pt)?(blas|atlas|blis|lapack|mkl|flexiblas)[\w.+-]*")
 _MIN_MAIN_SHARE = 0.5
 """Smallest share of a library's time that its main function takes."""
 
@@ -35,59 +38,59 @@ _BLAS_SETTINGS = frozenset(
 )
 
 
-def more_time_in_function(remaining: Remaining) -> Iterator[Cause]:
+def more_time_in_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find functions that take longer themselves, or are called more often."""
-    difference = remaining.difference
-    for function, change in remaining.functions.items():
+    difference = unclaimed.difference
+    for function, change in unclaimed.functions.items():
         if not is_more(change):
             continue
-        extra = remaining.extra(functions=(function,))
+        claim = unclaimed.claim(functions=(function,))
         caller = named_caller(difference, function)
-        reported = function if is_named(function.name) or caller is None else caller
-        caller_name = None if caller in (None, reported) else short_name(caller)
-        description = f"{short_name(reported)}()"
-        if not is_named(reported.name):
-            description = f"code without a name in {reported.module}"
-        yield extra.cause(
+        named_function = function if is_named(function.name) or caller is None else caller
+        caller_name = None if caller in (None, named_function) else short_name(caller)
+        description = f"{short_name(named_function)}()"
+        if not is_named(named_function.name):
+            description = f"code without a name in {named_function.module}"
+        yield claim.cause(
             "function",
             f"more time in {description}{function_phrase(caller_name, ', called by ')}",
-            function=short_name(reported),
-            module=reported.module,
+            function=short_name(named_function),
+            module=named_function.module,
             called_by=caller_name,
             instructions=difference.instructions.get(function.name),
         )
 
 
-def more_time_in_python_function(remaining: Remaining) -> Iterator[Cause]:
+def more_time_in_python_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find a Python function that takes longer, with its callees, or is called more often.
 
-    Time in the interpreter and in the C library counts as the function's own time.
+    The cause claims the extra time of native functions, too: the interpreter and the C library.
     """
-    difference = remaining.difference
+    difference = unclaimed.difference
     increases = {
         function: change
         for function, change in difference.inclusive.items()
         if function.kind == "python" and is_more(change) and not function.name.startswith("<")
     }
     max_extra_s = max((change.extra for change in increases.values()), default=0.0)
-    # A caller includes the time of its callees; the innermost function has the least other time.
+    # A caller includes the time of its callees, so the innermost function has the least time.
     min_extra_s = _MIN_LARGE_SHARE * max_extra_s
     large = [function for function, change in increases.items() if change.extra >= min_extra_s]
     function = min(reversed(large), key=lambda name: increases[name].slower, default=None)
     if function is None:
         return
     inclusive = increases[function]
-    native_times = {
+    native_changes = {
         function: change
-        for function, change in remaining.functions.items()
+        for function, change in unclaimed.functions.items()
         if change.extra > 0 and function.kind != "python"
     }
-    inner = remaining.extra(functions=(*native_times, function), entries=remaining.entries)
-    heaviest = largest(native_times)
-    seconds = min(inner.seconds, inclusive.extra)
+    own_time = unclaimed.claim(functions=(*native_changes, function), entries=unclaimed.entries)
+    heaviest = largest(native_changes)
+    seconds = min(own_time.seconds, inclusive.extra)
     margin = 0.0 if None in inclusive.extra_ci else inclusive.half_width
     interval = (seconds - margin, seconds + margin)
-    yield Extra(inclusive, seconds, interval, 0.0, inner.claims).cause(
+    yield TimeClaim(inclusive, seconds, interval, 0.0, own_time.parts).cause(
         "function",
         f"more time in the Python function {short_name(function)}()",
         function=short_name(function),
@@ -96,19 +99,19 @@ def more_time_in_python_function(remaining: Remaining) -> Iterator[Cause]:
     )
 
 
-def memory_contention(remaining: Remaining) -> Iterator[Cause]:
+def memory_contention(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find a function that takes longer on several threads, for the same work.
 
-    The threads write into one cache line, or share the bandwidth of memory. The function must
-    carry out as many instructions; if instructions were not counted, no other count may differ.
+    The threads write into one cache line, or share the bandwidth of memory. Both conditions execute
+    equally many instructions; if instructions were not counted, all other counts must be equal.
     """
-    difference = remaining.difference
+    difference = unclaimed.difference
     threads = difference.threads
     if threads is None or threads.extra != 0 or threads.slower < 2:
         return
     increases = {
         function: change
-        for function, change in remaining.functions.items()
+        for function, change in unclaimed.functions.items()
         if is_named(function.name) and is_more(change) and change.faster > 0
     }
     function = largest(increases)
@@ -128,7 +131,7 @@ def memory_contention(remaining: Remaining) -> Iterator[Cause]:
     if not is_same_work:
         return
     slowdown = change.slower / change.faster
-    yield remaining.extra(functions=(function,)).cause(
+    yield unclaimed.claim(functions=(function,)).cause(
         "function",
         f"{function.name}() takes {slowdown:.3g} times as long {circumstance}",
         function=function.name,
@@ -151,35 +154,35 @@ def _is_only_difference(difference: Difference, function_time: Change) -> bool:
     return function_time.extra >= _MIN_LARGE_SHARE * processor_time.extra
 
 
-def wrong_blas_kernel(remaining: Remaining) -> Iterator[Cause]:
+def wrong_blas_kernel(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find a BLAS library in which the conditions use different functions for the same work.
 
-    The library is set to another processor, or mistakes this processor for another one.
+    The library is set to another processor, or mistakes this processor for another processor.
     """
-    for module in dict.fromkeys(function.module for function in remaining.functions):
-        if _BLAS.fullmatch(module):
-            yield from _different_kernels(remaining, module)
+    for module in dict.fromkeys(function.module for function in unclaimed.functions):
+        if _BLAS_FILE.fullmatch(module):
+            yield from _different_kernels(unclaimed, module)
 
 
-def _different_kernels(remaining: Remaining, module: str) -> Iterator[Cause]:
-    times = {
+def _different_kernels(unclaimed: UnclaimedTime, module: str) -> Iterator[Cause]:
+    changes = {
         function: change
-        for function, change in remaining.functions.items()
+        for function, change in unclaimed.functions.items()
         if function.module == module
     }
-    slow_main = _main_function({function: change.slower for function, change in times.items()})
-    fast_main = _main_function({function: change.faster for function, change in times.items()})
+    slow_main = _main_function({function: change.slower for function, change in changes.items()})
+    fast_main = _main_function({function: change.faster for function, change in changes.items()})
     if slow_main is None or fast_main is None:
         return
     settings = {
         setting.name: {"baseline": setting.baseline, "candidate": setting.candidate}
-        for setting in remaining.difference.settings
+        for setting in unclaimed.difference.settings
         if setting.name.removeprefix("server ") in _BLAS_SETTINGS
     }
     names: dict[str, str | None] = {"function": slow_main.name, "instead_of": fast_main.name}
     if slow_main == fast_main:
         # A library without symbols, such as Debian's BLIS: only settings distinguish its kernels.
-        if not settings or is_named(slow_main.name) or not is_more(times[slow_main]):
+        if not settings or is_named(slow_main.name) or not is_more(changes[slow_main]):
             return
         names = dict.fromkeys(names)
         variables = " and ".join(name.removeprefix("environment ") for name in settings)
@@ -188,14 +191,14 @@ def _different_kernels(remaining: Remaining, module: str) -> Iterator[Cause]:
         )
     else:
         # Which kernel is used may be certain although its extra time is not.
-        is_used = is_more(times[slow_main]) or times[fast_main].is_certain
-        is_of_slower = 2 * times[fast_main].slower <= times[slow_main].slower
-        is_of_faster = 2 * times[slow_main].faster <= times[fast_main].faster
-        if not (is_used and is_of_slower and is_of_faster):
+        is_noticeable = is_more(changes[slow_main]) or changes[fast_main].is_certain
+        marks_slower = 2 * changes[fast_main].slower <= changes[slow_main].slower
+        marks_faster = 2 * changes[slow_main].faster <= changes[fast_main].faster
+        if not (is_noticeable and marks_slower and marks_faster):
             return
         summary = f"{module} computes with {slow_main.name}() instead of {fast_main.name}()"
-    extra = remaining.extra(functions=times)
-    yield extra.cause("configuration", summary, **names, module=module, settings=settings)
+    claim = unclaimed.claim(functions=changes)
+    yield claim.cause("configuration", summary, **names, module=module, settings=settings)
 
 
 def _main_function(seconds: Mapping[Function, float]) -> Function | None:

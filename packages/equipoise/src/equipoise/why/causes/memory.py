@@ -1,13 +1,13 @@
-"""Causes in memory: allocations, page faults, huge pages."""
+"""Find causes in memory: allocations, page faults, huge pages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from equipoise.why.causes.remaining import (
+from equipoise.why.causes.unclaimed import (
     PAGE_FAULT,
     Cause,
-    Remaining,
+    UnclaimedTime,
     call_evidence,
     describe_change,
     function_phrase,
@@ -21,22 +21,22 @@ from equipoise.why.causes.remaining import (
 from equipoise.why.differences.allocations import is_of_allocator
 from equipoise.why.differences.changes import AllocationsChange, FaultsChange, is_more
 
-_MAPPINGS = ("mmap", "munmap", "madvise", "brk", "mremap")
+_MAPPING_CALLS = ("mmap", "munmap", "madvise", "brk", "mremap")
 PAGE_BYTES = 4096
 
-_RETURN_CALLS = {
+_MEMORY_CALLS_BY_RETURN = {
     "munmap": ("munmap", "mmap", "mremap"),
     "madvise": ("madvise", "mmap", "munmap"),
     "brk": ("brk",),
 }
-"""Calls that return memory to the kernel, each with all calls that return or get such memory."""
+"""Calls that return memory to the kernel. Each has the calls that return or get such memory."""
 
 _MIN_CALLS_PER_BLOCK, _MAX_CALLS_PER_BLOCK = 0.25, 4.0
 """Accepted numbers of calls per block: brk both returns and gets memory, and an allocator may
 return several blocks at once."""
 
 MIN_HUGE_BYTES = 8 << 20
-"""Smallest resident memory for the rule. A smaller program mostly maps its own files."""
+"""Smallest resident memory for `huge_pages_off`. A smaller program mostly maps its own files."""
 
 _MAX_BYTES_PER_SMALL_FAULT, _MIN_BYTES_PER_HUGE_FAULT = 2 * PAGE_BYTES, 8 * PAGE_BYTES
 """Bounds on the resident bytes per page fault, with small pages and with huge pages."""
@@ -45,37 +45,37 @@ _MAX_MEMORY_RATIO = 1.25
 """Largest ratio of two amounts of memory that count as equal."""
 
 
-def blocks_returned_at_free(remaining: Remaining) -> Iterator[Cause]:
+def blocks_returned_at_free(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find large blocks that go back to the kernel at every free, and are faulted in again.
 
     The number of blocks of one size is about the number of calls that return memory.
     """
-    difference = remaining.difference
+    difference = unclaimed.difference
     allocations = difference.allocations
-    syscall = most_increased(difference, _RETURN_CALLS)
+    syscall = most_increased(difference, _MEMORY_CALLS_BY_RETURN)
     if syscall is None or allocations is None:
         return
     calls = difference.calls[syscall].count
-    candidates = [
-        size
-        for size in allocations.classes
-        if size.typical_bytes >= PAGE_BYTES
-        and _MIN_CALLS_PER_BLOCK * size.count.slower <= calls.extra
-        and calls.extra <= _MAX_CALLS_PER_BLOCK * size.count.slower
+    size_classes = [
+        size_class
+        for size_class in allocations.classes
+        if size_class.typical_bytes >= PAGE_BYTES
+        and _MIN_CALLS_PER_BLOCK * size_class.count.slower <= calls.extra
+        and calls.extra <= _MAX_CALLS_PER_BLOCK * size_class.count.slower
     ]
-    if not candidates:
+    if not size_classes:
         return
-    size = max(candidates, key=lambda size_class: size_class.bytes.slower)
+    size_class = max(size_classes, key=lambda change: change.bytes.slower)
     faults = None if difference.faults is None else difference.faults.count
     page_fault_entry = (PAGE_FAULT,) if is_more(faults) else ()
-    yield remaining.extra(entries=(*_RETURN_CALLS[syscall], *page_fault_entry)).cause(
+    yield unclaimed.claim(entries=(*_MEMORY_CALLS_BY_RETURN[syscall], *page_fault_entry)).cause(
         "allocation",
-        f"blocks of {size.typical_bytes:,} bytes go back to the kernel at every free "
-        f"({number_text(size.count.slower)} blocks, {syscall} {describe_change(calls)})",
-        size_bytes=size.typical_bytes,
+        f"blocks of {size_class.typical_bytes:,} bytes go back to the kernel at every free "
+        f"({number_text(size_class.count.slower)} blocks, {syscall} {describe_change(calls)})",
+        size_bytes=size_class.typical_bytes,
         syscall=syscall,
         function=_largest_requester(allocations),
-        blocks=size.count,
+        blocks=size_class.count,
         calls=calls,
         page_faults=faults,
     )
@@ -87,20 +87,20 @@ def _largest_requester(allocations: AllocationsChange) -> str | None:
     return None if requester is None else short_name(requester)
 
 
-def memory_given_back(remaining: Remaining) -> Iterator[Cause]:
+def memory_given_back(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find memory that goes back to the kernel by madvise, and is faulted in again.
 
     Calls of madvise rise, and page faults rise by more than these calls.
     """
-    difference = remaining.difference
+    difference = unclaimed.difference
     calls, faults = difference.calls.get("madvise"), difference.faults
     if calls is None or faults is None or not is_more(calls.count) or not is_more(faults.count):
         return
     if faults.count.extra < calls.count.extra:
         return
-    extra = remaining.extra(entries=("madvise", PAGE_FAULT))
-    function = _touching_function(remaining, faults)
-    yield extra.cause(
+    claim = unclaimed.claim(entries=("madvise", PAGE_FAULT))
+    function = _touching_function(unclaimed, faults)
+    yield claim.cause(
         "page_fault",
         "memory is given back to the kernel and faulted in again: madvise "
         f"{describe_change(calls.count)}, page faults {describe_change(faults.count)}"
@@ -111,25 +111,25 @@ def memory_given_back(remaining: Remaining) -> Iterator[Cause]:
     )
 
 
-def huge_pages_off(remaining: Remaining) -> Iterator[Cause]:
-    """Find equal memory that needs many more page faults, as its pages are not huge."""
-    difference = remaining.difference
+def huge_pages_off(unclaimed: UnclaimedTime) -> Iterator[Cause]:
+    """Find equal memory that needs many more page faults, because its pages are not huge."""
+    difference = unclaimed.difference
     faults, resident = difference.faults, difference.accounts.get("max_rss_bytes")
     if faults is None or resident is None or not is_more(faults.count):
         return
-    slower, faster = resident.slower, resident.faster
-    is_same_memory = MIN_HUGE_BYTES <= slower <= _MAX_MEMORY_RATIO * faster
+    slower_bytes, faster_bytes = resident.slower, resident.faster
+    is_same_memory = MIN_HUGE_BYTES <= slower_bytes <= _MAX_MEMORY_RATIO * faster_bytes
     is_paged_differently = (
-        slower <= _MAX_BYTES_PER_SMALL_FAULT * faults.count.slower
-        and faster >= _MIN_BYTES_PER_HUGE_FAULT * faults.count.faster
+        slower_bytes <= _MAX_BYTES_PER_SMALL_FAULT * faults.count.slower
+        and faster_bytes >= _MIN_BYTES_PER_HUGE_FAULT * faults.count.faster
     )
-    mappings = [difference.calls[name].count for name in _MAPPINGS if name in difference.calls]
+    mappings = [difference.calls[name].count for name in _MAPPING_CALLS if name in difference.calls]
     has_same_mappings = all(mapping.extra <= max(8.0, 0.1 * mapping.faster) for mapping in mappings)
     if not (is_same_memory and is_paged_differently and has_same_mappings):
         return
-    extra = remaining.extra(entries=(PAGE_FAULT,))
-    function = _touching_function(remaining, faults)
-    yield extra.cause(
+    claim = unclaimed.claim(entries=(PAGE_FAULT,))
+    function = _touching_function(unclaimed, faults)
+    yield claim.cause(
         "page_fault",
         "the same memory is faulted in page by page instead of in huge pages: page faults "
         f"{describe_change(faults.count)}{function_phrase(function)}",
@@ -139,24 +139,24 @@ def huge_pages_off(remaining: Remaining) -> Iterator[Cause]:
     )
 
 
-def _touching_function(remaining: Remaining, faults: FaultsChange) -> str | None:
+def _touching_function(unclaimed: UnclaimedTime, faults: FaultsChange) -> str | None:
     """Return the function with most of the extra page faults, or a caller that has a name."""
     function = largest(faults.by_function)
     if function is None:
         return None
     if not is_named(function.name):
-        function = named_caller(remaining.difference, function) or function
+        function = named_caller(unclaimed.difference, function) or function
     return short_name(function)
 
 
-def page_faults(remaining: Remaining) -> Iterator[Cause]:
+def page_faults(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find more page faults: more memory is used, or freed memory is requested again."""
-    faults = remaining.difference.faults
-    if ("entry", PAGE_FAULT) in remaining.claimed or faults is None or not is_more(faults.count):
+    faults = unclaimed.difference.faults
+    if ("entry", PAGE_FAULT) in unclaimed.claimed or faults is None or not is_more(faults.count):
         return
-    extra = remaining.extra(entries=(PAGE_FAULT,))
-    function = _touching_function(remaining, faults)
-    yield extra.cause(
+    claim = unclaimed.claim(entries=(PAGE_FAULT,))
+    function = _touching_function(unclaimed, faults)
+    yield claim.cause(
         "page_fault",
         f"more page faults: {describe_change(faults.count)}"
         f"{function_phrase(function, ', most of them in ')}",
@@ -165,21 +165,21 @@ def page_faults(remaining: Remaining) -> Iterator[Cause]:
     )
 
 
-def more_allocations(remaining: Remaining) -> Iterator[Cause]:
+def more_allocations(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find many more allocated blocks, if functions of the allocator take longer."""
-    allocations = remaining.difference.allocations
+    allocations = unclaimed.difference.allocations
     if allocations is None or not is_more(allocations.count):
         return
-    allocators = [function for function in remaining.functions if is_of_allocator(function)]
-    extra = remaining.extra(functions=allocators)
-    if not allocators or not is_more(extra.thread_seconds):
+    allocators = [function for function in unclaimed.functions if is_of_allocator(function)]
+    claim = unclaimed.claim(functions=allocators)
+    if not allocators or not is_more(claim.thread_seconds):
         return
-    size = max(allocations.classes, key=lambda size_class: size_class.count.extra)
-    yield extra.cause(
+    size_class = max(allocations.classes, key=lambda change: change.count.extra)
+    yield claim.cause(
         "allocation",
         f"more blocks are allocated: {describe_change(allocations.count)}, most of "
-        f"them of {size.typical_bytes:,} bytes",
-        size_bytes=size.typical_bytes,
+        f"them of {size_class.typical_bytes:,} bytes",
+        size_bytes=size_class.typical_bytes,
         function=_largest_requester(allocations),
         blocks=allocations.count,
     )

@@ -1,4 +1,4 @@
-"""Causes in processes and threads: forks, fewer threads, locks, sleeps, waits of any kind."""
+"""Find causes in processes and threads: forks, fewer threads, locks, sleeps, waits of any kind."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 
 from equipoise.model.quantities import Interval, duration, joined
-from equipoise.why.causes.remaining import (
+from equipoise.why.causes.unclaimed import (
     NOT_ON_DISK,
     PAGE_FAULT,
     POLLS,
     Cause,
-    Extra,
-    Remaining,
+    TimeClaim,
+    UnclaimedTime,
     describe_change,
     function_phrase,
     half_width,
@@ -27,9 +27,9 @@ from equipoise.why.causes.remaining import (
 from equipoise.why.differences.changes import Change, Difference, is_more, sum_of
 from equipoise.why.differences.locks import FUTEX
 
-_FORKS = ("clone", "clone3", "fork", "vfork")
-_SLEEPS = ("clock_nanosleep", "nanosleep")
-_WAITS_FOR_CHILDREN = ("wait4", "kernel_wait4", "waitid", "kernel_waitid")
+_FORK_CALLS = ("clone", "clone3", "fork", "vfork")
+_SLEEP_CALLS = ("clock_nanosleep", "nanosleep")
+_CHILD_WAITS = ("wait4", "kernel_wait4", "waitid", "kernel_waitid")
 """Calls that wait for children, and the functions that some kernels show in their place."""
 
 _MIN_FORK_SLOWDOWN = 2.0
@@ -38,9 +38,9 @@ _MAX_FORKS_RATIO = 2.0
 
 _LOADER = re.compile(r"ld-(linux|musl)[\w.-]*")
 _PROCESS_ENTRIES = (
-    *_FORKS,
+    *_FORK_CALLS,
     *"execve execveat exit_group exit".split(),
-    *_WAITS_FOR_CHILDREN,
+    *_CHILD_WAITS,
     PAGE_FAULT,
     *"mmap munmap mprotect brk openat close newfstatat access read pread64".split(),
     *"arch_prctl rt_sigprocmask rt_sigaction".split(),
@@ -59,17 +59,17 @@ _MIN_PARALLELISM = 1.1
 """Smallest number of processor seconds per second of wall time of threads that run at once."""
 
 
-def fork_of_large_process(remaining: Remaining) -> Iterator[Cause]:
+def fork_of_large_process(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find forks that take longer: each fork copies the page tables of a large memory."""
-    difference = remaining.difference
-    forks = [name for name in _FORKS if name in difference.calls and name != "vfork"]
+    difference = unclaimed.difference
+    forks = [name for name in _FORK_CALLS if name in difference.calls and name != "vfork"]
     syscall = max(forks, key=lambda name: difference.calls[name].seconds.extra, default=None)
     if syscall is None:
         return
     count = difference.calls[syscall].count
     # Samples show forks on some kernels and miss them on others.
-    is_sampled = is_more(remaining.entries.get(syscall))
-    seconds = remaining.entries[syscall] if is_sampled else difference.calls[syscall].seconds
+    is_sampled = is_more(unclaimed.entries.get(syscall))
+    seconds = unclaimed.entries[syscall] if is_sampled else difference.calls[syscall].seconds
     if not 0 < count.faster <= count.slower <= _MAX_FORKS_RATIO * count.faster:
         return
     fork_s, faster_fork_s = seconds.slower / count.slower, seconds.faster / count.faster
@@ -77,10 +77,10 @@ def fork_of_large_process(remaining: Remaining) -> Iterator[Cause]:
         return
     has_faults = difference.faults is not None and is_more(difference.faults.count)
     entries = (PAGE_FAULT, "exit_group") if has_faults else ("exit_group",)
-    yield remaining.extra(
+    yield unclaimed.claim(
         entries=(*entries, syscall) if is_sampled else entries,
         calls=() if is_sampled else (syscall,),
-        waits=_WAITS_FOR_CHILDREN,
+        waits=_CHILD_WAITS,
     ).cause(
         "process",
         f"{number_text(count.slower)} forks ({syscall}) take {1e6 * fork_s:,.0f} microseconds "
@@ -92,9 +92,9 @@ def fork_of_large_process(remaining: Remaining) -> Iterator[Cause]:
     )
 
 
-def many_processes(remaining: Remaining) -> Iterator[Cause]:
+def many_processes(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find many more processes, each with little work."""
-    difference = remaining.difference
+    difference = unclaimed.difference
     processes, programs = difference.processes, difference.programs
     if processes is None or not is_more(processes):
         return
@@ -102,11 +102,11 @@ def many_processes(remaining: Remaining) -> Iterator[Cause]:
     is_small = on_processor is None or on_processor.extra <= _MAX_SMALL_PROCESS_S * processes.extra
     if processes.slower < _MIN_PROCESSES_RATIO * processes.faster or not is_small:
         return
-    start_calls = ("execve", "execveat") if is_more(programs) else _FORKS
+    start_calls = ("execve", "execveat") if is_more(programs) else _FORK_CALLS
     syscall = most_increased(difference, start_calls)
-    loader = [function for function in remaining.functions if _LOADER.fullmatch(function.module)]
-    yield remaining.extra(
-        entries=_PROCESS_ENTRIES, functions=loader, waits=(*_WAITS_FOR_CHILDREN, *_FORKS)
+    loader = [function for function in unclaimed.functions if _LOADER.fullmatch(function.module)]
+    yield unclaimed.claim(
+        entries=_PROCESS_ENTRIES, functions=loader, waits=(*_CHILD_WAITS, *_FORK_CALLS)
     ).cause(
         "process",
         f"many small processes are started: {describe_change(processes)}"
@@ -117,51 +117,51 @@ def many_processes(remaining: Remaining) -> Iterator[Cause]:
     )
 
 
-def one_thread(remaining: Remaining) -> Iterator[Cause]:
+def one_thread(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find the same work done by fewer threads or processes at once.
 
     There are fewer threads, about as many seconds on processors, and more seconds of wall time.
     """
-    difference = remaining.difference
-    threads, work, gap = difference.threads, difference.on_processor, difference.gap
-    if threads is None or work is None or threads.extra >= 0 or not threads.is_certain:
+    difference = unclaimed.difference
+    threads, processor_time, gap = difference.threads, difference.on_processor, difference.gap
+    if threads is None or processor_time is None or threads.extra >= 0 or not threads.is_certain:
         return
     if (
-        abs(work.extra) > _MAX_WORK_DIFFERENCE * work.slower
-        or work.faster < _MIN_PARALLELISM * gap.faster
+        abs(processor_time.extra) > _MAX_WORK_DIFFERENCE * processor_time.slower
+        or processor_time.faster < _MIN_PARALLELISM * gap.faster
     ):
         return
     waited_s = sum(max(0.0, change.extra) for change in difference.waits.values())
-    seconds = remaining.gap_s - max(0.0, work.extra) - waited_s
+    seconds = unclaimed.gap_s - max(0.0, processor_time.extra) - waited_s
     is_known = None not in gap.extra_ci
     margin = gap.half_width
     interval: Interval = (seconds - margin, seconds + margin) if is_known else (None, None)
-    yield Extra(gap, seconds, interval, 0.0, frozenset()).cause(
+    yield TimeClaim(gap, seconds, interval, 0.0, frozenset()).cause(
         "process",
         f"the same work is done by fewer threads ({describe_change(threads)}), one after another",
         threads=threads,
-        processor_seconds=work,
+        processor_seconds=processor_time,
     )
 
 
-_LOCK_PLACES = {"anonymous memory": "", "[heap]": " on the heap", "[stack]": " on the stack"}
-"""Places in memory of locks without a name; the values complete "a lock … without a name"."""
+_PHRASES = {"anonymous memory": "", "[heap]": " on the heap", "[stack]": " on the stack"}
+"""Memory of locks without a name, and the phrase for "a lock … without a name"."""
 _SYNCHRONISATION = re.compile(r".*(cond|sem_|barrier).*", re.IGNORECASE)
 """Functions with which threads wait for each other, and not for a lock."""
 _MIN_EXTRA_WAITS = 10.0
 """Smallest number of extra waits that shows contention, if the number varies between runs."""
 _MIN_CALLER_SHARE = 0.1
-"""Smallest share of the time at locks of a caller that the summary names."""
+"""Smallest share of the time at locks for a caller in the summary."""
 _MAX_CALLERS = 3
 
 
-def lock_waits(remaining: Remaining) -> Iterator[Cause]:
+def lock_waits(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find a lock for which threads wait more often.
 
     A thread that waits for the end of another thread may wait longer, but not more often. The time
     of a lock is the time to wait for the lock, to acquire it and to release it.
     """
-    difference = remaining.difference
+    difference = unclaimed.difference
     contended = {
         place: lock.seconds
         for place, lock in difference.locks.items()
@@ -172,27 +172,27 @@ def lock_waits(remaining: Remaining) -> Iterator[Cause]:
     if place is None:
         return
     lock, calls = difference.locks[place], difference.calls.get(FUTEX)
-    name, _, module = place.partition(" in ")
-    has_name = is_named(place) and place not in _LOCK_PLACES
-    nameless = f"a lock{_LOCK_PLACES.get(place, '')} without a name"
+    variable, _, module = place.partition(" in ")
+    has_name = is_named(place) and place not in _PHRASES
+    nameless_lock = f"a lock{_PHRASES.get(place, '')} without a name"
     lock_function, callers = difference.locking.lock_function, _lock_callers(difference)
     is_synchronisation = (
         lock_function is not None and _SYNCHRONISATION.fullmatch(lock_function) is not None
     )
-    waiter = _waiter(remaining, FUTEX)
+    waiter = _waiter(unclaimed, FUTEX)
     called_by = joined(f"{caller}() ({100 * share:.0f} %)" for caller, share in callers.items())
     futex_calls = ""
     if calls is not None:
         slower, faster = number_text(calls.count.slower), number_text(calls.count.faster)
         futex_calls = f"{slower} futex calls instead of {faster}, "
-    yield _time_at_lock(remaining, lock.seconds).cause(
+    yield _time_at_lock(unclaimed, lock.seconds).cause(
         "waiting",
         f"threads wait for {'each other' if is_synchronisation else 'a lock'} (futex): "
-        f"{f'{name} in {PurePath(module).name}' if has_name else nameless}, "
+        f"{f'{variable} in {PurePath(module).name}' if has_name else nameless_lock}, "
         f"{number_text(lock.waits.slower)} waits instead of {number_text(lock.waits.faster)}, "
         f"{futex_calls}{duration(lock.seconds.slower)} of waiting over "
         f"all threads{f', called by {called_by}' if callers else function_phrase(waiter)}",
-        lock=name if has_name else None,
+        lock=variable if has_name else None,
         module=module or None,
         function=next(iter(callers), waiter),
         through=lock_function,
@@ -210,30 +210,29 @@ def _lock_callers(difference: Difference) -> Mapping[str, float]:
         if change.extra > 0 and is_named(function.name)
     }
     all_s = sum(extra_s.values())
-    large = [name for name in extra_s if extra_s[name] >= _MIN_CALLER_SHARE * all_s]
-    return {name: extra_s[name] / all_s for name in large[:_MAX_CALLERS]}
+    large_callers = [name for name in extra_s if extra_s[name] >= _MIN_CALLER_SHARE * all_s]
+    return {name: extra_s[name] / all_s for name in large_callers[:_MAX_CALLERS]}
 
 
-def _time_at_lock(remaining: Remaining, wait_time: Change) -> Extra:
-    """Return the time in which threads acquired and released locks, or waited for them."""
-    work = remaining.extra(entries=(FUTEX,), functions=remaining.difference.locking.functions)
-    waiting = remaining.waiting(wait_time, work.claims | {("wait", FUTEX)})
-    margin = math.hypot(half_width(work.seconds_ci), half_width(waiting.seconds_ci))
-    seconds = work.seconds + waiting.seconds
+def _time_at_lock(unclaimed: UnclaimedTime, wait_time: Change) -> TimeClaim:
+    working = unclaimed.claim(entries=(FUTEX,), functions=unclaimed.difference.locking.functions)
+    waiting = unclaimed.claim_waiting(wait_time, working.parts | {("wait", FUTEX)})
+    margin = math.hypot(half_width(working.seconds_ci), half_width(waiting.seconds_ci))
+    seconds = working.seconds + waiting.seconds
     interval = (seconds - margin, seconds + margin)
-    thread_seconds = sum_of((work.thread_seconds, waiting.thread_seconds))
-    return Extra(thread_seconds, seconds, interval, waiting.waited_s, waiting.claims)
+    thread_seconds = sum_of((working.thread_seconds, waiting.thread_seconds))
+    return TimeClaim(thread_seconds, seconds, interval, waiting.waited_s, waiting.parts)
 
 
-def sleeping(remaining: Remaining) -> Iterator[Cause]:
+def sleeping(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find threads that sleep longer, or more often, without waiting for others.
 
     Calls that poll count as sleeps if there is neither a pipe nor a socket.
     """
-    difference = remaining.difference
+    difference = unclaimed.difference
     has_channel = any(name.startswith(NOT_ON_DISK) for name in difference.files)
-    entries = _SLEEPS if has_channel else (*_SLEEPS, *POLLS)
-    seconds = remaining.waits_by_entry
+    entries = _SLEEP_CALLS if has_channel else (*_SLEEP_CALLS, *POLLS)
+    seconds = unclaimed.waits_by_entry
     if not difference.waits:
         seconds = {name: calls.seconds for name, calls in difference.calls.items()}
     increases = {
@@ -247,7 +246,7 @@ def sleeping(remaining: Remaining) -> Iterator[Cause]:
     if syscall is None:
         return
     count = _number_of_calls(difference, syscall)
-    yield remaining.extra(waits=increases).cause(
+    yield unclaimed.claim(waits=increases).cause(
         "waiting",
         f"it sleeps in {syscall}{'' if count is None else f', {describe_change(count)} times'}",
         syscall=syscall,
@@ -255,23 +254,23 @@ def sleeping(remaining: Remaining) -> Iterator[Cause]:
     )
 
 
-def waiting(remaining: Remaining) -> Iterator[Cause]:
+def waiting(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find a kernel entry point with longer waits that no earlier rule has explained."""
-    by_entry = remaining.waits_by_entry
+    by_entry = unclaimed.waits_by_entry
     increases = {entry: change for entry, change in by_entry.items() if is_more(change)}
     entry = max(increases, key=lambda name: (increases[name].extra, name), default=None)
     if entry is None:
         return
-    extra = remaining.extra(waits=(entry,))
-    if remaining.waited_s > 0 and extra.waited_s < increases[entry].extra:
+    claim = unclaimed.claim(waits=(entry,))
+    if unclaimed.waited_s > 0 and claim.waited_s < increases[entry].extra:
         # The waiting overlaps with explained waiting: a thread may wait for a waiting thread.
         return
-    yield extra.cause(
+    yield claim.cause(
         "waiting",
         f"threads wait longer in {entry}",
         syscall=entry,
-        function=_waiter(remaining, entry),
-        calls=_number_of_calls(remaining.difference, entry),
+        function=_waiter(unclaimed, entry),
+        calls=_number_of_calls(unclaimed.difference, entry),
     )
 
 
@@ -280,11 +279,11 @@ def _number_of_calls(difference: Difference, syscall: str) -> Change | None:
     return None if calls is None else calls.count
 
 
-def _waiter(remaining: Remaining, entry: str) -> str | None:
+def _waiter(unclaimed: UnclaimedTime, entry: str) -> str | None:
     """Return the named function that waits longest at a kernel entry point."""
     seconds = {
         wait.function.name: change.extra
-        for wait, change in remaining.waits.items()
+        for wait, change in unclaimed.waits.items()
         if wait.entry == entry and wait.function is not None and is_named(wait.function.name)
     }
     return max(seconds, key=lambda name: seconds[name], default=None)

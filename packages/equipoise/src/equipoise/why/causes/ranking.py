@@ -1,4 +1,4 @@
-"""All rules in their order, and the causes of a gap ranked by the seconds that they explain."""
+"""Run all rules in their order, and rank the causes of a gap by the seconds that they explain."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from types import MappingProxyType
 
 from equipoise.model.why import Explanation
 from equipoise.why.causes import functions, memory, processes, system_calls
-from equipoise.why.causes.remaining import Cause, Remaining
+from equipoise.why.causes.unclaimed import Cause, UnclaimedTime
 from equipoise.why.differences.changes import Difference, is_more
 
-Rule = Callable[[Remaining], Iterable[Cause]]
+Rule = Callable[[UnclaimedTime], Iterable[Cause]]
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
@@ -39,7 +39,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "waiting": processes.waiting,
     }
 )
-"""Rules by the stable id of their cause, the most specific first. Time that one rule has claimed
+"""Rules by the stable id of their cause, the most specific rule first. Time that a rule has claimed
 does not count for later rules."""
 
 MIN_FRACTION = 0.05
@@ -60,37 +60,37 @@ def suggested_causes(
     """
     if not is_more(difference.gap):
         return ()
-    remaining = Remaining(difference)
+    unclaimed = UnclaimedTime(difference)
     accepted: list[tuple[str, Cause]] = []
     for name, rule in rules.items():
-        at_rule_start = remaining
+        unclaimed_before_rule = unclaimed
         # Each cause changes the remaining difference: the rule runs until it finds nothing new.
         while causes := [
             cause
-            for cause in rule(remaining)
-            if cause.seconds >= MIN_FRACTION * remaining.gap_s
-            and (remaining is at_rule_start or cause.claims - remaining.claimed)
+            for cause in rule(unclaimed)
+            if cause.seconds >= MIN_FRACTION * unclaimed.gap_s
+            and (unclaimed is unclaimed_before_rule or cause.parts - unclaimed.claimed)
         ]:
             largest = max(causes, key=lambda cause: cause.seconds)
             accepted.append((name, largest))
-            remaining = remaining.without(largest)
+            unclaimed = unclaimed.without(largest)
     accepted.sort(key=lambda item: -item[1].seconds)
     return tuple(_explanation(name, cause, difference.gap.extra) for name, cause in accepted)
 
 
 def _explanation(name: str, cause: Cause, gap_s: float) -> Explanation:
     # A cause cannot explain more than the whole gap.
-    fraction = min(1.0, cause.seconds / gap_s)
+    share = min(1.0, cause.seconds / gap_s)
     low, high = (None if bound is None else min(1.0, bound / gap_s) for bound in cause.seconds_ci)
     return Explanation(
         cause=name,
         kind=cause.kind,
         evidence=cause.evidence,
         status="open",
-        share_of_gap=fraction,
+        share_of_gap=share,
         share_ci=(low, high),
         summary=(
-            f"{cause.summary}: {cause.seconds:.3g} s, {100 * fraction:.0f} % of the extra time, "
+            f"{cause.summary}: {cause.seconds:.3g} s, {100 * share:.0f} % of the extra time, "
             f"{OBSERVED_ONLY}"
         ),
         seconds=cause.seconds,

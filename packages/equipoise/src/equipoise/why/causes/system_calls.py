@@ -1,4 +1,4 @@
-"""Causes in system calls: how files are used, messages, calls of any kind."""
+"""Find causes in system calls: the use of files, messages, calls of any kind."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
-from equipoise.why.causes.remaining import (
+from equipoise.why.causes.unclaimed import (
     NOT_ON_DISK,
     PAGE_FAULT,
     POLLS,
     Cause,
-    Remaining,
+    UnclaimedTime,
     call_evidence,
     describe_change,
     is_named,
@@ -27,7 +27,7 @@ _READS = ("read", "readv", "pread64", "preadv", "preadv2")
 _SYNCS = ("fsync", "fdatasync", "sync_file_range", "msync", "syncfs", "sync")
 
 _BLOCK_BYTES = 512
-"""Unit of the kernel's account of block reads."""
+"""Bytes of a block in the kernel's account of block reads."""
 
 TINY_BYTES = 1024.0
 """Number of bytes that take about as long to copy as a system call takes."""
@@ -45,15 +45,15 @@ _NOT_FOUND_ERRORS = ("ENOENT", "ENOTDIR")
 _MAJORITY_SHARE = 0.5
 
 
-def sync_per_record(remaining: Remaining) -> Iterator[Cause]:
+def sync_per_record(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find a file that is synced to its disk more often, for instance after each record."""
-    difference = remaining.difference
+    difference = unclaimed.difference
     syscall = most_increased(difference, _SYNCS)
     if syscall is None:
         return
     calls = difference.calls[syscall].count
     file = _file_with_most(difference, attrgetter("syncs"))
-    yield remaining.extra(entries=_SYNCS, waits=_SYNCS).cause(
+    yield unclaimed.claim(entries=_SYNCS, waits=_SYNCS).cause(
         "file_io",
         f"{file or 'a file'} is synced to its disk more often: {syscall} {describe_change(calls)}",
         syscall=syscall,
@@ -62,27 +62,27 @@ def sync_per_record(remaining: Remaining) -> Iterator[Cause]:
     )
 
 
-def cold_file(remaining: Remaining) -> Iterator[Cause]:
+def cold_file(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find a file that is read from its disk, while the other condition finds it in memory.
 
     The disk delivers more blocks, and calls that read files wait.
     """
-    difference = remaining.difference
+    difference = unclaimed.difference
     blocks = difference.accounts.get("block_reads")
     if blocks is None or not is_more(blocks):
         return
     is_mapped = is_more(difference.accounts.get("major_faults"))
     entries = (*_READS, PAGE_FAULT) if is_mapped else _READS
-    extra = remaining.extra(entries=entries, waits=entries)
-    if extra.waited_s <= 0:
+    claim = unclaimed.claim(entries=entries, waits=entries)
+    if claim.waited_s <= 0:
         return
     file = _file_with_most(difference, attrgetter("seconds"))
-    waits = remaining.waits.items()
+    waits = unclaimed.waits.items()
     read_waits = {wait: change for wait, change in waits if wait.entry in (*_READS, PAGE_FAULT)}
-    longest = largest(read_waits)
-    syscall = longest.entry if longest is not None and longest.entry in _READS else None
-    reader = None if syscall is not None or longest is None else longest.function
-    yield extra.cause(
+    wait_key = largest(read_waits)
+    syscall = wait_key.entry if wait_key is not None and wait_key.entry in _READS else None
+    reader = None if syscall is not None or wait_key is None else wait_key.function
+    yield claim.cause(
         "file_io",
         f"{file or 'a file'} is not in memory: "
         f"{number_text(_BLOCK_BYTES * blocks.slower)} bytes are read from the disk",
@@ -99,7 +99,7 @@ def cold_file(remaining: Remaining) -> Iterator[Cause]:
 def _file_with_most(
     difference: Difference, change_of: Callable[[FileChange], Change], *, on_disk: bool = True
 ) -> str | None:
-    """Return the name of the file, pipe or socket whose change has the largest ``extra``."""
+    """Return the name of the file, pipe or socket whose change has the largest ``claim``."""
     changes = {
         name: change_of(file)
         for name, file in difference.files.items()
@@ -109,40 +109,39 @@ def _file_with_most(
 
 
 def _file_evidence(name: str | None) -> dict[str, Any]:
-    """Return the file's name as evidence, or the reason why the name is unknown."""
     reason = "it was closed before its name could be looked up"
     return {"file": name} if name is not None else {"file": None, "file_unknown_because": reason}
 
 
-def tiny_writes(remaining: Remaining) -> Iterator[Cause]:
+def tiny_writes(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find the same bytes written in many more calls, for instance one call for each line."""
-    return _tiny_transfers(remaining, _WRITES, "writes", "written")
+    return _tiny_transfers(unclaimed, _WRITES, "writes", "written")
 
 
-def tiny_reads(remaining: Remaining) -> Iterator[Cause]:
+def tiny_reads(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find the same bytes read in many more calls, for instance one call for each line."""
-    return _tiny_transfers(remaining, _READS, "reads", "read")
+    return _tiny_transfers(unclaimed, _READS, "reads", "read")
 
 
 def _tiny_transfers(
-    remaining: Remaining, syscalls: Sequence[str], field: str, verb_form: str
+    unclaimed: UnclaimedTime, syscalls: Sequence[str], field: str, verb_form: str
 ) -> Iterator[Cause]:
     """Find calls that transfer few bytes; ``field`` of `FileChange` counts them."""
-    difference = remaining.difference
+    difference = unclaimed.difference
     calls_of, bytes_of = attrgetter(field), attrgetter(f"bytes_{verb_form}")
     syscall = most_increased(difference, syscalls)
     on_disk = [file for name, file in difference.files.items() if not name.startswith(NOT_ON_DISK)]
     if syscall is None or not on_disk:
         return
-    count, size = sum_of(map(calls_of, on_disk)), sum_of(map(bytes_of, on_disk))
-    if count.slower <= 0 or count.slower < _MIN_CALLS_RATIO * count.faster:
+    transfers, volume = sum_of(map(calls_of, on_disk)), sum_of(map(bytes_of, on_disk))
+    if transfers.slower <= 0 or transfers.slower < _MIN_CALLS_RATIO * transfers.faster:
         return
-    bytes_each = size.slower / count.slower
-    if bytes_each > TINY_BYTES or size.slower > _MAX_BYTES_RATIO * size.faster:
+    bytes_each = volume.slower / transfers.slower
+    if bytes_each > TINY_BYTES or volume.slower > _MAX_BYTES_RATIO * volume.faster:
         return
     calls = difference.calls[syscall].count
     file = _file_with_most(difference, calls_of)
-    yield remaining.extra(entries=syscalls, waits=syscalls).cause(
+    yield unclaimed.claim(entries=syscalls, waits=syscalls).cause(
         "system_call",
         f"{file or 'a file'} is {verb_form} in pieces of about "
         f"{bytes_each:,.0f} bytes: {syscall} {describe_change(calls)}",
@@ -153,18 +152,18 @@ def _tiny_transfers(
     )
 
 
-def path_look_ups(remaining: Remaining) -> Iterator[Cause]:
+def path_look_ups(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find many more look-ups of paths, for instance a search in several folders.
 
     Queries about files rise, or attempts to open files that do not exist.
     """
-    difference = remaining.difference
+    difference = unclaimed.difference
     names = (*_PATH_QUERIES, *(name for name in _PATH_OPENS if _mostly_fails(difference, name)))
     syscall = most_increased(difference, names)
     if syscall is None:
         return
     calls, not_found = difference.calls[syscall].count, _not_found_calls(difference, syscall)
-    yield remaining.extra(entries=names, waits=names).cause(
+    yield unclaimed.claim(entries=names, waits=names).cause(
         "system_call",
         f"paths are looked up more often: {syscall} {describe_change(calls)}, of which "
         f"{describe_change(not_found)} find nothing",
@@ -191,9 +190,9 @@ _SOCKETS = ("sendto", "recvfrom", "sendmsg", "recvmsg", "sendmmsg", "recvmmsg", 
 _MESSAGES = (*_READS, *_WRITES, *_SOCKETS, *POLLS)
 
 
-def messages(remaining: Remaining) -> Iterator[Cause]:
+def messages(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find many more messages through a pipe or a socket."""
-    difference = remaining.difference
+    difference = unclaimed.difference
     channels = [
         change
         for name, change in difference.files.items()
@@ -209,7 +208,7 @@ def messages(remaining: Remaining) -> Iterator[Cause]:
     if 2 * channel_calls < calls.extra:
         return
     change = difference.files[file]
-    yield remaining.extra(entries=_MESSAGES, waits=_MESSAGES).cause(
+    yield unclaimed.claim(entries=_MESSAGES, waits=_MESSAGES).cause(
         "system_call",
         f"many more messages: {syscall} {describe_change(calls)}, through {file}",
         syscall=syscall,
@@ -220,25 +219,25 @@ def messages(remaining: Remaining) -> Iterator[Cause]:
     )
 
 
-def more_system_calls(remaining: Remaining) -> Iterator[Cause]:
+def more_system_calls(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find system calls that are made more often."""
-    difference = remaining.difference
+    difference = unclaimed.difference
     for syscall, calls in difference.calls.items():
-        if ("entry", syscall) not in remaining.claimed and is_more(calls.count):
-            yield remaining.extra(entries=(syscall,), waits=(syscall,)).cause(
+        if ("entry", syscall) not in unclaimed.claimed and is_more(calls.count):
+            yield unclaimed.claim(entries=(syscall,), waits=(syscall,)).cause(
                 "system_call",
                 f"more system calls: {syscall} {describe_change(calls.count)}",
                 **call_evidence(syscall, calls),
             )
 
 
-def slower_system_calls(remaining: Remaining) -> Iterator[Cause]:
+def slower_system_calls(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find system calls that take longer, without being made more often."""
-    difference = remaining.difference
-    for syscall, seconds in remaining.entries.items():
+    difference = unclaimed.difference
+    for syscall, seconds in unclaimed.entries.items():
         calls = difference.calls.get(syscall)
         if calls is not None and is_more(seconds) and not is_more(calls.count):
-            yield remaining.extra(entries=(syscall,)).cause(
+            yield unclaimed.claim(entries=(syscall,)).cause(
                 "system_call",
                 f"{syscall} takes longer: {number_text(calls.count.slower)} calls",
                 **call_evidence(syscall, calls),

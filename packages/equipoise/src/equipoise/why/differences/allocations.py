@@ -1,4 +1,4 @@
-"""Differences in the allocations: by size class, lifetime and function."""
+"""Compare the allocations: by size class, lifetime and function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from itertools import accumulate
 from equipoise.why.differences.changes import (
     AllocationsChange,
     SizeClassChange,
-    changes,
+    changes_by_key,
     count_change,
 )
 from equipoise.why.differences.stacks import CallPath, call_paths, weights
@@ -28,27 +28,27 @@ Bounds = tuple[int, int]
 
 def allocations_change(runs: Runs[Allocations], slower: Side) -> AllocationsChange | None:
     """Return the changes of allocations; ``None`` unless both conditions have a recorded run."""
-    recorded = Runs(
+    recorded_runs = Runs(
         tuple(run for run in runs.baseline if run.processes),
         tuple(run for run in runs.candidate if run.processes),
     )
-    if not recorded.has_both:
+    if not recorded_runs.has_both:
         return None
     return AllocationsChange(
-        count=count_change(recorded.map(lambda run: run.allocations), slower),
-        classes=_size_class_changes(recorded, slower),
-        by_function=changes(
-            recorded.map(lambda run: weights(call_paths(run.stacks), _requester)), slower
+        count=count_change(recorded_runs.map(lambda run: run.allocations), slower),
+        classes=_size_class_changes(recorded_runs, slower),
+        by_function=changes_by_key(
+            recorded_runs.map(lambda run: weights(call_paths(run.stacks), _requester)), slower
         ),
     )
 
 
 def _size_class_changes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClassChange, ...]:
-    def values(value_of: Callable[[SizeClass], float]) -> Runs[Mapping[Bounds, float]]:
-        return runs.map(lambda run: {_bounds(size): value_of(size) for size in run.classes})
+    def values_of(value_of: Callable[[SizeClass], float]) -> Runs[Mapping[Bounds, float]]:
+        return runs.map(lambda run: {_bounds_of(size): value_of(size) for size in run.classes})
 
-    count = changes(values(lambda size: size.allocations), slower, count_change)
-    in_bytes = changes(values(lambda size: size.bytes), slower, count_change)
+    count = changes_by_key(values_of(lambda size: size.allocations), slower, count_change)
+    byte_changes = changes_by_key(values_of(lambda size: size.bytes), slower, count_change)
     classes = []
     for bounds, change in count.items():
         baseline, candidate = (
@@ -56,21 +56,21 @@ def _size_class_changes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClas
         )
         # A class may have only freed blocks, and no allocation in either condition.
         candidate_has_more = change.candidate >= change.baseline and bool(candidate)
-        larger = candidate if candidate_has_more or not baseline else baseline
+        larger_side = candidate if candidate_has_more or not baseline else baseline
         sizes: Counter[int] = Counter()
-        for _, size in larger:
+        for _, size in larger_side:
             sizes[size.typical_bytes] += size.typical_at_least
         typical_bytes = max(sizes, key=lambda size: (sizes[size], -size))
-        blocks = sum(size.allocations for _, size in larger)
+        blocks = sum(size.allocations for _, size in larger_side)
         # The longest lifetime over the runs, whose clocks need not have the same speed.
-        lifetime_s = max(_usual_lifetime_s(run, size) for run, size in larger)
+        lifetime_s = max(_usual_lifetime_s(run, size) for run, size in larger_side)
         classes.append(
             SizeClassChange(
                 least_bytes=bounds[0],
                 most_bytes=bounds[1],
                 typical_bytes=typical_bytes,
                 count=change,
-                bytes=in_bytes[bounds],
+                bytes=byte_changes[bounds],
                 usual_lifetime_s=lifetime_s if math.isfinite(lifetime_s) else None,
                 typical_share=sizes[typical_bytes] / blocks if blocks else 0.0,
             )
@@ -79,10 +79,10 @@ def _size_class_changes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClas
 
 
 def _with_class(runs: Iterable[Allocations], bounds: Bounds) -> list[tuple[Allocations, SizeClass]]:
-    return [(run, size) for run in runs for size in run.classes if _bounds(size) == bounds]
+    return [(run, size) for run in runs for size in run.classes if _bounds_of(size) == bounds]
 
 
-def _bounds(size: SizeClass) -> Bounds:
+def _bounds_of(size: SizeClass) -> Bounds:
     return size.least_bytes, size.most_bytes
 
 
@@ -107,20 +107,20 @@ _ALLOCATOR_FILE = re.compile(
 )
 """Shared libraries that contain an allocator and nothing else."""
 
-_C_LIBRARY = re.compile(r"(libc|ld-linux|ld-musl)[\w.-]*")
+_C_LIBRARY_FILE = re.compile(r"(libc|ld-linux|ld-musl)[\w.-]*")
 
-_INTERFACE = frozenset(
+_INTERFACE_FUNCTIONS = frozenset(
     "malloc calloc realloc reallocarray free cfree memalign posix_memalign aligned_alloc valloc "
     "pvalloc malloc_usable_size".split()
 )
 """Names of malloc(3) and related functions in any allocator."""
 
-_INSIDE_C_LIBRARY = re.compile(
+_C_LIBRARY_ALLOCATOR = re.compile(
     r"_int_\w+|sysmalloc\w*|systrim\w*|unlink_chunk\w*|tcache_\w+|malloc_\w+|arena_\w+|heap_\w+"
     r"|(__libc_|__GI___libc_|__GI___|__)(malloc|calloc|realloc|free|memalign)\w*"
 )
 
-_CPLUSPLUS_AND_RUST = (
+_LANGUAGE_PREFIXES = (
     "operator new",
     "operator delete",
     "std::__new_allocator<",
@@ -140,12 +140,12 @@ _CPLUSPLUS_AND_RUST = (
 
 def is_of_allocator(function: Function) -> bool:
     """Return whether a function belongs to an allocator, or to language code that calls one."""
-    return function.name.startswith(_CPLUSPLUS_AND_RUST) or is_inside_allocator(function)
+    return function.name.startswith(_LANGUAGE_PREFIXES) or is_inside_allocator(function)
 
 
 def is_inside_allocator(function: Function) -> bool:
     """Return whether a function is part of an allocator itself, by its file or its name."""
-    if _ALLOCATOR_FILE.fullmatch(function.module) or function.name in _INTERFACE:
+    if _ALLOCATOR_FILE.fullmatch(function.module) or function.name in _INTERFACE_FUNCTIONS:
         return True
-    inside = _C_LIBRARY.fullmatch(function.module) is not None
-    return inside and _INSIDE_C_LIBRARY.fullmatch(function.name) is not None
+    is_in_c_library = _C_LIBRARY_FILE.fullmatch(function.module) is not None
+    return is_in_c_library and _C_LIBRARY_ALLOCATOR.fullmatch(function.name) is not None

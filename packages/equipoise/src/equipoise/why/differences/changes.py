@@ -33,12 +33,11 @@ class Change(Struct, frozen=True):
     baseline: float
     candidate: float
     extra: float
-    """Slower condition minus faster condition; below 0 where the slower one has less."""
+    """Slower condition minus faster condition; below 0 if the slower condition has less."""
     extra_ci: Interval
     """Welch's 95 % interval over the repeated runs; for the campaign's own trials, Student's
     interval over the blocks. Unknown if a condition has one run, or if a time or sampled weight
-    does not vary. Both bounds are ``extra`` for a count that was the same in all runs of each
-    condition."""
+    does not vary. Both bounds are ``extra`` for a count without variation in each condition."""
 
     @property
     def slower(self) -> float:
@@ -115,8 +114,7 @@ class Locking(Struct, frozen=True):
     functions: tuple[Function, ...] = ()
     """Functions of the profile that mostly acquire or release a lock."""
     callers: Mapping[Function, Change] = field(default_factory=dict)
-    """Seconds that threads wait or work at locks, by the innermost function outside the lock and
-    the C library."""
+    """Seconds at locks, by the innermost function outside the lock and the C library."""
     lock_function: str | None = None
     """Lock function that takes most of these seconds, such as ``pthread_mutex_lock``."""
 
@@ -221,9 +219,9 @@ def is_more(change: Change | None) -> bool:
 
 def _compute_change(runs: Runs[float], slower: Side, *, paired: bool, is_count: bool) -> Change:
     baseline, candidate = np.array(runs.baseline, float), np.array(runs.candidate, float)
-    result = sample_difference(baseline, candidate, paired=paired, level=LEVEL)
-    extra, (low, high) = result.difference, result.difference_ci
-    if is_count and result.unknown == NO_SPREAD:
+    difference = sample_difference(baseline, candidate, paired=paired, level=LEVEL)
+    extra, (low, high) = difference.difference, difference.difference_ci
+    if is_count and difference.unknown == NO_SPREAD:
         low = high = extra
     if slower == "baseline":
         extra = -extra
@@ -242,7 +240,7 @@ paired_measure_change: ChangeFunction = partial(_compute_change, paired=True, is
 means, not medians, because the means of the parts add up to the mean of the whole."""
 
 
-def changes(
+def changes_by_key(
     runs: Runs[Mapping[Key, float]], slower: Side, compute: ChangeFunction = measure_change
 ) -> dict[Key, Change]:
     """Return the change of the value of each key, the largest ``extra`` first.

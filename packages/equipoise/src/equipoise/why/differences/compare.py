@@ -31,7 +31,7 @@ from equipoise.why.differences.changes import (
     Difference,
     FileChange,
     Setting,
-    changes,
+    changes_by_key,
     count_change,
     measure_change,
     paired_count_change,
@@ -50,7 +50,7 @@ ACCOUNTS = tuple(
     "minor_faults major_faults voluntary_switches involuntary_switches block_reads block_writes "
     "max_rss_bytes output_bytes".split()
 )
-"""Resources for which the launcher accounts in each trial."""
+"""Resources that the launcher counts in each trial."""
 _DIGITS = re.compile(r"\d+")
 _PATH_VARIABLES = {"LD_PRELOAD": "preload", "LD_LIBRARY_PATH": "library path"}
 
@@ -76,7 +76,7 @@ def difference_between(
         locking=locking(evidence.profile, evidence.waits, slower),
         faults=page_faults_change(evidence.page_faults, slower),
         allocations=allocations_change(evidence.allocations, slower),
-        instructions=changes(
+        instructions=changes_by_key(
             evidence.instructions.map(lambda run: run.functions), slower, count_change
         ),
         settings=different_settings(conditions),
@@ -105,7 +105,7 @@ def trials_difference(trials: Runs[Trial]) -> Difference:
     if not pairs.has_both:
         raise UnusableInput(
             "no block of this campaign has the wall time of both conditions",
-            hint="run a campaign that ends with a verdict, and explain that one",
+            hint="run a campaign that ends with a verdict, and explain that campaign",
         )
     wall_times = pairs.map(_wall_s)
     differences = list(map(sub, wall_times.candidate, wall_times.baseline))
@@ -212,13 +212,13 @@ def _account_changes(
     accountings: Runs[Accounting], slower: Side
 ) -> tuple[Mapping[str, Change], tuple[str, ...]]:
     """Return the changes of the accounts that all trials have, and why others are unknown."""
-    values = accountings.map(
+    accounts = accountings.map(
         lambda trial: {**{name: getattr(trial, name) for name in ACCOUNTS}, **trial.counters}
     )
     account_changes: dict[str, Change] = {}
     unseen: list[str] = []
-    for name in dict.fromkeys(name for trial in values.all_runs for name in trial):
-        change = _known_change(values, methodcaller("get", name), slower, paired_count_change)
+    for name in dict.fromkeys(name for trial in accounts.all_runs for name in trial):
+        change = _known_change(accounts, methodcaller("get", name), slower, paired_count_change)
         if change is not None:
             account_changes[name] = change
             continue
@@ -230,7 +230,6 @@ def _account_changes(
 def _known_change(
     runs: Runs[Run], value_of: Callable[[Run], float | None], slower: Side, compute: ChangeFunction
 ) -> Change | None:
-    """Return the change of a value; ``None`` if a run does not have the value."""
     values = runs.map(value_of)
     if None in values.all_runs:
         return None
@@ -264,19 +263,19 @@ def _changes_by_name(
     The fields of ``change_type`` are also fields of the items.
     """
 
-    def values(field: str) -> Runs[Mapping[str, float]]:
-        def sums(run: SystemCalls) -> Mapping[str, float]:
+    def sums_of_field(field: str) -> Runs[Mapping[str, float]]:
+        def sums_by_name(run: SystemCalls) -> Mapping[str, float]:
             # Several descriptors may have the same name.
             sum_by_name: dict[str, float] = defaultdict(float)
             for item in getattr(run, items):
                 sum_by_name[item.name] += getattr(item, field)
             return sum_by_name
 
-        return runs.map(sums)
+        return runs.map(sums_by_name)
 
     by_field = {
-        field: changes(
-            values(field), slower, measure_change if field == "seconds" else count_change
+        field: changes_by_key(
+            sums_of_field(field), slower, measure_change if field == "seconds" else count_change
         )
         for field in change_type.__struct_fields__
     }
@@ -293,7 +292,7 @@ class _CallTotals(Struct):
 
 def _call_changes(runs: Runs[SystemCalls], slower: Side) -> dict[str, CallsChange]:
     totals = _changes_by_name(runs, slower, _CallTotals, "calls")
-    errors = changes(
+    errors = changes_by_key(
         runs.map(
             lambda run: {
                 (calls.name, error): float(count)
@@ -310,7 +309,7 @@ def _call_changes(runs: Runs[SystemCalls], slower: Side) -> dict[str, CallsChang
             count=total.count,
             seconds=total.seconds,
             errors={error: change for (call, error), change in errors.items() if call == name},
-            typical_bytes=_most_frequent_size(runs.of(slower), name),
+            typical_bytes=_most_frequent_size(runs.runs_of(slower), name),
             waits=name in waiting_calls,
         )
         for name, total in totals.items()
@@ -334,17 +333,19 @@ def different_settings(conditions: tuple[Condition, Condition]) -> tuple[Setting
     ``before each trial``. The names of a server's settings begin with ``server``.
     """
     baseline, candidate = conditions
-    declared = (
-        *_arguments("", baseline.command, candidate.command),
-        *_environment("", baseline.environment, candidate.environment),
-        *_process("", baseline.process, candidate.process),
+    settings = (
+        *_argv_settings("", baseline.command, candidate.command),
+        *_variable_settings("", baseline.environment, candidate.environment),
+        *_process_pairs("", baseline.process, candidate.process),
         Setting("before each trial", baseline.hooks.prepare, candidate.hooks.prepare),
-        *_server(baseline.server, candidate.server),
+        *_server_settings(baseline.server, candidate.server),
     )
-    return tuple(setting for setting in declared if setting.baseline != setting.candidate)
+    return tuple(setting for setting in settings if setting.baseline != setting.candidate)
 
 
-def _arguments(prefix: str, baseline: Sequence[str], candidate: Sequence[str]) -> Iterator[Setting]:
+def _argv_settings(
+    prefix: str, baseline: Sequence[str], candidate: Sequence[str]
+) -> Iterator[Setting]:
     """Yield the programs and the arguments of two commands, aligned by their equal arguments.
 
     The number of an argument is its position in the candidate or, if only the baseline has the
@@ -355,12 +356,12 @@ def _arguments(prefix: str, baseline: Sequence[str], candidate: Sequence[str]) -
     matcher = SequenceMatcher(None, arguments, new_arguments, autojunk=False)
     for _, begin, end, candidate_begin, candidate_end in matcher.get_opcodes():
         pairs = zip_longest(arguments[begin:end], new_arguments[candidate_begin:candidate_end])
-        for step, (old, new) in enumerate(pairs):
-            number = 1 + (begin if new is None else candidate_begin) + step
-            yield Setting(f"{prefix}argument {number}", old, new)
+        for offset, (old_argument, new_argument) in enumerate(pairs):
+            number = 1 + (begin if new_argument is None else candidate_begin) + offset
+            yield Setting(f"{prefix}argument {number}", old_argument, new_argument)
 
 
-def _environment(
+def _variable_settings(
     prefix: str, baseline: Mapping[str, str], candidate: Mapping[str, str]
 ) -> Iterator[Setting]:
     for key in dict.fromkeys((*baseline, *candidate)):
@@ -368,7 +369,7 @@ def _environment(
         yield Setting(f"{prefix}{name}", baseline.get(key), candidate.get(key))
 
 
-def _process(prefix: str, baseline: Process, candidate: Process) -> Iterator[Setting]:
+def _process_pairs(prefix: str, baseline: Process, candidate: Process) -> Iterator[Setting]:
     candidate_settings = _process_settings(candidate)
     for name, value in _process_settings(baseline).items():
         yield Setting(f"{prefix}{name}", value, candidate_settings[name])
@@ -384,7 +385,7 @@ def _process_settings(process: Process) -> dict[str, str | None]:
     }
 
 
-def _server(baseline: Server | None, candidate: Server | None) -> Iterator[Setting]:
+def _server_settings(baseline: Server | None, candidate: Server | None) -> Iterator[Setting]:
     if baseline is None or candidate is None:
         commands = (
             None if server is None else " ".join(server.start) for server in (baseline, candidate)
@@ -392,6 +393,6 @@ def _server(baseline: Server | None, candidate: Server | None) -> Iterator[Setti
         yield Setting("server", *commands)
         return
     prefix = "server "
-    yield from _arguments(prefix, baseline.start, candidate.start)
-    yield from _environment(prefix, baseline.environment, candidate.environment)
-    yield from _process(prefix, baseline.process, candidate.process)
+    yield from _argv_settings(prefix, baseline.start, candidate.start)
+    yield from _variable_settings(prefix, baseline.environment, candidate.environment)
+    yield from _process_pairs(prefix, baseline.process, candidate.process)

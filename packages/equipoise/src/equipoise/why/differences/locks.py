@@ -1,6 +1,6 @@
-"""Differences at locks: the waits for each lock, the functions of locks, and their callers.
+"""Compare locks: the waits for each lock, the functions of locks, and their callers.
 
-A lock has the name of the place of its futex in memory, such as ``gate in /usr/bin/program``.
+A lock is named after the variable of its futex in memory, such as ``gate in /usr/bin/program``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from equipoise.why.differences.allocations import is_inside_allocator
 from equipoise.why.differences.changes import (
     LockChange,
     Locking,
-    changes,
+    changes_by_key,
     count_change,
     measure_change,
 )
@@ -24,7 +24,7 @@ from equipoise.why.evidence.sources import Runs, Side
 FUTEX = "futex"
 """System call with which threads wait for locks, and for each other."""
 
-_LOCK = re.compile(
+_LOCK_NAME = re.compile(
     r"_*(GI_+)?(pthread_(mutex|rwlock|cond|barrier)_\w*(lock|wait|signal|broadcast)\w*"
     r"|lll_\w*(lock|wait|wake)\w*|sem_(timed|clock)?(wait|post)\w*)(@\S*)?"
     r"|.*\b(Mutex|RwLock|Condvar|RawMutex|RawRwLock)(<.*>)?::\w+"
@@ -32,9 +32,9 @@ _LOCK = re.compile(
     r"|runtime\.(lock|unlock|futex|sema)\w*|sync\.\(\*(RW)?Mutex\)\.\w+|(PyThread|take_gil|drop_gil)\w*"
 )
 """Functions that acquire or release a lock in C, Rust, C++, Go and CPython."""
-_JOIN = re.compile(r".*(pthread_(\w+)?join|JoinHandle|thread::join|Thread::join).*")
+_JOIN_NAME = re.compile(r".*(pthread_(\w+)?join|JoinHandle|thread::join|Thread::join).*")
 """Functions that wait for the end of a thread."""
-_LIBRARY = re.compile(r"(libc|libpthread|libstdc\+\+|libc\+\+|ld-linux|ld-musl)\b.*")
+_C_FILE = re.compile(r"(libc|libpthread|libstdc\+\+|libc\+\+|ld-linux|ld-musl)\b.*")
 """Files of the C and C++ libraries and of the loader."""
 _MAJORITY_SHARE = 0.5
 """Smallest share of a function's time at locks that makes it a function of the lock."""
@@ -47,17 +47,17 @@ def locks_change(runs: Runs[SystemCalls], slower: Side) -> Mapping[str, LockChan
         return runs.map(lambda run: {lock.place: value_of(lock) for lock in run.locks})
 
     waits, seconds = by_lock(lambda lock: lock.waits), by_lock(lambda lock: lock.seconds)
-    count = changes(waits, slower, count_change)
+    count = changes_by_key(waits, slower, count_change)
 
     faster: Side = "baseline" if slower == "candidate" else "candidate"
 
     def more_in_each_run(name: str) -> bool:
         wait_counts = waits.map(lambda run: run.get(name, 0.0))
-        return min(wait_counts.of(slower)) > max(wait_counts.of(faster))
+        return min(wait_counts.runs_of(slower)) > max(wait_counts.runs_of(faster))
 
     return {
         name: LockChange(count[name], change, more_in_each_run(name))
-        for name, change in changes(seconds, slower, measure_change).items()
+        for name, change in changes_by_key(seconds, slower, measure_change).items()
     }
 
 
@@ -75,12 +75,12 @@ def locking(profile: Runs[SampledStacks], waits: Runs[SampledStacks], slower: Si
     )
 
     def is_at_lock(path: CallPath) -> bool:
-        if any(_JOIN.fullmatch(function.name) for function in path.functions):
+        if any(_JOIN_NAME.fullmatch(function.name) for function in path.functions):
             return False
-        inner = tuple(_inner_library_functions(path))
-        if any(_LOCK.fullmatch(function.name) for function in inner):
+        inner_functions = tuple(_inner_library_functions(path))
+        if any(_LOCK_NAME.fullmatch(function.name) for function in inner_functions):
             return True
-        return bool(inner) and (path.entry == FUTEX or path.functions in futex_callers)
+        return bool(inner_functions) and (path.entry == FUTEX or path.functions in futex_callers)
 
     user_paths = [path for path in chain.from_iterable(cpu_paths.all_runs) if path.entry is None]
     all_s = weights(user_paths, lambda path: path.functions[-1:])
@@ -92,26 +92,28 @@ def locking(profile: Runs[SampledStacks], waits: Runs[SampledStacks], slower: Si
     )
 
     def has_lock_function(path: CallPath) -> bool:
-        return any(_LOCK.fullmatch(function.name) for function in path.functions)
+        return any(_LOCK_NAME.fullmatch(function.name) for function in path.functions)
 
     # Only names distinguish waiting for a lock from waiting for the end of a thread.
     locks_have_names = any(map(has_lock_function, filter(is_at_lock, all_paths)))
 
-    def caller(path: CallPath) -> tuple[Function, ...]:
+    def caller_of(path: CallPath) -> tuple[Function, ...]:
         if not is_at_lock(path) or (locks_have_names and not has_lock_function(path)):
             return ()
         depth = len(tuple(_inner_library_functions(path)))
         return path.functions[: len(path.functions) - depth][-1:]
 
     def outermost_lock_function(path: CallPath) -> tuple[str, ...]:
-        names = (function.name for function in path.functions if _LOCK.fullmatch(function.name))
+        names = (
+            function.name for function in path.functions if _LOCK_NAME.fullmatch(function.name)
+        )
         return tuple(names)[:1] if is_at_lock(path) else ()
 
     lock_function_s = weights(all_paths, outermost_lock_function)
     paths = wait_paths if wait_paths.has_both else cpu_paths
     return Locking(
         functions=functions,
-        callers=changes(paths.map(lambda run: weights(run, caller)), slower),
+        callers=changes_by_key(paths.map(lambda run: weights(run, caller_of)), slower),
         lock_function=max(lock_function_s, key=lambda name: lock_function_s[name], default=None),
     )
 
@@ -119,6 +121,6 @@ def locking(profile: Runs[SampledStacks], waits: Runs[SampledStacks], slower: Si
 def _inner_library_functions(path: CallPath) -> Iterator[Function]:
     """Yield the innermost functions that belong to a lock or to the C library, the last first."""
     for function in reversed(path.functions):
-        if not (_LOCK.fullmatch(function.name) or _LIBRARY.fullmatch(function.module)):
+        if not (_LOCK_NAME.fullmatch(function.name) or _C_FILE.fullmatch(function.module)):
             return
         yield function

@@ -1,7 +1,7 @@
-"""Differences in sampled stacks: processor time, waits and page faults; pictures of profiles.
+"""Compare sampled stacks: processor time, waits and page faults; draw pictures of profiles.
 
-Seconds are sums over all threads: more than the time that passed, if several threads run at once.
-An idle thread of a pool waits all the time.
+Seconds are sums over all threads. If several threads run at once, the sums exceed the time that
+passed. An idle thread of a pool waits all the time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from equipoise.why.differences.changes import (
     Difference,
     FaultsChange,
     Wait,
-    changes,
+    changes_by_key,
     count_change,
     measure_change,
 )
@@ -43,15 +43,14 @@ from equipoise.why.evidence.sources import EvidenceSet, Runs, Side
 Key = TypeVar("Key")
 
 WHOLE_KERNEL = "kernel"
-"""Name for all kernel entry points if the kernel's frames are hidden. Waits without a kernel frame
-have it, too, because threads wait only in the kernel."""
+"""Name for all kernel entry points if the kernel's frames are hidden. It also names waits without a
+kernel frame, because threads wait only in the kernel."""
 
 MIN_AGREEMENT, MAX_AGREEMENT = 0.8, 1.25
-"""Usual range of the ratio of profiled to accounted seconds. A remark reports other ratios."""
+"""Usual range of the ratio of profiled to accounted seconds; a remark reports another ratio."""
 
 MIN_CALLER_SHARE = 0.8
-"""Smallest share of a function's extra time that is spent under its caller. It is below 1 because
-some stacks are cut."""
+"""Smallest share of a function's extra time under its caller; below 1, as some stacks are cut."""
 
 
 def with_profile(difference: Difference, runs: Runs[SampledStacks]) -> Difference:
@@ -65,10 +64,10 @@ def with_profile(difference: Difference, runs: Runs[SampledStacks]) -> Differenc
     slower, split = difference.slower, difference.split
     paths = runs.map(lambda run: call_paths(run.stacks))
 
-    def changes_by(keys: Callable[[CallPath], Iterable[Key]]) -> dict[Key, Change]:
-        return changes(paths.map(lambda run: weights(run, keys)), slower)
+    def changes_of(keys: Callable[[CallPath], Iterable[Key]]) -> dict[Key, Change]:
+        return changes_by_key(paths.map(lambda run_paths: weights(run_paths, keys)), slower)
 
-    entries = changes_by(lambda path: () if path.entry is None else (path.entry,))
+    entries = changes_of(lambda path: () if path.entry is None else (path.entry,))
     unseen = (*difference.unseen.get("profile", ()), *_disagreements(runs, split))
     if any(run.hides_kernel for run in runs.all_runs) and "system_s" in split:
         entries = {WHOLE_KERNEL: split["system_s"]}
@@ -80,8 +79,8 @@ def with_profile(difference: Difference, runs: Runs[SampledStacks]) -> Differenc
         difference,
         on_processor=measure_change(runs.map(lambda run: run.stacks.weight()), slower),
         entries=entries,
-        functions=changes_by(lambda path: path.functions[-1:] if path.entry is None else ()),
-        inclusive=changes_by(lambda path: path.functions),
+        functions=changes_of(lambda path: path.functions[-1:] if path.entry is None else ()),
+        inclusive=changes_of(lambda path: path.functions),
         callers=_callers(paths, slower),
         unseen={**difference.unseen, "profile": unseen} if unseen else difference.unseen,
     )
@@ -92,17 +91,17 @@ def _callers(
 ) -> Mapping[Function, tuple[Function, ...]]:
     """Return the callers behind most of the extra seconds of each function, the nearest first."""
 
-    def pairs(path: CallPath) -> Iterable[tuple[Function, Function]]:
+    def pairs_of(path: CallPath) -> Iterable[tuple[Function, Function]]:
         return ((path.functions[-1], caller) for caller in path.functions)
 
     frames_between: dict[tuple[Function, Function], float] = defaultdict(lambda: math.inf)
-    for path in chain.from_iterable(paths.of(slower)):
-        for distance, pair in enumerate(reversed(tuple(pairs(path)))):
+    for path in chain.from_iterable(paths.runs_of(slower)):
+        for distance, pair in enumerate(reversed(tuple(pairs_of(path)))):
             frames_between[pair] = min(frames_between[pair], distance)
     slower_s, faster_s = (
         {
-            pair: weight / max(1, len(paths.of(side)))
-            for pair, weight in weights(chain.from_iterable(paths.of(side)), pairs).items()
+            pair: weight / max(1, len(paths.runs_of(side)))
+            for pair, weight in weights(chain.from_iterable(paths.runs_of(side)), pairs_of).items()
         }
         for side in (slower, "baseline" if slower == "candidate" else "candidate")
     )
@@ -118,10 +117,10 @@ def _callers(
 def waits_change(runs: Runs[SampledStacks], slower: Side) -> Mapping[Wait, Change]:
     """Return the change of the seconds of each wait; empty unless both conditions have a run."""
 
-    def wait(path: CallPath) -> tuple[Wait]:
+    def wait_of(path: CallPath) -> tuple[Wait]:
         return (Wait(path.entry or WHOLE_KERNEL, path.innermost),)
 
-    return changes(runs.map(lambda run: weights(call_paths(run.stacks), wait)), slower)
+    return changes_by_key(runs.map(lambda run: weights(call_paths(run.stacks), wait_of)), slower)
 
 
 def page_faults_change(runs: Runs[SampledStacks], slower: Side) -> FaultsChange | None:
@@ -138,7 +137,7 @@ def page_faults_change(runs: Runs[SampledStacks], slower: Side) -> FaultsChange 
     by_function = runs.map(
         lambda run: weights(call_paths(run.stacks), lambda path: path.functions[-1:])
     )
-    return FaultsChange(count=count, by_function=changes(by_function, slower))
+    return FaultsChange(count=count, by_function=changes_by_key(by_function, slower))
 
 
 class CallPath(Struct, frozen=True):
@@ -157,7 +156,7 @@ class CallPath(Struct, frozen=True):
 
 
 def call_paths(stacks: Stacks) -> tuple[CallPath, ...]:
-    """Return the call path of each stack."""
+    """Return the call path of each stack, without the frame for the size of a block."""
     functions = [None if frame.kind in {"kernel", "size"} else frame for frame in stacks.frames]
     entries = [frame.name if frame.kind == "kernel" else None for frame in stacks.frames]
     return tuple(
@@ -190,7 +189,7 @@ def _disagreements(runs: Runs[SampledStacks], split: Mapping[str, Change]) -> It
     if "user_s" not in split or "system_s" not in split:
         return
     user, system = split["user_s"], split["system_s"]
-    for name, profiled_runs, accounted_s in (
+    for side, profiled_runs, accounted_s in (
         ("baseline", runs.baseline, user.baseline + system.baseline),
         ("candidate", runs.candidate, user.candidate + system.candidate),
     ):
@@ -198,7 +197,7 @@ def _disagreements(runs: Runs[SampledStacks], split: Mapping[str, Change]) -> It
         ratio = profiled_s / accounted_s if accounted_s > 0 else 1.0
         if not MIN_AGREEMENT <= ratio <= MAX_AGREEMENT:
             yield (
-                f"the profile of the {name} has {profiled_s:.3g} s on a processor, {ratio:.2g} "
+                f"the profile of the {side} has {profiled_s:.3g} s on a processor, {ratio:.2g} "
                 f"times the {accounted_s:.3g} s that its trials used"
             )
 
@@ -234,9 +233,9 @@ def draw_profiles(
         "slower": slower,
     }
     with tempfile.TemporaryDirectory(prefix="equipoise-") as folder:
-        stacks, file = Path(folder) / "conditions.json", Path(folder) / "picture"
-        stacks.write_bytes(msgspec.json.encode(conditions))
-        command = (native_file(EVIDENCE_PROGRAM), picture, "--output", file, "--", stacks)
+        stacks_file, file = Path(folder) / "conditions.json", Path(folder) / "picture"
+        stacks_file.write_bytes(msgspec.json.encode(conditions))
+        command = (native_file(EVIDENCE_PROGRAM), picture, "--output", file, "--", stacks_file)
         result = subprocess.run(
             command,
             check=False,
@@ -255,7 +254,7 @@ def draw_profiles(
 
 def can_be_drawn(runs: Runs[SampledStacks], slower: Side) -> bool:
     """Return whether both conditions have a run, and the slower condition has a stack."""
-    return runs.has_both and any(run.stacks.stacks for run in runs.of(slower))
+    return runs.has_both and any(run.stacks.stacks for run in runs.runs_of(slower))
 
 
 def _mean_profile(name: str, runs: Sequence[SampledStacks]) -> dict[str, object]:

@@ -51,18 +51,17 @@ def where_the_time_goes(difference: Difference) -> str:
     calls = _rising_calls(difference)
     faults = _rising_faults(difference)
     rise_clauses = [*_rising_counts(calls, faults), *_rising_times(difference)]
-    about_memory = faults is not None or not _MEMORY_CALLS.isdisjoint(calls)
+    is_about_memory = faults is not None or not _MEMORY_CALLS.isdisjoint(calls)
     clauses = (
         _parts_clause(difference),
         ", ".join(rise_clauses[: 2 * MAX_LISTED_ITEMS]),
-        _allocation_clause(difference, about_memory=about_memory),
+        _allocation_clause(difference, is_about_memory=is_about_memory),
         None if rise_clauses else _uncertain_clause(difference),
     )
     return "; ".join(filter(None, clauses))
 
 
 def _parts_clause(difference: Difference) -> str:
-    """Return which parts of the wall time certainly grew."""
     gap = difference.gap
     if not gap.is_certain:
         return f"whether the mean trial takes longer is uncertain ({duration(gap.extra)})"
@@ -73,12 +72,12 @@ def _parts_clause(difference: Difference) -> str:
         for part, name in _PART_NAMES.items()
         if part in difference.split and difference.split[part].is_certain
     }
-    mentioned = [name for name in fractions if fractions[name] >= MIN_MENTIONED_FRACTION]
-    if mentioned:
-        mentioned.sort(key=lambda name: -fractions[name])
-        if sum(map(fractions.__getitem__, mentioned)) > _MAX_SUM_OF_PARTS:
-            return _growth_above_gap(difference, mentioned)
-        parts = [f"{100 * fractions[name]:.0f} % {name}" for name in mentioned]
+    named_parts = [name for name in fractions if fractions[name] >= MIN_MENTIONED_FRACTION]
+    if named_parts:
+        named_parts.sort(key=lambda name: -fractions[name])
+        if sum(map(fractions.__getitem__, named_parts)) > _MAX_SUM_OF_PARTS:
+            return _growth_above_gap(difference, named_parts)
+        parts = [f"{100 * fractions[name]:.0f} % {name}" for name in named_parts]
         return joined([parts[0].replace(" % ", " % of the extra time is ", 1), *parts[1:]])
     if "waiting_s" in difference.split:
         return "neither user, system nor waiting time certainly grew"
@@ -87,14 +86,14 @@ def _parts_clause(difference: Difference) -> str:
     return "the accounts of its trials are not known"
 
 
-def _growth_above_gap(difference: Difference, mentioned: Sequence[str]) -> str:
+def _growth_above_gap(difference: Difference, named_parts: Sequence[str]) -> str:
     """Return how far the mentioned parts grew if they exceed the whole gap, and the reason."""
     extra_s = {
         name: difference.split[part].extra
         for part, name in _PART_NAMES.items()
         if part in difference.split
     }
-    growth = joined(f"{name} by {duration(extra_s[name])}" for name in mentioned)
+    growth = joined(f"{name} by {duration(extra_s[name])}" for name in named_parts)
     reason = "another part of the time shrank"
     if sum(extra_s.values()) > _MAX_SUM_OF_PARTS * difference.gap.extra:
         reason = "several threads or processes worked at once"
@@ -120,10 +119,10 @@ def _rising_calls(difference: Difference) -> Mapping[str, CallsChange]:
 def _rising_faults(difference: Difference) -> Change | None:
     if difference.faults is None or not difference.faults.count.is_certain:
         return None
-    count, sampled = difference.faults.count, difference.entries.get("page_fault")
+    count, sampled_faults = difference.faults.count, difference.entries.get("page_fault")
     seconds = count.extra * MIN_FAULT_S
-    if sampled is not None:
-        seconds = max(seconds, sampled.extra)
+    if sampled_faults is not None:
+        seconds = max(seconds, sampled_faults.extra)
     return count if seconds >= _min_extra_s(difference) else None
 
 
@@ -154,26 +153,26 @@ def _low_and_high(change: Change) -> tuple[str, str]:
 
 def _rising_times(difference: Difference) -> Iterator[str]:
     """Yield a clause for each function, wait and process that certainly takes a part of the gap."""
-    for function, change in _largest(difference.functions, difference):
+    for function, change in _certain(difference.functions, difference):
         yield f"{_describe_function(function)} takes {duration(change.extra)} more on a processor"
-    for wait, change in _largest(difference.waits, difference):
+    for wait, change in _certain(difference.waits, difference):
         yield f"{_describe_wait(wait)} take {duration(change.extra)} more"
     if difference.processes is not None and is_more(difference.processes):
         low, high = _low_and_high(difference.processes)
         yield f"processes rose from {low} to {high}"
 
 
-def _largest(changes: Mapping[Item, Change], difference: Difference) -> list[tuple[Item, Change]]:
+def _certain(changes: Mapping[Item, Change], difference: Difference) -> list[tuple[Item, Change]]:
     """Return the items that certainly take a part of the gap; the largest comes first."""
     min_extra_s = _min_extra_s(difference)
     certain = (item for item in changes.items() if item[1].is_certain)
     return [item for item in certain if item[1].extra >= min_extra_s][:MAX_LISTED_ITEMS]
 
 
-def _allocation_clause(difference: Difference, *, about_memory: bool) -> str | None:
+def _allocation_clause(difference: Difference, *, is_about_memory: bool) -> str | None:
     """Return the size of most allocated blocks of the slower condition, if it matters here."""
     allocations = difference.allocations
-    if allocations is None or not (about_memory or allocations.count.is_certain):
+    if allocations is None or not (is_about_memory or allocations.count.is_certain):
         return None
     block_count = allocations.count.slower
     largest = max(allocations.classes, key=lambda size: size.count.slower, default=None)
@@ -187,11 +186,11 @@ def _allocation_clause(difference: Difference, *, about_memory: bool) -> str | N
 
 
 def _describe_size(blocks: SizeClassChange) -> str:
-    typical = exact_bytes(blocks.typical_bytes)
+    size_text = exact_bytes(blocks.typical_bytes)
     if round(100 * blocks.typical_share) == 100:
-        return typical
+        return size_text
     if blocks.typical_share >= MAJORITY_SHARE:
-        return f"about {typical}"
+        return f"about {size_text}"
     return f"{blocks.least_bytes:,} to {exact_bytes(blocks.most_bytes)}"
 
 

@@ -24,22 +24,22 @@ from equipoise.why.evidence.observer import (
     native_file,
 )
 
-_RECORDER = "libequipoise_recorder.so"
-_VARIABLE = "EQUIPOISE_ALLOCATIONS"
-_MAGIC = int.from_bytes(b"EQALLOC1", "little")
+_LIBRARY = "libequipoise_recorder.so"
+_FOLDER_VARIABLE = "EQUIPOISE_ALLOCATIONS"
+_MAGIC_NUMBER = int.from_bytes(b"EQALLOC1", "little")
 _NO_ROOM_BYTES = 1
 """Length of the file of a process that could not be recorded because the disk was full."""
 
 _DISK_IS_FULL = "the disk of the temporary folder is full; set TMPDIR to a folder on another disk"
 
-_HEADER = (
+_HEADER_FIELDS = (
     "magic table_offset table_bytes tables tables_used classes lifetimes row_words maps_offset "
     "maps_bytes samples_offset sample_bytes samples samples_taken process parent first_ticks "
     "first_ns second_ticks second_ns steady_clock ended children_without_file calls_without_table "
     "births_without_place machine tables_without_room samples_without_room maps_without_room"
 ).split()
 _TABLE_WORDS_BEFORE_ROWS = 8
-_COUNTS = ("inherited_frees", "unknown_frees", "resized", "zeroed", "aligned")
+_COUNTERS = ("inherited_frees", "unknown_frees", "resized", "zeroed", "aligned")
 _ROW_WORDS_BEFORE_LIFETIMES = 6
 
 
@@ -92,8 +92,8 @@ class _Recording(Struct, frozen=True):
 
 def wrap(process: Process, folder: Path) -> Process:
     """Return the process with the preloaded recorder; raise `UnusableInput` if it is missing."""
-    libraries = (str(native_file(_RECORDER)), *process.environment.get("LD_PRELOAD", "").split())
-    variables = {"LD_PRELOAD": " ".join(libraries), _VARIABLE: str(folder)}
+    libraries = (str(native_file(_LIBRARY)), *process.environment.get("LD_PRELOAD", "").split())
+    variables = {"LD_PRELOAD": " ".join(libraries), _FOLDER_VARIABLE: str(folder)}
     return Process(process.command, {**process.environment, **variables})
 
 
@@ -114,14 +114,14 @@ def read(folder: Path) -> Allocations:
     stacks = _read_stacks(folder)
     if unrecorded_count:
         unseen.append(f"all allocations of {unrecorded_count} processes: {_DISK_IS_FULL}")
-    unseen += (*_unseen(recordings), *stacks.unseen)
+    unseen += (*_missed_allocations(recordings), *stacks.unseen)
     if not recordings and not unrecorded_count:
         unseen.append(
             "all allocations: the program is linked statically, has its own allocator, drops its "
             "environment, or cannot create a file in the folder for evidence"
         )
-    bounds_s, classes = _classes(recordings)
-    counts = {name: sum(recording.counts[name] for recording in recordings) for name in _COUNTS}
+    bounds_s, classes = _size_classes(recordings)
+    counts = {name: sum(recording.counts[name] for recording in recordings) for name in _COUNTERS}
     return Allocations(
         processes=len({recording.header["process"] for recording in recordings}),
         allocations=sum(size.allocations for size in classes),
@@ -138,12 +138,11 @@ def read(folder: Path) -> Allocations:
 
 
 def _read_file(file: Path) -> _Recording | None:
-    """Return the recording; ``None`` if it was not begun or has another version."""
     with file.open("rb") as stream:
-        header_bytes = stream.read(8 * len(_HEADER))
+        header_bytes = stream.read(8 * len(_HEADER_FIELDS))
         numbers = np.frombuffer(header_bytes, np.uint64, len(header_bytes) // 8).tolist()
-        header = dict(zip(_HEADER, numbers, strict=False))
-        if len(header) < len(_HEADER) or header["magic"] != _MAGIC:
+        header = dict(zip(_HEADER_FIELDS, numbers, strict=False))
+        if len(header) < len(_HEADER_FIELDS) or header["magic"] != _MAGIC_NUMBER:
             return None
         stream.seek(header["table_offset"])
         table_count = min(header["tables_used"], header["tables"])
@@ -153,14 +152,12 @@ def _read_file(file: Path) -> _Recording | None:
     sums = tables[:, :_TABLE_WORDS_BEFORE_ROWS].sum(axis=0)
     return _Recording(
         header=header,
-        counts=dict(zip(_COUNTS, sums[1:].tolist(), strict=False)),
+        counts=dict(zip(_COUNTERS, sums[1:].tolist(), strict=False)),
         rows=rows.reshape(table_count, header["classes"], header["row_words"]),
     )
 
 
-def _classes(
-    recordings: list[_Recording],
-) -> tuple[tuple[float, ...], tuple[SizeClass, ...]]:
+def _size_classes(recordings: list[_Recording]) -> tuple[tuple[float, ...], tuple[SizeClass, ...]]:
     """Return the bounds on lifetimes in seconds, and the size classes that have a block."""
     if not recordings:
         return (), ()
@@ -168,8 +165,8 @@ def _classes(
     header = recordings[0].header
     ticks = header["second_ticks"] - header["first_ticks"]
     tick_s = 1e-9 * (header["second_ns"] - header["first_ns"]) / max(ticks, 1)
-    buckets = header["lifetimes"]
-    bounds_s = tuple(tick_s * 2.0**bits for bits in range(buckets))
+    bucket_count = header["lifetimes"]
+    bounds_s = tuple(tick_s * 2.0**bits for bits in range(bucket_count))
     tables = np.concatenate([recording.rows for recording in recordings])
     classes = []
     for class_index in range(tables.shape[1]):
@@ -179,7 +176,7 @@ def _classes(
         # Each table begins with one size and its count; among ties the smallest size wins.
         sizes, size_indices = np.unique(rows[:, 2], return_inverse=True)
         counts = np.bincount(size_indices, weights=rows[:, 4])
-        lifetimes = rows[:, _ROW_WORDS_BEFORE_LIFETIMES:][:, :buckets].sum(axis=0)
+        lifetimes = rows[:, _ROW_WORDS_BEFORE_LIFETIMES:][:, :bucket_count].sum(axis=0)
         power, quarter = divmod(class_index, 4)
         least_bytes = (4 + quarter) << power >> 2
         next_bytes = (5 + quarter) << power >> 2
@@ -197,22 +194,21 @@ def _classes(
     return bounds_s, tuple(classes)
 
 
-def _unseen(recordings: list[_Recording]) -> list[str]:
-    """Return sentences about the allocations that the recorder missed."""
-    total: Counter[str] = Counter()
+def _missed_allocations(recordings: list[_Recording]) -> list[str]:
+    totals: Counter[str] = Counter()
     for recording in recordings:
-        total.update(recording.header)
-        total.update(recording.counts)
-    children, calls = total["children_without_file"], total["calls_without_table"]
-    tables, samples = total["tables_without_room"], total["samples_without_room"]
-    births, inherited = total["births_without_place"], total["inherited_frees"]
+        totals.update(recording.header)
+        totals.update(recording.counts)
+    children, calls = totals["children_without_file"], totals["calls_without_table"]
+    tables, samples = totals["tables_without_room"], totals["samples_without_room"]
+    births, inherited = totals["births_without_place"], totals["inherited_frees"]
     has_unsteady_clock = any(not recording.header["steady_clock"] for recording in recordings)
     remarks: tuple[tuple[int, str], ...] = (
         (children, f"{children} forked processes could not make a recording of their own"),
         (tables, f"{calls} calls of {tables} threads: {_DISK_IS_FULL}"),
         (0 if tables else calls, f"{calls} calls of threads beyond 1024 at a time"),
         (samples, f"{samples} sampled stacks: {_DISK_IS_FULL}"),
-        (total["maps_without_room"], f"names of functions in some libraries: {_DISK_IS_FULL}"),
+        (totals["maps_without_room"], f"names of functions in some libraries: {_DISK_IS_FULL}"),
         (births, f"the lifetimes of {births} blocks, because address space ran out"),
         (has_unsteady_clock, "exact lifetimes: the processor's clock changes its speed"),
         (inherited, f"the lifetimes of {inherited} blocks that a child freed after a fork"),

@@ -80,7 +80,7 @@ class EvidenceRun(Struct, frozen=True):
 
 
 def missing_runs(record: RunRecord, gap: Gap, request: EvidenceRequest) -> tuple[EvidenceRun, ...]:
-    """Return the requested runs that are still missing, in random order.
+    """Return the requested runs without an observation, in random order.
 
     The order depends on the campaign's seed and on the number of observations so far, so it changes
     after each observation.
@@ -102,10 +102,10 @@ def draw_runs(
     sources: Sequence[str],
     repetitions: int,
     seed: int,
-    known: Sequence[Observation] = (),
+    observations: Sequence[Observation] = (),
 ) -> tuple[EvidenceRun, ...]:
-    """Draw the order of the runs in each repetition, and leave out those that are observed."""
-    known_runs = {EvidenceRun(run.source, run.condition, run.repetition) for run in known}
+    """Draw the order of the runs in each repetition, and leave out observed runs."""
+    known_runs = {EvidenceRun(run.source, run.condition, run.repetition) for run in observations}
     combinations = list(product(sources, (baseline, candidate)))
     runs = (
         EvidenceRun(*combinations[index], repetition)
@@ -139,9 +139,9 @@ def observe(
     """
     # A library that existed before the first block may have been removed since.
     conditions = tuple(record.plan.conditions[index] for index in gap.pair)
-    pair = replace(record.plan, conditions=conditions)
+    pair_plan = replace(record.plan, conditions=conditions)
     environment = own_environment()
-    check_effects(pair, mapped_by_condition(pair, environment), environment)
+    check_effects(pair_plan, mapped_by_condition(pair_plan, environment), environment)
     with closing(
         collect(record.plan, runs, longest_s=gap.longest_s, starter_factory=starter_factory)
     ) as observations:
@@ -250,10 +250,10 @@ def _observe_run(
         return None, error.what
     observer.use(source, folder, condition)
     # The run has the layout and the size of the environment of the block with this number.
-    draw = replace(
+    block_draw = replace(
         draw_block(plan, "measured", run.repetition), phase="warmup", order=(run.condition,)
     )
-    (run_trial,) = runner.trials_at(draw, 0)
+    (run_trial,) = runner.trials_at(block_draw, 0)
     try:
         trial = run_trial().trial
     except ConditionFailed as error:
@@ -281,7 +281,6 @@ def _observe_run(
 
 
 def _observer_message(text: str) -> str | None:
-    """Return the last message of the native observer in a text, or ``None``."""
     lines = text.splitlines()
     messages = [line.partition(_OBSERVER_PREFIX)[2] for line in lines if _OBSERVER_PREFIX in line]
     return messages[-1] if messages else None

@@ -17,12 +17,12 @@ from msgspec import Struct
 from equipoise.model.errors import UnusableInput
 from equipoise.why.evidence.observer import Process
 
-_PREFIX = "callgrind"
+_FILE_PREFIX = "callgrind"
 
-_FUNCTION = re.compile(r"(c?fn)=(?:\((\d+)\)(?:\s|$))?(.*)")
+_FUNCTION_LINE = re.compile(r"(c?fn)=(?:\((\d+)\)(?:\s|$))?(.*)")
 """Line that names a function or a called function. The file gives each name once with a number, and
 later the number alone."""
-_COSTS = re.compile(r"[+\-*\d]")
+_COST_LINE = re.compile(r"[+\-*\d]")
 
 
 class Instructions(Struct, frozen=True):
@@ -49,14 +49,14 @@ def wrap(process: Process, folder: Path) -> Process:
         "--quiet",
         "--tool=callgrind",
         "--trace-children=yes",
-        f"--callgrind-out-file={folder / _PREFIX}.%p",
+        f"--callgrind-out-file={folder / _FILE_PREFIX}.%p",
     )
     return Process((valgrind, *options, *process.command), process.environment)
 
 
 def read(folder: Path) -> Instructions:
     """Read the files of callgrind; raise `UnusableInput` if callgrind wrote nothing."""
-    files = sorted(folder.glob(f"{_PREFIX}.*"))
+    files = sorted(folder.glob(f"{_FILE_PREFIX}.*"))
     if not files:
         raise UnusableInput(
             f"callgrind wrote nothing into {folder}",
@@ -65,7 +65,7 @@ def read(folder: Path) -> Instructions:
     functions: Counter[str] = Counter()
     for file in files:
         with file.open(encoding="utf-8", errors="replace") as lines:
-            functions.update(_functions(lines))
+            functions.update(_instructions_of(lines))
     return Instructions(
         total=functions.total(),
         functions=dict(functions.most_common()),
@@ -73,22 +73,22 @@ def read(folder: Path) -> Instructions:
     )
 
 
-def _functions(lines: Iterable[str]) -> Counter[str]:
+def _instructions_of(lines: Iterable[str]) -> Counter[str]:
     """Return the instructions of each function itself, which are the first of its costs."""
     names: dict[str, str] = {}
     sums: Counter[str] = Counter()
     function = ""
     is_cost_of_call = False
     for line in lines:
-        if match := _FUNCTION.match(line):
-            keyword, number, name = match.groups()
-            if number is not None:
-                name = names.setdefault(number, name.strip() or number)
+        if match := _FUNCTION_LINE.match(line):
+            keyword, name_number, name = match.groups()
+            if name_number is not None:
+                name = names.setdefault(name_number, name.strip() or name_number)
             if keyword == "fn":
                 function = name.strip()
         elif line.startswith("calls="):
             is_cost_of_call = True
-        elif _COSTS.match(line):
+        elif _COST_LINE.match(line):
             costs = line.split()
             if not is_cost_of_call and len(costs) > 1:
                 sums[function] += int(costs[1])

@@ -35,7 +35,7 @@ class Process(Struct, frozen=True):
 
 
 class End(Struct, frozen=True):
-    """How the observed command ended: either its exit status or the signal is known."""
+    """End of the observed command: its exit status, or the signal that ended it."""
 
     exit: int | None
     signal: int | None
@@ -78,7 +78,9 @@ def decode_document(content: bytes, origin: str, document_type: type[Document]) 
         if version == VERSION:
             return msgspec.json.decode(content, type=document_type)
     except msgspec.DecodeError as error:
-        raise UnusableInput(f"{origin} is not evidence: {error}") from error
+        raise UnusableInput(
+            f"{origin} is not a document of evidence: {error}", hint="run `equipoise why` again"
+        ) from error
     raise UnusableInput(
         f"{origin} has version {version} of the evidence format, not {VERSION}",
         hint="install Equipoise again: its parts have different versions",
@@ -114,11 +116,11 @@ class Calls(Struct, frozen=True):
     errors: Mapping[str, int]
     """Number of errors by name, such as ``ENOENT``."""
     unfinished: int
-    """Number of calls whose return was not seen."""
+    """Number of calls without an observed return."""
     bytes_asked: int | None
-    """Sum of the size arguments; ``None`` if the call has none."""
+    """Sum of the size arguments; ``None`` if the call has no size argument."""
     bytes_done: int | None
-    """Sum of the bytes read or written; ``None`` if the call does neither."""
+    """Sum of the bytes read or written; ``None`` if the call neither reads nor writes."""
     sizes: tuple[Frequency, ...]
     """The most frequent size arguments, at most 8."""
     modes: tuple[Frequency, ...]

@@ -75,7 +75,7 @@ def known_sources(names: Sequence[str]) -> tuple[str, ...]:
         raise UnusableInput(
             f"there is no source of evidence {unknown[0]!r}"
             if unknown
-            else "no source of evidence is named",
+            else "the list of sources of evidence is empty",
             hint=f"choose among {', '.join(SOURCES)}",
         )
     return tuple(dict.fromkeys(names))
@@ -103,7 +103,7 @@ class Runs(Struct, Generic[Run], frozen=True):
         """The runs of the baseline, then the runs of the candidate."""
         return (*self.baseline, *self.candidate)
 
-    def of(self, side: Side) -> tuple[Run, ...]:
+    def runs_of(self, side: Side) -> tuple[Run, ...]:
         """Return the runs of one condition."""
         return self.baseline if side == "baseline" else self.candidate
 
@@ -142,13 +142,13 @@ def decode_evidence(
         if observation.document is not None:
             documents[source, observation.condition].append(observation.document)
 
-    def runs(source: str, condition: int) -> tuple[Any, ...]:
+    def decode(source: str, condition: int) -> tuple[Any, ...]:
         document_type = SOURCES[source].document
         contents = documents[source, condition]
         return tuple(msgspec.json.decode(content, type=document_type) for content in contents)
 
     return EvidenceSet(
-        **{source: Runs(runs(source, baseline), runs(source, candidate)) for source in SOURCES},
+        **{source: Runs(decode(source, baseline), decode(source, candidate)) for source in SOURCES},
         failures={source: tuple(dict.fromkeys(reasons)) for source, reasons in failures.items()},
     )
 
@@ -158,7 +158,7 @@ def observations_of_pair(
 ) -> tuple[Observation, ...]:
     """Return the latest observation for each source, condition and repetition of a pair."""
     latest: dict[tuple[str, int, int], Observation] = {}
-    for series in _series(observations):
+    for series in _series_of(observations):
         if {run.condition for run in series} <= {baseline, candidate}:
             latest |= {(run.source, run.condition, run.repetition): run for run in series}
     return tuple(latest.values())
@@ -166,12 +166,11 @@ def observations_of_pair(
 
 def latest_conditions(observations: Sequence[Observation]) -> frozenset[int]:
     """Return the conditions of the latest series; empty without observations."""
-    latest = _series(observations)[-1:]
+    latest = _series_of(observations)[-1:]
     return frozenset(run.condition for series in latest for run in series)
 
 
-def _series(observations: Iterable[Observation]) -> list[list[Observation]]:
-    """Return the observations of each series, the oldest first."""
+def _series_of(observations: Iterable[Observation]) -> list[list[Observation]]:
     series: list[list[Observation]] = []
     runs = (observation for observation in observations if observation.source != DIFF)
     for observation in runs:

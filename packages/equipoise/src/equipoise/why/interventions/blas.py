@@ -42,11 +42,11 @@ def _library_intervention(library: Blas, case: Case) -> Intervention:
     def alter(condition: Condition) -> Condition:
         if _chosen_library(condition, case.site) is library:
             return condition
-        folders = [other for other in _library_path(condition, case.site) if not _is_blas(other)]
+        folders = [other for other in _library_path(condition, case.site) if not _has_blas(other)]
         path = ":".join((folder, *folders))
         changed = with_variables(condition, {_PATH_VARIABLE: path}, foreign_variables)
-        mapped = (other for other in condition.mapped_from if not _is_blas(other))
-        return replace(changed, mapped_from=(*mapped, folder), tuned_for=())
+        other_folders = (other for other in condition.mapped_from if not _has_blas(other))
+        return replace(changed, mapped_from=(*other_folders, folder), tuned_for=())
 
     return Intervention(
         name=library.name,
@@ -82,7 +82,7 @@ def _core_intervention(library: Blas, name: str, case: Case) -> Intervention:
 def _chosen_library(condition: Condition, site: Site) -> Blas | None:
     """Return the known BLAS library that a condition's folders choose, or ``None``."""
     for folder in (*condition.mapped_from, *_library_path(condition, site)):
-        if _is_blas(folder):
+        if _has_blas(folder):
             return _LIBRARY_BY_FOLDER[os.path.realpath(folder)]
     return None
 
@@ -91,7 +91,7 @@ def _library_path(condition: Condition, site: Site) -> tuple[str, ...]:
     return tuple(filter(None, (variable_value(condition, _PATH_VARIABLE, site) or "").split(":")))
 
 
-def _is_blas(folder: str) -> bool:
+def _has_blas(folder: str) -> bool:
     return os.path.realpath(folder) in _LIBRARY_BY_FOLDER
 
 

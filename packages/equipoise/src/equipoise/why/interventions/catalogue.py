@@ -1,4 +1,4 @@
-"""All interventions: the catalogue's for a gap, and the user's own."""
+"""List all interventions: the interventions of the catalogue for a gap, and the user's own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from equipoise.why.interventions.intervention import (
     with_variables,
 )
 
-COMMAND = "{command}"
+PLACEHOLDER = "{command}"
 _TRY_HINT = "choose a NAME and write --try 'decay:MALLOC_CONF=dirty_decay_ms:-1', for example"
 _TRY_COMMAND_HINT = "choose a NAME and write --try-command 'near=numactl --localalloc', for example"
 
@@ -71,7 +71,6 @@ def proposed_interventions(case: Case) -> tuple[Intervention, ...]:
 
 
 def _can_confirm(intervention: Intervention, ratio: float | None) -> bool:
-    """Return whether an intervention could close enough of a gap to confirm a cause."""
     if not ratio:
         return True
     return math.log(intervention.max_ratio) >= CONFIRMED_ABOVE * abs(math.log(ratio))
@@ -94,7 +93,7 @@ def user_variable(text: str) -> Intervention:
         summary=name.strip(),
         causes=frozenset(),
         alter=lambda condition: with_variables(condition, {key: value}),
-        advice=f"{key}={shlex.quote(value)} {COMMAND}",
+        advice=f"{key}={shlex.quote(value)} {PLACEHOLDER}",
     )
 
 
@@ -103,8 +102,7 @@ def user_command(text: str, site: Site) -> Intervention:
 
     CMD is split as a POSIX shell splits arguments, and runs without a shell. The whole command
     replaces an argument ``{command}``; inside a longer argument it is quoted for a shell. Raise
-    `UnusableInput` if the text is not of that form, its quotes are open, or the program does not
-    exist.
+    `UnusableInput` if the text is not of that form, a quote is open, or the program is missing.
     """
     name, equals, line = text.partition("=")
     if not (name.strip() and equals and line.strip()):
@@ -117,16 +115,18 @@ def user_command(text: str, site: Site) -> Intervention:
         raise UnusableInput(
             f"{option('try_command', name)}: its program is empty", hint=_TRY_COMMAND_HINT
         )
-    if not any(COMMAND in argument for argument in argv):
-        argv.append(COMMAND)
-    if COMMAND not in argv[0]:
+    if not any(PLACEHOLDER in argument for argument in argv):
+        argv.append(PLACEHOLDER)
+    if PLACEHOLDER not in argv[0]:
         hint = f"check the spelling of {option('try_command')}"
         argv[0] = find_program(argv[0], site.native_programs, site.environment, hint)
 
     def alter(condition: Condition) -> Condition:
         command = condition.measured_process.command
         expanded = (
-            command if argument == COMMAND else (argument.replace(COMMAND, shlex.join(command)),)
+            command
+            if argument == PLACEHOLDER
+            else (argument.replace(PLACEHOLDER, shlex.join(command)),)
             for argument in argv
         )
         return with_measured_process(condition, command=tuple(chain.from_iterable(expanded)))
@@ -136,7 +136,7 @@ def user_command(text: str, site: Site) -> Intervention:
         summary=name.strip(),
         causes=frozenset(),
         alter=alter,
-        advice=line.strip() if COMMAND in line else f"{line.strip()} {COMMAND}",
+        advice=line.strip() if PLACEHOLDER in line else f"{line.strip()} {PLACEHOLDER}",
     )
 
 

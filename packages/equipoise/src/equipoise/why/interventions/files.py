@@ -25,9 +25,9 @@ _COLD_CAUSES = frozenset({"cold_file"})
 _UNBUFFERED_PYTHON = "PYTHONUNBUFFERED"
 _MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs", "hugetlbfs", "devtmpfs", "proc", "sysfs"})
 _NO_FILE_REASON = "the evidence names no existing file: give one as an argument of the commands"
-_READ_LINE = "cat < {0} > /dev/null"
+_READ_LINE_FORMAT = "cat < {0} > /dev/null"
 # `dd` with count=0 drops the whole file from the cache (its manual, "nocache").
-_DROP_LINE = "{{ sync {0} && dd if={0} iflag=nocache count=0 status=none; }}"
+_DROP_LINE_FORMAT = "{{ sync {0} && dd if={0} iflag=nocache count=0 status=none; }}"
 
 
 def file_interventions(case: Case) -> tuple[Intervention, ...]:
@@ -94,43 +94,42 @@ def _page_cache(case: Case) -> Iterator[Intervention]:
 
     The evidence names the files; without evidence they are arguments of the commands.
     """
-    evidence = map(os.path.abspath, case.evidence_names(_COLD_CAUSES, "file"))
-    existing = [file for file in evidence if os.path.isfile(file)]
-    files = tuple(dict.fromkeys(existing or _file_arguments(case)))
-    the_files = "the file" if len(files) == 1 else "the files"
+    evidence_files = map(os.path.abspath, case.evidence_names(_COLD_CAUSES, "file"))
+    existing_files = [file for file in evidence_files if os.path.isfile(file)]
+    files = tuple(dict.fromkeys(existing_files or _file_arguments(case)))
+    files_phrase = "the file" if len(files) == 1 else "the files"
     no_file_reason = None if files else _NO_FILE_REASON
     yield Intervention(
         name="warm_files",
-        summary=f"reading {the_files} into the page cache",
+        summary=f"reading {files_phrase} into the page cache",
         causes=_COLD_CAUSES,
-        alter=_before_each_trial(files, _READ_LINE),
+        alter=_before_each_trial(files, _READ_LINE_FORMAT),
         impossible_because=no_file_reason,
         only_confirms=True,
     )
     yield preload_intervention(
         case,
         "keep_cache",
-        f"keeping {the_files} in the page cache",
+        f"keeping {files_phrase} in the page cache",
         _COLD_CAUSES,
-        further_change=_before_each_trial(files, _READ_LINE),
+        further_change=_before_each_trial(files, _READ_LINE_FORMAT),
         impossible_because=no_file_reason,
     )
     yield Intervention(
         name="cold_files",
-        summary=f"dropping {the_files} from the page cache",
+        summary=f"dropping {files_phrase} from the page cache",
         causes=_COLD_CAUSES,
-        alter=_before_each_trial(files, _DROP_LINE),
+        alter=_before_each_trial(files, _DROP_LINE_FORMAT),
         impossible_because=no_file_reason or _no_cold_files_reason(files, case.host),
         only_confirms=True,
     )
 
 
 def _file_arguments(case: Case) -> Iterator[str]:
-    """Yield the arguments of both commands that are files."""
     for condition in case.pair:
         folder = os.path.abspath(condition.process.working_folder or ".")
-        for word in condition.command[1:]:
-            path = os.path.join(folder, word)
+        for argument in condition.command[1:]:
+            path = os.path.join(folder, argument)
             if os.path.isfile(path):
                 yield path
 

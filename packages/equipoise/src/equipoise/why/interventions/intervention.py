@@ -1,4 +1,4 @@
-"""Define an intervention: a change to both conditions that tests a cause; helpers to build one.
+"""Define an intervention: a change to both conditions that tests a cause. Build interventions.
 
 An intervention changes the server, not its client. Variables of ``env KEY=VALUE PROGRAM`` are
 changed in the command itself.
@@ -57,8 +57,7 @@ class Intervention(Struct, frozen=True):
     impossible_because: str | None = None
     """Reason why the change is impossible on this host: ``libjemalloc2 is not installed: …``."""
     only_confirms: bool = False
-    """Whether the intervention may miss an existing cause. If it closes nothing, the cause is not
-    refuted."""
+    """Whether the intervention may miss an existing cause, and therefore refutes nothing."""
     advice: str | None = None
     """Shell line with which a user keeps the change; ``{command}`` stands for the command.
     ``None`` if nobody should keep the change."""
@@ -66,8 +65,7 @@ class Intervention(Struct, frozen=True):
     """Property that must differ in an observed run or in the campaign's trials. If it does not,
     the intervention has not reached the cause and refutes nothing."""
     expected: tuple[ExpectedChange, ...] | None = None
-    """Changes that the trials must show, according to a check before the campaign; ``None`` before
-    that check."""
+    """Changes that the trials must show, by a check before the campaign; ``None`` before it."""
     is_reachable: bool = True
     """Whether the intervention reaches a cause, as far as that was checked before the campaign."""
     max_ratio: float = math.inf
@@ -84,8 +82,7 @@ class Case(Struct, frozen=True):
     """The plan's standard output, for a condition without an output of its own."""
     host: Host = field(default_factory=Host)
     ratio: float | None = None
-    """Ratio of the gap's times, or the bound of its interval that is nearest to 1; ``None`` if it
-    is not known."""
+    """Ratio of the gap's times, or its bound that is nearest to 1; ``None`` if unknown."""
 
     def evidence_names(self, causes: frozenset[str], key: str) -> Iterator[str]:
         """Yield the names in the evidence of these causes, such as each ``file`` or ``lock``."""
@@ -177,10 +174,10 @@ def with_process(condition: Condition, **settings: Any) -> Condition:
 
 def variable_value(condition: Condition, name: str, site: Site) -> str | None:
     """Return the value of an environment variable with which the condition starts."""
-    started = condition.measured_process
-    assignments = started.command[1 : _program_index(started.command)]
+    process = condition.measured_process
+    assignments = process.command[1 : _program_index(process.command)]
     env_variables = dict(assignment.split("=", 1) for assignment in assignments)
-    return {**site.environment, **started.environment, **env_variables}.get(name)
+    return {**site.environment, **process.environment, **env_variables}.get(name)
 
 
 def with_variables(
@@ -188,14 +185,14 @@ def with_variables(
 ) -> Condition:
     """Return the condition with changed environment variables, and without the removed ones."""
     dropped = removed | changed.keys()
-    started = condition.measured_process
-    argv, index = started.command, _program_index(started.command)
+    process = condition.measured_process
+    argv, index = process.command, _program_index(process.command)
     assignments = (word for word in argv[1:index] if word.partition("=")[0] not in dropped)
-    kept = {name: value for name, value in started.environment.items() if name not in dropped}
-    environment = {**kept, **changed}
+    unchanged = {name: value for name, value in process.environment.items() if name not in dropped}
+    environment = {**unchanged, **changed}
     # Equal settings in another order are the same condition.
-    if environment == started.environment:
-        environment = started.environment
+    if environment == process.environment:
+        environment = process.environment
     command = (*argv[:1], *assignments, *argv[index:])
     return with_measured_process(condition, command=command, environment=environment)
 
@@ -210,12 +207,12 @@ def with_preload(
     condition: Condition, library: str, site: Site, instead_of: frozenset[str] = frozenset()
 ) -> Condition:
     """Return the condition with a library preloaded before others, or instead of some of them."""
-    others = (
-        other
-        for other in preloaded_libraries(condition, site)
-        if other != library and os.path.basename(other) not in instead_of
+    other_libraries = (
+        other_library
+        for other_library in preloaded_libraries(condition, site)
+        if other_library != library and os.path.basename(other_library) not in instead_of
     )
-    return with_variables(condition, {PRELOAD_VARIABLE: " ".join((library, *others))})
+    return with_variables(condition, {PRELOAD_VARIABLE: " ".join((library, *other_libraries))})
 
 
 def with_tunables(condition: Condition, tunables: Mapping[str, str], site: Site) -> Condition:

@@ -121,8 +121,8 @@ def _allocator_intervention(allocator: Level, case: Case) -> Intervention:
     library = path or name
 
     def alter(condition: Condition) -> Condition:
-        preloaded = [os.path.basename(file) for file in preloaded_libraries(condition, case.site)]
-        if name in preloaded and len(_ALLOCATOR_LIBRARIES.intersection(preloaded)) == 1:
+        file_names = [os.path.basename(file) for file in preloaded_libraries(condition, case.site)]
+        if name in file_names and len(_ALLOCATOR_LIBRARIES.intersection(file_names)) == 1:
             return condition
         return with_preload(condition, library, case.site, instead_of=_ALLOCATOR_LIBRARIES)
 

@@ -131,11 +131,11 @@ def _threads_advice(count: int) -> str:
 
 def _stack_bytes(condition: Condition, case: Case) -> int:
     """Return the bytes of command, environment and path on the stack (Mytkowicz et al. 2009)."""
-    started = condition.measured_process
-    variables = {**case.site.environment, **started.environment}
+    process = condition.measured_process
+    variables = {**case.site.environment, **process.environment}
     variables.pop(_FILLER_VARIABLE, None)
-    texts = [*started.command, *(f"{name}={value}" for name, value in variables.items())]
+    stack_texts = [*process.command, *(f"{name}={value}" for name, value in variables.items())]
     # The kernel writes the program's path once more, without a pointer.
-    return len(os.fsencode(texts[0])) + sum(
-        len(os.fsencode(text)) + 1 + _POINTER_BYTES for text in texts
+    return len(os.fsencode(stack_texts[0])) + sum(
+        len(os.fsencode(text)) + 1 + _POINTER_BYTES for text in stack_texts
     )

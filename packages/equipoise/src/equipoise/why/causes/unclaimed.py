@@ -43,15 +43,15 @@ NOT_ON_DISK = ("pipe", "socket")
 Key = TypeVar("Key")
 
 LONG_CALL_S = 50e-6
-"""Time above which a call usually waits; observing such a call costs little in comparison."""
+"""Time above which a call usually waits. Observing the call costs little in comparison."""
 
 Part = tuple[Literal["entry", "function", "wait"], str]
 """A part of the extra time: a kernel entry point, a function itself (``name in module``), or a
 kernel entry point at which threads waited. Each part belongs to the first cause that claims it."""
 
 
-class Extra(Struct, frozen=True):
-    """Extra time of the slower condition in several parts together."""
+class TimeClaim(Struct, frozen=True):
+    """Extra time of the slower condition in several parts, which one cause claims."""
 
     thread_seconds: Change
     """Seconds over all threads."""
@@ -60,7 +60,7 @@ class Extra(Struct, frozen=True):
     seconds_ci: Interval
     waited_s: float
     """Seconds of waiting among ``seconds``."""
-    claims: frozenset[Part]
+    parts: frozenset[Part]
 
     def cause(self, kind: Kind, summary: str, **evidence: Any) -> Cause:
         """Return the cause of this extra time; its evidence includes the time.
@@ -76,7 +76,7 @@ class Extra(Struct, frozen=True):
         return Cause(**asdict(self), kind=kind, evidence=values, summary=summary)
 
 
-class Cause(Extra, frozen=True):
+class Cause(TimeClaim, frozen=True):
     """A cause that a rule found, before any intervention tested it."""
 
     kind: Kind
@@ -86,8 +86,8 @@ class Cause(Extra, frozen=True):
     summary: str
 
 
-class Remaining(Struct, frozen=True):
-    """A difference, and the parts of it that causes have claimed."""
+class UnclaimedTime(Struct, frozen=True):
+    """A difference, and its parts that causes have claimed; the other parts are unclaimed time."""
 
     difference: Difference
     claimed: frozenset[Part] = field(default_factory=frozenset)
@@ -101,7 +101,7 @@ class Remaining(Struct, frozen=True):
 
     @property
     def entries(self) -> Mapping[str, Change]:
-        """Seconds on a processor in the kernel, by entry points that no cause has claimed."""
+        """Seconds on a processor in the kernel, by each entry point that no cause has claimed."""
         entries = self.difference.entries
         return {entry: entries[entry] for entry in entries if ("entry", entry) not in self.claimed}
 
@@ -130,19 +130,19 @@ class Remaining(Struct, frozen=True):
             for entry in dict.fromkeys(wait.entry for wait in waits)
         }
 
-    def without(self, cause: Cause) -> Remaining:
+    def without(self, cause: Cause) -> UnclaimedTime:
         """Return the remaining difference after this cause has claimed its parts."""
         return replace(
-            self, claimed=self.claimed | cause.claims, waited_s=self.waited_s + cause.waited_s
+            self, claimed=self.claimed | cause.parts, waited_s=self.waited_s + cause.waited_s
         )
 
-    def extra(
+    def claim(
         self,
         entries: Collection[str] = (),
         functions: Collection[Function] = (),
         waits: Collection[str] = (),
         calls: Collection[str] = (),
-    ) -> Extra:
+    ) -> TimeClaim:
         """Return the extra time at kernel entry points, in functions and in waits.
 
         ``entries`` are kernel entry points for time on a processor; without a profile that shows
@@ -150,34 +150,34 @@ class Remaining(Struct, frozen=True):
         time spent waiting; without observed waits, the seconds of long calls replace it. ``calls``
         are long system calls that samples miss: their own seconds always count.
         """
-        unclaimed = self.functions
+        functions_left = self.functions
         work = sum_of(
             (
                 *map(self._entry_change, entries),
                 *map(self._calls_change, calls),
-                *(unclaimed[function] for function in functions if function in unclaimed),
+                *(functions_left[function] for function in functions if function in functions_left),
             )
         )
-        claims: frozenset[Part] = frozenset(
+        parts: frozenset[Part] = frozenset(
             (
                 *(("entry", entry) for entry in (*entries, *calls)),
                 *map(_function_part, functions),
                 *(("wait", wait) for wait in waits),
             )
         )
-        waiting = self.waiting(self._waits_change(waits), claims)
+        waiting_claim = self.claim_waiting(self._waits_change(waits), parts)
         parallelism = self._parallelism()
-        margin = math.hypot(work.half_width / parallelism, half_width(waiting.seconds_ci))
-        seconds = work.extra / parallelism + waiting.waited_s
+        margin = math.hypot(work.half_width / parallelism, half_width(waiting_claim.seconds_ci))
+        seconds = work.extra / parallelism + waiting_claim.waited_s
         interval = (seconds - margin, seconds + margin)
-        thread_seconds = sum_of((work, waiting.thread_seconds))
-        return Extra(thread_seconds, seconds, interval, waiting.waited_s, claims)
+        thread_seconds = sum_of((work, waiting_claim.thread_seconds))
+        return TimeClaim(thread_seconds, seconds, interval, waiting_claim.waited_s, parts)
 
-    def waiting(self, change: Change, claims: frozenset[Part]) -> Extra:
+    def claim_waiting(self, change: Change, parts: frozenset[Part]) -> TimeClaim:
         """Return the extra time of a change in waiting, limited to what waiting can explain."""
         waited_s = max(0.0, min(change.extra, self._max_waiting_s()))
         margin = change.half_width * (waited_s / change.extra if change.extra > 0 else 0.0)
-        return Extra(change, waited_s, (waited_s - margin, waited_s + margin), waited_s, claims)
+        return TimeClaim(change, waited_s, (waited_s - margin, waited_s + margin), waited_s, parts)
 
     def _entry_change(self, entry: str) -> Change:
         if ("entry", entry) in self.claimed:
@@ -194,8 +194,8 @@ class Remaining(Struct, frozen=True):
         if self.difference.waits:
             return sum_of(change for wait, change in self.waits.items() if wait.entry in entries)
         calls = self.difference.calls
-        waiting = (entry for entry in entries if self._mostly_waits(entry))
-        return sum_of(calls[call].seconds for call in waiting if ("wait", call) not in self.claimed)
+        waits = (entry for entry in entries if self._mostly_waits(entry))
+        return sum_of(calls[call].seconds for call in waits if ("wait", call) not in self.claimed)
 
     def _mostly_waits(self, name: str) -> bool:
         """Return whether a call's own seconds count as waiting, in place of observed waits."""
