@@ -91,7 +91,7 @@ class Order(Struct, frozen=True):
     fleet: str
     """Identity of the coordinator's run."""
     place: int
-    """Position of the host in the fleet, from 0."""
+    """Index of the host in the fleet, from 0."""
     session: int
     """Segment of the coordinator's run, from 1. An order of a later session continues a campaign
     that was halted or has ended. Late orders of an earlier session start nothing."""

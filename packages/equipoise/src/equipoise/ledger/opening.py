@@ -19,9 +19,9 @@ from pathlib import Path
 from equipoise.ledger.file import (
     damaged_ledger,
     explain_sqlite_errors,
+    ledger_hint,
     limited_steps,
     not_a_ledger,
-    other_ledger,
     primary_code,
 )
 from equipoise.ledger.run_reference import no_run_yet
@@ -233,7 +233,7 @@ def _refuse_other_databases(connection: sqlite3.Connection, file: Path) -> None:
         raise UnusableInput(
             f"the ledger {file} has version {version} of the tables, but this Equipoise reads "
             f"version {latest_version()}",
-            hint=f"install the Equipoise that wrote the ledger, or {other_ledger()}",
+            hint=f"install the Equipoise that wrote the ledger, or {ledger_hint()}",
         )
     if version < 1 or objects == 0:
         raise damaged_ledger(file, "its tables are missing")
@@ -260,7 +260,7 @@ def _make_folder(folder: Path) -> None:
     if folder.is_dir():
         return
     if folder.exists():
-        raise UnusableInput(f"{folder} is a file, not a folder for a ledger", hint=other_ledger())
+        raise UnusableInput(f"{folder} is a file, not a folder for a ledger", hint=ledger_hint())
     is_own = folder.name == OWN_FOLDER
     folder.mkdir(mode=_PRIVATE_FOLDER_MODE if is_own else 0o777, parents=True, exist_ok=True)
     if is_own:

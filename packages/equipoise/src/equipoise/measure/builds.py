@@ -119,7 +119,7 @@ class Layouts(Struct, frozen=True):
 
     programs: tuple[Path, ...]
     linker: Linker
-    different: int
+    distinct_count: int
     """Number of programs with different bytes."""
 
 
@@ -150,19 +150,20 @@ def make_layouts(compilation: Compilation, folder: Path, seeds: range, linker: L
     ]
     programs: list[Path] = []
     # A killed compiler leaves temporary files.
-    with tempfile.TemporaryDirectory(dir=object_folder) as temporary:
+    with tempfile.TemporaryDirectory(dir=object_folder) as temporary_folder:
         for line in compilation.compile_lines(objects):
-            _run_compiler(line, temporary)
+            _run_compiler(line, temporary_folder)
         for seed in seeds:
             program = folder / f"layout-{seed}"
-            _run_compiler(compilation.link_line(objects, str(program), linker, seed), temporary)
+            link_line = compilation.link_line(objects, str(program), linker, seed)
+            _run_compiler(link_line, temporary_folder)
             programs.append(program)
-    different = len({program.read_bytes() for program in programs})
-    return Layouts(tuple(programs), linker, different)
+    distinct_count = len({program.read_bytes() for program in programs})
+    return Layouts(tuple(programs), linker, distinct_count)
 
 
-def _run_compiler(line: tuple[str, ...], temporary: str) -> None:
-    environment = os.environ | {"TMPDIR": os.path.abspath(temporary)}
+def _run_compiler(line: tuple[str, ...], temporary_folder: str) -> None:
+    environment = os.environ | {"TMPDIR": os.path.abspath(temporary_folder)}
     try:
         process = subprocess.run(
             line, capture_output=True, text=True, errors="replace", check=False, env=environment

@@ -22,7 +22,7 @@ from equipoise.revisions.git import (
     CheckoutFailed,
     Repository,
     line_of,
-    reason_of,
+    reason_suffix,
     require_success,
     run_checkout_step,
     run_git,
@@ -53,7 +53,7 @@ def repository_at(folder: Path) -> Repository:
     top = run_git(folder, "rev-parse", "--show-toplevel")
     if top.returncode != 0:
         raise UnusableInput(
-            f"{folder} is not in a readable git working tree{reason_of(top)}",
+            f"{folder} is not in a readable git working tree{reason_suffix(top)}",
             hint="run the command in the repository whose revisions you want to compare",
         )
     inside = line_of(folder, "rev-parse", "--show-prefix")
