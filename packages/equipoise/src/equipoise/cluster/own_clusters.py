@@ -210,7 +210,9 @@ def read_hosts(file: Path) -> tuple[SshHost, ...]:
     try:
         lines = content[:_MAX_FILE_BYTES].decode().splitlines()
     except UnicodeDecodeError as error:
-        raise UnusableInput(f"{file} is not text in UTF-8", hint=hint) from error
+        raise UnusableInput(
+            f"{file} is not text in UTF-8", hint="save the file in UTF-8"
+        ) from error
     hosts = []
     for line_number, line in enumerate(lines, 1):
         fields = line.partition("#")[0].split()
@@ -226,16 +228,16 @@ def read_hosts(file: Path) -> tuple[SshHost, ...]:
 
 
 def _host_of(fields: list[str]) -> SshHost | None:
-    parts = _HOST_PATTERN.fullmatch(fields[0])
+    host_match = _HOST_PATTERN.fullmatch(fields[0])
     pairs = [field.partition("=") for field in fields[1:]]
-    settings = {name: value for name, _, value in pairs}
-    is_valid = all(name in _HOST_SETTINGS and value for name, value in settings.items())
-    if parts is None or not is_valid or len(settings) != len(pairs):
+    settings = {setting: value for setting, _, value in pairs}
+    is_valid = all(setting in _HOST_SETTINGS and value for setting, value in settings.items())
+    if host_match is None or not is_valid or len(settings) != len(pairs):
         return None
-    port = None if parts["port"] is None else int(parts["port"])
+    port = None if host_match["port"] is None else int(host_match["port"])
     if port is not None and not 0 < port <= _MAX_PORT:
         return None
-    return SshHost(parts["host"].strip("[]"), parts["user"], port, **settings)
+    return SshHost(host_match["host"].strip("[]"), host_match["user"], port, **settings)
 
 
 @contextmanager

@@ -75,7 +75,7 @@ class Clearance(Struct, frozen=True):
 
 
 class _Obstacle(Exception):
-    """Error that a file or folder is not certainly a leftover of Equipoise, or cannot be removed."""
+    """Error that a file or folder may not be a leftover of Equipoise, or cannot be removed."""
 
     def __init__(self, path: Path, reason: str, hint: str = _REMOVE_HINT) -> None:
         super().__init__(reason)

@@ -146,6 +146,7 @@ def with_findings(document: ResultDocument) -> ResultDocument:
             return replace(document, findings=analysis.findings(document))
     except ValueError as error:
         raise UnusableInput(
-            f"the tables of {study} cannot be computed for run {document.run.id}: {error}",
-            hint=f"run `equipoise list studies`, and use levels that {study} has",
+            f"the findings of {study} cannot be computed for run {document.run.id}: {error}; "
+            "its levels are not those of the study",
+            hint=f"run {study} again without changes of its factors",
         ) from error
