@@ -54,7 +54,7 @@ def build_levels(
         status, output = _run_build(command, working_folder, folder, environment)
         if status != 0:
             raise ConditionFailed(
-                f"{level} cannot be built: {describe_status(status)}: {line}"
+                f"{level} cannot be built: {describe_status(status)} of the line `{line}`"
                 + stderr_suffix(output, ""),
                 hint="run the line by hand with sh in the working folder, and correct it",
             )
@@ -72,12 +72,12 @@ def build_revision(
     status, output = _run_build(line, str(folder), str(home), environment)
     if status == 0:
         return
-    hint = "run the line by hand in a fresh clone, which lacks files that are not committed"
+    hint = "run the line by hand in a fresh clone; files that are not committed are missing there"
     # A compiler often writes its error about a full disk to the same disk, so the error is lost.
     if shutil.disk_usage(home).free < _MIN_FREE_BYTES:
         hint = f"the disk of {home} is full: set {BUILDS_VARIABLE} to a folder on another disk"
     raise ConditionFailed(
-        f"{revision} cannot be built: {describe_status(status)}: {line}"
+        f"{revision} cannot be built: {describe_status(status)} of the line `{line}`"
         + stderr_suffix(output, "its output: "),
         hint=hint,
     )

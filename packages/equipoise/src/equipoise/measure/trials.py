@@ -66,18 +66,18 @@ class TrialRunner(Struct):
         self.environment = base_environment(self.environment)
         self._uses_trial_number = any(map(_mentions_iteration, self.plan.conditions))
 
-    def trials_at(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
+    def trials_at(self, draw: Draw, position: int) -> tuple[Callable[[], TrialReport], ...]:
         """Return functions that run the trials at one position of a block.
 
         There is one trial. In a block with washouts there are two, and the second counts. The
         caller stores each trial in the ledger before it starts the next.
         """
-        condition, washout = draw.order[place], draw.washout
+        condition, washout = draw.order[position], draw.washout
         if washout is None:
-            return (lambda: self._run(draw, condition, place, washout=False),)
+            return (lambda: self._run(draw, condition, position, washout=False),)
         return (
-            lambda: self._run(draw, washout, 2 * place, washout=True),
-            lambda: self._run(draw, condition, 2 * place + 1, washout=False),
+            lambda: self._run(draw, washout, 2 * position, washout=True),
+            lambda: self._run(draw, condition, 2 * position + 1, washout=False),
         )
 
     def clean_up(self) -> None:

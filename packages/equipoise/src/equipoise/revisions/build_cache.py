@@ -71,6 +71,7 @@ _SESSION_VARIABLES = frozenset(
     "CI_PIPELINE_ID CI_COMMIT_SHA EQUIPOISE_ALLOW_CONCURRENT EQUIPOISE_LEDGER EQUIPOISE_BUILDS "
     "EQUIPOISE_BUILDS_GIB".split()
 )
+"""Variables of the terminal or the session, which are not part of a key."""
 _SESSION_PREFIXES = ("SSH_", "XDG_", "VTE_", "KONSOLE_", "ITERM_", "TERM_") + (
     *("GNOME_", "KDE_", "VSCODE_", "GITHUB_", "RUNNER_", "SUDO_", "PYTEST_", "COV_"),
 )
@@ -88,12 +89,14 @@ _BLOCK_BYTES = 512
 
 
 class _BuildRecord(Struct, frozen=True):
+    """Content of the file ``build.json``."""
+
     seconds: float
     size: int
     """Bytes on the disk."""
     completed_ns: int
     files: str
-    """Digest of the files at that time."""
+    """Digest of the names, sizes and times of the files when the build was complete."""
 
 
 class MissingFolder(UnusableInput):
@@ -328,7 +331,7 @@ class BuildCache:
 
     def _remove_old_builds(self, needed: Collection[str]) -> None:
         """Remove incomplete builds of killed processes, then the oldest builds above the limit."""
-        complete: list[tuple[float, int, str]] = []
+        complete_builds: list[tuple[float, int, str]] = []
         for name in sorted(os.listdir(self._folder)):
             key = name.removesuffix(_LOCK_SUFFIX)
             if not _KEY_PATTERN.fullmatch(key):
@@ -339,13 +342,13 @@ class BuildCache:
             elif name == key:
                 with contextlib.suppress(OSError):
                     used_at = (self._folder / key / _RECORD_NAME).stat().st_mtime
-                    complete.append((used_at, record.size, key))
-        excess = sum(size for _, size, _ in complete) - self._max_bytes
-        for _, size, key in sorted(complete):
-            if excess <= 0:
+                    complete_builds.append((used_at, record.size, key))
+        excess_bytes = sum(size for _, size, _ in complete_builds) - self._max_bytes
+        for _, size, key in sorted(complete_builds):
+            if excess_bytes <= 0:
                 break
             if key not in needed and self._discard(key):
-                excess -= size
+                excess_bytes -= size
 
     def _discard(self, key: str) -> bool:
         """Remove a build unless another process uses it; return whether it was removed."""
@@ -375,8 +378,7 @@ class BuildCache:
     def _lock_to_make_build(self, key: str) -> Iterator[bool]:
         """Lock a missing build; yield ``False`` if another process has made it.
 
-        That process keeps a shared lock on its build, so waiting for the exclusive lock would never
-        end.
+        That process keeps a shared lock, so waiting for the exclusive lock would never end.
         """
         while self._read_record(key) is None:
             descriptor = self._try_to_lock(key, fcntl.LOCK_EX)

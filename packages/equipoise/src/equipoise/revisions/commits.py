@@ -60,13 +60,13 @@ MAX_MERGED_COMMITS = 2000
 
 
 class MergedBranch(Struct, frozen=True):
-    """The branch of a merge, which is searched if the search ends at the merge."""
+    """A branch of a merge. A bisection searches the branch if its search ends at the merge."""
 
     merge: int
-    """Condition of the merge."""
+    """Index of the condition that runs the merge."""
     commits: tuple[int, ...]
-    """Conditions from the commit where the branch begins to the merge's second or later parent. The
-    first parent of each commit is the commit before it."""
+    """Indices of conditions, from the commit where the branch begins to the merge's second or later
+    parent. The first parent of each commit is the commit before it."""
 
 
 class MergedCommits(Struct, frozen=True):
