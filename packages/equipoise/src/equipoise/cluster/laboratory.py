@@ -122,7 +122,7 @@ def _start_process(order: Order, folder: CampaignFolder, life: int) -> None:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", MODULE, str(folder.path), str(life)],
             cwd=stored.folder,
-            env=undisturbed_environment(),
+            env=environment_without_dask(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=log,
@@ -135,7 +135,7 @@ def _start_process(order: Order, folder: CampaignFolder, life: int) -> None:
     threading.Thread(target=process.wait, name="equipoise-reaper", daemon=True).start()
 
 
-def undisturbed_environment() -> dict[str, str]:
+def environment_without_dask() -> dict[str, str]:
     """Return the environment of this process as it would be without Dask.
 
     Variables that the nanny has set get the values with which the nanny was started.

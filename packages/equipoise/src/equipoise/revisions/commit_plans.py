@@ -32,7 +32,7 @@ from equipoise.revisions.plan import (
     condition_in,
     metrics_of,
 )
-from equipoise.revisions.terms import CommitBenchmark, CommitsPlan, commits_of
+from equipoise.revisions.terms import CommitBenchmark, CommitsPlan, commits_plan_of
 from equipoise.shared.spelling import option
 
 _POLL_S = 0.05
@@ -140,7 +140,7 @@ def builds_of_plan(plan: Plan, cache: BuildCache) -> CommitBuilds:
     Raise `UnusableInput` if a commit no longer exists, or if a build would now be different: the
     toolchain, the environment or the working tree has changed.
     """
-    terms = commits_of(plan)
+    terms = commits_plan_of(plan)
     builds = CommitBuilds(cache, terms.commits_with_branches)
     # All commands run in the builds of the first command.
     conditions = plan.conditions[: len(terms.commits_with_branches)]

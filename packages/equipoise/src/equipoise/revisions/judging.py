@@ -31,7 +31,7 @@ from equipoise.model.plan import Plan, Stopping
 from equipoise.model.quantities import joined
 from equipoise.model.record import Phase, RecordedWarning, RunRecord, Trial
 from equipoise.model.revisions import REVISION
-from equipoise.revisions.terms import CommitBenchmark, benchmarks_of, commits_of
+from equipoise.revisions.terms import CommitBenchmark, benchmarks_of, commits_plan_of
 from equipoise.stats.verdict import earliest_block
 
 NOT_BUILT = "not_built"
@@ -66,7 +66,7 @@ class Builds(Protocol):
 
 def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
     """Return the commits that were left out, ordered by the first block without the commit."""
-    plan, terms = record.plan, commits_of(record.plan)
+    plan, terms = record.plan, commits_plan_of(record.plan)
     first_blocks: dict[tuple[int, int], int] = {}
     for notice in record.notices:
         condition, block = notice.condition, notice.without_from
@@ -89,7 +89,7 @@ def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
 
 def _unmeasured_benchmarks(plan: Plan, trial: Trial) -> tuple[int, ...]:
     """Return the benchmarks that a trial failed to measure; empty for indispensable commits."""
-    terms = commits_of(plan)
+    terms = commits_plan_of(plan)
     if terms.commit_of(trial.condition) in terms.indispensable_commits:
         # A failure of this commit ends the campaign.
         return ()
@@ -114,7 +114,7 @@ class CommitsJudge(Judge, ABC):
 
     def __init__(self, plan: Plan, stopping: Stopping, builds: Builds | None = None) -> None:
         self.plan = plan
-        self.terms = commits_of(plan)
+        self.terms = commits_plan_of(plan)
         self.left_out: set[tuple[int, int]] = set()
         """Pairs of a commit and the benchmark from which it is left out."""
         self._builds = builds
@@ -247,7 +247,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         """Do nothing: each condition is warmed up before its first block."""
 
     def _next_conditions(self, runner: Runner, block: int) -> tuple[int, ...]:
-        terms = commits_of(self.plan)
+        terms = commits_plan_of(self.plan)
         all_benchmarks = range(len(benchmarks_of(self.plan)))
         while True:
             conditions = self.judge.needed_conditions("measured", block)
@@ -295,7 +295,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
     def _withdraw_failed(self, trials: Sequence[Trial], block: int) -> bool:
         """Leave out benchmarks that the trials did not measure; return whether any did."""
         assert isinstance(self.judge, CommitsJudge), "a campaign over commits has its own judge"
-        benchmarks, terms = benchmarks_of(self.plan), commits_of(self.plan)
+        benchmarks, terms = benchmarks_of(self.plan), commits_plan_of(self.plan)
         is_new = False
         for trial in trials:
             commit = terms.commit_of(trial.condition)
@@ -319,7 +319,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         self, commit: int, benchmarks: Collection[int], block: int, code: str, reason: str
     ) -> None:
         assert isinstance(self.judge, CommitsJudge), "a campaign over commits has its own judge"
-        name = commits_of(self.plan).commits_with_branches[commit].hash
+        name = commits_plan_of(self.plan).commits_with_branches[commit].hash
         summary = f"commit {name} is left out from block {block} on: {reason}"
         hint = f"run `git checkout {name}` and then the build and the command, to see why"
         notice = RecordedWarning(code, summary, hint, condition=commit, without_from=block)

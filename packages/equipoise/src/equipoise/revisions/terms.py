@@ -99,7 +99,7 @@ class CommitsPlan(Struct, Terms, frozen=True, kw_only=True):
         return replace(plan, conditions=conditions, chosen_contrasts=contrasts)
 
 
-def commits_of(plan: Plan) -> CommitsPlan:
+def commits_plan_of(plan: Plan) -> CommitsPlan:
     """Return the terms of a plan whose conditions are commits."""
     assert isinstance(plan.terms, CommitsPlan), "its conditions are not commits"
     return plan.terms
@@ -107,7 +107,7 @@ def commits_of(plan: Plan) -> CommitsPlan:
 
 def benchmarks_of(plan: Plan) -> tuple[CommitBenchmark, ...]:
     """Return the benchmarks that run in each commit; a single benchmark has no name."""
-    terms = commits_of(plan)
+    terms = commits_plan_of(plan)
     return terms.benchmarks or (CommitBenchmark("", plan.judgement.primary_metric),)
 
 

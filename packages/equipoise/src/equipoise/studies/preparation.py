@@ -195,45 +195,45 @@ def chosen_levels(study: Study, assignments: Sequence[str]) -> dict[str, tuple[s
     return levels_by_factor
 
 
-def with_levels(study: Study, chosen: Mapping[str, tuple[str, ...]]) -> Study:
-    """Return the study with chosen levels of factors.
+def with_levels(study: Study, changes: Mapping[str, tuple[str, ...]]) -> Study:
+    """Return the study with the levels ``changes`` of some factors, by factor.
 
     If the baseline is not a chosen level, the first chosen level is the baseline. All chosen levels
     are compared: the study's ``not_at`` no longer applies to their factors. Raise `UnusableInput`
     if a factor lacks a chosen level.
     """
     factors = tuple(
-        _factor_with_levels(factor, chosen[factor.name]) if factor.name in chosen else factor
+        _factor_with_levels(factor, changes[factor.name]) if factor.name in changes else factor
         for factor in study.factors
     )
     compared = study.compared
     if compared is not None:
-        not_at = {name: names for name, names in compared.not_at.items() if name not in chosen}
+        not_at = {name: names for name, names in compared.not_at.items() if name not in changes}
         compared = replace(compared, not_at=not_at)
         levels = next(factor.levels for factor in factors if factor.name == compared.factor)
         if compared.baseline not in [level.name for level in levels]:
             compared = replace(compared, baseline=levels[0].name)
     # The time of a block is known only for the whole study.
-    measure = replace(study.measure, about=None) if chosen else study.measure
+    measure = replace(study.measure, about=None) if changes else study.measure
     return replace(study, factors=factors, compared=compared, measure=measure)
 
 
-def _factor_with_levels(factor: Factor, names: tuple[str, ...]) -> Factor:
+def _factor_with_levels(factor: Factor, level_names: tuple[str, ...]) -> Factor:
     known_levels = {level.name: level for level in (*factor.levels, *factor.choices)}
-    for name in names:
-        if factor.role == "size" and not is_size(name):
+    for level_name in level_names:
+        if factor.role == "size" and not is_size(level_name):
             raise UnusableInput(
-                f"the factor {factor.name} is a size, and {name!r} is not a number",
+                f"the factor {factor.name} is a size, and {level_name!r} is not a number",
                 hint="give numbers above 0",
             )
-        if name not in known_levels and not factor.plain:
+        if level_name not in known_levels and not factor.plain:
             raise UnusableInput(
-                f"the factor {factor.name} has no level {name!r}",
+                f"the factor {factor.name} has no level {level_name!r}",
                 hint=f"use one of {', '.join(known_levels)}",
             )
     # Levels that the quick form leaves out can still be chosen.
     choices = factor.choices if factor.plain else tuple(known_levels.values())
-    levels = tuple(known_levels.get(name) or Level(name) for name in names)
+    levels = tuple(known_levels.get(level_name) or Level(level_name) for level_name in level_names)
     return replace(factor, levels=levels, choices=choices)
 
 
