@@ -255,7 +255,6 @@ class Coordinator:
         await asyncio.gather(*running_tasks, return_exceptions=True)
 
     async def _report_changes(self) -> None:
-        """Report changes of the roster to the listener, without end."""
         while True:
             await self.roster.wait_for_change(MAX_PAUSE_S)
             self.listener.changed(self.progress())
@@ -314,7 +313,6 @@ class Coordinator:
         return campaign.pause_s()
 
     async def _halt_hosts(self) -> None:
-        """Request a stop from all hosts whose campaigns are not over, at the same time."""
         halts = [self._halt_host(campaign) for campaign in self.campaigns if not campaign.is_over]
         await asyncio.gather(*halts)
         self.listener.changed(self.progress())
@@ -333,7 +331,6 @@ class Coordinator:
 
 
 def _sanitise(status: Status) -> Status:
-    """Return the status of a host with short lines and a valid time."""
     is_valid_time = math.isfinite(status.running_s) and status.running_s >= 0.0
     return replace(
         status,

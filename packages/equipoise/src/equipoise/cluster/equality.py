@@ -113,7 +113,6 @@ async def _inventory(
 
 
 def _check_total_size(folder: str, files: Sequence[File]) -> None:
-    """Raise `UnusableInput` if the files together are larger than a host keeps."""
     sizes = [Path(folder, file.path).stat().st_size for file in files]
     if sum(sizes) > MAX_KEPT_BYTES:
         raise UnusableInput(
@@ -130,7 +129,6 @@ async def _ship(
     roster: Roster,
     semaphore: asyncio.Semaphore,
 ) -> UnusableInput | None:
-    """Ship files to a host; return the error if it did not get them."""
     for file in files:
         async with semaphore:
             shipment = shipment_of(file, folder)

@@ -259,7 +259,6 @@ def run(folder: CampaignFolder) -> None:
 
 
 def _measure(folder: CampaignFolder, stored: StoredOrder, reporter: _Reporter) -> str:
-    """Start or resume the campaign; return why it stopped."""
     order = stored.order
 
     def report_wait(owner: LockOwner) -> None:

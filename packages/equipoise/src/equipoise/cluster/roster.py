@@ -295,5 +295,4 @@ class Roster:
 
 
 def _machine_of(worker: str) -> str:
-    """Return the address of a worker without its port."""
     return worker.rpartition(":")[0]

@@ -163,7 +163,6 @@ _DAMAGE_REASONS = {
 
 
 def _problems_by_code() -> dict[int, tuple[str, str]]:
-    """Return the problem and the hint for each error of SQLite, by code."""
     hint = ledger_hint()
     return {
         sqlite3.SQLITE_FULL: (

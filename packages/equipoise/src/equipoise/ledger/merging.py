@@ -122,14 +122,12 @@ def _runs_of_plan(ledger: LedgerFile, run: int, plan: Plan) -> Iterator[int]:
 
 
 def _merge_run(target: LedgerFile, source: LedgerFile, identity: bytes) -> tuple[str, int]:
-    """Copy the missing rows of a run; return the outcome and the number of new trials.
-
-    First compare the rows that both ledgers have, and raise `Fork` if they differ.
-    """
+    """Copy the missing rows of a run; return the outcome and the number of new trials."""
     with target.reading():
         run = run_of(target.connection, identity)
         target_end = Cursor() if run is None else cursor_of(target.connection, run)
     if run is not None:
+        # A fork is found in the rows that both ledgers have.
         for part in _parts_after(source, identity, Cursor()):
             with target.reading():
                 check_part(target.connection, target.path, run, part)

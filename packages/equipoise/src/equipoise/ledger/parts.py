@@ -322,7 +322,6 @@ def _read_head(connection: sqlite3.Connection, run: int) -> Head:
 
 
 def _insert_host(connection: sqlite3.Connection, identity: bytes, name: str) -> int:
-    """Return the number of a host with this name; insert a row if there is none."""
     connection.execute(
         "INSERT INTO host (identity, name) VALUES (?, ?) ON CONFLICT DO NOTHING", (identity, name)
     )

@@ -1,9 +1,8 @@
 """Conversion of frozen data to rows of the ledger, and back.
 
-Some columns have older names: a sitting is a segment, a notice is a warning with its words (the
-summary) and mend (the hint), and the whole is the fleet of a host's run, at its place in the fleet.
-Mappings are written by ``json`` of the standard library: only this encoder keeps infinities and the
-undecodable bytes of a command line (lone surrogates).
+In the tables a sitting is a segment, a notice is a warning with its words (summary) and mend
+(hint), and the whole is the fleet of a run. Mappings are JSON of the standard library: only this
+encoder keeps infinities and the undecodable bytes of a command line (lone surrogates).
 """
 
 from __future__ import annotations
@@ -176,16 +175,16 @@ def trial_rows(trial: Trial) -> TrialRows:
         trial.position,
         trial.condition,
         float(trial.started_at),
-        *map(_possible_value, seconds),
+        *map(_storable, seconds),
         *_whole_numbers_of(accounting),
-        mapping_to_text(_possible_values(accounting.counters)),
+        mapping_to_text(_storable_values(accounting.counters)),
         mapping_to_text(accounting.unknown),
         trial.exit,
         _optional_text(trial.failure),
         trial.failure_kind,
         trial.washout,
         as_unicode(trial.error_tail) if trial.error_tail else None,
-        mapping_to_text(_possible_values(trial.covariates)),
+        mapping_to_text(_storable_values(trial.covariates)),
     )
     return row, tuple(map(_sample_row, trial.samples))
 
@@ -193,22 +192,15 @@ def trial_rows(trial: Trial) -> TrialRows:
 def _sample_row(sample: Sample) -> Row:
     metric, unit = as_unicode(sample.metric), _optional_text(sample.unit)
     resolution = None if sample.resolution is None else float(sample.resolution)
-    return (
-        metric,
-        _possible_value(sample.value),
-        sample.iteration,
-        unit,
-        sample.better,
-        resolution,
-    )
+    return (metric, _storable(sample.value), sample.iteration, unit, sample.better, resolution)
 
 
-def _possible_value(value: float | None) -> float | None:
+def _storable(value: float | None) -> float | None:
     # This form of the comparison also excludes NaN.
     return float(value) if value is not None and abs(value) <= MAX_MEASURED_VALUE else None
 
 
-def _possible_values(values: Mapping[str, float | None]) -> dict[str, float | None]:
+def _storable_values(values: Mapping[str, float | None]) -> dict[str, float | None]:
     return {
         name: value if value is not None and abs(value) <= MAX_MEASURED_VALUE else None
         for name, value in values.items()

@@ -36,9 +36,8 @@ _IS_OPTIONAL_FAILURE_KIND = (
 )
 _IS_TEXT = "typeof({0}) = 'text'"
 _IS_OPTIONAL_TEXT = "typeof({0}) IN ('text', 'null')"
-_IS_OPTIONAL_REAL = (
-    f"({{0}} IS NULL OR typeof({{0}}) = 'real' AND abs({{0}}) <= {MAX_MEASURED_VALUE})"
-)
+_IS_REAL = f"typeof({{0}}) = 'real' AND abs({{0}}) <= {MAX_MEASURED_VALUE}"
+_IS_OPTIONAL_REAL = f"({{0}} IS NULL OR {_IS_REAL})"
 _IS_COUNT = f"typeof({{0}}) = 'integer' AND {{0}} BETWEEN 0 AND {_MAX_COUNT}"
 _IS_OPTIONAL_COUNT = f"({{0}} IS NULL OR {_IS_COUNT})"
 _IS_OPTIONAL_INTEGER = "typeof({0}) IN ('integer', 'null')"
@@ -180,16 +179,14 @@ def check_small_tables(connection: sqlite3.Connection, file: Path) -> None:
     Raise `UnusableInput`; the error names the column.
     """
     for table, columns in _SMALL_TABLES.items():
-        _refuse_impossible_rows(connection, file, table, f"FROM {table} WHERE", columns)
+        _refuse_rows(connection, file, table, f"FROM {table} WHERE", columns)
 
 
 def check_rows_of_run(connection: sqlite3.Connection, file: Path, run: int) -> None:
     """Check the rows of one run in all other tables."""
     for table, columns in _LARGE_TABLES.items():
-        _refuse_impossible_rows(
-            connection, file, table, f"FROM {table} WHERE run = ? AND", columns, run
-        )
-    _refuse_impossible_rows(
+        _refuse_rows(connection, file, table, f"FROM {table} WHERE run = ? AND", columns, run)
+    _refuse_rows(
         connection,
         file,
         "sample",
@@ -199,7 +196,7 @@ def check_rows_of_run(connection: sqlite3.Connection, file: Path, run: int) -> N
     )
 
 
-def _refuse_impossible_rows(
+def _refuse_rows(
     connection: sqlite3.Connection,
     file: Path,
     table: str,

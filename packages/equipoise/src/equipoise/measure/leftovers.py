@@ -183,7 +183,6 @@ def _decode_lock(encoded: bytes, path: Path) -> LockContent:
 
 
 def _is_abandoned(folder: Path) -> bool:
-    """Return whether a folder belongs to this user and is not locked."""
     try:
         with opened(folder, OPEN_FOLDER) as descriptor:
             return os.fstat(descriptor).st_uid == os.geteuid() and _try_lock(descriptor)

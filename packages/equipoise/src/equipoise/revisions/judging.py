@@ -142,9 +142,8 @@ class CommitsJudge(Judge, ABC):
         See docs/methods/bisect.md.
         """
         self._withdraw_before(block[0].block)
-        self._trial_s += [
-            seconds for trial in block if (seconds := trial.accounting.wall_s) is not None
-        ]
+        times = (trial.accounting.wall_s for trial in block)
+        self._trial_s += [wall_s for wall_s in times if wall_s is not None]
         block_reads: dict[int, BlockRead] = {}
         for index, benchmark in enumerate(benchmarks_of(self.plan)):
             trials = tuple(
@@ -163,19 +162,17 @@ class CommitsJudge(Judge, ABC):
 
     def _read_benchmark(self, trials: tuple[Trial, ...], benchmark: CommitBenchmark) -> BlockRead:
         """Return the costs and positions in a block by commit, instead of by condition."""
-        by_condition = read_block(trials, self.plan, benchmark.metric)
+        block = read_block(trials, self.plan, benchmark.metric)
         commit_of = self.terms.commit_of
         return replace(
-            by_condition,
-            costs={commit_of(condition): cost for condition, cost in by_condition.costs.items()},
+            block,
+            costs={commit_of(condition): cost for condition, cost in block.costs.items()},
             positions={
-                commit_of(condition): position
-                for condition, position in by_condition.positions.items()
+                commit_of(condition): position for condition, position in block.positions.items()
             },
         )
 
     def _withdraw_before(self, block: int) -> None:
-        """Leave out the commits that were withdrawn before a block."""
         while self._later_withdrawals and self._later_withdrawals[0].block <= block:
             withdrawal = self._later_withdrawals.pop(0)
             self.leave_out(withdrawal.commit, withdrawal.benchmark)
@@ -240,8 +237,8 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
     """
 
     builds: Builds
-    _warm_conditions: set[int] = field(default_factory=set)
-    """Conditions that ran in this segment."""
+    _warm: set[int] = field(default_factory=set)
+    """Conditions that ran in this segment: their builds need no other warm-up."""
 
     def _warm_up(self, runner: Runner) -> None:
         """Do nothing: each condition is warmed up before its first block."""
@@ -273,17 +270,15 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
 
     def _warm_up_builds(self, runner: Runner, conditions: tuple[int, ...], block: int) -> bool:
         """Warm up the conditions that have not run in this segment; return whether none failed."""
-        cold_conditions = tuple(
-            condition for condition in conditions if condition not in self._warm_conditions
-        )
-        self._warm_conditions.update(cold_conditions)
+        cold = tuple(condition for condition in conditions if condition not in self._warm)
+        self._warm.update(cold)
         warmups: list[Trial] = []
-        for _ in range(self.plan.warmup_blocks if cold_conditions else 0):
-            warmups += self._run_block(runner, "warmup", self.next_warmup, cold_conditions)
+        for _ in range(self.plan.warmup_blocks if cold else 0):
+            warmups += self._run_block(runner, "warmup", self.next_warmup, cold)
             self.next_warmup += 1
             if self._withdraw_failed(warmups, block):
                 return False
-        if len(self._warm_conditions) == len(cold_conditions):
+        if len(self._warm) == len(cold):
             self._check_for_timeouts(warmups)
         return True
 
@@ -300,9 +295,8 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         for trial in trials:
             commit = terms.commit_of(trial.condition)
             unmeasured = _unmeasured_benchmarks(self.plan, trial)
-            indices = tuple(
-                index for index in unmeasured if (commit, index) not in self.judge.left_out
-            )
+            left_out = self.judge.left_out
+            indices = tuple(index for index in unmeasured if (commit, index) not in left_out)
             if not indices:
                 continue
             is_new = True

@@ -140,8 +140,6 @@ def common_benchmarks(
 def _list_benchmarks(
     condition: Condition, tool_name: str, selection_options: SelectionOptions, timeout_s: float
 ) -> tuple[str, ...]:
-    """Return the names of the benchmarks that the program of a condition lists."""
-
     def printed_lines(*options: str) -> list[str]:
         with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
             command = (*condition.command, *options)
