@@ -49,7 +49,7 @@ def _line(generator: random.Random) -> Any:
 def _run(case: Case, folder: Path) -> None:
     path = folder / "metrics.jsonl"
     path.write_bytes(case.content)
-    samples = workload_metrics.read(path).samples
+    samples = workload_metrics.read_metrics(path).samples
     for one in samples:
         if not math.isfinite(one.value):
             raise WrongResult(f"a sample is {one.value}")

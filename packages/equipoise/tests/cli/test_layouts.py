@@ -54,7 +54,7 @@ def test_without_a_shuffling_linker_one_object_has_one_layout(source: Path, tmp_
     made = make_layouts(
         parse_compilation(("cc", str(source), "-o", "p")), tmp_path / "out", range(1, 4), "objects"
     )
-    assert made.different == 1
+    assert made.distinct_count == 1
     assert all(program.is_file() for program in made.programs)
 
 

@@ -442,14 +442,14 @@ def test_variables_of_a_dask_worker_reach_no_trial(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("MKL_NUM_THREADS", "2")
     # A cluster of an earlier test may have left it.
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    alone = laboratory.undisturbed_environment()
+    alone = laboratory.environment_without_dask()
     assert alone == {key: each for key, each in os.environ.items() if not key.startswith("DASK_")}
     # Below a nanny, which was started with one of them.
     monkeypatch.setattr(multiprocessing, "parent_process", lambda: object())
     monkeypatch.setattr(laboratory, "_environment_of_parent", lambda: {"OMP_NUM_THREADS": "1"})
     withheld = {"MALLOC_TRIM_THRESHOLD_", "PYTHONHASHSEED"}
     kept = {key: each for key, each in alone.items() if key not in withheld}
-    assert laboratory.undisturbed_environment() == kept
+    assert laboratory.environment_without_dask() == kept
 
 
 def test_trials_lack_exactly_the_variables_of_the_nanny() -> None:

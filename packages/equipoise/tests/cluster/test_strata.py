@@ -156,7 +156,7 @@ def test_a_stratum_that_costs_three_workers_is_given_up(strata: StratifiedLog[St
     workers = Scripted(instead=lost_over_b)
     with pytest.raises(UnusableInput, match="stratum b made 3 workers fail") as caught:
         judge_on(workers, strata)
-    assert "smaller strata" in (caught.value.hint or "")
+    assert "smaller groups" in (caught.value.hint or "")
     assert [name for _, name in workers.started].count("b") == 3
 
 

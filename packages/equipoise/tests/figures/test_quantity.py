@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.figures.quantity import log_ticks, quantity_of
+from equipoise.figures.quantity import drawn_quantity, log_ticks
 from equipoise.shared.density import density
 
 
@@ -26,24 +26,24 @@ from equipoise.shared.density import density
 def test_the_title_names_the_metric_and_its_unit(
     metric: str, values: list[float], title: str
 ) -> None:
-    assert quantity_of(metric, [values]).title() == title
+    assert drawn_quantity(metric, [values]).title() == title
 
 
 def test_the_range_holds_all_of_an_ordinary_sample() -> None:
     values = list(np.random.default_rng(1).normal(0.05, 0.001, 200))
-    quantity = quantity_of("wall_s", [values])
+    quantity = drawn_quantity("wall_s", [values])
     assert not any(quantity.is_beyond(value) for value in values)
 
 
 def test_an_outlier_is_moved_to_the_edge_and_known_to_lie_beyond() -> None:
     values = [*np.random.default_rng(1).normal(0.05, 0.001, 200), 5.0]
-    quantity = quantity_of("wall_s", [values])
+    quantity = drawn_quantity("wall_s", [values])
     assert quantity.is_beyond(5.0)
     assert quantity.clipped(5.0) == quantity.high
 
 
 def test_equal_values_still_span_an_axis() -> None:
-    quantity = quantity_of("wall_s", [[0.05, 0.05], [0.05]])
+    quantity = drawn_quantity("wall_s", [[0.05, 0.05], [0.05]])
     assert quantity.low < 50.0 < quantity.high
 
 

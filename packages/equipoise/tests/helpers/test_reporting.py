@@ -67,7 +67,7 @@ def run(folder: Path, *words: str) -> workload_metrics.WorkloadMetrics:
     # Without the variable, nothing is written and nothing fails.
     quiet = {name: value for name, value in os.environ.items() if name != VARIABLE}
     subprocess.run(words, env=quiet, cwd=folder, check=True)
-    return workload_metrics.read(metrics_file)
+    return workload_metrics.read_metrics(metrics_file)
 
 
 @pytest.mark.live("cc", package="gcc")
@@ -108,7 +108,7 @@ def test_a_python_program_reports_by_the_module(
     monkeypatch.setenv(VARIABLE, str(tmp_path / "metrics"))
     report("throughput", 7.0, iteration=3, unit="1/s", better="higher", resolution=0.5)
     seconds = timed_iterations("call_s", lambda: sum(range(1000)), 4)
-    found = workload_metrics.read(tmp_path / "metrics")
+    found = workload_metrics.read_metrics(tmp_path / "metrics")
     assert found.problem is None
     assert found.samples[0] == Sample("throughput", 7.0, 3, "1/s", "higher", 0.5)
     assert [sample.value for sample in found.samples[1:5]] == seconds
@@ -142,7 +142,7 @@ def test_the_harness_times_each_iteration(tmp_path: Path, what: tuple[str, ...])
     done = harness(tmp_path, what[0], "--iterations", "5", *what[1:])
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "done").exists()
-    found = workload_metrics.read(tmp_path / "metrics")
+    found = workload_metrics.read_metrics(tmp_path / "metrics")
     assert [sample.iteration for sample in found.samples] == [1, 2, 3, 4, 5, None]
     assert {sample.metric for sample in found.samples} == {"iteration_s"}
 

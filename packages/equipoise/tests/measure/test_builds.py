@@ -30,7 +30,7 @@ def test_a_line_runs_in_the_folder_of_its_revision(tmp_path: Path) -> None:
 
 def test_uncommitted_files_are_named_as_the_usual_reason(tmp_path: Path) -> None:
     with pytest.raises(
-        ConditionFailed, match="cannot be built: exit status 4: .*no such"
+        ConditionFailed, match="cannot be built: exit status 4 of .*no such"
     ) as caught:
         build("echo no such file; exit 4", tmp_path)
     assert "not committed" in str(caught.value.hint)

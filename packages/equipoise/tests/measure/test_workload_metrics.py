@@ -16,7 +16,7 @@ from equipoise.measure.workload_metrics import (
     MAX_LINES,
     MetricsFile,
     WorkloadMetrics,
-    read,
+    read_metrics,
     run_for_metrics,
 )
 from equipoise.model.errors import ConditionFailed
@@ -32,12 +32,12 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_a_workload_that_reports_nothing_has_no_samples(tmp_path: Path) -> None:
-    assert read(tmp_path / "absent.jsonl").samples == ()
-    assert read(tmp_path / "absent.jsonl").problem is None
+    assert read_metrics(tmp_path / "absent.jsonl").samples == ()
+    assert read_metrics(tmp_path / "absent.jsonl").problem is None
 
 
 def test_trial_and_iteration_values_are_read_with_their_units(tmp_path: Path) -> None:
-    metrics = read(
+    metrics = read_metrics(
         written(
             tmp_path,
             '{"metric": "latency_s", "value": 0.5}\n\n'
@@ -54,26 +54,28 @@ def test_trial_and_iteration_values_are_read_with_their_units(tmp_path: Path) ->
 
 
 def test_a_line_that_cannot_be_read_is_named_and_the_others_are_kept(tmp_path: Path) -> None:
-    metrics = read(written(tmp_path, '{"metric": "a", "value": 1}\nnonsense\n{"metric": "b", "va'))
+    metrics = read_metrics(
+        written(tmp_path, '{"metric": "a", "value": 1}\nnonsense\n{"metric": "b", "va')
+    )
     assert metrics.samples == (Sample("a", 1.0),)
     assert metrics.problem is not None
     assert metrics.problem.startswith("line 2 of its metrics cannot be read")
 
 
 def test_a_value_that_is_not_a_number_is_named(tmp_path: Path) -> None:
-    metrics = read(written(tmp_path, '{"metric": "a", "value": "fast"}\n'))
+    metrics = read_metrics(written(tmp_path, '{"metric": "a", "value": "fast"}\n'))
     assert metrics.samples == ()
     assert metrics.problem is not None
 
 
 def test_a_value_that_is_not_finite_is_named(tmp_path: Path) -> None:
-    metrics = read(written(tmp_path, '{"metric": "a", "value": 1e999}\n'))
+    metrics = read_metrics(written(tmp_path, '{"metric": "a", "value": 1e999}\n'))
     assert metrics.samples == ()
     assert metrics.problem is not None
 
 
 def test_a_value_beyond_every_measurement_is_named(tmp_path: Path) -> None:
-    metrics = read(written(tmp_path, '{"metric": "a", "value": 1e101}\n'))
+    metrics = read_metrics(written(tmp_path, '{"metric": "a", "value": 1e101}\n'))
     assert metrics.samples == ()
     assert "has the value 1e+101, beyond 1e+100" in str(metrics.problem)
 
@@ -83,7 +85,7 @@ def test_a_resolution_that_is_not_a_finite_number_above_0_is_named(
     resolution: str, tmp_path: Path
 ) -> None:
     line = f'{{"metric": "a", "value": 1, "resolution": {resolution}}}'
-    metrics = read(written(tmp_path, line))
+    metrics = read_metrics(written(tmp_path, line))
     assert metrics.samples == ()
     assert metrics.problem is not None
     assert "resolution" in metrics.problem
@@ -92,7 +94,7 @@ def test_a_resolution_that_is_not_a_finite_number_above_0_is_named(
 @pytest.mark.parametrize("metric", ["wall_s", "max_rss_bytes"])
 def test_a_measured_metric_cannot_be_reported(metric: str, tmp_path: Path) -> None:
     lines = f'{{"metric": "{metric}", "value": 9}}\n{{"metric": "b", "value": 1}}\n'
-    metrics = read(written(tmp_path, lines))
+    metrics = read_metrics(written(tmp_path, lines))
     assert metrics.samples == (Sample("b", 1.0),)
     assert (
         metrics.problem
@@ -103,7 +105,7 @@ def test_a_measured_metric_cannot_be_reported(metric: str, tmp_path: Path) -> No
 def test_any_other_name_is_kept_as_it_is(tmp_path: Path) -> None:
     names = [*(name for name in PAYLOADS if "\udcff" not in name), LONG, "a\0b", ""]
     lines = "".join(json.dumps({"metric": name, "value": 1, "unit": name}) + "\n" for name in names)
-    metrics = read(written(tmp_path, lines))
+    metrics = read_metrics(written(tmp_path, lines))
     assert metrics.problem is None
     assert [(sample.metric, sample.unit) for sample in metrics.samples] == [
         (name, name) for name in names
@@ -128,7 +130,7 @@ GOOD = '{"metric": "a", "value": 1}\n'
 def test_a_line_that_no_ledger_could_keep_costs_that_line(
     line: str, why: str, tmp_path: Path
 ) -> None:
-    metrics = read(written(tmp_path, GOOD + line + "\n" + GOOD))
+    metrics = read_metrics(written(tmp_path, GOOD + line + "\n" + GOOD))
     assert metrics.samples == (Sample("a", 1.0), Sample("a", 1.0))
     assert metrics.problem is not None
     assert metrics.problem.startswith("line 2 of its metrics ")
@@ -136,7 +138,7 @@ def test_a_line_that_no_ledger_could_keep_costs_that_line(
 
 
 def test_the_number_of_lines_that_are_left_out_is_given(tmp_path: Path) -> None:
-    metrics = read(written(tmp_path, GOOD + "x\n" * 3))
+    metrics = read_metrics(written(tmp_path, GOOD + "x\n" * 3))
     assert metrics.samples == (Sample("a", 1.0),)
     assert metrics.problem is not None
     assert metrics.problem.endswith("; 3 lines are left out")

@@ -35,7 +35,7 @@ def test_a_command_is_a_line_or_a_list_of_words(tmp_path: Path) -> None:
         ("", "has no benchmark"),
         ("[benchmarks]\n", "has no benchmark"),
         ("benchmarks = 3\n", "has no benchmark"),
-        ('build = 1\n[benchmarks]\na = "b"\n', "the value of build is not a text"),
+        ('build = 1\n[benchmarks]\na = "b"\n', "the value of build is not a string"),
         ('[bench]\na = "b"\n', "has the unknown key 'bench'"),
         ("[benchmarks]\na = 1\n", "benchmarks.a is not a command"),
         ('[benchmarks]\na = ""\n', "benchmarks.a is not a command"),

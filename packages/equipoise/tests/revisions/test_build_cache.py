@@ -386,7 +386,7 @@ def test_a_folder_in_which_others_may_write_is_refused(
     folder.mkdir()
     folder.chmod(0o777)
     recipe = recipe_of(repository_at(made.path), None, None, {})
-    with pytest.raises(UnusableInput, match="others own the folder of builds"):
+    with pytest.raises(UnusableInput, match="the folder of builds"):
         BuildCache(recipe, tmp_path, folder, 0)
     (tmp_path / "file").touch()
     with pytest.raises(UnusableInput, match="cannot make the folder of builds"):

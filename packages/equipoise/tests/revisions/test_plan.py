@@ -14,7 +14,7 @@ from equipoise.kinds.gate.command import GateRequest, Pair, bisect_lines
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast
 from equipoise.model.revisions import Revision
-from equipoise.revisions.benchmarks import READER, TOOLS, Benchmark
+from equipoise.revisions.benchmarks import READER_MODULE, TOOLS, Benchmark
 from equipoise.revisions.commit_plans import chosen_benchmarks
 from equipoise.revisions.git import Repository
 from equipoise.revisions.plan import Checkout, conditions_of_gate
@@ -139,7 +139,7 @@ def test_reading_command_is_the_same_for_both_revisions(sides: Pair, tmp_path: P
     tool = TOOLS["cargo"]
     conditions, _ = conditions_of_gate([Benchmark("b", ("true", "x"))], sides, tool)
     for condition, side in zip(conditions, sides, strict=True):
-        assert condition.command[1:] == ("-P", "-m", READER, "cargo", "--", "/bin/true", "x")
+        assert condition.command[1:] == ("-P", "-m", READER_MODULE, "cargo", "--", "/bin/true", "x")
         assert condition.environment == {"CARGO_TARGET_DIR": f"{side.tree}/target"}
     lengths = {len(condition.environment["CARGO_TARGET_DIR"]) for condition in conditions}
     assert len(lengths) == 1

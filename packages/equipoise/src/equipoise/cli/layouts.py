@@ -61,7 +61,7 @@ def command(count: int, seed: int, folder: Path | None, line: tuple[str, ...]) -
 
 
 def _summary(layouts: Layouts, compilation: Compilation) -> Iterator[str]:
-    different, count = layouts.different, len(layouts.programs)
+    different, count = layouts.distinct_count, len(layouts.programs)
     yield f"{different} different layouts of {count}: {_LINKER_SENTENCES[layouts.linker]}"
     if layouts.linker == "objects":
         yield "  hint: install lld, for example with apt install lld"

@@ -36,7 +36,7 @@ from equipoise.revisions.commit_plans import (
 )
 from equipoise.revisions.git import Repository
 from equipoise.revisions.plan import RevisionsRequest
-from equipoise.revisions.terms import commits_of
+from equipoise.revisions.terms import commits_plan_of
 
 suite_options = options.option_group(
     click.option(
@@ -196,7 +196,7 @@ def builds_of_record(record: RunRecord) -> Iterator[CommitBuilds]:
 
     Raise `UnusableInput` if the repository, a commit or the toolchain has changed since then.
     """
-    terms = commits_of(record.plan)
+    terms = commits_plan_of(record.plan)
     repository, tool = repository_of(terms), tool_of(terms)
     with scratch_folder() as scratch, open_cache(repository, terms.build, tool, scratch) as cache:
         yield builds_of_plan(record.plan, cache)

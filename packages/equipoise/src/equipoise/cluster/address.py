@@ -28,7 +28,7 @@ _SCHEDULER_PATTERN = re.compile(
 )
 _MAX_PORT = 65_535
 MAX_LOCAL_WORKERS = 64
-_NETWORKS = tuple(
+_PRIVATE_NETWORKS = tuple(
     ipaddress.ip_network(network)
     for network in (
         *("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"),
@@ -103,14 +103,14 @@ def read_scheduler(text: str, formats: str = SCHEDULER_FORMAT) -> SchedulerAddre
 
     Raise `UnusableInput` if the text is not the address of a scheduler.
     """
-    parts = _SCHEDULER_PATTERN.fullmatch(text)
-    if parts is None or not 0 < int(parts["port"]) <= _MAX_PORT:
+    match = _SCHEDULER_PATTERN.fullmatch(text)
+    if match is None or not 0 < int(match["port"]) <= _MAX_PORT:
         raise UnusableInput(
             f"{text!r} is not the address of a scheduler",
             hint=f"give {formats}; `dask scheduler` prints its address",
         )
-    scheme: Literal["tcp", "tls"] = "tls" if parts["scheme"] == "tls" else "tcp"
-    return SchedulerAddress(text, scheme, parts["host"].strip("[]"), int(parts["port"]))
+    scheme: Literal["tcp", "tls"] = "tls" if match["scheme"] == "tls" else "tcp"
+    return SchedulerAddress(text, scheme, match["host"].strip("[]"), int(match["port"]))
 
 
 def resolve(host: str) -> tuple[str, ...]:
@@ -137,9 +137,9 @@ def refuse_unprotected(address: SchedulerAddress, resolver: Resolver = resolve) 
             "is known",
             hint="check the name of the host, or give a numeric address",
         )
-    public = [number for number in addresses if not is_private(number)]
-    if public:
-        resolved = "" if address.host in public else f" ({address.host} is {public[0]})"
+    public_ips = [ip for ip in addresses if not is_private_address(ip)]
+    if public_ips:
+        resolved = "" if address.host in public_ips else f" ({address.host} is {public_ips[0]})"
         raise UnusableInput(
             f"the connection to {address.text} is unprotected: it would leave the private network "
             f"without encryption{resolved}, and anybody on the path could run code as you",
@@ -148,10 +148,10 @@ def refuse_unprotected(address: SchedulerAddress, resolver: Resolver = resolve) 
         )
 
 
-def is_private(address: str) -> bool:
+def is_private_address(address: str) -> bool:
     """Return whether a numeric address is loopback, link-local or in a private network."""
     # A link-local address may name its interface: fe80::1%eth0.
-    number = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(number, ipaddress.IPv6Address) and number.ipv4_mapped is not None:
-        number = number.ipv4_mapped
-    return any(number in network for network in _NETWORKS if network.version == number.version)
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped is not None:
+        ip = ip.ipv4_mapped
+    return any(ip in network for network in _PRIVATE_NETWORKS if network.version == ip.version)

@@ -214,12 +214,12 @@ def _no_password() -> str:
 
 def _greet(address: SchedulerAddress, context: ssl.SSLContext | None, timeout_s: float) -> None:
     """Check that a scheduler answers, because Dask would wait without end for another server."""
-    with socket.create_connection((address.host, address.port), timeout_s) as plain:
+    with socket.create_connection((address.host, address.port), timeout_s) as tcp:
         connection = (
-            plain if context is None else context.wrap_socket(plain, server_hostname=address.host)
+            tcp if context is None else context.wrap_socket(tcp, server_hostname=address.host)
         )
         with connection, connection.makefile("rb") as stream:
             greeting = stream.read(_GREETING_LENGTH.size)
-    is_whole = len(greeting) == _GREETING_LENGTH.size
-    if not is_whole or not 0 < _GREETING_LENGTH.unpack(greeting)[0] <= _MAX_GREETING_BYTES:
+    is_complete = len(greeting) == _GREETING_LENGTH.size
+    if not is_complete or not 0 < _GREETING_LENGTH.unpack(greeting)[0] <= _MAX_GREETING_BYTES:
         raise ValueError("the server there is not a Dask scheduler")

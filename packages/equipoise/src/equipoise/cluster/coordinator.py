@@ -171,8 +171,8 @@ class HostCampaign:
         problem = f"no answer for {silent_s:.0f} s{reason}"
         self.progress = replace(self.progress, state="missing", problem=problem)
 
-    def is_idle(self) -> bool:
-        """Return whether the host answers, and starts, waits or measures."""
+    def is_under_way(self) -> bool:
+        """Return whether the host answers, and its campaign starts, waits or measures."""
         return self.progress.state in ("starting", "waiting", "measuring")
 
     def give_up_idle(self, idle_s: float) -> None:
@@ -184,8 +184,8 @@ class HostCampaign:
     def pause_s(self) -> float:
         """Return the seconds until the next request."""
         if self.must_order:
-            repeats = max(self._deaths, self._absences)
-            return min(2.0 ** (repeats - 1), MAX_DELAY_S) if repeats else 0.0
+            repeat_count = max(self._deaths, self._absences)
+            return min(2.0 ** (repeat_count - 1), MAX_DELAY_S) if repeat_count else 0.0
         pause_s = PAUSE_FRACTION * self.progress.status.running_s
         # In this order the bounds also hold for NaN.
         return max(MIN_PAUSE_S, min(MAX_PAUSE_S, pause_s))
@@ -194,8 +194,8 @@ class HostCampaign:
         """Return whether a campaign that ended in an earlier session must continue."""
         if not self.may_have_ended:
             return False
-        halted = status.stopped_because == INTERRUPTED
-        return halted or status.state == "failed" or self.order.limits is not None
+        was_halted = status.stopped_because == INTERRUPTED
+        return was_halted or status.state == "failed" or self.order.limits is not None
 
     def _note_death(self, blocks: int) -> tuple[HostState, str, str | None]:
         """Note that the campaign's process died; return the state, the problem and the hint."""
@@ -243,19 +243,18 @@ class Coordinator:
         try:
             await asyncio.gather(*followers)
         except asyncio.CancelledError:
-            await self._stop(followers)
-            await self._halt()
+            await self._cancel(followers)
+            await self._halt_hosts()
             raise
         finally:
-            await self._stop([*followers, reporter])
+            await self._cancel([*followers, reporter])
 
-    async def _stop(self, running_tasks: Sequence[asyncio.Task[None]]) -> None:
+    async def _cancel(self, running_tasks: Sequence[asyncio.Task[None]]) -> None:
         for task in running_tasks:
             task.cancel()
         await asyncio.gather(*running_tasks, return_exceptions=True)
 
     async def _report_changes(self) -> None:
-        """Report changes of the roster to the listener, without end."""
         while True:
             await self.roster.wait_for_change(MAX_PAUSE_S)
             self.listener.changed(self.progress())
@@ -263,23 +262,23 @@ class Coordinator:
     async def _follow(self, campaign: HostCampaign) -> None:
         campaign.answered_at = campaign.recorded_at = self._now()
         while not campaign.is_over:
-            pause_s = await self._step(campaign)
+            pause_s = await self._send_request(campaign)
             silent_s = self._now() - campaign.answered_at
             idle_s = self._now() - campaign.recorded_at
             if not campaign.is_over and silent_s > self.host_timeout_s:
                 campaign.give_up_silent(silent_s)
-            elif campaign.is_idle() and idle_s > max(self.host_timeout_s, IDLE_TIMEOUT_S):
+            elif campaign.is_under_way() and idle_s > max(self.host_timeout_s, IDLE_TIMEOUT_S):
                 campaign.give_up_idle(idle_s)
             self.listener.changed(self.progress())
             if not campaign.is_over:
                 await asyncio.sleep(pause_s)
 
-    async def _step(self, campaign: HostCampaign) -> float:
+    async def _send_request(self, campaign: HostCampaign) -> float:
         """Send one request to a host; return the seconds until the next request."""
         host = campaign.host.identity
         try:
             if not campaign.must_order:
-                return await self._pull(campaign)
+                return await self._pull_records(campaign)
             order = campaign.order
             status = await self.roster.ask(host, tasks.begin, order, Status, TASK_TIMEOUT_S)
             campaign.must_order = False
@@ -294,32 +293,31 @@ class Coordinator:
             campaign.note_refusal(error)
         return campaign.pause_s()
 
-    async def _pull(self, campaign: HostCampaign) -> float:
+    async def _pull_records(self, campaign: HostCampaign) -> float:
         order, host = campaign.order, campaign.host.identity
         cursor = self.ledger.cursor(order.identity)
         request = FollowRequest(order.fleet, order.place, order.identity, cursor)
         reply = await self.roster.ask(host, tasks.follow, request, FollowReply, TASK_TIMEOUT_S)
         if reply.slice:
             self.ledger.append_slice(reply.slice, check=partial(_check_head, campaign))
-        has_news = self.ledger.cursor(order.identity) != cursor
-        if has_news:
+        has_new_records = self.ledger.cursor(order.identity) != cursor
+        if has_new_records:
             campaign.recorded_at = self._now()
         if reply.has_more:
             # The campaign is over only when its whole record is in this ledger.
-            if not has_news:
+            if not has_new_records:
                 return campaign.note_silence("the host announces more records, but sends none")
             campaign.answered_at = self._now()
             return 0.0
         campaign.note_answer(reply.status, self._now())
         return campaign.pause_s()
 
-    async def _halt(self) -> None:
-        """Request a stop from all hosts whose campaigns are not over, at the same time."""
-        requests = [self._halt_one(campaign) for campaign in self.campaigns if not campaign.is_over]
-        await asyncio.gather(*requests)
+    async def _halt_hosts(self) -> None:
+        halts = [self._halt_host(campaign) for campaign in self.campaigns if not campaign.is_over]
+        await asyncio.gather(*halts)
         self.listener.changed(self.progress())
 
-    async def _halt_one(self, campaign: HostCampaign) -> None:
+    async def _halt_host(self, campaign: HostCampaign) -> None:
         request = HaltRequest(campaign.order.fleet, campaign.order.place)
         host = campaign.host.identity
         try:
@@ -333,11 +331,10 @@ class Coordinator:
 
 
 def _sanitise(status: Status) -> Status:
-    """Return the status of a host with short lines and a valid time."""
-    is_time = math.isfinite(status.running_s) and status.running_s >= 0.0
+    is_valid_time = math.isfinite(status.running_s) and status.running_s >= 0.0
     return replace(
         status,
-        running_s=min(status.running_s, _MAX_TIME_S) if is_time else 0.0,
+        running_s=min(status.running_s, _MAX_TIME_S) if is_valid_time else 0.0,
         stopped_because=status.stopped_because and short_line(status.stopped_because),
         failure=status.failure and short_line(status.failure),
         hint=status.hint and short_line(status.hint),
@@ -350,10 +347,10 @@ def _check_head(campaign: HostCampaign, head: Head) -> None:
     Raise `UnusableInput`, which names the difference.
     """
     order, host = campaign.order, campaign.host
-    measured_by = None if head.host is None else head.host[0].hex()
+    measuring_host = None if head.host is None else head.host[0].hex()
     if head.identity.hex() != order.identity:
         problem = f"the host sent the run {short_line(head.id)}, which came without a request"
-    elif measured_by != host.identity:
+    elif measuring_host != host.identity:
         problem = f"the run was measured on another host than {host.name}"
     elif not are_equal_plans(order.plan, head.plan):
         problem = "the plan of the run differs from the plan of the order"

@@ -95,8 +95,8 @@ async def prepare_hosts(
         if refusal is not None:
             comparison = comparison.without(host, refusal)
     if not comparison.comparable:
-        first = comparison.refusals[0]
-        raise UnusableInput(f"no host can be compared: {first.what}", hint=first.hint)
+        example = comparison.refusals[0]
+        raise UnusableInput(f"no host can be compared: {example.what}", hint=example.hint)
     return comparison
 
 
@@ -113,7 +113,6 @@ async def _inventory(
 
 
 def _check_total_size(folder: str, files: Sequence[File]) -> None:
-    """Raise `UnusableInput` if the files together are larger than a host keeps."""
     sizes = [Path(folder, file.path).stat().st_size for file in files]
     if sum(sizes) > MAX_KEPT_BYTES:
         raise UnusableInput(
@@ -130,7 +129,6 @@ async def _ship(
     roster: Roster,
     semaphore: asyncio.Semaphore,
 ) -> UnusableInput | None:
-    """Ship files to a host; return the error if it did not get them."""
     for file in files:
         async with semaphore:
             shipment = shipment_of(file, folder)
@@ -190,13 +188,13 @@ def _files_to_ship(
     }
     if not differences:
         return ()
-    outside = [path for path in differences if not is_inside(path)]
-    if ship and not outside:
+    outside_paths = [path for path in differences if not is_inside(path)]
+    if ship and not outside_paths:
         # The campaign gets a new working folder, which needs all files of this one.
         return tuple(file for file in files if is_inside(file.path))
-    paths = outside if ship else list(differences)
+    paths = outside_paths if ship else list(differences)
     hint = f"install the same files on {name}"
-    if not outside:
+    if not outside_paths:
         hint = f"add {option('ship')}, or copy the files into {introduction.folder} on {name}"
     elif ship:
         hint += ": only files in the working folder can be shipped"
@@ -281,10 +279,10 @@ def _files_of_plan(plan: Plan) -> Iterator[tuple[str, bool]]:
     known_commands: set[object] = set()
     for condition in plan.conditions:
         environment = {**own_environment(), **condition.environment}
-        own_folder = condition.process.working_folder or folder
+        condition_folder = condition.process.working_folder or folder
         # The programs of all layouts have the same libraries, so one layout is enough for them.
-        first, *other_commands = map(condition.command_in, layouts)
-        commands = [(first, environment, own_folder)]
+        first_command, *other_commands = map(condition.command_in, layouts)
+        commands = [(first_command, environment, condition_folder)]
         commands += [(argv, own_environment(), folder) for argv in _hooks_of(condition)]
         if condition.server is not None:
             commands += [
@@ -292,14 +290,14 @@ def _files_of_plan(plan: Plan) -> Iterator[tuple[str, bool]]:
                 for argv in _commands_of(condition.server)
             ]
         for argv, variables, command_folder in commands:
-            key = (argv, command_folder, tuple(sorted(variables.items())))
-            if key not in known_commands:
-                known_commands.add(key)
+            command_key = (argv, command_folder, tuple(sorted(variables.items())))
+            if command_key not in known_commands:
+                known_commands.add(command_key)
                 yield from _files_of_command(argv, variables, command_folder)
         for program, *arguments in other_commands:
-            yield from _existing_file(program, own_folder, is_program=True)
+            yield from _existing_file(program, condition_folder, is_program=True)
             for argument in arguments:
-                yield from _files_of_argument(argument, own_folder)
+                yield from _files_of_argument(argument, condition_folder)
         environments = [condition.environment]
         environments += [] if condition.server is None else [condition.server.environment]
         for value in (value for table in environments for value in table.values()):
@@ -371,8 +369,8 @@ def _files_of_command(
 def _files_of_argument(argument: str, folder: str) -> Iterator[tuple[str, bool]]:
     """Yield the file that an argument names, as ``FILE`` or as ``--option=FILE``."""
     yield from _existing_file(argument, folder)
-    _, sign, value = argument.partition("=")
-    if sign:
+    _, equals_sign, value = argument.partition("=")
+    if equals_sign:
         yield from _existing_file(value, folder)
 
 

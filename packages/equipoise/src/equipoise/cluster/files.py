@@ -187,8 +187,8 @@ def _change_texts(value: Any, change: Callable[[str], str]) -> Any:
 def is_inside(path: str) -> bool:
     """Return whether a path is relative, has no ``.`` or ``..``, and stays inside its folder."""
     parts = Path(path).parts
-    is_normal = os.path.normpath(path) == path and "\0" not in path
-    return bool(parts) and is_normal and not os.path.isabs(path) and parts[0] not in ("..", ".")
+    is_normalised = os.path.normpath(path) == path and "\0" not in path
+    return bool(parts) and is_normalised and not os.path.isabs(path) and parts[0] not in ("..", ".")
 
 
 SHIPPED_FOLDER = "shipped"
@@ -286,12 +286,12 @@ def _lock_folder(folder: Path) -> Iterator[None]:
 def _make_room(folder: Path, size: int) -> None:
     """Remove the least recently used files, until a file of ``size`` bytes has room."""
     entries = [(entry.lstat(), entry) for entry in folder.iterdir()]
-    room = MAX_KEPT_BYTES - size - sum(status.st_size for status, _ in entries)
+    free_bytes = MAX_KEPT_BYTES - size - sum(status.st_size for status, _ in entries)
     for status, entry in sorted(entries, key=lambda item: item[0].st_mtime_ns):
-        if room >= 0:
+        if free_bytes >= 0:
             return
         entry.unlink(missing_ok=True)
-        room += status.st_size
+        free_bytes += status.st_size
 
 
 def too_large(path: str, size: int) -> UnusableInput:
@@ -309,27 +309,27 @@ def fill_working_folder(files: tuple[File, ...], folder: Path) -> None:
     Raise `UnusableInput` if a path leads out of the folder, or a file was not shipped. Raise
     `OSError` if the folder cannot be written.
     """
-    shipped = private_folder(SHIPPED_FOLDER)
-    contents = [(file, shipped / check_shipped(file)) for file in files]
+    shipped_folder = private_folder(SHIPPED_FOLDER)
+    shipped_files = [(file, shipped_folder / check_shipped(file)) for file in files]
     if folder.is_dir():
         return
-    unfinished = folder.with_name(f"{folder.name}.unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir(mode=0o700)
-    for file, content in contents:
-        target = unfinished / file.path
+    unfinished_folder = folder.with_name(f"{folder.name}.unfinished")
+    shutil.rmtree(unfinished_folder, ignore_errors=True)
+    unfinished_folder.mkdir(mode=0o700)
+    for file, content in shipped_files:
+        target = unfinished_folder / file.path
         target.parent.mkdir(parents=True, exist_ok=True)
         _copy(file, content, target)
-    os.rename(unfinished, folder)
+    os.rename(unfinished_folder, folder)
 
 
 def _copy(file: File, content: Path, target: Path) -> None:
     try:
         with (
             open(content, "rb", opener=lambda path, _: os.open(path, OPEN_UNTRUSTED)) as source,
-            target.open("xb") as copy,
+            target.open("xb") as target_file,
         ):
-            shutil.copyfileobj(source, copy)
+            shutil.copyfileobj(source, target_file)
     except FileNotFoundError as error:
         raise _missing_file(file) from error
     if digest_of_file(target) != file.digest:

@@ -39,7 +39,7 @@ from equipoise.shared.safe_text import short_line
 FLEETS_FOLDER = "fleets"
 """Name of the folder of the campaigns, in the state folder."""
 MAX_ENDED_CAMPAIGNS = 100
-"""Number of ended campaigns whose folders are kept. It is larger than any N of ``local:N``."""
+"""Number of ended campaigns whose folders are kept. It exceeds `MAX_LOCAL_WORKERS`."""
 _STATE_BYTES = 4096
 """Size of the state file: one page, which one write replaces."""
 _END_STATES: frozenset[State] = frozenset({"ended", "failed"})
@@ -65,6 +65,7 @@ class Progress(Status, frozen=True, kw_only=True):
     """Progress of a campaign, which its process writes."""
 
     session: int
+    """Segment of the coordinator's run (`Order.session`)."""
     process: int | None = None
     began: float | None = None
     """Time of the start, by the host's monotonic clock, in seconds."""
@@ -85,15 +86,15 @@ class CampaignFolder:
         """File with the output of the process."""
 
     @classmethod
-    def of(cls, fleet: str, place: int) -> CampaignFolder:
-        """Return the folder of the host at a position in a fleet.
+    def of(cls, fleet: str, host_index: int) -> CampaignFolder:
+        """Return the folder of the host with an index in a fleet (`Order.place`).
 
-        Raise `UnusableInput` if the identity or the position is not valid.
+        Raise `UnusableInput` if the identity or the index is not valid.
         """
-        check_identity(fleet)
-        if place < 0:
-            raise UnusableInput(f"{place} is not a position in a fleet", hint="give 0 or more")
-        return cls(private_folder(FLEETS_FOLDER) / f"{fleet}-{place}")
+        require_run_identity(fleet)
+        if host_index < 0:
+            raise UnusableInput(f"{host_index} is not the index of a host", hint="give 0 or more")
+        return cls(private_folder(FLEETS_FOLDER) / f"{fleet}-{host_index}")
 
     def read_order(self) -> StoredOrder | None:
         """Return the latest order; ``None`` if there is none.
@@ -152,15 +153,15 @@ class CampaignFolder:
         A process that inherits this descriptor has the lock until it ends.
         """
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-        with opened(self.path / "life", flags) as life:
-            yield life if self._try_to_lock(life) else None
+        with opened(self.path / "life", flags) as life_file:
+            yield life_file if self._try_to_lock(life_file) else None
 
-    def _try_to_lock(self, life: int) -> bool:
+    def _try_to_lock(self, life_file: int) -> bool:
         deadline = time.monotonic() + _LOCK_TIMEOUT_S
         attempts = 0
         while True:
             with contextlib.suppress(BlockingIOError):
-                fcntl.flock(life, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(life_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return True
             attempts += 1
             progress = self.progress()
@@ -176,8 +177,8 @@ class CampaignFolder:
     def is_alive(self) -> bool:
         """Return whether the process of the campaign is alive, or is being started."""
         try:
-            with opened(self.path / "life", os.O_RDONLY | os.O_CLOEXEC) as life:
-                fcntl.flock(life, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            with opened(self.path / "life", os.O_RDONLY | os.O_CLOEXEC) as life_file:
+                fcntl.flock(life_file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
         except (FileNotFoundError, NotADirectoryError):
@@ -218,7 +219,7 @@ class CampaignFolder:
         if progress is None or progress.state in _END_STATES:
             return
         write_whole(self.path / "halt", str(progress.session).encode())
-        # The process writes its id before it reads ``halt``: one of the two reaches it.
+        # The process writes its id, then reads ``halt``: it reads the file, or gets the signal.
         progress = self.progress()
         if progress is not None and progress.process is not None:
             self._interrupt(progress.process)
@@ -250,13 +251,13 @@ def remove_old_campaigns(fleets: Path) -> None:
     for _, path in sorted(ended_campaigns)[:-MAX_ENDED_CAMPAIGNS]:
         with (
             contextlib.suppress(FileNotFoundError),
-            CampaignFolder(path).lock_life() as life,
+            CampaignFolder(path).lock_life() as life_file,
         ):
-            if life is not None:
+            if life_file is not None:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def check_identity(identity: str) -> None:
+def require_run_identity(identity: str) -> None:
     """Raise `UnusableInput` if a text is not the identity of a run."""
     if not is_identity(identity):
         raise version_mismatch(f"{identity!r} is not the identity of a run")

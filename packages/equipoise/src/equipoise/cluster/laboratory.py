@@ -35,8 +35,8 @@ from equipoise.cluster.folders import (
     CampaignFolder,
     Progress,
     StoredOrder,
-    check_identity,
     remove_old_campaigns,
+    require_run_identity,
 )
 from equipoise.cluster.messages import Order, Status, version_mismatch
 from equipoise.design.limits import CampaignLimits
@@ -75,7 +75,7 @@ def begin(order: Order) -> Status:
     Raise `UnusableInput` if the order has no usable plan, a shipped file is missing, or the folder
     of the campaign cannot be written.
     """
-    check_identity(order.identity)
+    require_run_identity(order.identity)
     folder = CampaignFolder.of(order.fleet, order.place)
     try:
         if not folder.path.exists():
@@ -83,7 +83,7 @@ def begin(order: Order) -> Status:
             folder.path.mkdir(mode=0o700, exist_ok=True)
         with folder.lock_life() as life:
             if life is not None and _must_start(order, folder):
-                _start(order, folder, life)
+                _start_process(order, folder, life)
     except OSError as error:
         raise _folder_error(folder, error) from error
     return folder.status()
@@ -98,7 +98,7 @@ def _must_start(order: Order, folder: CampaignFolder) -> bool:
     return order.session == progress.session and state in ("died", "failed")
 
 
-def _start(order: Order, folder: CampaignFolder, life: int) -> None:
+def _start_process(order: Order, folder: CampaignFolder, life: int) -> None:
     earlier_order = folder.read_order()
     stored = StoredOrder(
         order,
@@ -110,8 +110,8 @@ def _start(order: Order, folder: CampaignFolder, life: int) -> None:
         fill_working_folder(order.shipped, folder.working_folder)
     folder.write_order(stored)
     progress = Progress("waiting", session=order.session)
-    if (previous := folder.progress()) is not None:
-        progress = replace(progress, run=previous.run, blocks=previous.blocks)
+    if (earlier_progress := folder.progress()) is not None:
+        progress = replace(progress, run=earlier_progress.run, blocks=earlier_progress.blocks)
     folder.write_progress(progress)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
     if folder.log.exists() and folder.log.stat().st_size > _MAX_LOG_BYTES:
@@ -122,7 +122,7 @@ def _start(order: Order, folder: CampaignFolder, life: int) -> None:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", MODULE, str(folder.path), str(life)],
             cwd=stored.folder,
-            env=undisturbed_environment(),
+            env=environment_without_dask(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=log,
@@ -135,7 +135,7 @@ def _start(order: Order, folder: CampaignFolder, life: int) -> None:
     threading.Thread(target=process.wait, name="equipoise-reaper", daemon=True).start()
 
 
-def undisturbed_environment() -> dict[str, str]:
+def environment_without_dask() -> dict[str, str]:
     """Return the environment of this process as it would be without Dask.
 
     Variables that the nanny has set get the values with which the nanny was started.
@@ -169,7 +169,7 @@ def _machine_folders(stored: StoredOrder, folder: CampaignFolder) -> MachineFold
     return MachineFolders(str(folder.working_folder) if stored.order.shipped else stored.folder)
 
 
-def _build(stored: StoredOrder, folder: CampaignFolder) -> MachineFolders:
+def _build_levels(stored: StoredOrder, folder: CampaignFolder) -> MachineFolders:
     """Build the levels of a study; return the folders of this machine, with one for each level."""
     folders = _machine_folders(stored, folder)
     lines = {build.level: folders.to_local(build.line) for build in stored.order.builds}
@@ -259,7 +259,6 @@ def run(folder: CampaignFolder) -> None:
 
 
 def _measure(folder: CampaignFolder, stored: StoredOrder, reporter: _Reporter) -> str:
-    """Start or resume the campaign; return why it stopped."""
     order = stored.order
 
     def report_wait(owner: LockOwner) -> None:
@@ -276,7 +275,7 @@ def _measure(folder: CampaignFolder, stored: StoredOrder, reporter: _Reporter) -
         reporter.report(state="running", began=time.monotonic(), hint=None)
         run_id = ledger.id_of(order.identity)
         if run_id is None:
-            plan = local_plan(order.plan, _build(stored, folder))
+            plan = local_plan(order.plan, _build_levels(stored, folder))
             identity = bytes.fromhex(order.identity)
             run_id = conduct.start(plan, ledger, reporter, identity=identity)
         else:

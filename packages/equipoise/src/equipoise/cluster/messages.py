@@ -22,7 +22,7 @@ Message = TypeVar("Message", bound=Struct)
 Task = Callable[[bytes], bytes]
 """Function on a worker that takes the bytes of a request and returns the bytes of the answer."""
 _MAX_BLOCKS = 2**53
-_UNREADABLE = (msgspec.DecodeError, msgspec.ValidationError, RecursionError)
+_DECODING_ERRORS = (msgspec.DecodeError, msgspec.ValidationError, RecursionError)
 
 
 class File(Struct, frozen=True):
@@ -91,7 +91,7 @@ class Order(Struct, frozen=True):
     fleet: str
     """Identity of the coordinator's run."""
     place: int
-    """Position of the host in the fleet, from 0."""
+    """Index of the host in the fleet, from 0."""
     session: int
     """Segment of the coordinator's run, from 1. An order of a later session continues a campaign
     that was halted or has ended. Late orders of an earlier session start nothing."""
@@ -187,8 +187,8 @@ def from_bytes(content: bytes, message_type: type[Message]) -> Message:
     """
     try:
         return msgspec.msgpack.decode(content, type=message_type)
-    except _UNREADABLE as error:
-        with contextlib.suppress(*_UNREADABLE):
+    except _DECODING_ERRORS as error:
+        with contextlib.suppress(*_DECODING_ERRORS):
             raise msgspec.msgpack.decode(content, type=Refusal).to_error() from error
         raise version_mismatch(f"a message of the cluster cannot be read: {error}") from error
 

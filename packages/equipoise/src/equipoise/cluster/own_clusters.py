@@ -136,17 +136,17 @@ def _key_settings(purpose: str) -> dict[str, Any]:
     from cryptography.hazmat.primitives.asymmetric import ec
 
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "equipoise cluster")])
-    now = datetime.now(UTC)
+    common_name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "equipoise cluster")])
+    current_time = datetime.now(UTC)
     certificate = (
         x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
+        .subject_name(common_name)
+        .issuer_name(common_name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         # The clocks of the hosts may differ by hours.
-        .not_valid_before(now - CERTIFICATE_VALIDITY)
-        .not_valid_after(now + CERTIFICATE_VALIDITY)
+        .not_valid_before(current_time - CERTIFICATE_VALIDITY)
+        .not_valid_after(current_time + CERTIFICATE_VALIDITY)
         .sign(key, hashes.SHA256())
     )
     private_key = key.private_bytes(
@@ -194,9 +194,9 @@ class SshHost(Struct, frozen=True):
 
     def ssh_line(self) -> str:
         """Return a command line that logs in to the host, for a hint."""
-        port = [] if self.port is None else ["-p", str(self.port)]
+        port_options = [] if self.port is None else ["-p", str(self.port)]
         return shlex.join(
-            ["ssh", *port, self.host if self.user is None else f"{self.user}@{self.host}"]
+            ["ssh", *port_options, self.host if self.user is None else f"{self.user}@{self.host}"]
         )
 
 
@@ -210,7 +210,9 @@ def read_hosts(file: Path) -> tuple[SshHost, ...]:
     try:
         lines = content[:_MAX_FILE_BYTES].decode().splitlines()
     except UnicodeDecodeError as error:
-        raise UnusableInput(f"{file} is not text in UTF-8", hint=hint) from error
+        raise UnusableInput(
+            f"{file} is not text in UTF-8", hint="save the file in UTF-8"
+        ) from error
     hosts = []
     for line_number, line in enumerate(lines, 1):
         fields = line.partition("#")[0].split()
@@ -226,16 +228,16 @@ def read_hosts(file: Path) -> tuple[SshHost, ...]:
 
 
 def _host_of(fields: list[str]) -> SshHost | None:
-    parts = _HOST_PATTERN.fullmatch(fields[0])
+    host_match = _HOST_PATTERN.fullmatch(fields[0])
     pairs = [field.partition("=") for field in fields[1:]]
-    settings = {name: value for name, _, value in pairs}
-    is_valid = all(name in _HOST_SETTINGS and value for name, value in settings.items())
-    if parts is None or not is_valid or len(settings) != len(pairs):
+    settings = {setting: value for setting, _, value in pairs}
+    is_valid = all(setting in _HOST_SETTINGS and value for setting, value in settings.items())
+    if host_match is None or not is_valid or len(settings) != len(pairs):
         return None
-    port = None if parts["port"] is None else int(parts["port"])
+    port = None if host_match["port"] is None else int(host_match["port"])
     if port is not None and not 0 < port <= _MAX_PORT:
         return None
-    return SshHost(parts["host"].strip("[]"), parts["user"], port, **settings)
+    return SshHost(host_match["host"].strip("[]"), host_match["user"], port, **settings)
 
 
 @contextmanager
@@ -257,14 +259,14 @@ def ssh_cluster(file: Path) -> Iterator[str]:
             "options": _ssh_options(hosts[0], folders[0], _SCHEDULER_SETTINGS),
         }
         workers = {
-            number: {
+            worker_number: {
                 "cls": ssh.Worker,
                 "options": {
                     **_ssh_options(host, folder, _WORKER_SETTINGS),
                     "worker_class": "distributed.Nanny",
                 },
             }
-            for number, (host, folder) in enumerate(zip(hosts, folders, strict=True))
+            for worker_number, (host, folder) in enumerate(zip(hosts, folders, strict=True))
         }
         try:
             cluster = distributed.SpecCluster(

@@ -64,7 +64,7 @@ class DaskTransport:
     def __init__(self, address: str, tls: TlsFiles | None = None) -> None:
         self._address, self._tls = address, tls
         self._client: Any = None  # Dask types half of its methods.
-        self._connecting = asyncio.Lock()
+        self._connection_lock = asyncio.Lock()
         self._distributed = require("distributed", "clusters", "cluster")
 
     async def __aenter__(self) -> DaskTransport:
@@ -78,7 +78,7 @@ class DaskTransport:
     async def workers(self) -> tuple[str, ...]:
         """Return the addresses of the workers that the scheduler knows."""
         try:
-            async with self._connecting:
+            async with self._connection_lock:
                 if self._client is None or self._client.status != "running":
                     await self._connect()
             threads = await _answer_of(self._client.nthreads(), SCHEDULER_TIMEOUT_S)
@@ -170,9 +170,9 @@ class Roster:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
-        self._introducing: dict[str, asyncio.Task[None]] = {}
+        self._introduction_tasks: dict[str, asyncio.Task[None]] = {}
         self._failed_at: dict[str, int] = {}
-        self._failures = itertools.count(1)
+        self._failure_numbers = itertools.count(1)
         self._change = asyncio.Event()
         self.introductions: dict[str, Introduction] = {}
         """Introduction of each worker, by the worker's address."""
@@ -198,7 +198,7 @@ class Roster:
                 self._report_change()
                 await asyncio.sleep(delay)
         finally:
-            for task in self._introducing.values():
+            for task in self._introduction_tasks.values():
                 task.cancel()
 
     async def wait_for_change(self, timeout_s: float) -> None:
@@ -230,7 +230,7 @@ class Roster:
         try:
             answer = await self._transport.call(worker, task, to_bytes(request), timeout_s)
         except NoAnswer:
-            self._failed_at[worker] = next(self._failures)
+            self._failed_at[worker] = next(self._failure_numbers)
             raise
         return from_bytes(answer, answer_type)
 
@@ -246,10 +246,10 @@ class Roster:
             worker: reason for worker, reason in self.silent_workers.items() if worker in workers
         }
         for worker in workers:
-            if worker not in self.introductions and worker not in self._introducing:
+            if worker not in self.introductions and worker not in self._introduction_tasks:
                 introduction = self._introduce(worker)
-                self._introducing[worker] = asyncio.create_task(introduction)
-        self.is_complete = bool(workers) and not self._introducing
+                self._introduction_tasks[worker] = asyncio.create_task(introduction)
+        self.is_complete = bool(workers) and not self._introduction_tasks
 
     async def _introduce(self, worker: str) -> None:
         try:
@@ -264,8 +264,8 @@ class Roster:
         except EquipoiseError as error:
             self.silent_workers[worker] = error.what
         finally:
-            del self._introducing[worker]
-            self.is_complete = not self._introducing
+            del self._introduction_tasks[worker]
+            self.is_complete = not self._introduction_tasks
             self._report_change()
 
     def _check_host(self, worker: str, host: HostReference) -> None:
@@ -279,12 +279,12 @@ class Roster:
         name = short_line(host.name)
         if not is_identity(host.identity) or not 0 < len(host.name) <= MAX_NAME_LETTERS:
             raise messages.version_mismatch(f"{name!r} has no valid identity, or too long a name")
-        for other, introduction in self.introductions.items():
+        for other_worker, introduction in self.introductions.items():
             is_same_host = introduction.host.identity == host.identity
-            if is_same_host and _machine_of(other) != _machine_of(worker):
+            if is_same_host and _machine_of(other_worker) != _machine_of(worker):
                 raise UnusableInput(
                     f"{name} has the identity of {introduction.host.name}, which answers at "
-                    f"{other}",
+                    f"{other_worker}",
                     hint=f"if {name} is a copy of that machine, remove equipoise/hosts in the "
                     f"state folder of {name} and start its worker again",
                 )
@@ -295,5 +295,4 @@ class Roster:
 
 
 def _machine_of(worker: str) -> str:
-    """Return the address of a worker without its port."""
     return worker.rpartition(":")[0]

@@ -72,7 +72,7 @@ def judge_request(request: bytes) -> bytes:
     """Judge the stratum of a `StratumRequest` on a worker; return a `StratumReply`."""
     try:
         with converted_errors():
-            reply = _reply(from_bytes(request, StratumRequest))
+            reply = _judged_reply(from_bytes(request, StratumRequest))
         answer = msgspec.msgpack.encode(reply, enc_hook=_python_number)
     except UnusableInput as error:
         return to_bytes(Refusal.of(error))
@@ -107,12 +107,12 @@ def read_reply(content: bytes, name: str) -> StratumReply:
     return reply
 
 
-def _reply(request: StratumRequest) -> StratumReply:
-    installed = version("equipoise")
-    if installed != request.version:
+def _judged_reply(request: StratumRequest) -> StratumReply:
+    release = version("equipoise")
+    if release != request.version:
         return StratumReply(
             unfit=Refusal(
-                f"has Equipoise {installed}, and this process {request.version}",
+                f"has Equipoise {release}, and this process {request.version}",
                 "install the same version on every worker: their answers must agree",
             )
         )
@@ -150,12 +150,12 @@ def judge_on_workers(workers: DaskWorkers) -> MatchStrata[StratumRows]:
     def judge(
         log: StratifiedLog[StratumRows], question: Question, versions: Versions, progress: Progress
     ) -> list[StratumOutcome]:
-        installed = version("equipoise")
+        release = version("equipoise")
 
         def request(name: str, threads: int) -> bytes:
             # The number of threads does not change an answer.
-            with_threads = replace(question, threads=question.threads or threads)
-            return to_bytes(StratumRequest(installed, name, log.rows[name], with_threads, versions))
+            full_question = replace(question, threads=question.threads or threads)
+            return to_bytes(StratumRequest(release, name, log.rows[name], full_question, versions))
 
         return _StrataQueue(workers, tuple(log.rows), request, progress).outcomes()
 
@@ -163,7 +163,7 @@ def judge_on_workers(workers: DaskWorkers) -> MatchStrata[StratumRows]:
 
 
 class _StrataQueue:
-    """The waiting, running and finished strata, by their indexes in the order."""
+    """The waiting, running and finished strata, each by its index in the order of the strata."""
 
     def __init__(
         self,
@@ -176,46 +176,46 @@ class _StrataQueue:
         self._names = names
         self._request = request
         self._progress = progress
-        self._waiting = list(range(len(names)))
-        self._running: dict[str, tuple[int, Any]] = {}
+        self._waiting_indices = list(range(len(names)))
+        self._tasks: dict[str, tuple[int, Any]] = {}
         """Index of the stratum, and task, of each busy worker."""
-        self._ended: dict[int, StratumOutcome] = {}
+        self._outcome_by_index: dict[int, StratumOutcome] = {}
         self._losses: Counter[int] = Counter()
         self._first_problem: tuple[int, UnusableInput] | None = None
 
     def outcomes(self) -> list[StratumOutcome]:
         """Return the outcomes in the order of the strata."""
         try:
-            while self._waiting or self._running:
+            while self._waiting_indices or self._tasks:
                 self._start(self._workers.threads())
-                self._workers.wait([task for _, task in self._running.values()])
+                self._workers.wait([task for _, task in self._tasks.values()])
                 self._collect(self._workers.threads())
         finally:
-            self._workers.forget(task for _, task in self._running.values())
+            self._workers.forget(task for _, task in self._tasks.values())
         if self._first_problem is not None:
             raise self._first_problem[1]
-        return [self._ended[index] for index in range(len(self._names))]
+        return [self._outcome_by_index[index] for index in range(len(self._names))]
 
     def _start(self, threads: Mapping[str, int]) -> None:
-        for worker, count in threads.items():
-            if worker not in self._running and self._waiting:
-                index = heapq.heappop(self._waiting)
-                task = self._workers.start(worker, self._request(self._names[index], count))
-                self._running[worker] = (index, task)
+        for worker, thread_count in threads.items():
+            if worker not in self._tasks and self._waiting_indices:
+                index = heapq.heappop(self._waiting_indices)
+                task = self._workers.start(worker, self._request(self._names[index], thread_count))
+                self._tasks[worker] = (index, task)
 
     def _collect(self, threads: Mapping[str, int]) -> None:
-        for worker, (index, task) in list(self._running.items()):
-            if worker not in self._running:
+        for worker, (index, task) in list(self._tasks.items()):
+            if worker not in self._tasks:
                 # A stratum before this one failed in this loop, so this one is not needed.
                 continue
             if self._workers.has_ended(task):
-                del self._running[worker]
+                del self._tasks[worker]
                 try:
                     self._note_reply(worker, index, self._workers.answer(task))
-                except LostWorker as lost:
-                    self._note_loss(index, str(lost))
+                except LostWorker as loss:
+                    self._note_loss(index, str(loss))
             elif worker not in threads:
-                del self._running[worker]
+                del self._tasks[worker]
                 self._workers.forget([task])
                 self._note_loss(index, f"{worker} is gone")
 
@@ -233,29 +233,29 @@ class _StrataQueue:
                 "use local:N on the machine that has the files",
             )
         if reply.outcome is not None:
-            self._ended[index] = reply.outcome
-            self._progress(f"judged {len(self._ended):,} of {len(self._names):,} strata")
+            self._outcome_by_index[index] = reply.outcome
+            self._progress(f"judged {len(self._outcome_by_index):,} of {len(self._names):,} strata")
 
     def _note_problem(self, index: int, problem: UnusableInput) -> None:
         """Note a problem of a stratum, and drop later strata, as on one machine."""
         if self._first_problem is not None and self._first_problem[0] < index:
             return
         self._first_problem = (index, problem)
-        self._waiting = [other for other in self._waiting if other < index]
-        heapq.heapify(self._waiting)
-        late_workers = {worker for worker, (other, _) in self._running.items() if other > index}
-        self._workers.forget(self._running.pop(worker)[1] for worker in late_workers)
+        self._waiting_indices = [other for other in self._waiting_indices if other < index]
+        heapq.heapify(self._waiting_indices)
+        late_workers = {worker for worker, (other, _) in self._tasks.items() if other > index}
+        self._workers.forget(self._tasks.pop(worker)[1] for worker in late_workers)
 
     def _note_loss(self, index: int, reason: str) -> None:
         self._losses[index] += 1
         if self._losses[index] < MAX_LOSSES:
-            heapq.heappush(self._waiting, index)
+            heapq.heappush(self._waiting_indices, index)
             return
         raise UnusableInput(
             f"stratum {self._names[index]} made {MAX_LOSSES} workers fail; the last error was: "
             f"{reason}",
-            hint="read the logs of the workers; if memory ran out, name a column with smaller "
-            "strata, or start fewer workers",
+            hint="read the logs of the workers; if memory ran out, start fewer workers, or name a "
+            f"column with smaller groups: {option('strata', 'COLUMN')}",
         )
 
 

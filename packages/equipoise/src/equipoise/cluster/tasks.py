@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from equipoise.cluster import files, laboratory
-from equipoise.cluster.folders import CampaignFolder, check_identity
+from equipoise.cluster.folders import CampaignFolder, require_run_identity
 from equipoise.cluster.messages import (
     FollowReply,
     FollowRequest,
@@ -93,7 +93,7 @@ def begin(request: bytes) -> bytes:
 def follow(request: bytes) -> bytes:
     """Answer a `FollowRequest` with the status and the new records (`FollowReply`)."""
     follow_request = from_bytes(request, FollowRequest)
-    check_identity(follow_request.identity)
+    require_run_identity(follow_request.identity)
     folder = CampaignFolder.of(follow_request.fleet, follow_request.place)
     # The status comes first, so that the record of an ended campaign is complete.
     status = folder.status()

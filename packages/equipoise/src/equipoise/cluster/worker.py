@@ -56,7 +56,7 @@ QUIET_SETTINGS: dict[str, object] = {
     "distributed.admin.system-monitor.gil.enabled": False,
 }
 """Settings of Dask with which an idle worker rarely wakes up."""
-_NO_PAGES: dict[str, object] = {"distributed.worker.http.routes": []}
+_SETTINGS_WITHOUT_PAGES: dict[str, object] = {"distributed.worker.http.routes": []}
 """Setting that switches off Dask's pages about a worker, which everybody could read unencrypted."""
 
 log = logging.getLogger("equipoise.cluster.worker")
@@ -117,7 +117,7 @@ def _own_address_towards(scheduler: SchedulerAddress) -> str:
 
 def worker_command(options: argparse.Namespace, host: str, folder: Path) -> list[str]:
     """Return the command line of a worker that listens on ``host``; its files go to ``folder``."""
-    tls = (
+    tls_files = (
         ("--tls-ca-file", options.tls_ca),
         ("--tls-cert", options.tls_cert),
         ("--tls-key", options.tls_key),
@@ -129,7 +129,7 @@ def worker_command(options: argparse.Namespace, host: str, folder: Path) -> list
         *("--memory-limit", "0"),
         *("--host", host, "--dashboard-address", f"{_with_brackets(host)}:0"),
         *("--local-directory", str(folder)),
-        *(argument for option, file in tls if file for argument in (option, file)),
+        *(argument for option, file in tls_files if file for argument in (option, file)),
     ]
 
 
@@ -148,9 +148,9 @@ async def supervise(
     """
     delay = FIRST_DELAY_S
     while True:
-        began = clock()
+        started_at = clock()
         end_description = await run()
-        if clock() - began >= STABLE_LIFETIME_S:
+        if clock() - started_at >= STABLE_LIFETIME_S:
             delay = FIRST_DELAY_S
         log.info("the worker ended (%s); the next one starts in %g s", end_description, delay)
         await sleep(delay)
@@ -198,7 +198,7 @@ def worker_environment(name: str | None) -> dict[str, str]:
     name_variable = {} if name is None else {HOST_VARIABLE: name}
     dask_variables = {
         f"DASK_{setting.upper().replace('.', '__').replace('-', '_')}": str(value)
-        for setting, value in {**QUIET_SETTINGS, **_NO_PAGES}.items()
+        for setting, value in {**QUIET_SETTINGS, **_SETTINGS_WITHOUT_PAGES}.items()
     }
     return {**dask_variables, **os.environ, **name_variable}
 
@@ -223,8 +223,8 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--tls-cert", metavar="FILE", help="certificate of this host, PEM")
     parser.add_argument("--tls-key", metavar="FILE", help="private key of that certificate, PEM")
     options = parser.parse_args(arguments)
-    tls = (options.tls_ca, options.tls_cert, options.tls_key)
-    if options.scheduler.startswith("tls://") != all(tls) or any(tls) != all(tls):
+    tls_files = (options.tls_ca, options.tls_cert, options.tls_key)
+    if options.scheduler.startswith("tls://") != all(tls_files) or any(tls_files) != all(tls_files):
         parser.error("tls://… needs --tls-ca, --tls-cert and --tls-key; tcp://… takes none of them")
     return options
 

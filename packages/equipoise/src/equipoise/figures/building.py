@@ -13,7 +13,7 @@ from typing import Any, Literal
 import altair as alt
 from msgspec import Struct
 
-from equipoise.figures.quantity import Quantity, log_ticks, rounded
+from equipoise.figures.quantity import DrawnQuantity, log_ticks, rounded
 from equipoise.model.quantities import Interval
 from equipoise.model.result import ResultDocument
 from equipoise.shared.chart_parts import (
@@ -120,7 +120,7 @@ def point_labels(rows: Rows, x: alt.X, y: alt.Y, field: str) -> list[alt.Chart]:
     return labels(rows, field, x=x, y=y, mark=mark)
 
 
-def quantity_axis(quantity: Quantity, count: int) -> alt.Axis:
+def quantity_axis(quantity: DrawnQuantity, count: int) -> alt.Axis:
     """Return the axis of a quantity with about ``count`` labels."""
     return alt.Axis(
         title=quantity.title(),
@@ -130,10 +130,10 @@ def quantity_axis(quantity: Quantity, count: int) -> alt.Axis:
     )
 
 
-def quantity_scale(quantity: Quantity) -> alt.Scale:
+def quantity_scale(quantity: DrawnQuantity) -> alt.Scale:
     """Return the scale of a quantity over its drawn range."""
-    kind: Literal["linear", "log"] = "log" if quantity.logarithmic else "linear"
-    return plain_scale(quantity.low, quantity.high, kind=kind)
+    scale_type: Literal["linear", "log"] = "log" if quantity.logarithmic else "linear"
+    return plain_scale(quantity.low, quantity.high, kind=scale_type)
 
 
 class RatioAxis(Struct, frozen=True):
@@ -168,18 +168,18 @@ class RatioAxis(Struct, frozen=True):
 
     def channel(self, channel_type: type[Position], subject: str) -> Position:
         """Return the channel of the field ``low`` on this axis; ``subject`` names the ratio."""
-        kind: Literal["linear", "log"] = "linear" if self.in_percent else "log"
-        one = self.coordinate(1.0)
+        scale_type: Literal["linear", "log"] = "linear" if self.in_percent else "log"
+        equal = self.coordinate(1.0)
         # On a horizontal axis, a label of two lines saves width.
-        label = f"['{one:g}', 'equal']" if channel_type is alt.X else f"'equal  {one:g}'"
+        label = f"['{equal:g}', 'equal']" if channel_type is alt.X else f"'equal  {equal:g}'"
         axis = alt.Axis(
             format="+~r" if self.in_percent else "~r",
             tickCount=6,
             values=alt.Undefined if self.in_percent else list(self._ticks()),
-            labelExpr=f"datum.value == {one:g} ? {label} : datum.label",
+            labelExpr=f"datum.value == {equal:g} ? {label} : datum.label",
         )
         unit = "change, in %" if self.in_percent else "times it (logarithmic)"
-        scale = plain_scale(self.coordinate(self.low), self.coordinate(self.high), kind=kind)
+        scale = plain_scale(self.coordinate(self.low), self.coordinate(self.high), kind=scale_type)
         return channel_type("low:Q", title=f"{subject}: {unit}", scale=scale, axis=axis)
 
     def _ticks(self) -> Iterator[float]:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from equipoise.figures.building import quantity_axis, quantity_scale
-from equipoise.figures.quantity import Quantity, quantity_of, rounded
+from equipoise.figures.quantity import DrawnQuantity, drawn_quantity, rounded
 from equipoise.figures.values import MAX_DOTS, analysed_values, primary_metric, trials_with_values
 from equipoise.model.result import MetricSummary, ResultDocument, TrialRow
 from equipoise.shared.chart_parts import (
@@ -58,7 +58,7 @@ def distributions(
     """
     metric = metric or primary_metric(document)
     values = analysed_values(document, metric)
-    quantity = quantity_of(metric, list(values.values()))
+    quantity = drawn_quantity(metric, list(values.values()))
     rows, count = len(values), sum(len(group) for group in values.values())
     panel = _Panel(
         document,
@@ -79,7 +79,7 @@ def distributions(
             *panel.edges(),
             *panel.medians(),
             *panel.modes(),
-            *panel.names(),
+            *panel.name_labels(),
         ],
         title=f"Distribution of the {quantity.name}",
         notes=notes,
@@ -94,11 +94,11 @@ class _Panel(Struct, frozen=True):
     document: ResultDocument
     metric: str
     values: dict[str, list[float]]
-    quantity: Quantity
+    quantity: DrawnQuantity
     x: alt.X
     y: alt.Y
 
-    def density(self, group: list[float]) -> tuple[Floats, Floats] | None:
+    def density_of(self, group: list[float]) -> tuple[Floats, Floats] | None:
         """Estimate the density of a group of values in the drawn range."""
         quantity = self.quantity
         coordinates = np.array([quantity.coordinate(quantity.clipped(value)) for value in group])
@@ -107,7 +107,7 @@ class _Panel(Struct, frozen=True):
 
     def crowding(self, group: list[float]) -> Callable[[float], float]:
         """Return the function from a value to the density of trials around it, from 0 to 1."""
-        quantity, hill = self.quantity, self.density(group)
+        quantity, hill = self.quantity, self.density_of(group)
         if hill is None:
             return lambda value: 0.6
         return lambda value: float(np.interp(quantity.coordinate(quantity.scaled(value)), *hill))
@@ -116,7 +116,7 @@ class _Panel(Struct, frozen=True):
         """Draw rows with the fields ``x`` and ``y`` on the shared axes."""
         return layer(rows, mark, **{"x": self.x, "y": self.y, **channels})
 
-    def analysed(self) -> Iterator[tuple[TrialRow, int, float]]:
+    def analysed_trials(self) -> Iterator[tuple[TrialRow, int, float]]:
         """Yield each analysed trial with a value, the row of its condition, and the value."""
         names = list(self.values)
         for _, trial, value in trials_with_values(self.document, self.metric):
@@ -136,7 +136,7 @@ class _Panel(Struct, frozen=True):
         """Draw the density of each condition."""
         charts = []
         for index, group in enumerate(self.values.values()):
-            hill = self.density(group)
+            hill = self.density_of(group)
             if hill is None:
                 continue
             rows: Rows = [
@@ -156,7 +156,7 @@ class _Panel(Struct, frozen=True):
         quantity = self.quantity
         rows: list[Rows] = [[] for _ in self.values]
         crowding = [self.crowding(group) for group in self.values.values()]
-        for trial, index, value in self.analysed():
+        for trial, index, value in self.analysed_trials():
             if math.isfinite(value) and not quantity.is_beyond(value):
                 # Golden-ratio steps spread neighbours in time evenly, without a random source.
                 spread = (len(rows[index]) * _GOLDEN_RATIO) % 1.0 * crowding[index](value)
@@ -200,19 +200,19 @@ class _Panel(Struct, frozen=True):
     def edges(self) -> list[alt.Chart]:
         """Draw arrows at the edge, with the counts of trials that timed out or lie beyond it."""
         quantity = self.quantity
-        numbers: Counter[tuple[int, bool, str]] = Counter()
-        for _, index, value in self.analysed():
+        edge_counts: Counter[tuple[int, bool, str]] = Counter()
+        for _, index, value in self.analysed_trials():
             if quantity.is_beyond(value):
                 kind = "timed out" if math.isinf(value) else "beyond"
-                numbers[index, quantity.scaled(value) > quantity.high, kind] += 1
+                edge_counts[index, quantity.scaled(value) > quantity.high, kind] += 1
         charts = []
-        for (index, right, kind), number in numbers.items():
+        for (index, is_right, kind), count in edge_counts.items():
             arrow = {
-                "x": quantity.high if right else quantity.low,
+                "x": quantity.high if is_right else quantity.low,
                 "y": -index + _HILL_HEIGHT * (0.5 if kind == "timed out" else 0.15),
-                "words": f"{number} {kind} ▸" if right else f"◂ {number} {kind}",
+                "words": f"{count} {kind} ▸" if is_right else f"◂ {count} {kind}",
             }
-            align: Literal["right", "left"] = "right" if right else "left"
+            align: Literal["right", "left"] = "right" if is_right else "left"
             mark = {"align": align, "fontSize": 12}
             charts += labels([arrow], "words:N", x=self.x, y=self.y, mark=mark)
         return charts
@@ -263,14 +263,14 @@ class _Panel(Struct, frozen=True):
         )
         return [
             chart
-            for first, align, dx in sides
-            if (side := [row for row in rows if row["first"] is first])
+            for is_first, align, offset in sides
+            if (side := [row for row in rows if row["first"] is is_first])
             for chart in labels(
                 side,
                 "words:N",
                 x=self.x,
                 y=self.y,
-                mark={"fontSize": 11, "dy": -6, "dx": dx, "align": align},
+                mark={"fontSize": 11, "dy": -6, "dx": offset, "align": align},
             )
         ]
 
@@ -278,7 +278,7 @@ class _Panel(Struct, frozen=True):
         """Keep the grid out of the strips of the names."""
         return label_strips(self.name_rows(), self.y)
 
-    def names(self) -> list[alt.Chart]:
+    def name_labels(self) -> list[alt.Chart]:
         """Write the name of each condition above its row."""
         mark = {"align": "left", "limit": alt.ExprRef("width - 8")}
         return labels(self.name_rows(), "words:N", x=alt.value(4), y=self.y, mark=mark)

@@ -85,27 +85,27 @@ def gallery(
     yield Figure("distributions", READ_DISTRIBUTIONS, chart)
     yield from optional_figure("ratios", ratios.HOW_TO_READ_RATIOS, ratios.ratios(document))
     metric = primary_metric(document)
-    compared = document.primary_comparisons
-    changing = [comparison for comparison in compared if not comparison.ratio_is_constant]
-    constant = [comparison for comparison in compared if comparison.ratio_is_constant]
+    comparisons = document.primary_comparisons
+    changing = [comparison for comparison in comparisons if not comparison.ratio_is_constant]
+    constant = [comparison for comparison in comparisons if comparison.ratio_is_constant]
     yield from _shift_figures(document, changing)
-    for comparison in compared:
+    for comparison in comparisons:
         points = sequences.get(comparison.candidate)
         if points:
             chart = ratios.sequence(document, comparison, points)
             yield Figure("sequence", ratios.HOW_TO_READ_SEQUENCE, chart)
     yield from _shift_figures(document, constant)
-    others = ratios.other_ratios(document)
-    yield from optional_figure("other_ratios", ratios.HOW_TO_READ_METRICS, others)
-    by_level = variance_by_level.variance_by_level(document)
-    yield from optional_figure("variance_by_level", variance_by_level.HOW_TO_READ, by_level)
+    other_ratios = ratios.other_ratios(document)
+    yield from optional_figure("other_ratios", ratios.HOW_TO_READ_METRICS, other_ratios)
+    variance_chart = variance_by_level.variance_by_level(document)
+    yield from optional_figure("variance_by_level", variance_by_level.HOW_TO_READ, variance_chart)
     yield Figure("time_course", READ_TIME_COURSE, time_course(document, max_dots=max_dots))
     yield from iteration_figures(document)
     for factor in numeric_factors(document, metric):
         chart = scaling.size_scaling(document, factor)
         yield Figure("size_scaling", scaling.HOW_TO_READ_SCALING, chart)
-        normalised = scaling.size_normalised(document, factor)
-        yield from optional_figure("size_normalised", scaling.HOW_TO_READ_NORMALISED, normalised)
+        law_chart = scaling.size_normalised(document, factor)
+        yield from optional_figure("size_normalised", scaling.HOW_TO_READ_NORMALISED, law_chart)
 
 
 def _shift_figures(document: ResultDocument, comparisons: Sequence[Comparison]) -> Iterator[Figure]:

@@ -38,7 +38,7 @@ _MAX_LINEAR_RATIO = 3.0
 _MARGIN_SHARE = 0.05
 
 
-class _Series(Struct, frozen=True):
+class _Trial(Struct, frozen=True):
     """Iterations of one trial."""
 
     block: int
@@ -51,16 +51,16 @@ def iterations(
     document: ResultDocument, condition: ConditionResult, metric: str
 ) -> alt.LayerChart | None:
     """Draw the first `MAX_TRIALS` analysed trials; ``None`` if they report no iterations."""
-    series = _series(document, condition, metric)
-    trials = series[:MAX_TRIALS]
+    all_trials = _read_trials(document, condition, metric)
+    trials = all_trials[:MAX_TRIALS]
     if not trials:
         return None
     values = np.concatenate([trial.values for trial in trials])
     divisor, unit = unit_of(metric, float(np.median(values)))
-    longest = max(len(trial.values) for trial in trials)
-    group_size = max(1, -(-longest // MAX_POINTS))
+    max_length = max(len(trial.values) for trial in trials)
+    group_size = max(1, -(-max_length // MAX_POINTS))
     name = metric_name(metric)
-    x = count_axis("iteration", 0.0, 1.0 + longest, "iteration")
+    x = count_axis("iteration", 0.0, 1.0 + max_length, "iteration")
     y = _value_axis(name, unit, values / divisor)
     color = color_of(condition_index(document, condition.name))
     levels = _levels(trials, divisor)
@@ -81,8 +81,8 @@ def iterations(
     notes = [f"{metric}: {condition.iterations[metric].summary}."]
     if group_size > 1:
         notes.append(f"Each point of a thin line is the median of {group_size} iterations.")
-    if len(series) > MAX_TRIALS:
-        notes.append(f"The first {MAX_TRIALS} of {len(series)} trials are drawn.")
+    if len(all_trials) > MAX_TRIALS:
+        notes.append(f"The first {MAX_TRIALS} of {len(all_trials)} trials are drawn.")
     return frame(
         layers,
         title=f"Iterations of {condition.name}",
@@ -95,16 +95,16 @@ def iterations(
     )
 
 
-def _series(document: ResultDocument, condition: ConditionResult, metric: str) -> list[_Series]:
+def _read_trials(document: ResultDocument, condition: ConditionResult, metric: str) -> list[_Trial]:
     shapes = {trial.block: trial for trial in condition.iterations[metric].trials}
     return [
-        _Series(row.block, row.iterations[metric], shapes.get(row.block))
+        _Trial(row.block, row.iterations[metric], shapes.get(row.block))
         for row in document.trials
         if row.analysed and row.condition == condition.name and row.iterations.get(metric)
     ]
 
 
-def _points(trials: Sequence[_Series], group_size: int, divisor: float) -> Rows:
+def _points(trials: Sequence[_Trial], group_size: int, divisor: float) -> Rows:
     return [
         {
             "iteration": 1 + start,
@@ -116,7 +116,7 @@ def _points(trials: Sequence[_Series], group_size: int, divisor: float) -> Rows:
     ]
 
 
-def _levels(trials: Sequence[_Series], divisor: float) -> Rows:
+def _levels(trials: Sequence[_Trial], divisor: float) -> Rows:
     return [
         {
             "iteration": 1 + stretch.begin,

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from equipoise.model.quantities import BYTE_UNITS, TIME_UNITS, Interval
 
-_RATES = tuple((divisor, f"{unit}/s") for divisor, unit in BYTE_UNITS)
-_COUNTS = ((1.0, "per s"),)
-_NAMES = {
+_BYTE_RATE_UNITS = tuple((divisor, f"{unit}/s") for divisor, unit in BYTE_UNITS)
+_COUNT_RATE_UNITS = ((1.0, "per s"),)
+_METRIC_NAMES = {
     "wall_s": "time",
     "call_s": "time of a call",
     "user_s": "user CPU time",
@@ -24,23 +24,23 @@ _NAMES = {
 _MAX_LINEAR_RATIO = 5.0
 """Maximum ratio of the medians on a linear axis; above it the axis is logarithmic."""
 _OUTER_PERCENTILES = (2.0, 98.0)
-_FENCE = 1.5
-"""Distance from the outer percentiles, in units of their range, at which the axis ends."""
+_MAX_RANGES_BEYOND = 1.5
+"""Maximum distance of an end of the axis from an outer percentile, in ranges of percentiles."""
 _MARGIN_SHARE = 0.07
 _DIGITS = 6
 
 _MAX_TICKS = 9
 _MIN_DECADE_FACTOR = 4.0
 """Minimum factor of an axis with labels by decades; on a narrower axis they are evenly spaced."""
-_STEPS = ((1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))
-"""Labels within a decade, from dense to sparse."""
+_DECADE_LABELS = ((1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))
+"""Choices of labels within a decade, as multiples of a power of ten, from dense to sparse."""
 
 _MAX_BAR_LENGTHS = 4.0
-"""Distance from the outermost mark, in typical lengths of a bar, up to which bars are in full."""
+"""Maximum distance of a shown end of a bar from the outermost mark, in median bar lengths."""
 
 
-class Quantity(Struct, frozen=True):
-    """How one metric is drawn."""
+class DrawnQuantity(Struct, frozen=True):
+    """A metric as an axis shows it."""
 
     name: str
     unit: str
@@ -48,6 +48,7 @@ class Quantity(Struct, frozen=True):
     divisor: float
     """Size of ``unit`` in the unit of the metric."""
     low: float
+    """Lower end of the drawn range, in ``unit``."""
     high: float
     """Upper end of the drawn range, in ``unit``."""
     logarithmic: bool
@@ -83,54 +84,54 @@ def rounded(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
 
 
-def quantity_of(
+def drawn_quantity(
     metric: str, groups: Sequence[Sequence[float]], typical: float | None = None
-) -> Quantity:
+) -> DrawnQuantity:
     """Choose the unit, the range and the scale for groups of finite values of a metric.
 
     The unit suits a typical value, by default the largest median of the groups.
     """
-    filled = [np.asarray(group, dtype=np.float64) for group in groups if len(group)]
-    medians = [float(np.median(group)) for group in filled]
+    arrays = [np.asarray(group, dtype=np.float64) for group in groups if len(group)]
+    medians = [float(np.median(group)) for group in arrays]
     divisor, unit = unit_of(metric, typical or max(medians, default=1.0))
     logarithmic = bool(
-        filled
-        and min(float(group.min()) for group in filled) > 0
+        arrays
+        and min(float(group.min()) for group in arrays) > 0
         and max(medians) > _MAX_LINEAR_RATIO * min(medians)
     )
-    low, high = _drawn_range([group / divisor for group in filled], logarithmic)
-    return Quantity(metric_name(metric), unit, divisor, low, high, logarithmic)
+    low, high = _drawn_range([group / divisor for group in arrays], logarithmic)
+    return DrawnQuantity(metric_name(metric), unit, divisor, low, high, logarithmic)
 
 
 def metric_name(metric: str) -> str:
     """Return the name of a metric in words, without its unit."""
-    plain = metric
+    name = metric
     for ending in ("_bytes_per_s", "_per_s", "_s", "_bytes"):
-        plain = plain.removesuffix(ending)
-    return _NAMES.get(metric, plain.replace("_", " "))
+        name = name.removesuffix(ending)
+    return _METRIC_NAMES.get(metric, name.replace("_", " "))
 
 
 def unit_of(metric: str, typical: float) -> tuple[float, str]:
     """Return the size and the name of a unit in which a typical value is easy to read.
 
-    The end of a metric's name tells its own unit: ``_s`` for seconds, ``_bytes`` for bytes,
+    The end of a metric's name shows its unit: ``_s`` for seconds, ``_bytes`` for bytes,
     ``_bytes_per_s`` for bytes a second.
     """
     units: Iterable[tuple[float, str]] = ()
     if metric.endswith("_bytes_per_s"):
-        units = _RATES
+        units = _BYTE_RATE_UNITS
     elif metric.endswith("_per_s"):
-        units = _COUNTS
+        units = _COUNT_RATE_UNITS
     elif metric.endswith("_s"):
         units = TIME_UNITS
     elif metric.endswith("_bytes"):
         units = BYTE_UNITS
-    chosen = (1.0, "")
+    divisor_and_unit = (1.0, "")
     for divisor, unit in units:
-        chosen = (divisor, unit)
+        divisor_and_unit = (divisor, unit)
         if abs(typical) >= divisor:
             break
-    return chosen
+    return divisor_and_unit
 
 
 def log_ticks(low: float, high: float) -> list[float]:
@@ -138,7 +139,7 @@ def log_ticks(low: float, high: float) -> list[float]:
     if high < _MIN_DECADE_FACTOR * low:
         return _even_ticks(low, high)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    for steps in _STEPS:
+    for steps in _DECADE_LABELS:
         candidates = [rounded(step * 10.0**power) for power in powers for step in steps]
         ticks = [tick for tick in candidates if low <= tick <= high]
         if len(ticks) <= _MAX_TICKS:
@@ -152,8 +153,8 @@ def _even_ticks(low: float, high: float) -> list[float]:
     power = 10.0 ** math.floor(math.log10((high - low) / _MAX_TICKS))
     widths = (step * power for step in (1, 2, 5, 10, 20))
     width = next(width for width in widths if (high - low) / width < _MAX_TICKS)
-    first, last = math.ceil(low / width), math.floor(high / width)
-    return [rounded(number * width) for number in range(first, last + 1)]
+    first_number, last_number = math.ceil(low / width), math.floor(high / width)
+    return [rounded(number * width) for number in range(first_number, last_number + 1)]
 
 
 def _drawn_range(groups: Sequence[NDArray[np.float64]], logarithmic: bool) -> tuple[float, float]:
@@ -163,7 +164,7 @@ def _drawn_range(groups: Sequence[NDArray[np.float64]], logarithmic: bool) -> tu
     percentiles = [np.percentile(group, _OUTER_PERCENTILES) for group in arrays]
     lowest = min(float(low) for low, _ in percentiles)
     highest = max(float(high) for _, high in percentiles)
-    fence = _FENCE * (highest - lowest)
+    fence = _MAX_RANGES_BEYOND * (highest - lowest)
     low = max(min(float(group.min()) for group in arrays), lowest - fence)
     high = min(max(float(group.max()) for group in arrays), highest + fence)
     span = high - low if high > low else 1.0 if logarithmic else abs(high)
@@ -172,15 +173,15 @@ def _drawn_range(groups: Sequence[NDArray[np.float64]], logarithmic: bool) -> tu
     return (math.exp(low), math.exp(high)) if logarithmic else (low, high)
 
 
-def extent(drawn: Sequence[tuple[float | None, Interval]]) -> Iterator[float | None]:
-    """Yield the numbers that an axis must show: ratios, and the ends of intervals not far out."""
-    yield from (ratio for ratio, _ in drawn)
-    known = [(ratio, interval) for ratio, interval in drawn if ratio]
+def axis_values(bars: Sequence[tuple[float | None, Interval]]) -> Iterator[float | None]:
+    """Yield the ratios, and those ends of their intervals that are not far from them."""
+    yield from (ratio for ratio, _ in bars)
+    known = [(ratio, interval) for ratio, interval in bars if ratio]
     lengths = [
         abs(math.log(end) - math.log(ratio)) for ratio, interval in known for end in interval if end
     ]
     limit = max((abs(math.log(ratio)) for ratio, _ in known), default=0.0)
     limit += _MAX_BAR_LENGTHS * (float(np.median(lengths)) if lengths else 0.0)
     yield from (
-        end for _, interval in drawn for end in interval if end and abs(math.log(end)) <= limit
+        end for _, interval in bars for end in interval if end and abs(math.log(end)) <= limit
     )

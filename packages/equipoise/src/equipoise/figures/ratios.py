@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.figures.building import RATIO_TOOLTIPS, condition_index, count_axis, ratio_axis
-from equipoise.figures.quantity import extent, metric_name
+from equipoise.figures.quantity import axis_values, metric_name
 from equipoise.figures.values import primary_metric
 from equipoise.model.result import Comparison, ResultDocument, SampleComparison
 from equipoise.shared.chart_parts import (
@@ -112,15 +112,15 @@ def ratios(document: ResultDocument) -> alt.LayerChart | None:
 
 def other_ratios(document: ResultDocument) -> alt.LayerChart | None:
     """Draw the comparisons on the other metrics; ``None`` if there are none."""
-    others = document.other_comparisons
-    if not others:
+    comparisons = document.other_comparisons
+    if not comparisons:
         return None
-    has_several_pairs = len({(other.baseline, other.candidate) for other in others}) > 1
+    has_several_pairs = len({(other.baseline, other.candidate) for other in comparisons}) > 1
     rows = []
-    for row, comparison in zip(_rows(others), others, strict=True):
+    for row, comparison in zip(_rows(comparisons), comparisons, strict=True):
         name = metric_name(comparison.metric)
         rows.append(_Row(f"{name}: {row.label}" if has_several_pairs else name, comparison))
-    min_effect = max(other.min_effect for other in others)
+    min_effect = max(other.min_effect for other in comparisons)
     return _draw(
         rows, "The other metrics with their intervals", "against the baseline", [], min_effect
     )
@@ -253,9 +253,8 @@ def _draw(
     if len(rows) > MAX_ROWS:
         drawn_rows = [*rows[: MAX_ROWS - 1], rows[-1]]
         notes = [*notes, f"{len(drawn_rows)} of {len(rows)} comparisons are drawn."]
-    axis = ratio_axis(
-        extent([(row.comparison.ratio, row.comparison.ratio_ci) for row in drawn_rows]), min_effect
-    )
+    ratio_bars = [(row.comparison.ratio, row.comparison.ratio_ci) for row in drawn_rows]
+    axis = ratio_axis(axis_values(ratio_bars), min_effect)
     notes = [*notes, *axis.edge_note(row.comparison.ratio_ci for row in drawn_rows)]
     names = list(dict.fromkeys(row.label for row in drawn_rows))
     kinds = list(dict.fromkeys(row.kind for row in drawn_rows))

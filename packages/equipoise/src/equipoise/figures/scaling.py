@@ -90,15 +90,15 @@ def size_normalised(document: ResultDocument, factor: str) -> alt.LayerChart | N
     if not laws:
         return None
     exponent, log_power = _nearest_simple_law(next(iter(laws.values())))
-    measured = [each for each in measured_sizes(document, factor, metric) if each[0] > 1]
+    measured = [point for point in measured_sizes(document, factor, metric) if point[0] > 1]
 
     def law(size: float) -> float:
         return float(size**exponent * math.log(size) ** log_power)
 
     first_line = other_levels(measured[0][1], factor)
     size, _, summary = min(
-        (each for each in measured if other_levels(each[1], factor) == first_line),
-        key=lambda each: each[0],
+        (point for point in measured if other_levels(point[1], factor) == first_line),
+        key=lambda point: point[0],
     )
     unit_cost = summary.median / law(size)
     rows = [_row(measurement, factor, unit_cost * law(measurement[0])) for measurement in measured]
@@ -146,6 +146,6 @@ def _normalised_y(title: str, ends: Sequence[float]) -> alt.Y:
 
 
 def _nearest_simple_law(law: ScalingLaw) -> tuple[float, int]:
-    powers = {exponent.log_power: exponent.exponent for exponent in law.exponents}
+    exponents = {exponent.log_power: exponent.exponent for exponent in law.exponents}
     candidates = law.simple or tuple((exponent, 0) for exponent in SIMPLE_EXPONENTS)
-    return min(candidates, key=lambda simple: abs(simple[0] - powers[simple[1]]))
+    return min(candidates, key=lambda candidate: abs(candidate[0] - exponents[candidate[1]]))

@@ -17,7 +17,7 @@ from equipoise.figures.building import (
     quantity_axis,
     quantity_scale,
 )
-from equipoise.figures.quantity import Quantity, quantity_of
+from equipoise.figures.quantity import DrawnQuantity, drawn_quantity
 from equipoise.figures.values import MAX_DOTS, analysed_values, primary_metric, trials_with_values
 from equipoise.model.result import ResultDocument
 from equipoise.shared.chart_parts import Rows, frame, layer, rule, tooltips
@@ -44,7 +44,7 @@ def time_course(document: ResultDocument, *, max_dots: int = MAX_DOTS) -> alt.La
     """
     metric = primary_metric(document)
     values = analysed_values(document, metric)
-    quantity = quantity_of(metric, list(values.values()))
+    quantity = drawn_quantity(metric, list(values.values()))
     names = list(values)
     rows = _rows(document, metric, quantity)
     axes = {
@@ -73,35 +73,35 @@ def time_course(document: ResultDocument, *, max_dots: int = MAX_DOTS) -> alt.La
     )
 
 
-def _rows(document: ResultDocument, metric: str, quantity: Quantity) -> Rows:
+def _rows(document: ResultDocument, metric: str, quantity: DrawnQuantity) -> Rows:
     names = {condition.name for condition in document.conditions}
     return [
         {
-            "trial": number,
+            "trial": trial_number,
             "value": quantity.clipped(value),
             "condition": row.condition,
             "block": row.block,
             "analysed": row.analysed,
             **_edge_fields(value, quantity),
         }
-        for number, row, value in trials_with_values(document, metric)
+        for trial_number, row, value in trials_with_values(document, metric)
         if row.condition in names
     ]
 
 
-def _edge_fields(value: float, quantity: Quantity) -> dict[str, str]:
+def _edge_fields(value: float, quantity: DrawnQuantity) -> dict[str, str]:
     """Return whether a value is on the axis; if not, also its text and its arrow."""
     if math.isinf(value):
         return {"kind": TIMED_OUT, "what": "timed out", "mark": "▲"}
     if quantity.is_beyond(value):
-        what = f"{quantity.scaled(value):g} {quantity.unit}".strip()
+        value_text = f"{quantity.scaled(value):g} {quantity.unit}".strip()
         is_above = quantity.scaled(value) > quantity.high
-        return {"kind": BEYOND, "what": what, "mark": "▲" if is_above else "▼"}
+        return {"kind": BEYOND, "what": value_text, "mark": "▲" if is_above else "▼"}
     return {"kind": WITHIN}
 
 
 def _points(
-    rows: Rows, axes: Mapping[str, Any], names: list[str], quantity: Quantity
+    rows: Rows, axes: Mapping[str, Any], names: list[str], quantity: DrawnQuantity
 ) -> list[alt.Chart]:
     tooltip = tooltips(
         ("condition:N",), ("value:Q", quantity.title(), ".5~r"), ("block:Q", "block")
@@ -171,21 +171,21 @@ def _running_medians(rows: Rows, names: list[str]) -> Rows:
 
 
 def _states(
-    document: ResultDocument, metric: str, quantity: Quantity, axes: Mapping[str, Any]
+    document: ResultDocument, metric: str, quantity: DrawnQuantity, axes: Mapping[str, Any]
 ) -> list[alt.Chart]:
     """Draw the levels of conditions that had several levels, and their changes."""
     levels: Rows = []
     for condition in document.conditions:
         summary = condition.metrics.get(metric)
         states = () if summary is None else summary.states or ()
-        numbers = [
-            number
-            for number, row, value in trials_with_values(document, metric)
+        trials = [
+            trial
+            for trial, row, value in trials_with_values(document, metric)
             if row.analysed and row.condition == condition.name and math.isfinite(value)
         ]
-        if len(states) < 2 or len(numbers) <= states[-1].begin:
+        if len(states) < 2 or len(trials) <= states[-1].begin:
             continue
-        starts = [numbers[state.begin] for state in states]
+        starts = [trials[state.begin] for state in states]
         levels += [
             {
                 "trial": start,
@@ -194,7 +194,7 @@ def _states(
                 "condition": condition.name,
                 "first": start == starts[0],
             }
-            for state, start, until in zip(states, starts, [*starts[1:], numbers[-1]], strict=True)
+            for state, start, until in zip(states, starts, [*starts[1:], trials[-1]], strict=True)
         ]
     if not levels:
         return []

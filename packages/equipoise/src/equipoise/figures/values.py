@@ -43,8 +43,8 @@ class Pairs(Struct, frozen=True):
 def primary_metric(document: ResultDocument) -> str:
     """Return the primary metric or, if nothing is compared, the latency that programs reported."""
     reports_latency = any(LATENCY in condition.metrics for condition in document.conditions)
-    compared = bool(document.comparisons) or not document.has_random_order
-    return LATENCY if reports_latency and not compared else document.primary_metric
+    has_comparison = bool(document.comparisons) or not document.has_random_order
+    return LATENCY if reports_latency and not has_comparison else document.primary_metric
 
 
 def trials_with_values(
@@ -82,8 +82,8 @@ def pairs_of(document: ResultDocument, comparison: Comparison) -> Pairs:
         for block in by_block.values()
         if all(name in block for name in names)
     ]
-    array = np.asarray(value_pairs, dtype=np.float64).reshape(-1, 2)
-    return Pairs(array[:, 0], array[:, 1])
+    values = np.asarray(value_pairs, dtype=np.float64).reshape(-1, 2)
+    return Pairs(values[:, 0], values[:, 1])
 
 
 def numeric_factors(document: ResultDocument, metric: str) -> tuple[str, ...]:
@@ -109,8 +109,8 @@ def measured_sizes(document: ResultDocument, factor: str, metric: str) -> list[M
 
 def other_levels(condition: ConditionResult, factor: str) -> str:
     """Return the levels of the other factors as text."""
-    others = [f"{name} {level}" for name, level in condition.levels.items() if name != factor]
-    return ", ".join(others) or "all"
+    level_texts = [f"{name} {level}" for name, level in condition.levels.items() if name != factor]
+    return ", ".join(level_texts) or "all"
 
 
 def scaling_laws(document: ResultDocument, factor: str, metric: str) -> dict[str, ScalingLaw]:
@@ -156,8 +156,8 @@ def exponent_text(exponent: Exponent) -> str:
 def _simple_laws(law: ScalingLaw) -> str:
     if not law.has_intervals:
         return "too few blocks to exclude a law"
-    fitting = ", ".join(describe_law(*powers) for powers in law.simple)
-    return f"simple laws that fit every size: {fitting or 'none'}"
+    fitting_laws = ", ".join(describe_law(*powers) for powers in law.simple)
+    return f"simple laws that fit every size: {fitting_laws or 'none'}"
 
 
 def _size(condition: ConditionResult, factor: str) -> float | None:

@@ -32,7 +32,7 @@ class LedgerFile:
         self.connection = connection
         self.path = path
         """Absolute path of the file."""
-        self.file_identity = _identity(path)
+        self.file_identity = _file_identity(path)
         """Device and inode of the file."""
 
     def __enter__(self) -> Self:
@@ -50,7 +50,7 @@ class LedgerFile:
 
     def _refuse_if_moved(self) -> None:
         """Refuse a file that was removed or replaced: SQLite would continue writing to nowhere."""
-        if not self.path.exists() or _identity(self.path) != self.file_identity:
+        if not self.path.exists() or _file_identity(self.path) != self.file_identity:
             raise UnusableInput(
                 f"the ledger {self.path} was removed or replaced while it was in use",
                 hint="leave the file in its place while a campaign runs, and start again",
@@ -91,7 +91,7 @@ class LedgerFile:
                     self.connection.execute("ROLLBACK")
 
 
-def _identity(path: Path) -> tuple[int, int]:
+def _file_identity(path: Path) -> tuple[int, int]:
     status = os.stat(path)
     return status.st_dev, status.st_ino
 
@@ -132,17 +132,17 @@ def explain_sqlite_errors(path: Path) -> Iterator[None]:
         raise UnusableInput(
             f"the ledger {path} cannot be used: "
             f"{error.filename or path}: {(error.strerror or str(error)).lower()}",
-            hint=other_ledger(),
+            hint=ledger_hint(),
         ) from error
 
 
-def other_ledger() -> str:
+def ledger_hint() -> str:
     """Return the hint to use another ledger."""
     return f"name another ledger with {option('ledger', 'FILE')}"
 
 
 def unusable_ledger(path: Path, error: sqlite3.Error) -> UnusableInput:
-    """Return the message for an error of SQLite with the ledger at ``path``."""
+    """Return the error for the user, given an error of SQLite with the ledger at ``path``."""
     code = primary_code(error)
     if code == sqlite3.SQLITE_IOERR and _is_disk_full(path):
         code = sqlite3.SQLITE_FULL
@@ -150,7 +150,7 @@ def unusable_ledger(path: Path, error: sqlite3.Error) -> UnusableInput:
         return not_a_ledger(path, "it is not an SQLite database")
     if code in _DAMAGE_REASONS:
         return damaged_ledger(path, _DAMAGE_REASONS[code] or str(error))
-    problem, hint = _problems().get(code, ("cannot be used: {error}", other_ledger()))
+    problem, hint = _problems_by_code().get(code, ("cannot be used: {error}", ledger_hint()))
     problem = problem.format(error=error, why=_why_not_opened(path))
     return UnusableInput(f"the ledger {path} {problem}", hint=hint)
 
@@ -162,32 +162,31 @@ _DAMAGE_REASONS = {
 }
 
 
-def _problems() -> dict[int, tuple[str, str]]:
-    """Return the problem and the hint for each error of SQLite, by code."""
-    other = other_ledger()
+def _problems_by_code() -> dict[int, tuple[str, str]]:
+    hint = ledger_hint()
     return {
         sqlite3.SQLITE_FULL: (
             "cannot grow: no space is left on its disk",
-            f"free space there, or {other}; {_TRIALS_ARE_KEPT}",
+            f"free space there, or {hint}; {_TRIALS_ARE_KEPT}",
         ),
         sqlite3.SQLITE_IOERR: (
             "cannot be used: the disk or a limit on the size of files prevents it ({error})",
-            f"check the disk and `ulimit -f`, or {other}; {_TRIALS_ARE_KEPT}",
+            f"check the disk and `ulimit -f`, or {hint}; {_TRIALS_ARE_KEPT}",
         ),
         sqlite3.SQLITE_READONLY: (
             "cannot be written: the file, its folder or its disk is read-only",
-            f"make the file and its folder writable, or {other}",
+            f"make the file and its folder writable, or {hint}",
         ),
         **dict.fromkeys(
             (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED),
             (
                 "is locked by another process",
-                f"wait until that process ends, end it, or {other}",
+                f"wait until that process ends, end it, or {hint}",
             ),
         ),
         **dict.fromkeys(
             (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH),
-            ("cannot be opened: {why}", other),
+            ("cannot be opened: {why}", hint),
         ),
         sqlite3.SQLITE_CONSTRAINT: (
             "refuses a new row: {error}",
@@ -196,17 +195,17 @@ def _problems() -> dict[int, tuple[str, str]]:
     }
 
 
-def not_a_ledger(path: Path, why: str) -> UnusableInput:
+def not_a_ledger(path: Path, reason: str) -> UnusableInput:
     """Return the error for a file that is not a ledger."""
-    return UnusableInput(f"{path} is not a ledger of Equipoise: {why}", hint=other_ledger())
+    return UnusableInput(f"{path} is not a ledger of Equipoise: {reason}", hint=ledger_hint())
 
 
-def damaged_ledger(path: Path, why: str) -> UnusableInput:
+def damaged_ledger(path: Path, reason: str) -> UnusableInput:
     """Return the error for a damaged ledger."""
     return UnusableInput(
-        f"the ledger {path} is damaged: {why}",
+        f"the ledger {path} is damaged: {reason}",
         hint=f"restore it from a copy, save what is left with `sqlite3 {path} .recover`, "
-        f"or {other_ledger()}",
+        f"or {ledger_hint()}",
     )
 
 

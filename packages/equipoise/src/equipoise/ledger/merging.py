@@ -52,14 +52,14 @@ class MergeReport(Struct, frozen=True):
 
 
 def merge(
-    into: LedgerFile, source: LedgerFile, identities: Collection[bytes] | None
+    target: LedgerFile, source: LedgerFile, identities: Collection[bytes] | None
 ) -> MergeReport:
-    """Copy the rows of runs that ``source`` has and ``into`` lacks.
+    """Copy the rows of runs that ``source`` has and ``target`` lacks.
 
     ``identities`` selects the runs; with ``None``, all runs and the certificates are copied.
 
-    Raise `UnusableInput` if ``into`` cannot be written, or the list of runs in ``source`` cannot be
-    read.
+    Raise `UnusableInput` if ``target`` cannot be written, or the list of runs in ``source`` cannot
+    be read.
     """
     with source.reading():
         statement = f"SELECT identity FROM run ORDER BY {ORDER}"
@@ -71,14 +71,14 @@ def merge(
         if identities is not None and identity not in identities:
             continue
         try:
-            outcome, copied = _merge_run(into, source, identity)
+            outcome, copied_trials = _merge_run(target, source, identity)
         except RunRefused as refusal:
             refused.append(refusal)
         else:
             counts[outcome] += 1
-            trials += copied
+            trials += copied_trials
     if identities is None:
-        refused += _merge_certificates(into, source)
+        refused += _merge_certificates(target, source)
     return MergeReport(**counts, trials=trials, refused=tuple(refused))
 
 
@@ -107,41 +107,42 @@ def needed_runs(ledger: Ledger, reference: str) -> frozenset[bytes]:
             statement = "SELECT number FROM run WHERE whole = ?"
             pending += [number for (number,) in ledger.connection.execute(statement, (identity,))]
             name = name_of(ledger.connection, run)
-        for experiment in ledger.runs_explaining(name):
+        for explanation in ledger.runs_explaining(name):
             with ledger.reading():
-                pending.append(find_run(ledger.connection, ledger.path, experiment))
+                pending.append(find_run(ledger.connection, ledger.path, explanation))
     return frozenset(needed.values())
 
 
 def _runs_of_plan(ledger: LedgerFile, run: int, plan: Plan) -> Iterator[int]:
-    for earlier in plan.rules.earlier:
-        yield find_mentioned_run(ledger.connection, ledger.path, earlier, run)
-    for mentioned in plan.rules.referenced_runs:
+    for earlier_run in plan.rules.earlier:
+        yield find_mentioned_run(ledger.connection, ledger.path, earlier_run, run)
+    for mentioned_run in plan.rules.referenced_runs:
         with suppress(UnusableInput):
-            yield find_mentioned_run(ledger.connection, ledger.path, mentioned, run)
+            yield find_mentioned_run(ledger.connection, ledger.path, mentioned_run, run)
 
 
-def _merge_run(into: LedgerFile, source: LedgerFile, identity: bytes) -> tuple[str, int]:
+def _merge_run(target: LedgerFile, source: LedgerFile, identity: bytes) -> tuple[str, int]:
     """Copy the missing rows of a run; return the outcome and the number of new trials."""
-    with into.reading():
-        run = run_of(into.connection, identity)
-        end = Cursor() if run is None else cursor_of(into.connection, run)
+    with target.reading():
+        run = run_of(target.connection, identity)
+        target_end = Cursor() if run is None else cursor_of(target.connection, run)
     if run is not None:
+        # A fork is found in the rows that both ledgers have.
         for part in _parts_after(source, identity, Cursor()):
-            with into.reading():
-                check_part(into.connection, into.path, run, part)
-            if part.end.reaches(end):
+            with target.reading():
+                check_part(target.connection, target.path, run, part)
+            if part.end.includes(target_end):
                 break
         with _readable_run(source, identity) as number:
             source_end = cursor_of(source.connection, number)
-        if end.reaches(source_end):
+        if target_end.includes(source_end):
             return "unchanged", 0
     with _readable_run(source, identity) as number:
         check_run(source.connection, source.path, number)
     trials = 0
-    for part in _parts_after(source, identity, end):
-        with into.writing():
-            trials += add_part(into.connection, into.path, part)
+    for part in _parts_after(source, identity, target_end):
+        with target.writing():
+            trials += add_part(target.connection, target.path, part)
     return "new" if run is None else "extended", trials
 
 
@@ -170,7 +171,7 @@ def _readable_run(source: LedgerFile, identity: bytes) -> Iterator[int]:
         raise RunRefused(f"run {name} is left out: {error.what}", hint=error.hint) from error
 
 
-def _merge_certificates(into: LedgerFile, source: LedgerFile) -> Iterator[RunRefused]:
+def _merge_certificates(target: LedgerFile, source: LedgerFile) -> Iterator[RunRefused]:
     """Copy the missing certificates; yield an error for each that is left out."""
     with source.reading():
         rows = source.connection.execute("SELECT document FROM certificate").fetchall()
@@ -183,5 +184,5 @@ def _merge_certificates(into: LedgerFile, source: LedgerFile) -> Iterator[RunRef
                 hint="run `equipoise doctor --certify` again on its host",
             )
             continue
-        with into.writing():
-            insert_certificate(into.connection, certificate, document)
+        with target.writing():
+            insert_certificate(target.connection, certificate, document)

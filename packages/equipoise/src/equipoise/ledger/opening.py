@@ -19,9 +19,9 @@ from pathlib import Path
 from equipoise.ledger.file import (
     damaged_ledger,
     explain_sqlite_errors,
+    ledger_hint,
     limited_steps,
     not_a_ledger,
-    other_ledger,
     primary_code,
 )
 from equipoise.ledger.run_reference import no_run_yet
@@ -179,12 +179,12 @@ def _connect_without_log(file: Path) -> sqlite3.Connection:
     Raise `UnusableInput` if there is a log: it contains trials that are not in the file yet, and
     that a reader of the file alone would miss silently.
     """
-    log = file.with_name(f"{file.name}-wal")
-    if log.exists() and log.stat().st_size > 0:
+    log_file = file.with_name(f"{file.name}-wal")
+    if log_file.exists() and log_file.stat().st_size > 0:
         raise UnusableInput(
-            f"the ledger {file} cannot be read where it is: its last trials are in {log.name} "
+            f"the ledger {file} cannot be read where it is: its last trials are in {log_file.name} "
             "and its folder is not writable",
-            hint=f"copy {file.name} and {log.name} to a writable folder and use the copy "
+            hint=f"copy {file.name} and {log_file.name} to a writable folder and use the copy "
             f"with {option('ledger', 'FILE')}",
         )
     return _connect(file, "mode=ro&immutable=1")
@@ -199,13 +199,13 @@ def _migrate(connection: sqlite3.Connection, file: Path) -> None:
 
 
 def _migrate_copy(connection: sqlite3.Connection, file: Path) -> sqlite3.Connection:
-    copy = sqlite3.connect(":memory:", isolation_level=None)
-    with _closed_on_error(copy):
-        confine(copy)
-        connection.backup(copy)
-        _migrate(copy, file)
+    memory_copy = sqlite3.connect(":memory:", isolation_level=None)
+    with _closed_on_error(memory_copy):
+        confine(memory_copy)
+        connection.backup(memory_copy)
+        _migrate(memory_copy, file)
     connection.close()
-    return copy
+    return memory_copy
 
 
 def _refuse_other_file_types(file: Path) -> None:
@@ -221,21 +221,21 @@ def _refuse_other_databases(connection: sqlite3.Connection, file: Path) -> None:
     connection.execute("BEGIN")
     application_id = connection.execute("PRAGMA application_id").fetchone()[0]
     version = version_of(connection)
-    objects = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-    if application_id == APPLICATION_ID and 1 <= version <= latest_version() and objects:
+    object_count = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    if application_id == APPLICATION_ID and 1 <= version <= latest_version() and object_count:
         refuse_foreign_objects(connection, file, version)
     connection.execute("COMMIT")
     if application_id != APPLICATION_ID:
-        if application_id == version == objects == 0:
+        if application_id == version == object_count == 0:
             return
         raise not_a_ledger(file, "it is the SQLite database of another program")
     if version > latest_version():
         raise UnusableInput(
             f"the ledger {file} has version {version} of the tables, but this Equipoise reads "
             f"version {latest_version()}",
-            hint=f"install the Equipoise that wrote the ledger, or {other_ledger()}",
+            hint=f"install the Equipoise that wrote the ledger, or {ledger_hint()}",
         )
-    if version < 1 or objects == 0:
+    if version < 1 or object_count == 0:
         raise damaged_ledger(file, "its tables are missing")
 
 
@@ -260,7 +260,7 @@ def _make_folder(folder: Path) -> None:
     if folder.is_dir():
         return
     if folder.exists():
-        raise UnusableInput(f"{folder} is a file, not a folder for a ledger", hint=other_ledger())
+        raise UnusableInput(f"{folder} is a file, not a folder for a ledger", hint=ledger_hint())
     is_own = folder.name == OWN_FOLDER
     folder.mkdir(mode=_PRIVATE_FOLDER_MODE if is_own else 0o777, parents=True, exist_ok=True)
     if is_own:
@@ -281,7 +281,7 @@ def _make_private_file(file: Path) -> None:
 TRUSTED_OWNERS = "EQUIPOISE_TRUSTED_OWNERS"
 """Environment variable with the ids of other users whose ledgers are trusted, separated by
 commas."""
-_ROOT = 0
+_ROOT_USER_ID = 0
 
 
 def refuse_dubious_ownership(ledger: Path) -> None:
@@ -294,21 +294,21 @@ def refuse_dubious_ownership(ledger: Path) -> None:
 
     Raise `UnusableInput` if the ledger is refused; the error names the path that is not trusted.
     """
-    trusted = {_ROOT, os.geteuid(), *_trusted_owners_of_environment()}
+    trusted_users = {_ROOT_USER_ID, os.geteuid(), *_trusted_owners_of_environment()}
     for path in dict.fromkeys(_files_and_folders(ledger)):
         try:
             status = path.lstat()
         except OSError:
             # Opening a missing or unreachable file gives an error later.
             continue
-        if status.st_uid not in trusted:
+        if status.st_uid not in trusted_users:
             raise UnusableInput(
                 f"the ledger {ledger} is not trusted: {path} belongs to "
                 f"{_user_description(status.st_uid)}",
                 hint="copy the ledger to a folder of your own, or trust that user: "
                 f"{TRUSTED_OWNERS}={status.st_uid}",
             )
-        if not stat.S_ISLNK(status.st_mode) and _others_may_write(status, trusted):
+        if not stat.S_ISLNK(status.st_mode) and _others_may_write(status, trusted_users):
             raise UnusableInput(
                 f"the ledger {ledger} is not trusted: other users may write to {path}",
                 hint=f"run `chmod go-w {path}`, or move the ledger to a folder of your own",
@@ -323,13 +323,13 @@ def _files_and_folders(ledger: Path) -> Iterator[Path]:
         yield from file.parents
 
 
-def _others_may_write(status: os.stat_result, trusted: set[int]) -> bool:
+def _others_may_write(status: os.stat_result, trusted_users: set[int]) -> bool:
     mode = status.st_mode
     if stat.S_ISDIR(mode) and mode & stat.S_ISVTX:
         return False
     if mode & stat.S_IWOTH:
         return True
-    return bool(mode & stat.S_IWGRP) and not _users_in_group(status.st_gid) <= trusted
+    return bool(mode & stat.S_IWGRP) and not _users_in_group(status.st_gid) <= trusted_users
 
 
 def _users_in_group(group_id: int) -> set[int]:
@@ -346,8 +346,8 @@ def _trusted_owners_of_environment() -> set[int]:
     return {int(user_id) for user_id in user_ids if user_id.strip().isdecimal()}
 
 
-def _user_description(user: int) -> str:
+def _user_description(user_id: int) -> str:
     try:
-        return f"the user {pwd.getpwuid(user).pw_name}"
+        return f"the user {pwd.getpwuid(user_id).pw_name}"
     except KeyError:
-        return f"the user with the id {user}"
+        return f"the user with the id {user_id}"

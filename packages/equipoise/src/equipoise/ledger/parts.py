@@ -74,9 +74,10 @@ class Cursor(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     notices: int = 0
     observations: int = 0
 
-    def reaches(self, other: Cursor) -> bool:
-        """Return whether each list has at least as many rows as in the other cursor."""
-        return all(a >= b for a, b in zip(astuple(self), astuple(other), strict=True))
+    def includes(self, other: Cursor) -> bool:
+        """Return whether no list has fewer rows than in the other cursor."""
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return all(count >= other_count for count, other_count in pairs)
 
 
 class Head(Struct, frozen=True, array_like=True):
@@ -87,10 +88,12 @@ class Head(Struct, frozen=True, array_like=True):
     host: tuple[bytes, str] | None
     """Identity and name of the host."""
     whole: bytes | None
-    """Identity of the fleet's run, if this run is that of one of its hosts."""
+    """Identity of the fleet's run, if this is the run of a host of a fleet."""
     place: int | None
+    """Index of the host in the fleet."""
     study: str
     names: str
+    """Names of the conditions, as JSON."""
     commands_digest: bytes
     plan: str
     started_at: float
@@ -169,7 +172,7 @@ _INSERT_SAMPLE = _insert_statement("sample", f"trial, place, {SAMPLE_COLUMNS}")
 
 
 def cursor_of(connection: sqlite3.Connection, run: int) -> Cursor:
-    """Return the end of a run in this ledger."""
+    """Return the number of rows that this ledger has in each list of a run."""
     return Cursor(*connection.execute(_COUNT_ROWS, (run,)).fetchone())
 
 
@@ -192,18 +195,18 @@ def read_part(
     counts = (max(0, min(pair) - 1) for pair in zip(astuple(after), astuple(end), strict=True))
     # Observations may be large, and are not sent twice.
     start = replace(Cursor(*counts), observations=min(after.observations, end.observations))
-    draws = _rows(connection, SELECT_DRAWS, run, start.draws, max_trials + 1)
+    draws = _query(connection, SELECT_DRAWS, run, start.draws, max_trials + 1)
     has_all_draws = start.draws + len(draws) == end.draws
     max_rows = max_trials + 1 if has_all_draws else after.trials - start.trials
     trials = _read_trials(connection, run, start.trials, max_rows)
     is_complete = has_all_draws and start.trials + len(trials) == end.trials
 
-    def read_list(statement: str, begin: int, known: int) -> tuple[Row, ...]:
-        max_rows = _NO_LIMIT if is_complete else known - begin
-        return _rows(connection, statement, run, begin, max_rows)
+    def read_list(statement: str, begin: int, known_end: int) -> tuple[Row, ...]:
+        max_rows = _NO_LIMIT if is_complete else known_end - begin
+        return _query(connection, statement, run, begin, max_rows)
 
     part = RunPart(
-        _head(connection, run),
+        _read_head(connection, run),
         start,
         read_list(_SELECT_EVENTS, start.events, max(after.events, 1)),
         draws,
@@ -229,7 +232,7 @@ def add_part(connection: sqlite3.Connection, path: Path, part: RunPart) -> int:
         else:
             check_part(connection, path, run, part)
         copy_end = cursor_of(connection, run)
-        if not copy_end.reaches(part.start):
+        if not copy_end.includes(part.start):
             raise UnusableInput(
                 f"a slice of run {part.head.id} begins after the end of the copy in {path}",
                 hint="call Ledger.slice with Ledger.cursor of this copy",
@@ -251,20 +254,20 @@ def check_part(connection: sqlite3.Connection, path: Path, run: int, part: RunPa
 
     Raise `Fork` if they differ.
     """
-    if _head(connection, run) != part.head:
-        raise _fork(connection, path, run, "plan")
+    if _read_head(connection, run) != part.head:
+        raise _fork_error(connection, path, run, "plan")
     for run_list, start, rows in zip(_LISTS, astuple(part.start), part.lists, strict=True):
         index = 0
         while index < len(rows):
             recorded = run_list.read(connection, run, start + index, len(rows) - index)
             if recorded != rows[index : index + len(recorded)]:
-                raise _fork(connection, path, run, run_list.row_name)
+                raise _fork_error(connection, path, run, run_list.row_name)
             if not recorded:
                 break
             index += len(recorded)
 
 
-def _fork(connection: sqlite3.Connection, path: Path, run: int, row_name: str) -> Fork:
+def _fork_error(connection: sqlite3.Connection, path: Path, run: int, row_name: str) -> Fork:
     name = name_of(connection, run)
     return Fork(
         f"two copies of run {name} were continued differently: {path} has a different {row_name}",
@@ -272,11 +275,11 @@ def _fork(connection: sqlite3.Connection, path: Path, run: int, row_name: str) -
     )
 
 
-def _reader(statement: str) -> Callable[[sqlite3.Connection, int, int, int], tuple[Any, ...]]:
-    return lambda connection, run, start, limit: _rows(connection, statement, run, start, limit)
+def _list_reader(statement: str) -> Callable[[sqlite3.Connection, int, int, int], tuple[Any, ...]]:
+    return lambda connection, run, start, limit: _query(connection, statement, run, start, limit)
 
 
-def _rows(
+def _query(
     connection: sqlite3.Connection, statement: str, run: int, start: int, max_rows: int
 ) -> tuple[Row, ...]:
     return tuple(connection.execute(f"{statement} LIMIT ? OFFSET ?", (run, max_rows, start)))
@@ -286,18 +289,18 @@ def _read_trials(
     connection: sqlite3.Connection, run: int, start: int, max_rows: int
 ) -> tuple[Any, ...]:
     """Read up to ``max_rows`` trials with their samples; fewer if these have very many samples."""
-    trials = _rows(connection, SELECT_TRIALS, run, start, max_rows)
+    trials = _query(connection, SELECT_TRIALS, run, start, max_rows)
     if not trials:
         return ()
     samples: dict[int, list[Row]] = {}
-    count = 0
+    sample_count = 0
     bounds = (run, trials[0][0], trials[-1][0])
     for trial, *sample in connection.execute(_SELECT_SAMPLES, bounds):
-        if trial not in samples and count >= _MAX_SAMPLES:
+        if trial not in samples and sample_count >= _MAX_SAMPLES:
             trials = tuple(row for row in trials if row[0] < trial)
             break
         samples.setdefault(trial, []).append(tuple(sample))
-        count += 1
+        sample_count += 1
     return tuple((row[1:], tuple(samples.get(row[0], ()))) for row in trials)
 
 
@@ -313,13 +316,12 @@ def _read_observations(connection: sqlite3.Connection, run: int, start: int) -> 
     return tuple(observations)
 
 
-def _head(connection: sqlite3.Connection, run: int) -> Head:
+def _read_head(connection: sqlite3.Connection, run: int) -> Head:
     identity, identifier, host, name, *rest = connection.execute(_SELECT_HEAD, (run,)).fetchone()
     return Head(identity, identifier, None if host is None else (host, name), *rest)
 
 
 def _insert_host(connection: sqlite3.Connection, identity: bytes, name: str) -> int:
-    """Return the number of a host with this name; insert a row if there is none."""
     connection.execute(
         "INSERT INTO host (identity, name) VALUES (?, ?) ON CONFLICT DO NOTHING", (identity, name)
     )
@@ -351,20 +353,20 @@ def insert_certificate(
 def insert_head(connection: sqlite3.Connection, head: Head) -> int:
     """Insert the row of a run; return its number."""
     identity, identifier, host, *rest = astuple(head)
-    number = None if host is None else _insert_host(connection, *host)
-    run = connection.execute(_INSERT_RUN, (identity, identifier, number, *rest)).lastrowid
+    host_number = None if host is None else _insert_host(connection, *host)
+    run = connection.execute(_INSERT_RUN, (identity, identifier, host_number, *rest)).lastrowid
     assert run is not None
     return run
 
 
 def append_events(connection: sqlite3.Connection, run: int, events: Sequence[Row]) -> None:
     """Append beginnings and ends of segments, as rows of `RunPart.events`."""
-    for number, document, moment, because in events:
+    for number, document, time, reason in events:
         if document is None:
-            connection.execute(_INSERT_SEGMENT_END, (run, number, moment, because))
+            connection.execute(_INSERT_SEGMENT_END, (run, number, time, reason))
         else:
             digest = insert_environment(connection, str(document))
-            connection.execute(_INSERT_SEGMENT, (run, number, digest, moment))
+            connection.execute(_INSERT_SEGMENT, (run, number, digest, time))
 
 
 def append_draws(connection: sqlite3.Connection, run: int, draws: Sequence[Row]) -> None:
@@ -375,17 +377,17 @@ def append_draws(connection: sqlite3.Connection, run: int, draws: Sequence[Row])
 def append_trials(connection: sqlite3.Connection, run: int, trials: Sequence[TrialRows]) -> None:
     """Append trials with their samples; their draws must exist."""
     statement = "SELECT coalesce(max(number), 0) + 1 FROM trial"
-    first: int = connection.execute(statement).fetchone()[0]
+    first_number: int = connection.execute(statement).fetchone()[0]
     connection.executemany(
         _INSERT_TRIAL,
-        ((number, run, *trial) for number, (trial, _) in enumerate(trials, first)),
+        ((number, run, *trial) for number, (trial, _) in enumerate(trials, first_number)),
     )
     connection.executemany(
         _INSERT_SAMPLE,
         (
-            (number, place, *sample)
-            for number, (_, samples) in enumerate(trials, first)
-            for place, sample in enumerate(samples)
+            (number, position, *sample)
+            for number, (_, samples) in enumerate(trials, first_number)
+            for position, sample in enumerate(samples)
         ),
     )
 
@@ -395,9 +397,9 @@ def _appender(table: str, columns: str) -> Callable[..., None]:
 
     def append(connection: sqlite3.Connection, run: int, rows: Sequence[Row]) -> None:
         count = f"SELECT count(*) FROM {table} WHERE run = ?"
-        (first,) = connection.execute(count, (run,)).fetchone()
+        (first_number,) = connection.execute(count, (run,)).fetchone()
         connection.executemany(
-            statement, ((run, place, *row) for place, row in enumerate(rows, first))
+            statement, ((run, position, *row) for position, row in enumerate(rows, first_number))
         )
 
     return append
@@ -415,11 +417,11 @@ class _RunList(NamedTuple):
 
 
 _LISTS = (
-    _RunList("segment", _reader(_SELECT_EVENTS), append_events),
-    _RunList("draw", _reader(SELECT_DRAWS), append_draws),
+    _RunList("segment", _list_reader(_SELECT_EVENTS), append_events),
+    _RunList("draw", _list_reader(SELECT_DRAWS), append_draws),
     _RunList("trial", _read_trials, append_trials),
-    _RunList("warning", _reader(SELECT_NOTICES), append_notices),
-    _RunList("observation", _reader(SELECT_OBSERVATIONS), append_observations),
+    _RunList("warning", _list_reader(SELECT_NOTICES), append_notices),
+    _RunList("observation", _list_reader(SELECT_OBSERVATIONS), append_observations),
 )
 """The lists of a run, in the order of the fields of `Cursor`."""
 
@@ -429,8 +431,8 @@ class _Slice(Struct, frozen=True, array_like=True):
     part: RunPart
 
 
-_slices = msgspec.msgpack.Decoder(_Slice)
-_cursors = msgspec.msgpack.Decoder(Cursor)
+_slice_decoder = msgspec.msgpack.Decoder(_Slice)
+_cursor_decoder = msgspec.msgpack.Decoder(Cursor)
 
 
 def slice_of(
@@ -440,12 +442,12 @@ def slice_of(
 
     Raise `UnusableInput` if ``after`` is not a cursor.
     """
-    cursor = _cursor_from(after)
-    part, more = read_part(connection, run, cursor, max_trials)
-    if cursor.reaches(part.end):
+    cursor = _decode_cursor(after)
+    part, has_more = read_part(connection, run, cursor, max_trials)
+    if cursor.includes(part.end):
         return b"", False
     content = msgspec.msgpack.encode(_Slice(_SLICE_FORMAT, part))
-    return zlib.compress(content, _FAST_COMPRESSION), more
+    return zlib.compress(content, _FAST_COMPRESSION), has_more
 
 
 def cursor_bytes(connection: sqlite3.Connection, identity: bytes) -> bytes:
@@ -454,9 +456,9 @@ def cursor_bytes(connection: sqlite3.Connection, identity: bytes) -> bytes:
     return b"" if run is None else msgspec.msgpack.encode(cursor_of(connection, run))
 
 
-def _cursor_from(content: bytes) -> Cursor:
+def _decode_cursor(content: bytes) -> Cursor:
     try:
-        return _cursors.decode(content) if content else Cursor()
+        return _cursor_decoder.decode(content) if content else Cursor()
     except msgspec.MsgspecError as error:
         raise UnusableInput(
             f"this is not the cursor of a run: {error}", hint="use the result of Ledger.cursor"
@@ -491,7 +493,7 @@ def _decode_slice(content: bytes) -> RunPart:
         unpacked = inflater.decompress(content, MAX_SLICE_BYTES)
         if not inflater.eof:
             raise ValueError(f"it is truncated, or larger than {MAX_SLICE_BYTES} bytes")
-        decoded = _slices.decode(unpacked)
+        decoded = _slice_decoder.decode(unpacked)
     except (zlib.error, msgspec.MsgspecError) as error:
         raise ValueError(str(error)) from error
     if decoded.format != _SLICE_FORMAT:

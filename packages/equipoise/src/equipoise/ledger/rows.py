@@ -1,7 +1,8 @@
 """Conversion of frozen data to rows of the ledger, and back.
 
-Mappings are JSON of the standard library: only this encoder keeps infinities and the undecodable
-bytes of a command line (lone surrogates), which stricter encoders refuse.
+In the tables a sitting is a segment, a notice is a warning with its words (summary) and mend
+(hint), and the whole is the fleet of a run. Mappings are JSON of the standard library: only this
+encoder keeps infinities and the undecodable bytes of a command line (lone surrogates).
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ from equipoise.model.record import (
 from equipoise.shared.safe_text import as_unicode
 
 Row = tuple[Any, ...]
-"""Values of SQLite's types, in the order of the columns below, without the run."""
+"""Values of a row, in the order of the columns below; the number of the run is not included."""
 TrialRows = tuple[Row, tuple[Row, ...]]
 """Row of a trial, and rows of its samples in the order of the workload."""
 Decoded = TypeVar("Decoded")
-_strict_json = msgspec.json.Decoder()
+_strict_decoder = msgspec.json.Decoder()
 
 
 def to_text(value: Any) -> str:
@@ -59,7 +60,7 @@ def from_text(text: str) -> Any:
 
     Raise `ValueError` if it is not JSON.
     """
-    return read_as(text, _strict_json)
+    return read_as(text, _strict_decoder)
 
 
 def read_as(text: str, decoder: msgspec.json.Decoder[Decoded]) -> Decoded:
@@ -83,8 +84,8 @@ def digest_of_text(text: str) -> bytes:
 def digest_of_commands(plan: Plan) -> bytes:
     """Return a digest of the commands and environments of a plan, 16 bytes.
 
-    Names, hooks, budgets and seeds are left out: campaigns that differ only in these answer the
-    same question, unless their kind of campaign defines its question differently.
+    Campaigns that differ only in names, hooks, budgets and seeds answer the same question, and have
+    the same digest. A kind of campaign may define the digested part differently.
     """
     workloads = [_workload_of(condition) for condition in plan.conditions]
     return digest_of_text(to_text(plan.rules.shared_part(workloads)))
@@ -139,11 +140,11 @@ _SELECT_SEGMENTS = """
     WHERE sitting.run = ? ORDER BY sitting.number
 """
 
-_ENVIRONMENT = msgspec.json.Decoder(dict[str, Any])
-_Measured = Annotated[float, msgspec.Meta(ge=-MAX_MEASURED_VALUE, le=MAX_MEASURED_VALUE)]
-_NUMBERS = msgspec.json.Decoder(dict[str, _Measured | None])
-_REASONS = msgspec.json.Decoder(dict[str, str])
-_ORDER = msgspec.json.Decoder(tuple[int, ...])
+_environment_decoder = msgspec.json.Decoder(dict[str, Any])
+_MeasuredValue = Annotated[float, msgspec.Meta(ge=-MAX_MEASURED_VALUE, le=MAX_MEASURED_VALUE)]
+_numbers_decoder = msgspec.json.Decoder(dict[str, _MeasuredValue | None])
+_reasons_decoder = msgspec.json.Decoder(dict[str, str])
+_order_decoder = msgspec.json.Decoder(tuple[int, ...])
 # mypy does not know the number of values in a slice of a row.
 _make_accounting: Callable[..., Accounting] = Accounting
 _make_trial: Callable[..., Trial] = Trial
@@ -174,32 +175,32 @@ def trial_rows(trial: Trial) -> TrialRows:
         trial.position,
         trial.condition,
         float(trial.started_at),
-        *map(_known_value, seconds),
+        *map(_storable, seconds),
         *_whole_numbers_of(accounting),
-        mapping_to_text(_known_values(accounting.counters)),
+        mapping_to_text(_storable_values(accounting.counters)),
         mapping_to_text(accounting.unknown),
         trial.exit,
         _optional_text(trial.failure),
         trial.failure_kind,
         trial.washout,
         as_unicode(trial.error_tail) if trial.error_tail else None,
-        mapping_to_text(_known_values(trial.covariates)),
+        mapping_to_text(_storable_values(trial.covariates)),
     )
     return row, tuple(map(_sample_row, trial.samples))
 
 
 def _sample_row(sample: Sample) -> Row:
     metric, unit = as_unicode(sample.metric), _optional_text(sample.unit)
-    step = None if sample.resolution is None else float(sample.resolution)
-    return (metric, _known_value(sample.value), sample.iteration, unit, sample.better, step)
+    resolution = None if sample.resolution is None else float(sample.resolution)
+    return (metric, _storable(sample.value), sample.iteration, unit, sample.better, resolution)
 
 
-def _known_value(value: float | None) -> float | None:
+def _storable(value: float | None) -> float | None:
     # This form of the comparison also excludes NaN.
     return float(value) if value is not None and abs(value) <= MAX_MEASURED_VALUE else None
 
 
-def _known_values(values: Mapping[str, float | None]) -> dict[str, float | None]:
+def _storable_values(values: Mapping[str, float | None]) -> dict[str, float | None]:
     return {
         name: value if value is not None and abs(value) <= MAX_MEASURED_VALUE else None
         for name, value in values.items()
@@ -252,11 +253,11 @@ def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRec
     """
     check_rows_of_run(connection, path, run)
 
-    def rows(statement: str) -> sqlite3.Cursor:
+    def select(statement: str) -> sqlite3.Cursor:
         return connection.execute(statement, (run,))
 
-    identity, plan, started_at, host, host_name = rows(_SELECT_RUN).fetchone()
-    orders = _DecodedTexts(_ORDER)
+    identity, plan, started_at, host, host_name = select(_SELECT_RUN).fetchone()
+    orders = _DecodedTexts(_order_decoder)
     record = RunRecord(
         id=name_of(connection, run),
         identity=identity.hex(),
@@ -264,16 +265,16 @@ def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRec
         plan=plan_from_text(plan),
         started_at=started_at,
         segments=tuple(
-            Segment(started, read_as(environment, _ENVIRONMENT), ended, stop_reason)
-            for started, environment, ended, stop_reason in rows(_SELECT_SEGMENTS)
+            Segment(segment_start, read_as(environment, _environment_decoder), ended, stop_reason)
+            for segment_start, environment, ended, stop_reason in select(_SELECT_SEGMENTS)
         ),
         draws=tuple(
             Draw(phase, block, orders[conditions], padding, layout)
-            for phase, block, conditions, padding, layout in rows(SELECT_DRAWS)
+            for phase, block, conditions, padding, layout in select(SELECT_DRAWS)
         ),
-        trials=_read_trials(rows(SELECT_TRIALS), _read_samples(rows(_SELECT_SAMPLES))),
-        notices=tuple(RecordedWarning(*row) for row in rows(SELECT_NOTICES)),
-        observations=_read_observations(rows(SELECT_OBSERVATIONS)),
+        trials=_read_trials(select(SELECT_TRIALS), _read_samples(select(_SELECT_SAMPLES))),
+        notices=tuple(RecordedWarning(*row) for row in select(SELECT_NOTICES)),
+        observations=_read_observations(select(SELECT_OBSERVATIONS)),
     )
     _refuse_inconsistent(record)
     return record
@@ -285,49 +286,50 @@ def check_run(connection: sqlite3.Connection, path: Path, run: int) -> None:
     Errors are those of `recorded_run`.
     """
     recorded_run(connection, path, run)
-    study, names, whole, place, text = connection.execute(
+    study, names, whole, place, plan_text = connection.execute(
         "SELECT study, names, whole, place, plan FROM run WHERE number = ?", (run,)
     ).fetchone()
-    plan = plan_from_text(text)
+    plan = plan_from_text(plan_text)
     member = plan.membership
-    expected = (None, None) if member is None else (bytes.fromhex(member.whole), member.place)
-    described = (as_unicode(plan.study), [condition.name for condition in plan.conditions])
-    if (study, from_text(names)) != described or (whole, place) != expected:
+    fleet_columns = (None, None) if member is None else (bytes.fromhex(member.whole), member.place)
+    plan_columns = (as_unicode(plan.study), [condition.name for condition in plan.conditions])
+    if (study, from_text(names)) != plan_columns or (whole, place) != fleet_columns:
         raise ValueError("the row of a run contradicts its plan")
 
 
 def _read_samples(rows: Iterable[Row]) -> dict[int, tuple[Sample, ...]]:
-    collected: dict[int, list[Sample]] = {}
-    for trial, metric, recorded, *rest in rows:
-        value = float("nan") if recorded is None else recorded
-        collected.setdefault(trial, []).append(Sample(metric, value, *rest))
-    return {trial: tuple(samples) for trial, samples in collected.items()}
+    samples_by_trial: dict[int, list[Sample]] = {}
+    for trial, metric, stored_value, *rest in rows:
+        value = float("nan") if stored_value is None else stored_value
+        samples_by_trial.setdefault(trial, []).append(Sample(metric, value, *rest))
+    return {trial: tuple(samples) for trial, samples in samples_by_trial.items()}
 
 
 def _read_trials(
     rows: Iterable[Row], samples: Mapping[int, tuple[Sample, ...]]
 ) -> tuple[Trial, ...]:
-    # The facts that a host cannot measure are the same in every trial.
-    reasons = _DecodedTexts(_REASONS)
+    # The reasons why a host cannot measure a value are the same in every trial.
+    reasons = _DecodedTexts(_reasons_decoder)
     trials: list[Trial] = []
-    for row in rows:
-        counters, unknown, status, failure, kind, washout, error_tail, covariates = row[17:]
+    for number, *fields in rows:
+        place_and_start, accounted_values = fields[:5], fields[5:16]
+        counters, unknown, status, failure, kind, washout, error_tail, covariates = fields[16:]
         accounting = _make_accounting(
-            *row[6:17],
-            {} if counters is None else read_as(counters, _NUMBERS),
+            *accounted_values,
+            {} if counters is None else read_as(counters, _numbers_decoder),
             {} if unknown is None else reasons[unknown].copy(),
         )
         trials.append(
             _make_trial(
-                *row[1:6],
+                *place_and_start,
                 accounting,
                 status,
                 failure,
                 kind,
                 washout == 1,
                 "" if error_tail is None else error_tail,
-                {} if covariates is None else read_as(covariates, _NUMBERS),
-                samples.get(row[0], ()),
+                {} if covariates is None else read_as(covariates, _numbers_decoder),
+                samples.get(number, ()),
             )
         )
     return tuple(trials)
@@ -336,11 +338,11 @@ def _read_trials(
 def _read_observations(rows: Iterable[Row]) -> tuple[Observation, ...]:
     observations: list[Observation] = []
     remaining_bytes = MAX_EVIDENCE_BYTES
-    for source, condition, repetition, position, at, document, failure in rows:
+    for source, condition, repetition, position, observed_at, document, failure in rows:
         unpacked = None if document is None else _decompress(document, remaining_bytes)
         remaining_bytes -= len(unpacked or b"")
         observations.append(
-            Observation(source, condition, repetition, position, at, unpacked, failure)
+            Observation(source, condition, repetition, position, observed_at, unpacked, failure)
         )
     return tuple(observations)
 
@@ -396,7 +398,7 @@ def _refuse_impossible_terms(plan: Plan) -> None:
 
 def _refuse_inconsistent(record: RunRecord) -> None:
     """Refuse a run that is too large, or whose rows name conditions that its plan lacks."""
-    plan, count = record.plan, len(record.plan.conditions)
+    plan, condition_count = record.plan, len(record.plan.conditions)
     conditions = {index for contrast in plan.contrasts for index in contrast.pair}
     conditions |= {trial.condition for trial in record.trials}
     conditions |= {observation.condition for observation in record.observations}
@@ -405,8 +407,8 @@ def _refuse_inconsistent(record: RunRecord) -> None:
     if plan.control is not None:
         conditions.add(plan.control)
     for condition in conditions:
-        if not 0 <= condition < count:
-            raise ValueError(f"condition {condition} of a plan with {count}")
+        if not 0 <= condition < condition_count:
+            raise ValueError(f"condition {condition} of a plan with {condition_count}")
     orders = {(draw.phase, draw.block): draw.order for draw in record.draws}
     washout_blocks = {(trial.phase, trial.block) for trial in record.trials if trial.washout}
     for trial in record.trials:
@@ -419,5 +421,5 @@ def _refuse_inconsistent(record: RunRecord) -> None:
         index = trial.position // 2 if block in washout_blocks else trial.position
         if order[index : index + 1] != (trial.condition,):
             raise ValueError(f"a trial of block {trial.block} differs from its draw")
-    if count * len(record.draws) > _MAX_TRIALS:
-        raise ValueError(f"{len(record.draws)} blocks of a plan with {count} conditions")
+    if condition_count * len(record.draws) > _MAX_TRIALS:
+        raise ValueError(f"{len(record.draws)} blocks of a plan with {condition_count} conditions")

@@ -90,9 +90,9 @@ def find_run_by_name(connection: sqlite3.Connection, path: Path, reference: str)
         )
     names = _unique_names(all_runs)
     if {run.id for run in candidates} == {reference}:
-        listed = ", ".join(names[run.number] for run in candidates)
+        candidate_names = ", ".join(names[run.number] for run in candidates)
         raise UnusableInput(
-            f"{len(candidates)} runs in {path} are called {reference}: {listed}",
+            f"{len(candidates)} runs in {path} are called {reference}: {candidate_names}",
             hint="give one of these names",
         )
     raise UnusableInput(
@@ -110,9 +110,9 @@ def find_mentioned_run(connection: sqlite3.Connection, path: Path, reference: st
     """
     candidates = _matching_runs(connection, reference)
     (host,) = connection.execute("SELECT host FROM run WHERE number = ?", (run,)).fetchone()
-    on_host = [candidate for candidate in candidates if candidate.host == host]
-    if len(candidates) > 1 and len(on_host) == 1:
-        return on_host[0].number
+    candidates_on_host = [candidate for candidate in candidates if candidate.host == host]
+    if len(candidates) > 1 and len(candidates_on_host) == 1:
+        return candidates_on_host[0].number
     return find_run_by_name(connection, path, reference)
 
 
@@ -145,11 +145,11 @@ def _unique_names(runs: Sequence[_Run]) -> dict[int, str]:
 
 
 def _name_with_identity(run: _Run, runs_of_id: Sequence[_Run]) -> str:
-    """Return the id with enough digits of the identity to tell the runs of the same id apart."""
-    digits = _MIN_IDENTITY_DIGITS
-    while len({other.identity[:digits] for other in runs_of_id}) < len(runs_of_id):
-        digits += 1
-    return f"{run.id}-{run.identity[:digits]}"
+    """Return the id with enough digits of the identity to distinguish the runs with the same id."""
+    digit_count = _MIN_IDENTITY_DIGITS
+    while len({run_of_id.identity[:digit_count] for run_of_id in runs_of_id}) < len(runs_of_id):
+        digit_count += 1
+    return f"{run.id}-{run.identity[:digit_count]}"
 
 
 def _matching_runs(connection: sqlite3.Connection, reference: str) -> list[_Run]:
@@ -208,7 +208,7 @@ def no_run_yet(path: Path) -> UnusableInput:
 
 
 def _list_names(runs: Sequence[_Run], names: dict[int, str] | None = None) -> str:
-    known = _unique_names(runs) if names is None else names
-    latest = ", ".join(known[run.number] for run in runs[-_MAX_LISTED_NAMES:])
+    known_names = _unique_names(runs) if names is None else names
+    latest_names = ", ".join(known_names[run.number] for run in runs[-_MAX_LISTED_NAMES:])
     older_count = len(runs) - _MAX_LISTED_NAMES
-    return latest if older_count <= 0 else f"{latest} and {older_count} older"
+    return latest_names if older_count <= 0 else f"{latest_names} and {older_count} older"

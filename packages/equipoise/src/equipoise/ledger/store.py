@@ -73,7 +73,7 @@ from equipoise.shared.spelling import option
 FIRST_SEGMENT = 1
 """Number of the segment that `Ledger.begin_run` opens."""
 
-_NAMES = msgspec.json.Decoder(tuple[str, ...])
+_names_decoder = msgspec.json.Decoder(tuple[str, ...])
 _SELECT_SUMMARIES = """
     SELECT run.number, study, names, started_at,
         (SELECT stopped_because
@@ -190,8 +190,8 @@ class Ledger(LedgerFile):
             append_draws(self.connection, run, list(map(draw_row, record.draws)))
             append_trials(self.connection, run, list(map(trial_rows, record.trials)))
             append_notices(self.connection, run, list(map(notice_row, record.notices)))
-            end = (FIRST_SEGMENT, None, float(record.started_at), record.plan.kind.name)
-            append_events(self.connection, run, [end])
+            end_event = (FIRST_SEGMENT, None, float(record.started_at), record.plan.kind.name)
+            append_events(self.connection, run, [end_event])
             name = name_of(self.connection, run)
         self._run_numbers[name] = run
         return name
@@ -200,17 +200,17 @@ class Ledger(LedgerFile):
         """Record that a run is resumed; return the number of the new segment."""
         run = self._number_of(run_id)
         with self.writing():
-            latest: int = self.connection.execute(
+            latest_segment: int = self.connection.execute(
                 "SELECT max(number) FROM sitting WHERE run = ?", (run,)
             ).fetchone()[0]
-            begin = (latest + 1, to_text(environment), float(started_at), None)
-            append_events(self.connection, run, [begin])
-        return latest + 1
+            begin_event = (latest_segment + 1, to_text(environment), float(started_at), None)
+            append_events(self.connection, run, [begin_event])
+        return latest_segment + 1
 
     def end_segment(self, run_id: str, segment: int, ended_at: float, stopped_because: str) -> None:
         """Record the end of a segment, with the reason; a segment ends once."""
-        end = (segment, None, float(ended_at), as_unicode(stopped_because))
-        self._append(run_id, append_events, end)
+        end_event = (segment, None, float(ended_at), as_unicode(stopped_because))
+        self._append(run_id, append_events, end_event)
 
     def key_of(self, run_id: str) -> str:
         """Return a key of a run that is unique among the ledgers on this host."""
@@ -279,7 +279,7 @@ class Ledger(LedgerFile):
                 earlier = tuple(self._read_series(record.plan.rules.earlier, run))
                 return replace(record, earlier=earlier)
             if record.plan.rules.has_members:
-                members = self._members(record.identity, record.plan)
+                members = self._runs_of_hosts(record.identity, record.plan)
                 records = (recorded_run(self.connection, self.path, member) for member in members)
                 return replace(record, members=tuple(records))
             return record
@@ -292,14 +292,14 @@ class Ledger(LedgerFile):
         with self.reading(), paused_garbage_collector():
             return tuple(self._read_series(run_ids, None))
 
-    def _read_series(self, run_ids: Sequence[str], later: int | None) -> Iterator[RunRecord]:
-        """Yield the campaigns with these ids, from the plan of ``later`` or from this ledger."""
+    def _read_series(self, run_ids: Sequence[str], plan_run: int | None) -> Iterator[RunRecord]:
+        """Yield the campaigns with the ids, which the plan of the run ``plan_run`` may mention."""
         for run_id in run_ids:
             try:
                 run = (
                     find_run(self.connection, self.path, run_id)
-                    if later is None
-                    else find_mentioned_run(self.connection, self.path, run_id, later)
+                    if plan_run is None
+                    else find_mentioned_run(self.connection, self.path, run_id, plan_run)
                 )
             except UnusableInput as error:
                 raise UnusableInput(
@@ -308,19 +308,19 @@ class Ledger(LedgerFile):
                 ) from error
             yield recorded_run(self.connection, self.path, run)
 
-    def _members(self, fleet: str, plan: Plan) -> dict[int, HostReference]:
+    def _runs_of_hosts(self, fleet: str, plan: Plan) -> dict[int, HostReference]:
         """Return the numbers of the runs of a fleet's hosts in this ledger, with the hosts.
 
         Identity and host decide whether a run is a member of the fleet. Any other run with the
         fleet's identity, perhaps from a merged ledger, is not a member.
         """
-        members: dict[int, HostReference] = {}
+        hosts_by_run: dict[int, HostReference] = {}
         for index, host in enumerate(plan.rules.member_hosts):
             identity = bytes.fromhex(member_identity(fleet, index))
-            key = (identity, host.identity, fleet, index)
-            for (run,) in self.connection.execute(_SELECT_MEMBER, key):
-                members[run] = host
-        return members
+            parameters = (identity, host.identity, fleet, index)
+            for (run,) in self.connection.execute(_SELECT_MEMBER, parameters):
+                hosts_by_run[run] = host
+        return hosts_by_run
 
     def runs(self) -> list[RunSummary]:
         """Return a summary of every campaign, in the order of their start."""
@@ -347,9 +347,9 @@ class Ledger(LedgerFile):
             )
 
     def _plan_mentions(self, plan: str, plan_run: int, run: int) -> bool:
-        for mentioned in plan_from_text(plan).rules.referenced_runs:
+        for mentioned_run in plan_from_text(plan).rules.referenced_runs:
             with suppress(UnusableInput):
-                if find_mentioned_run(self.connection, self.path, mentioned, plan_run) == run:
+                if find_mentioned_run(self.connection, self.path, mentioned_run, plan_run) == run:
                     return True
         return False
 
@@ -388,7 +388,7 @@ class Ledger(LedgerFile):
             for number, identity, plan in self.connection.execute(_SELECT_FLEETS):
                 # The list may have runs of kinds that no installed package has.
                 with suppress(ValueError):
-                    members[number] = self._members(identity, plan_from_text(plan))
+                    members[number] = self._runs_of_hosts(identity, plan_from_text(plan))
             fleets = {member: fleet for fleet, hosts in members.items() for member in hosts}
             statement = f"{_SELECT_SUMMARIES} {where} ORDER BY {ORDER}"
             rows = self.connection.execute(statement, parameters)
@@ -396,7 +396,7 @@ class Ledger(LedgerFile):
                 RunSummary(
                     id=names[run],
                     study=study,
-                    commands=tuple(shortened(name) for name in read_as(condition_names, _NAMES)),
+                    commands=tuple(shortened(name) for name in read_as(names_json, _names_decoder)),
                     started_at=started_at,
                     # The run of a fleet has no trials: the trials of its hosts' runs count.
                     trials=sum(map(self._trial_count, (run, *members.get(run, ())))),
@@ -406,7 +406,7 @@ class Ledger(LedgerFile):
                     hosts=len({member.identity for member in members.get(run, {}).values()})
                     or None,
                 )
-                for run, study, condition_names, started_at, stop_reason, host in rows
+                for run, study, names_json, started_at, stop_reason, host in rows
             ]
 
     def _trial_count(self, run: int) -> int:
@@ -418,8 +418,8 @@ class Ledger(LedgerFile):
         run = run_of(self.connection, identity)
         if run is not None:
             statement = "SELECT plan FROM run WHERE number = ?"
-            (recorded,) = self.connection.execute(statement, (run,)).fetchone()
-            if recorded != to_text(plan):
+            (recorded_plan,) = self.connection.execute(statement, (run,)).fetchone()
+            if recorded_plan != to_text(plan):
                 raise UnusableInput(
                     f"run {name_of(self.connection, run)} in {self.path} has the same identity as "
                     "the new run, but another plan",
@@ -435,7 +435,6 @@ class Ledger(LedgerFile):
         host: HostReference | None,
         identity: bytes | None,
     ) -> int:
-        """Insert a run and its first segment; return the run's number."""
         member = plan.membership
         head = Head(
             identity=identity or secrets.token_bytes(IDENTITY_BYTES),
@@ -450,8 +449,8 @@ class Ledger(LedgerFile):
             started_at=float(started_at),
         )
         run = insert_head(self.connection, head)
-        begin = (FIRST_SEGMENT, to_text(environment), head.started_at, None)
-        append_events(self.connection, run, [begin])
+        begin_event = (FIRST_SEGMENT, to_text(environment), head.started_at, None)
+        append_events(self.connection, run, [begin_event])
         return run
 
     def _unused_id(self, started_at: float) -> str:

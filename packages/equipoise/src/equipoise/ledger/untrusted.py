@@ -29,23 +29,24 @@ _MAX_SQL_BYTES = 100_000
 _MAX_COUNT = 2**53
 _MAX_MOMENT_S = 253402300799.0
 """End of the year 9999, in seconds since 1970; later moments have no date."""
-_MOMENT = f"typeof({{0}}) = 'real' AND abs({{0}}) <= {_MAX_MOMENT_S}"
-_FLAG = "typeof({0}) = 'integer' AND {0} IN (0, 1)"
-_OPTIONAL_FAILURE_KIND = (
+_IS_MOMENT = f"typeof({{0}}) = 'real' AND abs({{0}}) <= {_MAX_MOMENT_S}"
+_IS_FLAG = "typeof({0}) = 'integer' AND {0} IN (0, 1)"
+_IS_OPTIONAL_FAILURE_KIND = (
     f"({{0}} IS NULL OR {{0}} IN ({', '.join(map(repr, get_args(FailureKind)))}))"
 )
-_TEXT = "typeof({0}) = 'text'"
-_OPTIONAL_TEXT = "typeof({0}) IN ('text', 'null')"
-_OPTIONAL_REAL = f"({{0}} IS NULL OR typeof({{0}}) = 'real' AND abs({{0}}) <= {MAX_MEASURED_VALUE})"
-_COUNT = f"typeof({{0}}) = 'integer' AND {{0}} BETWEEN 0 AND {_MAX_COUNT}"
-_OPTIONAL_COUNT = f"({{0}} IS NULL OR {_COUNT})"
-_OPTIONAL_INTEGER = "typeof({0}) IN ('integer', 'null')"
-_DIGEST = f"typeof({{0}}) = 'blob' AND length({{0}}) = {IDENTITY_BYTES}"
-_OPTIONAL_DIGEST = f"({{0}} IS NULL OR {_DIGEST})"
-_RUN_ID = f"typeof({{0}}) = 'text' AND {{0}} GLOB '{'[0-9]' * 8}-{'[0-9]' * 6}-{'[0-9a-f]' * 4}'"
+_IS_TEXT = "typeof({0}) = 'text'"
+_IS_OPTIONAL_TEXT = "typeof({0}) IN ('text', 'null')"
+_IS_REAL = f"typeof({{0}}) = 'real' AND abs({{0}}) <= {MAX_MEASURED_VALUE}"
+_IS_OPTIONAL_REAL = f"({{0}} IS NULL OR {_IS_REAL})"
+_IS_COUNT = f"typeof({{0}}) = 'integer' AND {{0}} BETWEEN 0 AND {_MAX_COUNT}"
+_IS_OPTIONAL_COUNT = f"({{0}} IS NULL OR {_IS_COUNT})"
+_IS_OPTIONAL_INTEGER = "typeof({0}) IN ('integer', 'null')"
+_IS_DIGEST = f"typeof({{0}}) = 'blob' AND length({{0}}) = {IDENTITY_BYTES}"
+_IS_OPTIONAL_DIGEST = f"({{0}} IS NULL OR {_IS_DIGEST})"
+_IS_RUN_ID = f"typeof({{0}}) = 'text' AND {{0}} GLOB '{'[0-9]' * 8}-{'[0-9]' * 6}-{'[0-9a-f]' * 4}'"
 """Condition on a run's id (`new_run_id`), which is never ``last`` or an identity."""
-_CREATES_VIRTUAL_TABLE = re.compile(r"\s*CREATE\s+VIRTUAL\b", re.IGNORECASE)
-_PHASE = "{0} IN ('warmup', 'measured')"
+_VIRTUAL_TABLE_PATTERN = re.compile(r"\s*CREATE\s+VIRTUAL\b", re.IGNORECASE)
+_IS_PHASE = "{0} IN ('warmup', 'measured')"
 
 WHOLE_NUMBERS = (
     "max_rss_bytes",
@@ -60,69 +61,69 @@ WHOLE_NUMBERS = (
 """Columns of a trial, and fields of its accounting, that are whole numbers."""
 
 _SMALL_TABLES: dict[str, dict[str, str]] = {
-    "host": {"number": _COUNT, "identity": _DIGEST, "name": _TEXT},
+    "host": {"number": _IS_COUNT, "identity": _IS_DIGEST, "name": _IS_TEXT},
     "run": {
-        "number": _COUNT,
-        "identity": _DIGEST,
-        "host": _OPTIONAL_COUNT,
-        "whole": _OPTIONAL_DIGEST,
-        "place": _OPTIONAL_COUNT,
-        "started_at": _MOMENT,
-        "commands_digest": _DIGEST,
-        "id": _RUN_ID,
-        **dict.fromkeys(("study", "names", "plan"), _TEXT),
+        "number": _IS_COUNT,
+        "identity": _IS_DIGEST,
+        "host": _IS_OPTIONAL_COUNT,
+        "whole": _IS_OPTIONAL_DIGEST,
+        "place": _IS_OPTIONAL_COUNT,
+        "started_at": _IS_MOMENT,
+        "commands_digest": _IS_DIGEST,
+        "id": _IS_RUN_ID,
+        **dict.fromkeys(("study", "names", "plan"), _IS_TEXT),
     },
-    "sitting": {"number": _COUNT, "started_at": _MOMENT},
-    "sitting_end": {"sitting": _COUNT, "ended_at": _MOMENT, "stopped_because": _TEXT},
-    "environment": {"document": _TEXT},
+    "sitting": {"number": _IS_COUNT, "started_at": _IS_MOMENT},
+    "sitting_end": {"sitting": _IS_COUNT, "ended_at": _IS_MOMENT, "stopped_because": _IS_TEXT},
+    "environment": {"document": _IS_TEXT},
     "notice": {
-        "place": _COUNT,
-        **dict.fromkeys(("code", "words", "mend"), _TEXT),
-        **dict.fromkeys(("condition", "without_from"), _OPTIONAL_COUNT),
+        "place": _IS_COUNT,
+        **dict.fromkeys(("code", "words", "mend"), _IS_TEXT),
+        **dict.fromkeys(("condition", "without_from"), _IS_OPTIONAL_COUNT),
     },
     "certificate": {
-        "digest": _DIGEST,
-        "kernel": _OPTIONAL_TEXT,
-        "cpu_model": _OPTIONAL_TEXT,
-        "document": _TEXT,
+        "digest": _IS_DIGEST,
+        "kernel": _IS_OPTIONAL_TEXT,
+        "cpu_model": _IS_OPTIONAL_TEXT,
+        "document": _IS_TEXT,
     },
 }
 """SQL conditions on the columns of tables with few rows for each run; ``{0}`` is the column."""
 
-_TABLES_OF_A_RUN: dict[str, dict[str, str]] = {
+_LARGE_TABLES: dict[str, dict[str, str]] = {
     "draw": {
-        "phase": _PHASE,
-        "block": _COUNT,
-        "conditions": _TEXT,
-        "padding_bytes": _COUNT,
-        "layout": _OPTIONAL_COUNT,
+        "phase": _IS_PHASE,
+        "block": _IS_COUNT,
+        "conditions": _IS_TEXT,
+        "padding_bytes": _IS_COUNT,
+        "layout": _IS_OPTIONAL_COUNT,
     },
     "trial": {
-        "phase": _PHASE,
-        "started_at": _MOMENT,
-        "exit": _OPTIONAL_INTEGER,
-        **dict.fromkeys(("block", "position", "condition"), _COUNT),
-        "failure_kind": _OPTIONAL_FAILURE_KIND,
-        "washout": _FLAG,
-        **dict.fromkeys(("wall_s", "user_s", "sys_s"), _OPTIONAL_REAL),
-        **dict.fromkeys(WHOLE_NUMBERS, _OPTIONAL_INTEGER),
+        "phase": _IS_PHASE,
+        "started_at": _IS_MOMENT,
+        "exit": _IS_OPTIONAL_INTEGER,
+        **dict.fromkeys(("block", "position", "condition"), _IS_COUNT),
+        "failure_kind": _IS_OPTIONAL_FAILURE_KIND,
+        "washout": _IS_FLAG,
+        **dict.fromkeys(("wall_s", "user_s", "sys_s"), _IS_OPTIONAL_REAL),
+        **dict.fromkeys(WHOLE_NUMBERS, _IS_OPTIONAL_INTEGER),
         **dict.fromkeys(
-            ("counters", "unknown", "failure", "error_tail", "covariates"), _OPTIONAL_TEXT
+            ("counters", "unknown", "failure", "error_tail", "covariates"), _IS_OPTIONAL_TEXT
         ),
     },
     "observation": {
-        "source": _TEXT,
-        "observed_at": _MOMENT,
+        "source": _IS_TEXT,
+        "observed_at": _IS_MOMENT,
         "document": "typeof({0}) IN ('blob', 'null')",
-        "failure": _OPTIONAL_TEXT,
-        **dict.fromkeys(("place", "condition", "repetition", "position"), _COUNT),
+        "failure": _IS_OPTIONAL_TEXT,
+        **dict.fromkeys(("place", "condition", "repetition", "position"), _IS_COUNT),
     },
 }
-_SAMPLE: dict[str, str] = {
-    "metric": _TEXT,
-    "value": _OPTIONAL_REAL,
-    "iteration": _OPTIONAL_INTEGER,
-    "unit": _OPTIONAL_TEXT,
+_SAMPLE_COLUMNS: dict[str, str] = {
+    "metric": _IS_TEXT,
+    "value": _IS_OPTIONAL_REAL,
+    "iteration": _IS_OPTIONAL_INTEGER,
+    "unit": _IS_OPTIONAL_TEXT,
     "better": "{0} IN ('lower', 'higher')",
     "resolution": "({0} IS NULL OR typeof({0}) = 'real' AND {0} > 0 AND {0} < 9e999)",
 }
@@ -150,9 +151,9 @@ def refuse_foreign_objects(connection: sqlite3.Connection, file: Path, version: 
 
     Raise `UnusableInput`; the error names the object.
     """
-    expected = _statements_of_objects(scripts_up_to(version))
-    tables = {name for kind, name in expected if kind == "table"}
-    missing = {(kind, name) for kind, name in expected if kind != "trigger"}
+    expected_statements = _statements_of_objects(scripts_up_to(version))
+    tables = {name for kind, name in expected_statements if kind == "table"}
+    missing = {(kind, name) for kind, name in expected_statements if kind != "trigger"}
     for kind, name, table, statement in connection.execute(
         "SELECT type, name, tbl_name, sql FROM sqlite_schema"
     ):
@@ -160,12 +161,12 @@ def refuse_foreign_objects(connection: sqlite3.Connection, file: Path, version: 
             str(name).lower() not in tables
             and str(table).lower() not in tables
             and kind in ("table", "index")
-            and not _CREATES_VIRTUAL_TABLE.match(statement or "")
+            and not _VIRTUAL_TABLE_PATTERN.match(statement or "")
         ):
             continue
         if kind == "index" and statement is None:
             continue
-        if expected.get((str(kind), str(name))) != _with_single_blanks(statement):
+        if expected_statements.get((str(kind), str(name))) != _with_single_blanks(statement):
             raise damaged_ledger(file, f"its {kind} {name!r} was not created by Equipoise")
         missing.discard((str(kind), str(name)))
     for kind, name in sorted(missing, reverse=True):
@@ -183,14 +184,14 @@ def check_small_tables(connection: sqlite3.Connection, file: Path) -> None:
 
 def check_rows_of_run(connection: sqlite3.Connection, file: Path, run: int) -> None:
     """Check the rows of one run in all other tables."""
-    for table, columns in _TABLES_OF_A_RUN.items():
+    for table, columns in _LARGE_TABLES.items():
         _refuse_rows(connection, file, table, f"FROM {table} WHERE run = ? AND", columns, run)
     _refuse_rows(
         connection,
         file,
         "sample",
         "FROM trial JOIN sample ON sample.trial = trial.number WHERE trial.run = ? AND",
-        {f"sample.{name}": check for name, check in _SAMPLE.items()},
+        {f"sample.{name}": check for name, check in _SAMPLE_COLUMNS.items()},
         run,
     )
 
@@ -211,7 +212,7 @@ def _refuse_rows(
     )
     results = connection.execute(query, parameters).fetchone()
     if results is not None:
-        column = next(name for name, holds in zip(checks, results, strict=True) if not holds)
+        column = next(name for name, is_met in zip(checks, results, strict=True) if not is_met)
         name = f"{table}.{column.rpartition('.')[2]}"
         raise damaged_ledger(file, f"{name} has a value that no campaign records")
 
@@ -219,12 +220,12 @@ def _refuse_rows(
 @functools.cache
 def _statements_of_objects(scripts: tuple[Statements, ...]) -> Mapping[tuple[str, str], str]:
     """Return the statements of the objects that scripts create, as SQLite stores them."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
         for statement in chain.from_iterable(scripts):
-            fresh.execute(statement)
+            database.execute(statement)
         return {
             (kind, name): _with_single_blanks(statement)
-            for kind, name, statement in fresh.execute(
+            for kind, name, statement in database.execute(
                 "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
             )
         }

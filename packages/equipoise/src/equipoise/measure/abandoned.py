@@ -31,7 +31,7 @@ CAMPAIGN_VARIABLE = "EQUIPOISE_CAMPAIGN"
 """Variable of a build outside the scratch folder, with the path of that folder and a slash."""
 _VARIABLES = (METRICS_VARIABLE, BUILD_VARIABLE, CAMPAIGN_VARIABLE)
 _PROC = Path("/proc")
-_PREFIX = "equipoise-"
+_CGROUP_PREFIX = "equipoise-"
 _MAX_WAIT_S = 10.0
 _PAUSE_S = 0.005
 _STATE_FIELD, _PARENT_FIELD = 0, 1
@@ -72,11 +72,11 @@ VariableTest = Callable[[bytes], bool]
 """Function that returns whether to end a process that has this variable, ``NAME=value``."""
 
 
-def _end_processes(matches: VariableTest) -> int:
+def _end_processes(is_match: VariableTest) -> int:
     ended_processes: set[int] = set()
     deadline = time.monotonic() + _MAX_WAIT_S
     while time.monotonic() < deadline:
-        with _opened_processes(matches) as processes:
+        with _opened_processes(is_match) as processes:
             if not processes:
                 break
             for descriptor in processes.values():
@@ -100,38 +100,40 @@ def processes_working_in(folder: Path) -> tuple[int, ...]:
 
 
 @contextmanager
-def _opened_processes(matches: VariableTest) -> Iterator[Mapping[int, int]]:
-    """Open the living processes to end; yield their descriptors by process number."""
+def _opened_processes(is_match: VariableTest) -> Iterator[Mapping[int, int]]:
+    """Open the living processes that must end; yield their pidfds by process number."""
     with contextlib.ExitStack() as stack:
-        opened: dict[int, int] = {}
-        parents = {number: parent for number in _process_numbers() if (parent := _parent(number))}
+        handles: dict[int, int] = {}
+        numbers = _process_numbers()
+        parents = {number: parent for number in numbers if (parent := _parent_of(number))}
         ancestors = _self_and_ancestors(parents)
         candidates = [number for number in parents if number not in ancestors]
         for process in candidates:
-            if _has_variable(process, matches):
-                _open_process(process, matches, opened, stack)
+            if _has_variable(process, is_match):
+                _open_process(process, is_match, handles, stack)
         # Parents do not always come before their children: repeat until nothing is added.
         previous_count = -1
-        while previous_count != len(opened):
-            previous_count = len(opened)
+        while previous_count != len(handles):
+            previous_count = len(handles)
             for process in candidates:
-                if process not in opened and parents[process] in opened:
-                    _open_process(process, matches, opened, stack)
-        yield opened
+                if process not in handles and parents[process] in handles:
+                    _open_process(process, is_match, handles, stack)
+        yield handles
 
 
 def _open_process(
-    process: int, matches: VariableTest, opened: dict[int, int], stack: contextlib.ExitStack
+    process: int, is_match: VariableTest, handles: dict[int, int], stack: contextlib.ExitStack
 ) -> None:
-    """Open a process, and add it to ``opened`` if the open process is still one to end."""
+    """Open a process, and add it to ``handles`` if the open process is still one to end."""
     try:
         descriptor = os.pidfd_open(process)
     except ProcessLookupError:
         return
     stack.callback(os.close, descriptor)
-    is_descendant = _parent(process) in opened and _may_be_killed(process)
-    if (is_descendant or _has_variable(process, matches)) and not becomes_readable(descriptor, 0.0):
-        opened[process] = descriptor
+    is_descendant = _parent_of(process) in handles and _may_be_killed(process)
+    must_end = is_descendant or _has_variable(process, is_match)
+    if must_end and not becomes_readable(descriptor, 0.0):
+        handles[process] = descriptor
 
 
 def _self_and_ancestors(parents: Mapping[int, int]) -> set[int]:
@@ -174,7 +176,7 @@ def _has_program(folder: Path) -> bool:
     return True
 
 
-def _has_variable(process: int, matches: VariableTest) -> bool:
+def _has_variable(process: int, is_match: VariableTest) -> bool:
     if not _may_be_killed(process):
         return False
     try:
@@ -182,13 +184,13 @@ def _has_variable(process: int, matches: VariableTest) -> bool:
     except OSError:
         # The process has ended.
         return False
-    return any(map(matches, environment.split(b"\0")))
+    return any(map(is_match, environment.split(b"\0")))
 
 
 def _may_be_killed(process: int) -> bool:
-    user = os.geteuid()
+    user_id = os.geteuid()
     try:
-        return user == 0 or (_PROC / str(process)).stat().st_uid == user
+        return user_id == 0 or (_PROC / str(process)).stat().st_uid == user_id
     except OSError:
         return False
 
@@ -197,7 +199,7 @@ def _process_numbers() -> list[int]:
     return [int(name) for name in os.listdir(_PROC) if name.isdecimal()]
 
 
-def _parent(process: int) -> int | None:
+def _parent_of(process: int) -> int | None:
     """Return the parent of a living process, 0 if it has none, ``None`` if it has ended."""
     try:
         content = (_PROC / str(process) / "stat").read_bytes()
@@ -222,7 +224,7 @@ def leaves_of(identity: str, parent: Path, launcher: int | None = None) -> list[
     ``parent`` is the folder of the cgroup in which launchers create the cgroups of their trials;
     ``launcher`` is a process number.
     """
-    prefix = f"{_PREFIX}{identity}-" + ("" if launcher is None else f"{launcher}-")
+    prefix = f"{_CGROUP_PREFIX}{identity}-" + ("" if launcher is None else f"{launcher}-")
     try:
         return sorted(parent / name for name in os.listdir(parent) if name.startswith(prefix))
     except OSError:
@@ -238,20 +240,20 @@ def end_leaf(leaf: Path) -> int:
         with opened(leaf, OPEN_FOLDER) as folder:
             if os.fstat(folder).st_uid != os.geteuid():
                 return 0
-            processes = len(_read(folder, "cgroup.procs").split())
+            process_count = len(_read(folder, "cgroup.procs").split())
             deadline = time.monotonic() + _MAX_WAIT_S
             while "populated 1" in _read(folder, "cgroup.events"):
-                with opened("cgroup.kill", os.O_WRONLY | os.O_CLOEXEC, folder) as kill:
-                    os.write(kill, b"1")
+                with opened("cgroup.kill", os.O_WRONLY | os.O_CLOEXEC, folder) as kill_file:
+                    os.write(kill_file, b"1")
                 if time.monotonic() > deadline:
-                    return processes
+                    return process_count
                 time.sleep(_PAUSE_S)
     except OSError:
         # The launcher has just removed the cgroup, or the folder is not the cgroup of a trial.
         return 0
     with contextlib.suppress(OSError):
         os.rmdir(leaf)
-    return processes
+    return process_count
 
 
 def _read(folder: int, name: str) -> str:

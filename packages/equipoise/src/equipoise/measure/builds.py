@@ -54,7 +54,7 @@ def build_levels(
         status, output = _run_build(command, working_folder, folder, environment)
         if status != 0:
             raise ConditionFailed(
-                f"{level} cannot be built: {describe_status(status)}: {line}"
+                f"{level} cannot be built: {describe_status(status)} of the line `{line}`"
                 + stderr_suffix(output, ""),
                 hint="run the line by hand with sh in the working folder, and correct it",
             )
@@ -72,12 +72,12 @@ def build_revision(
     status, output = _run_build(line, str(folder), str(home), environment)
     if status == 0:
         return
-    hint = "run the line by hand in a fresh clone, which lacks files that are not committed"
+    hint = "run the line by hand in a fresh clone; files that are not committed are missing there"
     # A compiler often writes its error about a full disk to the same disk, so the error is lost.
     if shutil.disk_usage(home).free < _MIN_FREE_BYTES:
         hint = f"the disk of {home} is full: set {BUILDS_VARIABLE} to a folder on another disk"
     raise ConditionFailed(
-        f"{revision} cannot be built: {describe_status(status)}: {line}"
+        f"{revision} cannot be built: {describe_status(status)} of the line `{line}`"
         + stderr_suffix(output, "its output: "),
         hint=hint,
     )
@@ -119,7 +119,7 @@ class Layouts(Struct, frozen=True):
 
     programs: tuple[Path, ...]
     linker: Linker
-    different: int
+    distinct_count: int
     """Number of programs with different bytes."""
 
 
@@ -150,19 +150,20 @@ def make_layouts(compilation: Compilation, folder: Path, seeds: range, linker: L
     ]
     programs: list[Path] = []
     # A killed compiler leaves temporary files.
-    with tempfile.TemporaryDirectory(dir=object_folder) as temporary:
+    with tempfile.TemporaryDirectory(dir=object_folder) as temporary_folder:
         for line in compilation.compile_lines(objects):
-            _run_compiler(line, temporary)
+            _run_compiler(line, temporary_folder)
         for seed in seeds:
             program = folder / f"layout-{seed}"
-            _run_compiler(compilation.link_line(objects, str(program), linker, seed), temporary)
+            link_line = compilation.link_line(objects, str(program), linker, seed)
+            _run_compiler(link_line, temporary_folder)
             programs.append(program)
-    different = len({program.read_bytes() for program in programs})
-    return Layouts(tuple(programs), linker, different)
+    distinct_count = len({program.read_bytes() for program in programs})
+    return Layouts(tuple(programs), linker, distinct_count)
 
 
-def _run_compiler(line: tuple[str, ...], temporary: str) -> None:
-    environment = os.environ | {"TMPDIR": os.path.abspath(temporary)}
+def _run_compiler(line: tuple[str, ...], temporary_folder: str) -> None:
+    environment = os.environ | {"TMPDIR": os.path.abspath(temporary_folder)}
     try:
         process = subprocess.run(
             line, capture_output=True, text=True, errors="replace", check=False, env=environment

@@ -32,13 +32,14 @@ def launcher_program() -> Path:
     """
     configured = os.environ.get("EQUIPOISE_LAUNCHER")
     program = Path(configured) if configured else native_programs() / "equipoise-launcher"
-    return existing_file(program, f"the launcher is missing: {program}")
+    hint = "correct the path in EQUIPOISE_LAUNCHER, or unset it" if configured else REINSTALL
+    return require_file(program, f"the launcher {program} does not exist", hint)
 
 
-def existing_file(path: Path, problem: str) -> Path:
+def require_file(path: Path, problem: str, hint: str = REINSTALL) -> Path:
     """Return the path of a native file of the package; raise `UnusableInput` if it is missing."""
     if not path.is_file():
-        raise UnusableInput(problem, hint=REINSTALL)
+        raise UnusableInput(problem, hint=hint)
     return path
 
 
@@ -62,13 +63,13 @@ def installed_library(name: str, own_folder: Path, environment: Mapping[str, str
         return str(own_library)
     search_path = environment.get("LD_LIBRARY_PATH", "").split(":")
     machine = sysconfig.get_config_var("MULTIARCH")
-    defaults = [
+    default_folders = [
         path
         for folder in _LIBRARY_FOLDERS
         for path in ([os.path.join(folder, str(machine)), folder] if machine else [folder])
     ]
-    configured = _configured_folders(LOADER_CONFIGURATION)
-    for folder in itertools.chain(filter(None, search_path), configured, defaults):
+    configured_folders = _configured_folders(LOADER_CONFIGURATION)
+    for folder in itertools.chain(filter(None, search_path), configured_folders, default_folders):
         path = os.path.join(folder, name)
         if os.path.isfile(path):
             return os.path.abspath(path)
@@ -86,7 +87,7 @@ def _configured_folders(file: str) -> Iterator[str]:
         entries = line.partition("#")[0].split()
         if entries[:1] == ["include"]:
             for pattern in entries[1:]:
-                for included in sorted(glob(os.path.join(os.path.dirname(file), pattern))):
-                    yield from _configured_folders(included)
+                for included_file in sorted(glob(os.path.join(os.path.dirname(file), pattern))):
+                    yield from _configured_folders(included_file)
         else:
             yield from entries

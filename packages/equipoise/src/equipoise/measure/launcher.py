@@ -93,7 +93,7 @@ class Request(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """Report of one trial that ran or could not start; ``None`` stands for an unknown value."""
+    """Report of one trial that ran or could not start; an unknown value is ``None``."""
 
     pid: int | None
     wall_ns: int | None
@@ -193,13 +193,13 @@ class Launcher(AbstractContextManager["Launcher"]):
             descriptors = (os.dup(inherit_stdout),)
             arguments += ["--inherit-stdout", str(descriptors[0])]
         try:
-            self._process = _start(arguments, descriptors)
+            self._process = _start_launcher(arguments, descriptors)
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
-        self._requests = _pipe(self._process.stdin)
-        self._reports = _pipe(self._process.stdout)
-        self._errors = _pipe(self._process.stderr)
+        self._requests = _required_pipe(self._process.stdin)
+        self._reports = _required_pipe(self._process.stdout)
+        self._errors = _required_pipe(self._process.stderr)
 
     @property
     def pid(self) -> int:
@@ -260,10 +260,10 @@ class Launcher(AbstractContextManager["Launcher"]):
             raise EquipoiseError(
                 "the launcher is closed", hint="create a new `Launcher` for the next trial"
             )
-        unsent = memoryview(line)
+        unsent_bytes = memoryview(line)
         try:
-            while unsent:
-                unsent = unsent[os.write(self._requests.fileno(), unsent) :]
+            while unsent_bytes:
+                unsent_bytes = unsent_bytes[os.write(self._requests.fileno(), unsent_bytes) :]
         except BrokenPipeError:
             raise self._death_error() from None
 
@@ -282,10 +282,10 @@ class Launcher(AbstractContextManager["Launcher"]):
     def _death_error(self) -> EquipoiseError:
         # The launcher writes at most one line to this pipe, so that it never blocks.
         output = os.read(self._errors.fileno(), _CHUNK_BYTES)
-        end = describe_status(self._process.wait())
+        end_text = describe_status(self._process.wait())
         reason = output.decode("utf-8", "replace").strip()
         return EquipoiseError(
-            f"the launcher died during a trial ({end}){': ' + reason if reason else ''}",
+            f"the launcher died during a trial ({end_text}){': ' + reason if reason else ''}",
             hint="run `equipoise resume`: all finished trials are in the ledger",
         )
 
@@ -298,7 +298,7 @@ def _check_counters(names: Iterable[str]) -> None:
             )
 
 
-def _start(arguments: list[str], descriptors: tuple[int, ...]) -> subprocess.Popen[bytes]:
+def _start_launcher(arguments: list[str], descriptors: tuple[int, ...]) -> subprocess.Popen[bytes]:
     # No other variable is needed; a preload would increase each reported peak of memory.
     environment = {name: os.environ[name] for name in ("TMPDIR",) if name in os.environ}
     try:
@@ -318,7 +318,7 @@ def _start(arguments: list[str], descriptors: tuple[int, ...]) -> subprocess.Pop
         ) from None
 
 
-def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+def _required_pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     assert pipe is not None, "every standard stream of the launcher is a pipe"
     return pipe
 
@@ -356,9 +356,9 @@ class _Refusal(msgspec.Struct):
 
 def _decode(answer: bytes) -> Report:
     if answer.startswith(b'{"refused":'):
-        refused = msgspec.json.decode(answer, type=_Refusal).refused
+        refusal_reason = msgspec.json.decode(answer, type=_Refusal).refused
         raise EquipoiseError(
-            f"the trial cannot start: {refused}",
+            f"the trial cannot start: {refusal_reason}",
             hint="correct this value in the command, its environment or its timeout",
         )
     report = msgspec.json.decode(answer, type=Report)

@@ -50,8 +50,8 @@ class RemovedFolder(Struct, frozen=True):
         """Return a sentence for the user."""
         suffix = ""
         if self.processes:
-            count = "one" if self.processes == 1 else self.processes
-            suffix = f" and ended {count} of its processes"
+            process_count = "one" if self.processes == 1 else self.processes
+            suffix = f" and ended {process_count} of its processes"
         return f"removed the folder of a killed campaign: {self.folder}{suffix}"
 
 
@@ -74,8 +74,8 @@ class Clearance(Struct, frozen=True):
     leftovers: tuple[Leftover, ...] = ()
 
 
-class _Doubt(Exception):
-    """It is not certain that a file or folder is an unused leftover of Equipoise."""
+class _Obstacle(Exception):
+    """Error that a file or folder may not be a leftover of Equipoise, or cannot be removed."""
 
     def __init__(self, path: Path, reason: str, hint: str = _REMOVE_HINT) -> None:
         super().__init__(reason)
@@ -92,9 +92,9 @@ def clear_leftovers() -> Clearance:
             with open_user_folder(path) as user_folder:
                 for name in sorted(os.listdir(user_folder)):
                     try:
-                        cleared += _clear(user_folder, path, name)
-                    except _Doubt as doubt:
-                        leftovers.append(doubt.leftover)
+                        cleared += _remove_leftover(user_folder, path, name)
+                    except _Obstacle as obstacle:
+                        leftovers.append(obstacle.leftover)
         except UserFolderUnusable as error:
             if path == default_path and os.path.lexists(path):
                 leftovers.append(Leftover(error.path, error.reason, error.hint or ""))
@@ -116,7 +116,7 @@ def abandoned_probes(parent: Path | None = None) -> tuple[Leftover, ...]:
     )
 
 
-def _clear(user_folder: int, path: Path, name: str) -> list[RemovedFolder]:
+def _remove_leftover(user_folder: int, path: Path, name: str) -> list[RemovedFolder]:
     identity = name.removesuffix(LOCK_SUFFIX)
     if not is_identity(identity):
         return []
@@ -124,7 +124,7 @@ def _clear(user_folder: int, path: Path, name: str) -> list[RemovedFolder]:
     if identity == name:
         # The lock file of a folder is created before the folder and removed after it.
         if not os.path.lexists(path / (name + LOCK_SUFFIX)) and os.path.lexists(folder):
-            raise _Doubt(folder, "it has no lock file")
+            raise _Obstacle(folder, "it has no lock file")
         return []
     with _free_lock(user_folder, path / name) as content:
         if content is None:
@@ -134,15 +134,15 @@ def _clear(user_folder: int, path: Path, name: str) -> list[RemovedFolder]:
         folder_existed = os.path.lexists(folder)
         if processes := processes_working_in(folder):
             numbers = ", ".join(map(str, processes[:3]))
-            raise _Doubt(
+            raise _Obstacle(
                 folder,
                 f"process {numbers} works in the folder and was not started by a campaign",
                 "end the process, or change its working folder; then run `equipoise doctor` again",
             )
         if not remove_campaign_folder(user_folder, identity):
-            raise _Doubt(folder, "a part of it cannot be removed", "remove the folder yourself")
+            raise _Obstacle(folder, "a part of it cannot be removed", "remove the folder yourself")
         if any(leaf.exists() for leaf in leaves):
-            raise _Doubt(folder, f"a process in {leaves[0]} does not die", "restart the host")
+            raise _Obstacle(folder, f"a process in {leaves[0]} does not die", "restart the host")
         os.unlink(name, dir_fd=user_folder)
         return [RemovedFolder(str(folder), ended_count)] if folder_existed or ended_count else []
 
@@ -156,15 +156,15 @@ def _free_lock(user_folder: int, path: Path) -> Iterator[LockContent | None]:
         yield None
         return
     except OSError as error:
-        raise _Doubt(path, f"it cannot be a lock file: {error.strerror}") from None
+        raise _Obstacle(path, f"it cannot be a lock file: {error.strerror}") from None
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
-            raise _Doubt(path, "it is not a lock file of Equipoise")
+            raise _Obstacle(path, "it is not a lock file of Equipoise")
         if not _try_lock(descriptor) or not os.fstat(descriptor).st_nlink:
             yield None
         elif encoded := os.pread(descriptor, _MAX_LOCK_BYTES, 0):
-            content = _decode(encoded, path)
+            content = _decode_lock(encoded, path)
             # Hosts may share a folder; each removes only its own leftovers.
             yield content if content.host == os.uname().nodename else None
         else:
@@ -175,15 +175,14 @@ def _free_lock(user_folder: int, path: Path) -> Iterator[LockContent | None]:
         os.close(descriptor)
 
 
-def _decode(encoded: bytes, path: Path) -> LockContent:
+def _decode_lock(encoded: bytes, path: Path) -> LockContent:
     try:
         return msgspec.json.decode(encoded, type=LockContent)
     except (ValueError, msgspec.MsgspecError):
-        raise _Doubt(path, "it is not a lock file of Equipoise") from None
+        raise _Obstacle(path, "it is not a lock file of Equipoise") from None
 
 
 def _is_abandoned(folder: Path) -> bool:
-    """Return whether a folder belongs to this user and is not locked."""
     try:
         with opened(folder, OPEN_FOLDER) as descriptor:
             return os.fstat(descriptor).st_uid == os.geteuid() and _try_lock(descriptor)

@@ -26,7 +26,7 @@ from equipoise.shared.spelling import option
 LOCK_NAME = "equipoise-campaign"
 _CREDENTIALS = struct.Struct("3i")
 _MAX_WAITERS = 128
-_RETRY_S = 1.0
+_RETRY_INTERVAL_S = 1.0
 """Seconds between two attempts to take the lock, if waiting for the owner is impossible."""
 
 
@@ -67,18 +67,18 @@ def lock_host(
     allow such a socket.
     """
     deadline_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
-    reported: LockOwner | None = None
+    known_owner: LockOwner | None = None
     while (lock := _try_lock(name)) is None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
             owner = _connect_to_owner(client, name)
             if owner is not None:
                 _refuse_ancestor(owner)
-                if owner != reported:
+                if owner != known_owner:
                     on_wait(owner)
-                    reported = owner
+                    known_owner = owner
             remaining_s = deadline_s - time.monotonic()
             if remaining_s <= 0:
-                owner_text = "an unknown process" if reported is None else reported.describe()
+                owner_text = "an unknown process" if known_owner is None else known_owner.describe()
                 raise UnusableInput(
                     f"another campaign is running on this host ({owner_text}), "
                     "and the two would disturb each other",
@@ -86,7 +86,7 @@ def lock_host(
                     f"{option('allow_concurrent', True)}",
                 )
             if owner is None:
-                time.sleep(min(_RETRY_S, remaining_s))
+                time.sleep(min(_RETRY_INTERVAL_S, remaining_s))
             else:
                 # The owner never answers; the connection ends when the owner closes the lock.
                 becomes_readable(client.fileno(), None if timeout_s is None else remaining_s)
@@ -143,7 +143,7 @@ def _connect_to_owner(client: socket.socket, name: str) -> LockOwner | None:
 
 
 def _refuse_ancestor(owner: LockOwner) -> None:
-    """Raise `UnusableInput` if the owner of the lock is an ancestor, which waits for us."""
+    """Raise `UnusableInput` if the owner of the lock is an ancestor that waits for this process."""
     import psutil
 
     ancestors: list[psutil.Process] = []

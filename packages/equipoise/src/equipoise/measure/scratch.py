@@ -32,10 +32,10 @@ from equipoise.model.errors import UnusableInput
 
 PREFIX = "equipoise-"
 LOCK_SUFFIX = ".lock"
-_ENTER_ONLY = 0o711
+_ENTER_ONLY_MODE = 0o711
 _IDENTITY_BYTES = 8
-_IDENTITY = re.compile(f"[0-9a-f]{{{2 * _IDENTITY_BYTES}}}")
-_NEW_FILE = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+_IDENTITY_PATTERN = re.compile(f"[0-9a-f]{{{2 * _IDENTITY_BYTES}}}")
+_NEW_FILE_FLAGS = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class LockContent(Struct, frozen=True):
@@ -77,9 +77,9 @@ def scratch_folder() -> Iterator[Path]:
 
 def let_others_enter(scratch: Path) -> None:
     """Let programs of other users enter a scratch folder if they know its name."""
-    os.chmod(scratch, _ENTER_ONLY)
+    os.chmod(scratch, _ENTER_ONLY_MODE)
     if is_identity(scratch.name):
-        os.chmod(scratch.parent, _ENTER_ONLY)
+        os.chmod(scratch.parent, _ENTER_ONLY_MODE)
 
 
 def identity_of(folder: Path | None) -> str:
@@ -95,7 +95,7 @@ def identity_of(folder: Path | None) -> str:
 
 def is_identity(text: str) -> bool:
     """Return whether a text can be the identity of a campaign."""
-    return _IDENTITY.fullmatch(text) is not None
+    return _IDENTITY_PATTERN.fullmatch(text) is not None
 
 
 def user_folder_path() -> Path:
@@ -157,7 +157,7 @@ def _new_lock(identity: str, cgroup: Path | None, stack: contextlib.ExitStack) -
                 path = Path(tempfile.mkdtemp(prefix=f"{path.name}-", dir=path.parent))
                 user_folder = attempt.enter_context(open_user_folder(path))
             try:
-                lock = os.open(identity + LOCK_SUFFIX, _NEW_FILE, 0o600, dir_fd=user_folder)
+                lock = os.open(identity + LOCK_SUFFIX, _NEW_FILE_FLAGS, 0o600, dir_fd=user_folder)
             except FileNotFoundError:
                 continue
             attempt.callback(os.close, lock)
@@ -174,7 +174,7 @@ def _new_lock(identity: str, cgroup: Path | None, stack: contextlib.ExitStack) -
 
 
 def as_latin1(path: str | Path) -> str:
-    """Return the bytes of a path as text: each character, U+0000 to U+00FF, stands for a byte."""
+    """Return the bytes of a path as text: each character, U+0000 to U+00FF, is a byte."""
     return os.fsencode(path).decode("latin-1")
 
 

@@ -16,7 +16,7 @@ from equipoise.design.layouts import longer_path
 from equipoise.measure.environment import CovariateReader
 from equipoise.measure.launcher import Report, Request, Starter
 from equipoise.measure.untimed import describe_signal, run_hook, unavailable_reason
-from equipoise.measure.workload_metrics import METRICS_VARIABLE, MetricsFile, without_metrics
+from equipoise.measure.workload_metrics import METRICS_VARIABLE, MetricsFile, with_missing_metrics
 from equipoise.model.plan import PADDING_VARIABLE, Condition, Layout, Plan
 from equipoise.model.record import Accounting, Draw, FailureKind, Trial
 from equipoise.shared.spelling import option
@@ -66,18 +66,18 @@ class TrialRunner(Struct):
         self.environment = base_environment(self.environment)
         self._uses_trial_number = any(map(_mentions_iteration, self.plan.conditions))
 
-    def trials_at(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
+    def trials_at(self, draw: Draw, position: int) -> tuple[Callable[[], TrialReport], ...]:
         """Return functions that run the trials at one position of a block.
 
         There is one trial. In a block with washouts there are two, and the second counts. The
         caller stores each trial in the ledger before it starts the next.
         """
-        condition, washout = draw.order[place], draw.washout
+        condition, washout = draw.order[position], draw.washout
         if washout is None:
-            return (lambda: self._run(draw, condition, place, washout=False),)
+            return (lambda: self._run(draw, condition, position, washout=False),)
         return (
-            lambda: self._run(draw, washout, 2 * place, washout=True),
-            lambda: self._run(draw, condition, 2 * place + 1, washout=False),
+            lambda: self._run(draw, washout, 2 * position, washout=True),
+            lambda: self._run(draw, condition, 2 * position + 1, washout=False),
         )
 
     def clean_up(self) -> None:
@@ -90,8 +90,8 @@ class TrialRunner(Struct):
     def _run(self, draw: Draw, index: int, position: int, *, washout: bool) -> TrialReport:
         condition = self.plan.conditions[index]
         if self._uses_trial_number:
-            prefix = "warmup-" if draw.phase == "warmup" else ""
-            self._iteration = {ITERATION_VARIABLE: f"{prefix}{draw.block - 1}"}
+            number_prefix = "warmup-" if draw.phase == "warmup" else ""
+            self._iteration = {ITERATION_VARIABLE: f"{number_prefix}{draw.block - 1}"}
         if index not in self._set_up_conditions:
             self._set_up_conditions.add(index)
             self._run_hook("setup", condition)
@@ -107,7 +107,7 @@ class TrialRunner(Struct):
         metrics = metrics_file.read()
         accounting = accounting_of(report)
         if metrics.unreadable is not None:
-            accounting = without_metrics(accounting, metrics.unreadable, self.plan, condition)
+            accounting = with_missing_metrics(accounting, metrics.unreadable, self.plan, condition)
         self._run_hook("conclude", condition)
         failure_kind, failure = failure_of(report, self.plan.measure.timeout_s)
         error_tail, samples = report.error_tail, metrics.samples
@@ -207,8 +207,8 @@ def in_layout(request: Request, layout: Layout) -> Request:
 def accounting_of(report: Report) -> Accounting:
     """Return the launcher's measurements for the ledger, with times in seconds."""
     fields = set(Accounting.__struct_fields__)
-    unknown = report.unknown.items()
-    reasons = {"wall_s" if name == "wall_ns" else name: reason for name, reason in unknown}
+    reported_reasons = report.unknown.items()
+    reasons = {"wall_s" if name == "wall_ns" else name: reason for name, reason in reported_reasons}
     return Accounting(
         wall_s=None if report.wall_ns is None else report.wall_ns / 1e9,
         unknown={

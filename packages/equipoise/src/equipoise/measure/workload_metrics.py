@@ -37,7 +37,7 @@ MAX_ITERATION = 2**53
 """Maximum integer that every JSON reader, and the ledger, keeps exactly."""
 
 ALL_METRICS = "metrics"
-"""Key in a trial's unknown values that stands for all metrics that it would have reported."""
+"""Key in a trial's unknown values, if the reason holds for every metric of the workload."""
 
 _LAUNCHER_METRICS = frozenset(Accounting.__struct_fields__)
 """Metrics that the launcher measures; a trial may not report them itself."""
@@ -72,8 +72,8 @@ class _Line(Struct, frozen=True):
     resolution: float | None = None
 
 
-class _Unusable(Exception):
-    """A metrics file or one of its lines is left out; the text is the predicate of the reason."""
+class _BadMetrics(Exception):
+    """Error that a metrics file or a line of it is left out, such as "is a FIFO"."""
 
 
 class MetricsFile:
@@ -111,13 +111,13 @@ class MetricsFile:
             folder = os.open(self._folder, OPEN_FOLDER)
         except OSError as error:
             is_removed = error.errno == errno.ENOENT
-            change = "removed" if is_removed else "replaced or made unreadable"
-            return WorkloadMetrics(unreadable=f"the folder of its metrics file was {change}")
+            event = "removed" if is_removed else "replaced or made unreadable"
+            return WorkloadMetrics(unreadable=f"the folder of its metrics file was {event}")
         try:
-            return _parse(_read_lines(folder, self._name))
+            return _parse_lines(_read_lines(folder, self._name))
         except FileNotFoundError:
             return WorkloadMetrics()
-        except _Unusable as reason:
+        except _BadMetrics as reason:
             return WorkloadMetrics(unreadable=f"its metrics file {reason}")
         except OSError as error:
             cause = (error.strerror or str(error)).lower()
@@ -126,15 +126,15 @@ class MetricsFile:
             os.close(folder)
 
 
-def read(path: Path) -> WorkloadMetrics:
+def read_metrics(path: Path) -> WorkloadMetrics:
     """Read the metrics that one process wrote to a file."""
     return MetricsFile(path.parent, path.name).read()
 
 
-def without_metrics(
+def with_missing_metrics(
     accounting: Accounting, unreadable: str, plan: Plan, condition: Condition
 ) -> Accounting:
-    """Return the accounting with the reason why the workload's metrics are missing."""
+    """Return the accounting; its unknown values have the reason why metrics are missing."""
     judgement = plan.judgement
     expected = {*condition.reports, judgement.primary_metric, *judgement.other_metrics}
     missing = sorted(expected - _ACCOUNTED_METRICS - set(accounting.counters))
@@ -144,41 +144,41 @@ def without_metrics(
 
 def _read_lines(folder: int, name: str) -> list[bytes]:
     # The type is checked before the file is opened: opening a device may change its state.
-    _check_status(os.lstat(name, dir_fd=folder))
+    _check_file_type(os.lstat(name, dir_fd=folder))
     with open(os.open(name, _FILE_FLAGS, dir_fd=folder), "rb") as file:
-        _check_status(os.fstat(file.fileno()))
+        _check_file_type(os.fstat(file.fileno()))
         # Another process may still write to the file, so its size is not a limit.
         content = file.read(MAX_BYTES + 1)
     _check_size(len(content))
     if content.count(b"\n") + content.count(b"\r") > MAX_LINES:
-        raise _Unusable(f"has more than {MAX_LINES} lines")
+        raise _BadMetrics(f"has more than {MAX_LINES} lines")
     return content.splitlines()
 
 
-def _check_status(status: os.stat_result) -> None:
+def _check_file_type(status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         file_type = _FILE_TYPES.get(stat.S_IFMT(status.st_mode), "something else")
-        raise _Unusable(f"is {file_type}, not a regular file")
+        raise _BadMetrics(f"is {file_type}, not a regular file")
     _check_size(status.st_size)
 
 
 def _check_size(size: int) -> None:
     if size > MAX_BYTES:
-        raise _Unusable(f"has {size} bytes or more; at most {MAX_BYTES} are read")
+        raise _BadMetrics(f"has {size} bytes or more; at most {MAX_BYTES} are read")
 
 
-def _parse(lines: Iterable[bytes]) -> WorkloadMetrics:
+def _parse_lines(lines: Iterable[bytes]) -> WorkloadMetrics:
     decoder = msgspec.json.Decoder(_Line)
     samples: list[Sample] = []
     problem: str | None = None
     bad_lines = 0
-    for number, line in enumerate(lines, start=1):
+    for line_number, line in enumerate(lines, start=1):
         if line.strip():
             try:
                 samples.append(_parse_line(decoder, line))
-            except _Unusable as reason:
+            except _BadMetrics as reason:
                 bad_lines += 1
-                problem = problem or f"line {number} of its metrics {reason}"
+                problem = problem or f"line {line_number} of its metrics {reason}"
     if problem is not None and bad_lines > 1:
         problem += f"; {bad_lines} lines are left out"
     return WorkloadMetrics(tuple(samples), problem)
@@ -186,22 +186,24 @@ def _parse(lines: Iterable[bytes]) -> WorkloadMetrics:
 
 def _parse_line(decoder: msgspec.json.Decoder[_Line], content: bytes) -> Sample:
     if len(content) > MAX_LINE_BYTES:
-        raise _Unusable(f"is longer than {MAX_LINE_BYTES} bytes")
+        raise _BadMetrics(f"is longer than {MAX_LINE_BYTES} bytes")
     try:
         line = decoder.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _Unusable(f"cannot be read: {error}") from None
+        raise _BadMetrics(f"cannot be read: {error}") from None
     except RecursionError:
-        raise _Unusable("cannot be read: it is nested too deeply") from None
+        raise _BadMetrics("cannot be read: it is nested too deeply") from None
     if not math.isfinite(line.value):
-        raise _Unusable("is not a finite number")
+        raise _BadMetrics("is not a finite number")
     if abs(line.value) > MAX_MEASURED_VALUE:
-        raise _Unusable(f"has the value {line.value:g}, beyond {MAX_MEASURED_VALUE:g}")
+        raise _BadMetrics(f"has the value {line.value:g}, beyond {MAX_MEASURED_VALUE:g}")
     if line.metric in _LAUNCHER_METRICS:
-        raise _Unusable(f"is named {line.metric}, which Equipoise measures itself")
+        raise _BadMetrics(f"is named {line.metric}, which Equipoise measures itself")
     resolution = line.resolution
     if resolution is not None and not 0.0 < resolution < math.inf:
-        raise _Unusable(f"has the resolution {resolution:g}, which is not a finite number above 0")
+        raise _BadMetrics(
+            f"has the resolution {resolution:g}, which is not a finite number above 0"
+        )
     return Sample(line.metric, line.value, line.iteration, line.unit, line.better, resolution)
 
 

@@ -26,7 +26,7 @@ class Benchmark(Struct, frozen=True):
 
     name: str
     command: tuple[str, ...]
-    """Program and arguments. A program with a slash in its name is searched in each revision."""
+    """Program and arguments. A program whose name has a slash is looked up in each revision."""
 
 
 _MAX_BYTES = 1 << 20
@@ -57,12 +57,12 @@ def read_suite(path: Path) -> Suite:
         raise UnusableInput(f"{path} has the unknown key {unknown[0]!r}", hint=_SUITE_HINT)
     build, benchmarks = suite.get("build"), suite.get("benchmarks")
     if build is not None and not isinstance(build, str):
-        raise UnusableInput(f"{path}: the value of build is not a text", hint=_SUITE_HINT)
+        raise UnusableInput(f"{path}: the value of build is not a string", hint=_SUITE_HINT)
     if not isinstance(benchmarks, dict) or not benchmarks:
         raise UnusableInput(f"{path} has no benchmark under [benchmarks]", hint=_SUITE_HINT)
     return Suite(
         tuple(
-            Benchmark(name, _split_command(line, f"{path}: benchmarks.{name}"))
+            Benchmark(name, _parse_command(line, f"{path}: benchmarks.{name}"))
             for name, line in benchmarks.items()
         ),
         build,
@@ -84,14 +84,14 @@ def parse_benchmarks(texts: tuple[str, ...]) -> tuple[Benchmark, ...]:
             )
         if name in benchmarks:
             raise UnusableInput(f"two benchmarks are called {name!r}", hint="rename one of them")
-        benchmarks[name] = Benchmark(name, _split_command(line, f"{option('bench', name)}"))
+        benchmarks[name] = Benchmark(name, _parse_command(line, f"{option('bench', name)}"))
     return tuple(benchmarks.values())
 
 
-def _split_command(line: Any, where: str) -> tuple[str, ...]:
+def _parse_command(line: Any, where: str) -> tuple[str, ...]:
     command = split_command(line, f"{where}: cannot split") if isinstance(line, str) else line
-    is_list = isinstance(command, list) and command
-    if not is_list or not all(isinstance(word, str) and "\0" not in word for word in command):
+    is_argv = isinstance(command, list) and command
+    if not is_argv or not all(isinstance(item, str) and "\0" not in item for item in command):
         raise UnusableInput(
             f"{where} is not a command",
             hint='write the command as "./bench parse" or as ["./bench", "parse"]',
@@ -99,26 +99,26 @@ def _split_command(line: Any, where: str) -> tuple[str, ...]:
     return tuple(command)
 
 
-READER = "equipoise.helpers.benchmark_tool"
+READER_MODULE = "equipoise.helpers.benchmark_tool"
 """Module that runs a benchmark tool and writes what the tool reports to ``EQUIPOISE_METRICS``."""
 
 
-class Listing(Struct, frozen=True):
-    """Options with which a program lists its benchmarks, and runs one of them."""
+class SelectionOptions(Struct, frozen=True):
+    """Options with which a program lists its benchmarks, and runs a single benchmark."""
 
     list_option: str
     """Option with which the program prints the names of its chosen benchmarks, one in each line."""
     option_for: Callable[[str], str]
     """Function that returns the option to choose one benchmark; it overrides earlier options."""
     none_option: str
-    """Option that chooses no benchmark: the lines that the program prints with it are not names."""
+    """Option that chooses no benchmark. Lines that the program still prints are not names."""
     duration_option: str
-    """Option for the time that a benchmark repeats its loop; an option in the command wins."""
+    """Option for the seconds that a benchmark repeats its loop; the user's command overrides it."""
 
     def command_for(self, name: str, command: tuple[str, ...]) -> tuple[str, ...]:
         """Return a program's command with the options that run one benchmark."""
-        option = self.duration_option.partition("=")[0]
-        has_duration = any(word.startswith(option) for word in command)
+        option_name = self.duration_option.partition("=")[0]
+        has_duration = any(argument.startswith(option_name) for argument in command)
         durations = () if has_duration else (self.duration_option,)
         return (*command, *durations, self.option_for(name))
 
@@ -126,8 +126,8 @@ class Listing(Struct, frozen=True):
 class BenchmarkTool(Struct, frozen=True):
     """A language's benchmark tool.
 
-    In ``environment``, ``{tree}`` stands for the working tree of a revision and ``{own}`` for the
-    user's own working tree.
+    In ``environment``, ``{tree}`` is replaced by the working tree of a revision, and ``{own}`` by
+    the user's own working tree.
     """
 
     name: str
@@ -136,22 +136,22 @@ class BenchmarkTool(Struct, frozen=True):
     build: str | None = None
     """Default shell line that builds the benchmarks."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    listing: Listing | None = None
+    listing: SelectionOptions | None = None
     """Options to list the benchmarks. With them, each benchmark runs in separate processes and
     reports the metric ``time_s``."""
 
     def reading_command(self, command: tuple[str, ...]) -> tuple[str, ...]:
         """Return the command that runs a benchmark command and reads its results."""
         # -P: modules of the repository must not replace Equipoise's own.
-        return (sys.executable, "-P", "-m", READER, self.name, "--", *command)
+        return (sys.executable, "-P", "-m", READER_MODULE, self.name, "--", *command)
 
 
-_SPECIAL_CHARACTERS = re.compile(r"[.\[\\()*+?{|^$]")
+_REGEX_CHARACTERS = re.compile(r"[.\[\\()*+?{|^$]")
 """Special characters of POSIX extended regular expressions."""
 
 
 def _google_benchmark_option(name: str) -> str:
-    return "--benchmark_filter=^" + _SPECIAL_CHARACTERS.sub(r"\\\g<0>", name) + "$"
+    return "--benchmark_filter=^" + _REGEX_CHARACTERS.sub(r"\\\g<0>", name) + "$"
 
 
 TOOLS = {
@@ -176,7 +176,7 @@ TOOLS = {
         ),
         BenchmarkTool(
             "google-benchmark",
-            listing=Listing(
+            listing=SelectionOptions(
                 "--benchmark_list_tests",
                 option_for=_google_benchmark_option,
                 none_option=_google_benchmark_option(""),

@@ -53,7 +53,7 @@ from equipoise.revisions.git import Repository, without_git_variables
 KEY_DIGITS = 32
 """Number of hexadecimal digits of a key; all keys, and so all paths, are equally long."""
 _KEY_VERSION = 1
-_TOOLS = (
+_BUILD_PROGRAMS = (
     *("cc", "c++", "gcc", "g++", "clang", "clang++", "ld", "ld.lld", "mold", "as", "ar", "nasm"),
     *("make", "cmake", "ninja", "meson", "bazel", "rustc", "cargo", "go", "zig", "swift", "ghc"),
     *("gfortran", "python", "python3", "node", "npm", "ruby", "perl", "java", "javac", "gradle"),
@@ -71,29 +71,32 @@ _SESSION_VARIABLES = frozenset(
     "CI_PIPELINE_ID CI_COMMIT_SHA EQUIPOISE_ALLOW_CONCURRENT EQUIPOISE_LEDGER EQUIPOISE_BUILDS "
     "EQUIPOISE_BUILDS_GIB".split()
 )
+"""Variables of the terminal or the session, which are not part of a key."""
 _SESSION_PREFIXES = ("SSH_", "XDG_", "VTE_", "KONSOLE_", "ITERM_", "TERM_") + (
     *("GNOME_", "KDE_", "VSCODE_", "GITHUB_", "RUNNER_", "SUDO_", "PYTEST_", "COV_"),
 )
 LIMIT_VARIABLE = "EQUIPOISE_BUILDS_GIB"
 """Variable that sets the limit of the cache, in GiB."""
 DEFAULT_GIB = 10.0
-_KEY = re.compile(f"[0-9a-f]{{{KEY_DIGITS}}}")
+_KEY_PATTERN = re.compile(f"[0-9a-f]{{{KEY_DIGITS}}}")
 _RECORD_NAME = "build.json"
 _TREE_FOLDER = "tree"
 _LOCK_SUFFIX = ".lock"
-_POLL_S = 0.05
+_LOCK_POLL_S = 0.05
 _GIB = 1 << 30
 _BLOCK_BYTES = 512
 """Unit of ``st_blocks`` (stat(2))."""
 
 
 class _BuildRecord(Struct, frozen=True):
+    """Content of the file ``build.json``."""
+
     seconds: float
     size: int
     """Bytes on the disk."""
     completed_ns: int
     files: str
-    """Digest of the files at that time."""
+    """Digest of the names, sizes and times of the files when the build was complete."""
 
 
 class MissingFolder(UnusableInput):
@@ -147,12 +150,12 @@ def cache_limit(environment: Mapping[str, str]) -> int:
 
 
 def open_cache(
-    repository: Repository, line: str | None, tool: BenchmarkTool | None, campaign: Path
+    repository: Repository, line: str | None, tool: BenchmarkTool | None, campaign_folder: Path
 ) -> BuildCache:
     """Return the cache of a repository's builds on this host, made by a shell line and a tool.
 
-    ``campaign`` is the campaign's private folder. If the user's cache folder cannot be used, the
-    builds are in that private folder, and are removed with it.
+    ``campaign_folder`` is the private folder of the campaign. If the user's cache folder cannot be
+    used, the builds are in that private folder, and are removed with it.
 
     Raise `UnusableInput` if the folder that ``EQUIPOISE_BUILDS`` names cannot be used, or a tool
     does not print its version.
@@ -160,32 +163,33 @@ def open_cache(
     environment = own_environment()
     recipe, limit = recipe_of(repository, line, tool, environment), cache_limit(environment)
     try:
-        return BuildCache(recipe, campaign, cache_folder(environment), limit)
+        return BuildCache(recipe, campaign_folder, cache_folder(environment), limit)
     except UnusableInput:
         if environment.get(BUILDS_VARIABLE):
             raise
-        return BuildCache(recipe, campaign, campaign / "builds", limit)
+        return BuildCache(recipe, campaign_folder, campaign_folder / "builds", limit)
 
 
 class BuildCache:
     """The builds that are kept on this host, made by one recipe.
 
-    ``campaign`` is the campaign's private folder. The environment of a build names it, so that the
-    build can be found and ended if this process is killed (`equipoise.measure.leftovers`).
+    ``campaign_folder`` is the private folder of the campaign. The environment of a build names this
+    folder, so that the build can be found and ended if this process is killed
+    (`equipoise.measure.leftovers`).
 
     Raise `UnusableInput` if the folder cannot be made, or others can write to it.
     """
 
-    def __init__(self, recipe: Recipe, campaign: Path, folder: Path, max_bytes: int) -> None:
+    def __init__(self, recipe: Recipe, campaign_folder: Path, folder: Path, max_bytes: int) -> None:
         self.recipe = recipe
-        self._campaign = campaign
+        self._campaign_folder = campaign_folder
         self._folder = _make_private_folder(folder)
         self._max_bytes = max_bytes
         self._descriptors: dict[str, int] = {}
         """File descriptors of the shared locks, by key."""
         self._descriptor_guard = threading.Lock()
-        self._building: set[Path] = set()
-        self._stopped = threading.Event()
+        self._trees_in_progress: set[Path] = set()
+        self._stop_request = threading.Event()
 
     def __enter__(self) -> Self:
         """Remove the incomplete builds of killed processes."""
@@ -220,16 +224,16 @@ class BuildCache:
         key = key_of(self.recipe, source)
         tree = self.tree_of(source)
         self._discard_changed(key, tree)
-        reused = True
+        is_reused = True
         try:
             while True:
                 record = self._lock_for_use(key)
                 if record is not None:
-                    return Build(tree, record.seconds, reused)
+                    return Build(tree, record.seconds, is_reused)
                 if self._make_build(key, source, tree, label):
-                    reused = False
+                    is_reused = False
                     self._remove_old_builds(
-                        {key, *(key_of(self.recipe, other) for other in needed)}
+                        {key, *(key_of(self.recipe, needed_source) for needed_source in needed)}
                     )
         except OSError as error:
             raise UnusableInput(
@@ -239,8 +243,8 @@ class BuildCache:
 
     def stop(self) -> None:
         """End the running builds of other threads, so that their calls of `get` raise an error."""
-        self._stopped.set()
-        for tree in tuple(self._building):
+        self._stop_request.set()
+        for tree in tuple(self._trees_in_progress):
             end_build(str(tree))
 
     def _discard_changed(self, key: str, tree: Path) -> None:
@@ -273,20 +277,20 @@ class BuildCache:
                 return False
             _remove_build(self._folder / key, tree)
             started_s = time.monotonic()
-            self._building.add(tree)
+            self._trees_in_progress.add(tree)
             try:
                 self._build(source, tree, label)
             except BaseException:
                 _remove_build(self._folder / key, tree)
                 raise
             finally:
-                self._building.discard(tree)
+                self._trees_in_progress.discard(tree)
             seconds, completed_ns = time.monotonic() - started_s, time.time_ns()
             files = digest_of_files(tree, completed_ns)
             record = _BuildRecord(seconds, _size_on_disk(self._folder / key), completed_ns, files)
-            unfinished = self._folder / key / f"{_RECORD_NAME}.part"
-            unfinished.write_bytes(msgspec.json.encode(record))
-            unfinished.rename(self._folder / key / _RECORD_NAME)
+            unfinished_record = self._folder / key / f"{_RECORD_NAME}.part"
+            unfinished_record.write_bytes(msgspec.json.encode(record))
+            unfinished_record.rename(self._folder / key / _RECORD_NAME)
             return True
 
     def _build(self, source: Source, tree: Path, label: str) -> None:
@@ -307,16 +311,16 @@ class BuildCache:
                 f"{label} has no folder {repository.inside}",
                 hint="change to a folder that every revision has, and run the command there",
             )
-        if self.recipe.line is None:
+        if self.recipe.build_line is None:
             return
         environment = {
             **without_git_variables(own_environment()),
             **tool_variables(self.recipe.tool, tree, repository),
-            CAMPAIGN_VARIABLE: f"{self._campaign}/",
+            CAMPAIGN_VARIABLE: f"{self._campaign_folder}/",
         }
-        if self._stopped.is_set():
+        if self._stop_request.is_set():
             raise EquipoiseError("the build was stopped")
-        build_revision(self.recipe.line, folder, tree, environment, label)
+        build_revision(self.recipe.build_line, folder, tree, environment, label)
 
     def _read_record(self, key: str) -> _BuildRecord | None:
         try:
@@ -327,10 +331,10 @@ class BuildCache:
 
     def _remove_old_builds(self, needed: Collection[str]) -> None:
         """Remove incomplete builds of killed processes, then the oldest builds above the limit."""
-        complete: list[tuple[float, int, str]] = []
+        complete_builds: list[tuple[float, int, str]] = []
         for name in sorted(os.listdir(self._folder)):
             key = name.removesuffix(_LOCK_SUFFIX)
-            if not _KEY.fullmatch(key):
+            if not _KEY_PATTERN.fullmatch(key):
                 continue
             record = self._read_record(key)
             if record is None:
@@ -338,13 +342,13 @@ class BuildCache:
             elif name == key:
                 with contextlib.suppress(OSError):
                     used_at = (self._folder / key / _RECORD_NAME).stat().st_mtime
-                    complete.append((used_at, record.size, key))
-        excess = sum(size for _, size, _ in complete) - self._max_bytes
-        for _, size, key in sorted(complete):
-            if excess <= 0:
+                    complete_builds.append((used_at, record.size, key))
+        excess_bytes = sum(size for _, size, _ in complete_builds) - self._max_bytes
+        for _, size, key in sorted(complete_builds):
+            if excess_bytes <= 0:
                 break
             if key not in needed and self._discard(key):
-                excess -= size
+                excess_bytes -= size
 
     def _discard(self, key: str) -> bool:
         """Remove a build unless another process uses it; return whether it was removed."""
@@ -374,8 +378,7 @@ class BuildCache:
     def _lock_to_make_build(self, key: str) -> Iterator[bool]:
         """Lock a missing build; yield ``False`` if another process has made it.
 
-        That process keeps a shared lock on its build, so waiting for the exclusive lock would never
-        end.
+        That process keeps a shared lock, so waiting for the exclusive lock would never end.
         """
         while self._read_record(key) is None:
             descriptor = self._try_to_lock(key, fcntl.LOCK_EX)
@@ -390,7 +393,7 @@ class BuildCache:
 
     def _pause(self) -> None:
         """Wait a moment before the next attempt to lock; `stop` ends the wait."""
-        if self._stopped.wait(_POLL_S):
+        if self._stop_request.wait(_LOCK_POLL_S):
             raise EquipoiseError("the build was stopped")
 
     def _try_to_lock(self, key: str, operation: int) -> int | None:
@@ -420,10 +423,12 @@ def _make_private_folder(folder: Path) -> Path:
             f"cannot make the folder of builds {folder}: {error.strerror}",
             hint=f"set {BUILDS_VARIABLE} to a folder of your own",
         ) from None
-    if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    is_foreign = status.st_uid != os.geteuid()
+    if is_foreign or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        mode_hint = "" if is_foreign else f"run `chmod go-w {folder}`, or "
         raise UnusableInput(
-            f"others own the folder of builds {folder} or may write to it",
-            hint=f"run `chmod go-w {folder}`, or set {BUILDS_VARIABLE} to a folder of your own",
+            f"other users {'own' if is_foreign else 'can write to'} the folder of builds {folder}",
+            hint=f"{mode_hint}set {BUILDS_VARIABLE} to a folder of your own",
         )
     return Path(os.path.realpath(folder))
 
@@ -459,7 +464,7 @@ class Recipe(Struct, frozen=True):
     """Instructions to build revisions of a repository, with the host and the tools."""
 
     repository: Repository
-    line: str | None
+    build_line: str | None
     """Shell line that builds a revision; ``None`` if a checkout is enough."""
     tool: BenchmarkTool | None
     tools: str
@@ -515,7 +520,7 @@ def recipe_of(
 def digest_of_toolchain(line: str, environment: Mapping[str, str], repository: Repository) -> str:
     """Return the digest of the processor and of the tools that a shell line may use."""
     search_path = environment.get("PATH", os.defpath)
-    return digest(sorted(set(_toolchain(line, search_path, repository))))
+    return digest(sorted(set(_toolchain_properties(line, search_path, repository))))
 
 
 def source_of(repository: Repository, revision: Revision, trees: Mapping[str, str]) -> Source:
@@ -542,7 +547,7 @@ def key_of(recipe: Recipe, source: Source) -> str:
             source.tree,
             source.changes,
             recipe.submodules,
-            recipe.line,
+            recipe.build_line,
             [] if recipe.tool is None else sorted(recipe.tool.environment.items()),
             recipe.tools,
             recipe.environment,
@@ -566,21 +571,21 @@ def digest_of_files(tree: Path, until_ns: int) -> str:
     return digest(sorted(files))
 
 
-def _toolchain(line: str, search_path: str, repository: Repository) -> Iterator[str]:
+def _toolchain_properties(line: str, search_path: str, repository: Repository) -> Iterator[str]:
     """Yield the properties of a toolchain: programs, their versions, and the host."""
     try:
         line_words = shlex.split(line, comments=True)
     except ValueError:
         line_words = line.split()
-    for name in (*_TOOLS, *line_words):
-        program = shutil.which(name, path=search_path)
+    for program_name in (*_BUILD_PROGRAMS, *line_words):
+        program = shutil.which(program_name, path=search_path)
         # A program of the repository belongs to its sources.
         if program is not None and os.path.isabs(program):
             status = os.stat(program)
             target = os.path.realpath(program)
             yield f"{program} {target} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
-    for name, option in _VERSION_COMMANDS:
-        program = shutil.which(name, path=search_path)
+    for program_name, option in _VERSION_COMMANDS:
+        program = shutil.which(program_name, path=search_path)
         if program is not None:
             yield _version_text(program, option, repository)
     host = snapshot()

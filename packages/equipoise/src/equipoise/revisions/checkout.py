@@ -22,7 +22,7 @@ from equipoise.revisions.git import (
     CheckoutFailed,
     Repository,
     line_of,
-    reason_of,
+    reason_suffix,
     require_success,
     run_checkout_step,
     run_git,
@@ -53,7 +53,7 @@ def repository_at(folder: Path) -> Repository:
     top = run_git(folder, "rev-parse", "--show-toplevel")
     if top.returncode != 0:
         raise UnusableInput(
-            f"{folder} is not in a readable git working tree{reason_of(top)}",
+            f"{folder} is not in a readable git working tree{reason_suffix(top)}",
             hint="run the command in the repository whose revisions you want to compare",
         )
     inside = line_of(folder, "rev-parse", "--show-prefix")
@@ -72,12 +72,12 @@ def find_revision(repository: Repository, name: str, option: str) -> Revision:
         suffix = shallow_suffix(repository)
         raise UnusableInput(
             f"{option} {name}: there is no such commit in {repository.top}{suffix}",
-            hint=_hint_for_missing(name),
+            hint=_missing_commit_hint(name),
         )
     return Revision(name, text_of(result))
 
 
-def _hint_for_missing(name: str) -> str:
+def _missing_commit_hint(name: str) -> str:
     if name and not name.strip("0"):
         # CI services write zeros for the commit before the first commit of a branch.
         return "the branch is new and has no earlier commit: name the branch from which it comes"
@@ -126,12 +126,12 @@ def is_changed(repository: Repository, path: str) -> bool:
     """Return whether tracked files at a path in the current folder have changed since HEAD."""
     options = ("--quiet", "--no-ext-diff", "--ignore-submodules=all")
     path = os.path.join(repository.inside, path)
-    return _diff(repository, *options, "HEAD", "--", path).returncode == 1
+    return _run_diff(repository, *options, "HEAD", "--", path).returncode == 1
 
 
 def changed_submodules(repository: Repository) -> tuple[str, ...]:
     """Return the submodules that differ from the commit in HEAD, or have uncommitted changes."""
-    result = _diff(repository, "--raw", "-z", "--no-renames", "--no-ext-diff", "HEAD")
+    result = _run_diff(repository, "--raw", "-z", "--no-renames", "--no-ext-diff", "HEAD")
     fields = result.stdout.split(b"\0")
     return tuple(
         os.fsdecode(path)
@@ -209,18 +209,18 @@ def _diff_to_head(repository: Repository, *options: str) -> subprocess.Completed
         *("--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv"),
         *("--src-prefix=a/", "--dst-prefix=b/", "--no-renames", "--ignore-submodules=all"),
     )
-    return _diff(repository, *patch_options, *options, "HEAD")
+    return _run_diff(repository, *patch_options, *options, "HEAD")
 
 
-def _diff(repository: Repository, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+def _run_diff(repository: Repository, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     """Run git diff on a copy of the index, because git diff refreshes the index."""
-    index = repository.top / line_of(repository.top, "rev-parse", "--git-path", "index")
+    index_file = repository.top / line_of(repository.top, "rev-parse", "--git-path", "index")
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "index"
-        if index.is_file():
+        index_copy = Path(folder) / "index"
+        if index_file.is_file():
             # Git compares the time of the index with those of files to find changed files.
-            shutil.copy2(index, copy)
-        return run_git(repository.top, "diff", *arguments, index=copy)
+            shutil.copy2(index_file, index_copy)
+        return run_git(repository.top, "diff", *arguments, index_file=index_copy)
 
 
 def _check_out_commit(source: Path, commit: str, tree: Path) -> None:
@@ -289,13 +289,13 @@ def _submodules(tree: Path, commit: str) -> list[tuple[str, str]]:
     submodules = []
     for entry in filter(None, entries):
         fields, _, path = entry.partition(b"\t")
-        mode, _, name = fields.decode().split()
+        mode, _, submodule_commit = fields.decode().split()
         if mode == _GITLINK:
-            submodules.append((os.fsdecode(path), name))
+            submodules.append((os.fsdecode(path), submodule_commit))
     return submodules
 
 
 def _quote_path(path: Path) -> bytes:
     """Return a path as a line of ``objects/info/alternates``, quoted as in C."""
-    plain = os.fsencode(path).replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
-    return b'"' + plain + b'"'
+    escaped = os.fsencode(path).replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
+    return b'"' + escaped + b'"'

@@ -32,7 +32,7 @@ from equipoise.revisions.plan import (
     condition_in,
     metrics_of,
 )
-from equipoise.revisions.terms import CommitBenchmark, CommitsPlan, commits_of
+from equipoise.revisions.terms import CommitBenchmark, CommitsPlan, commits_plan_of
 from equipoise.shared.spelling import option
 
 _POLL_S = 0.05
@@ -43,7 +43,7 @@ BUDGET_S = 900.0
 
 
 class NeededCommit(Struct, frozen=True):
-    """A commit that must build and run; otherwise the campaign ends."""
+    """A commit that must build and run: if it fails, the campaign ends."""
 
     index: int
     role: str
@@ -84,7 +84,7 @@ class CommitBuilds:
 
         Raise `UnusableInput` if the working tree has changed.
         """
-        needed = [self._sources[index] for index in indices]
+        needed_sources = [self._sources[index] for index in indices]
         # Commits with the same files share one build.
         first_indices = {self.trees[index]: index for index in reversed(indices)}
         max_builds = max(_MIN_BUILDS_AT_ONCE, os.cpu_count() or 1)
@@ -92,7 +92,7 @@ class CommitBuilds:
             trees_of_builds: dict[Future[Build], Path] = {}
             for tree, index in first_indices.items():
                 label = f"commit {self._commits[index].short}"
-                build = threads.submit(self._cache.get, self._sources[index], label, needed)
+                build = threads.submit(self._cache.get, self._sources[index], label, needed_sources)
                 trees_of_builds[build] = tree
             try:
                 wait(trees_of_builds)
@@ -103,11 +103,11 @@ class CommitBuilds:
                 raise
         reasons: dict[Path, str] = {}
         for build, tree in trees_of_builds.items():
-            error = build.exception()
-            if isinstance(error, ConditionFailed | MissingFolder | CheckoutFailed):
-                reasons[tree] = error.what
-            elif error is not None:
-                raise error
+            build_error = build.exception()
+            if isinstance(build_error, ConditionFailed | MissingFolder | CheckoutFailed):
+                reasons[tree] = build_error.what
+            elif build_error is not None:
+                raise build_error
         failures = {
             index: reasons[self.trees[index]] for index in indices if self.trees[index] in reasons
         }
@@ -115,7 +115,7 @@ class CommitBuilds:
             self._seconds = self._read_seconds()
         return failures
 
-    def make_needed(self, needed: Sequence[NeededCommit]) -> None:
+    def build_needed(self, needed: Sequence[NeededCommit]) -> None:
         """Build the commits without which the campaign ends.
 
         Raise `ConditionFailed` if a commit does not build.
@@ -140,7 +140,7 @@ def builds_of_plan(plan: Plan, cache: BuildCache) -> CommitBuilds:
     Raise `UnusableInput` if a commit no longer exists, or if a build would now be different: the
     toolchain, the environment or the working tree has changed.
     """
-    terms = commits_of(plan)
+    terms = commits_plan_of(plan)
     builds = CommitBuilds(cache, terms.commits_with_branches)
     # All commands run in the builds of the first command.
     conditions = plan.conditions[: len(terms.commits_with_branches)]
@@ -166,13 +166,13 @@ def repository_of(terms: CommitsPlan) -> Repository:
 
     Raise `UnusableInput` if the repository does not exist any more.
     """
-    top = Path(terms.repository)
-    if not (top / ".git").exists():
+    root = Path(terms.repository)
+    if not (root / ".git").exists():
         raise UnusableInput(
-            f"the repository {top} of the {terms.noun} does not exist any more",
+            f"the repository {root} of the {terms.noun} does not exist any more",
             hint="put the repository back, then resume",
         )
-    return Repository(top, terms.folder)
+    return Repository(root, terms.folder)
 
 
 def tool_of(terms: CommitsPlan) -> BenchmarkTool | None:
@@ -241,12 +241,12 @@ def plan_of_commits(
         repository=str(request.repository.top),
         folder=request.repository.inside,
         tool=None if tool is None else tool.name,
-        benchmarks=_several_benchmarks(commands, metrics),
+        benchmarks=_named_benchmarks(commands, metrics),
     )
     return replace(plan, ranking=False), terms, (*listing_warnings, *metric_warnings)
 
 
-def _several_benchmarks(
+def _named_benchmarks(
     commands: Sequence[Benchmark], metrics: Sequence[str]
 ) -> tuple[CommitBenchmark, ...]:
     """Return a benchmark for each command, or for each metric; empty for a single benchmark."""
@@ -264,13 +264,13 @@ def _several_benchmarks(
 
 def _checkouts(request: CommitsRequest, builds: CommitBuilds) -> tuple[Checkout, ...]:
     """Return the checkout of each commit, which exists only if the commit is built."""
-    needed = {commit.index: (commit.role, commit.revision) for commit in request.needed}
+    needed_commits = {commit.index: (commit.role, commit.revision) for commit in request.needed}
     checkouts: list[Checkout] = []
     for index, (commit, tree) in enumerate(
         zip(request.commits_with_branches, builds.trees, strict=True)
     ):
-        role, revision = needed.get(index, ("commit", revision_of(commit)))
-        is_built = index in needed
+        role, revision = needed_commits.get(index, ("commit", revision_of(commit)))
+        is_built = index in needed_commits
         checkouts.append(Checkout(role, revision, tree, request.repository, is_built=is_built))
     return tuple(checkouts)
 
@@ -324,17 +324,17 @@ def chosen_benchmarks(
     """
     if text is None:
         return tuple(names)
-    known = {name.replace(" ", ""): name for name in names}
-    parts = text.replace(" ", "").split(",")
-    chosen: list[str] = []
-    while parts:
-        ends = (end for end in range(len(parts), 0, -1) if ",".join(parts[:end]) in known)
+    all_names = {name.replace(" ", ""): name for name in names}
+    pieces = text.replace(" ", "").split(",")
+    chosen_names: list[str] = []
+    while pieces:
+        ends = (end for end in range(len(pieces), 0, -1) if ",".join(pieces[:end]) in all_names)
         end = next(ends, None)
         if end is None:
             raise UnusableInput(
-                f"{tool.name} has no benchmark {','.join(parts)}; it has {', '.join(names[:20])}",
+                f"{tool.name} has no benchmark {','.join(pieces)}; it has {', '.join(names[:20])}",
                 hint=f"separate names of benchmarks by commas: {option('metrics', 'NAME,NAME')}",
             )
-        chosen.append(known[",".join(parts[:end])])
-        parts = parts[end:]
-    return tuple(dict.fromkeys(chosen))
+        chosen_names.append(all_names[",".join(pieces[:end])])
+        pieces = pieces[end:]
+    return tuple(dict.fromkeys(chosen_names))

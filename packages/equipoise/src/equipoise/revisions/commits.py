@@ -18,7 +18,7 @@ from equipoise.revisions.git import (
     Repository,
     first_bytes_of_git,
     line_of,
-    reason_of,
+    reason_suffix,
     run_git,
     shallow_suffix,
     text_of,
@@ -31,15 +31,15 @@ PROSE_SUFFIXES = frozenset({".adoc", ".markdown", ".md", ".rst"})
 PROSE_NAMES = frozenset(
     {"authors", "changelog", "changes", "contributing", "copying", "license", "news", "readme"}
 )
-"""Lower-case names of such files without a suffix."""
+"""Lower-case names, without a suffix, of files that people read."""
 PROSE_FOLDERS = frozenset({"doc", "docs"})
 """Folders at the top of a repository in which `SUFFIXES_IN_PROSE_FOLDERS` count as prose, too."""
 SUFFIXES_IN_PROSE_FOLDERS = frozenset({".gif", ".jpg", ".png", ".svg", ".txt"})
 
-_FIELDS = ("%H", "%P", "%an", "%aI", "%s")
-_LOG = (
+_LOG_FIELDS = ("%H", "%P", "%an", "%aI", "%s")
+_LOG_ARGUMENTS = (
     *("-c", "i18n.logOutputEncoding=UTF-8", "-c", "log.showSignature=false", "log", "-z"),
-    "--format=" + "%x00".join(_FIELDS),
+    "--format=" + "%x00".join(_LOG_FIELDS),
 )
 MAX_SUBJECT_LETTERS = 60
 """Maximum length of a commit's subject in a sentence."""
@@ -50,7 +50,7 @@ _DIFF_OPTIONS = (
     *("--no-ext-diff", "--no-textconv", "--no-color", "--find-renames"),
     *("--src-prefix=a/", "--dst-prefix=b/"),
 )
-_STAT = (f"--stat=100,{_MAX_LISTED_FILES * 3},30", f"--stat-count={_MAX_LISTED_FILES}")
+_STAT_OPTIONS = (f"--stat=100,{_MAX_LISTED_FILES * 3},30", f"--stat-count={_MAX_LISTED_FILES}")
 LIKELY_WEIGHT = 10.0
 """Weight of a commit that changes a path of ``--likely``; other commits have weight 1. So each
 commit starts with at least a tenth of the average weight (docs/methods/bisect.md)."""
@@ -60,13 +60,13 @@ MAX_MERGED_COMMITS = 2000
 
 
 class MergedBranch(Struct, frozen=True):
-    """The branch of a merge, which is searched if the search ends at the merge."""
+    """A branch of a merge. A bisection searches the branch if its search ends at the merge."""
 
     merge: int
-    """Condition of the merge."""
+    """Index of the condition that runs the merge."""
     commits: tuple[int, ...]
-    """Conditions from the commit where the branch begins to the merge's second or later parent. The
-    first parent of each commit is the commit before it."""
+    """Indices of conditions, from the commit where the branch begins to the merge's second or later
+    parent. The first parent of each commit is the commit before it."""
 
 
 class MergedCommits(Struct, frozen=True):
@@ -109,11 +109,11 @@ def commits_between(
     revision do not lead to the early one. The hint then names a commit to which they lead.
     """
     commit_range = f"{early.commit}..{late.commit}"
-    later = _commits(repository, "--first-parent", "--reverse", commit_range)
-    first = later[0].parents[:1] if later else (late.commit,)
-    if first != (early.commit,):
-        raise _not_reached(repository, early, late, first, names)
-    commits = (*_commits(repository, "--no-walk", early.commit), *later)
+    later_commits = _list_commits(repository, "--first-parent", "--reverse", commit_range)
+    fork = later_commits[0].parents[:1] if later_commits else (late.commit,)
+    if fork != (early.commit,):
+        raise _ancestry_error(repository, early, late, fork, names)
+    commits = (*_list_commits(repository, "--no-walk", early.commit), *later_commits)
     if late.uncommitted:
         subject = f"{late.asked}, with its changes"
         commits = (*commits, Commit(late.commit, subject, "", "", (late.commit,), True))
@@ -125,10 +125,10 @@ def commits_between(
     return commits
 
 
-def _not_reached(
+def _ancestry_error(
     repository: Repository, early: Revision, late: Revision, fork: tuple[str, ...], names: EndNames
 ) -> UnusableInput:
-    """Return the error that the first parents of the late revision miss the early revision."""
+    """Return an error: the first parents of the late revision do not lead to the early one."""
     early_label, late_label = f"{names.early} {early.label}", f"{names.late} {late.label}"
     if not fork:
         return UnusableInput(
@@ -154,37 +154,37 @@ def _not_reached(
     )
 
 
-def merged_commits(repository: Repository, line: Sequence[Commit]) -> MergedCommits:
+def merged_commits(repository: Repository, main_line: Sequence[Commit]) -> MergedCommits:
     """Return the branches of the merges on a line of first parents, and of merges on branches.
 
-    Each commit belongs to one line: if several merges contain the commit, to that of the oldest
+    Each commit belongs to one line. If several merges contain it, this is a branch of the oldest
     merge. A merged commit that is on a line already, or has no ancestor on a line, has no branch.
     """
-    last = next(commit for commit in reversed(line) if not commit.uncommitted)
-    if not any(commit.is_merge for commit in line[1:]):
+    last_commit = next(commit for commit in reversed(main_line) if not commit.uncommitted)
+    if not any(commit.is_merge for commit in main_line[1:]):
         return MergedCommits()
-    commit_range = f"{line[0].hash}..{last.hash}"
-    known = {commit.hash: commit for commit in _commits(repository, commit_range)}
-    lines = _CommitLines(line)
-    for merge in [commit for commit in line[1:] if commit.is_merge and not commit.uncommitted]:
-        lines.add_branches(merge, known)
+    commit_range = f"{main_line[0].hash}..{last_commit.hash}"
+    known_commits = {commit.hash: commit for commit in _list_commits(repository, commit_range)}
+    commit_lines = _CommitLines(main_line)
+    for merge in [commit for commit in main_line[1:] if commit.is_merge and not commit.uncommitted]:
+        commit_lines.add_branches(merge, known_commits)
     # A branch may have begun before the good commit.
-    names = [*lines.indices][len(line) :]
-    older_names = [name for name in names if name not in known]
+    names = [*commit_lines.indices][len(main_line) :]
+    older_names = [name for name in names if name not in known_commits]
     if older_names:
-        older = _commits(repository, "--no-walk", *older_names)
-        known |= {commit.hash: commit for commit in older}
-    return MergedCommits(tuple(known[name] for name in names), tuple(lines.branches))
+        older_commits = _list_commits(repository, "--no-walk", *older_names)
+        known_commits |= {commit.hash: commit for commit in older_commits}
+    return MergedCommits(tuple(known_commits[name] for name in names), tuple(commit_lines.branches))
 
 
 class _CommitLines:
     """Lines of first parents that a search covers: the main line, and branches."""
 
-    def __init__(self, line: Sequence[Commit]) -> None:
-        self.indices = {commit.name: index for index, commit in enumerate(line)}
+    def __init__(self, main_line: Sequence[Commit]) -> None:
+        self.indices = {commit.name: index for index, commit in enumerate(main_line)}
         """Index of each commit's condition, by the name of the commit."""
         self.branches: list[MergedBranch] = []
-        self._max_commits = len(line) + MAX_MERGED_COMMITS
+        self._max_commits = len(main_line) + MAX_MERGED_COMMITS
 
     def add_branches(self, merge: Commit, known: Mapping[str, Commit]) -> None:
         """Add the branches of a merge, and the branches of the merges on them."""
@@ -219,7 +219,7 @@ def trees_of(repository: Repository, commits: Sequence[str]) -> dict[str, str]:
     result = run_git(repository.top, *arguments, stdin=query)
     if result.returncode != 0:
         raise UnusableInput(
-            f"{repository.top} lacks a commit of the campaign{reason_of(result)}",
+            f"{repository.top} lacks a commit of the campaign{reason_suffix(result)}",
             hint="fetch the commit with git, or start again with commits that the repository has",
         )
     lines = (line.partition(" ") for line in text_of(result).splitlines())
@@ -233,23 +233,23 @@ def weights_by_path(
 
     Raise `UnusableInput` if a path is not changed by any commit.
     """
-    likely: set[tuple[str, bool]] = set()
-    last = next(commit for commit in reversed(commits) if not commit.uncommitted)
+    likely_commits: set[tuple[str, bool]] = set()
+    last_commit = next(commit for commit in reversed(commits) if not commit.uncommitted)
     folder = repository.top / repository.inside
     for path in paths:
-        commit_range = f"{commits[0].hash}..{last.hash}"
+        commit_range = f"{commits[0].hash}..{last_commit.hash}"
         arguments = ("rev-list", "--first-parent", commit_range, "--", path)
-        changing = {(name, False) for name in text_of(run_git(folder, *arguments)).split()}
+        changing_commits = {(name, False) for name in text_of(run_git(folder, *arguments)).split()}
         if commits[-1].uncommitted and is_changed(repository, path):
-            changing.add((commits[-1].hash, True))
-        if not changing:
+            changing_commits.add((commits[-1].hash, True))
+        if not changing_commits:
             raise UnusableInput(
                 f"{option('likely', path)}: no commit between good and bad changes this path",
                 hint="check the spelling of the path, which begins in the current folder",
             )
-        likely |= changing
+        likely_commits |= changing_commits
     return tuple(
-        LIKELY_WEIGHT if (commit.hash, commit.uncommitted) in likely else 1.0
+        LIKELY_WEIGHT if (commit.hash, commit.uncommitted) in likely_commits else 1.0
         for commit in commits[1:]
     )
 
@@ -273,7 +273,7 @@ def prose_commits(repository: Repository, commits: Sequence[Commit]) -> tuple[in
     result = run_git(repository.top, *arguments, stdin="".join(lines).encode())
     if result.returncode != 0:
         raise UnusableInput(
-            f"git cannot compare the commits of {repository.top}{reason_of(result)}",
+            f"git cannot compare the commits of {repository.top}{reason_suffix(result)}",
             hint="run `git fsck` in your repository",
         )
     prose = {index for index, _ in comparisons.values()}
@@ -291,13 +291,13 @@ def is_prose(path: str) -> bool:
     file = PurePosixPath(path)
     if file.suffix.lower() in PROSE_SUFFIXES or file.name.lower() in PROSE_NAMES:
         return True
-    in_folder = len(file.parts) > 1 and file.parts[0].lower() in PROSE_FOLDERS
-    return in_folder and file.suffix.lower() in SUFFIXES_IN_PROSE_FOLDERS
+    is_in_prose_folder = len(file.parts) > 1 and file.parts[0].lower() in PROSE_FOLDERS
+    return is_in_prose_folder and file.suffix.lower() in SUFFIXES_IN_PROSE_FOLDERS
 
 
 def every_nth_commit(commits: Sequence[Commit], step: int) -> tuple[int, ...]:
     """Return the indices of every ``step``-th commit, and of the first and the last."""
-    return _with_ends(commits, range(0, len(commits), step))
+    return _with_first_and_last(commits, range(0, len(commits), step))
 
 
 def tagged_commits(repository: Repository, commits: Sequence[Commit]) -> tuple[int, ...]:
@@ -315,7 +315,7 @@ def tagged_commits(repository: Repository, commits: Sequence[Commit]) -> tuple[i
             hint="fetch the tags with `git fetch --tags`, or measure every tenth commit: "
             f"{option('every', 10)}",
         )
-    return _with_ends(commits, indices)
+    return _with_first_and_last(commits, indices)
 
 
 def commits_since(repository: Repository, commits: Sequence[Commit], date: str) -> tuple[int, ...]:
@@ -335,7 +335,7 @@ def commits_since(repository: Repository, commits: Sequence[Commit], date: str) 
             hint=f"give an earlier date, such as {option('since', '2026-01-31')} or "
             f"{option('since')} '3 months ago'",
         )
-    return _with_ends(commits, indices)
+    return _with_first_and_last(commits, indices)
 
 
 def last_commit_before(repository: Repository, latest: Revision, date: str) -> Revision | None:
@@ -345,7 +345,7 @@ def last_commit_before(repository: Repository, latest: Revision, date: str) -> R
     return Revision(commit, commit) if commit else None
 
 
-def _with_ends(commits: Sequence[Commit], indices: Sequence[int]) -> tuple[int, ...]:
+def _with_first_and_last(commits: Sequence[Commit], indices: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted({0, *indices, len(commits) - 1}))
 
 
@@ -356,13 +356,13 @@ def diff_between(repository: Repository, parent: Commit, commit: Commit) -> Comm
     """
     if commit.uncommitted:
         return None
-    ends = (parent.hash, commit.hash)
+    commit_hashes = (parent.hash, commit.hash)
 
     def diff(*format_options: str) -> bytes:
-        arguments = ("diff-tree", "-r", *format_options, *_DIFF_OPTIONS, *ends)
+        arguments = ("diff-tree", "-r", *format_options, *_DIFF_OPTIONS, *commit_hashes)
         return first_bytes_of_git(repository.top, *arguments, max_bytes=MAX_DIFF_BYTES)
 
-    files, patch = diff(*_STAT), diff("--patch", "--unified=3")
+    files, patch = diff(*_STAT_OPTIONS), diff("--patch", "--unified=3")
     return CommitDiff(
         files=files.decode("utf-8", "replace").strip("\n"),
         patch=patch[:MAX_DIFF_BYTES].decode("utf-8", "replace"),
@@ -370,11 +370,11 @@ def diff_between(repository: Repository, parent: Commit, commit: Commit) -> Comm
     )
 
 
-def _commits(repository: Repository, *arguments: str) -> tuple[Commit, ...]:
-    result = run_git(repository.top, *_LOG, *arguments, "--")
+def _list_commits(repository: Repository, *arguments: str) -> tuple[Commit, ...]:
+    result = run_git(repository.top, *_LOG_ARGUMENTS, *arguments, "--")
     if result.returncode != 0:
         raise UnusableInput(
-            f"git cannot list the commits of {repository.top}{reason_of(result)}",
+            f"git cannot list the commits of {repository.top}{reason_suffix(result)}",
             hint="run `git fsck` in your repository",
         )
     return tuple(_parse_commits(result.stdout.decode("utf-8", "replace")))
@@ -382,7 +382,7 @@ def _commits(repository: Repository, *arguments: str) -> tuple[Commit, ...]:
 
 def _parse_commits(log: str) -> Iterator[Commit]:
     fields = iter(log.split("\0"))
-    for name, parents, author, date, subject in zip(*[fields] * len(_FIELDS), strict=False):
+    for name, parents, author, date, subject in zip(*[fields] * len(_LOG_FIELDS), strict=False):
         yield Commit(name, subject, author, date, tuple(parents.split()))
 
 

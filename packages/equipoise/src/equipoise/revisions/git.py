@@ -12,12 +12,12 @@ from msgspec import Struct
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.errors import UnusableInput
 
-_SAFE_VARIABLES = {
+_FIXED_VARIABLES = {
     "GIT_OPTIONAL_LOCKS": "0",  # git must not refresh the user's index
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
-_WITHOUT_HOOKS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+_OPTIONS_AGAINST_HOOKS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
 """Options that stop git from running programs of the repository's configuration."""
 _LOCAL_VARIABLES = frozenset(
     "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_COMMON_DIR GIT_CONFIG GIT_DIR GIT_GRAFT_FILE "
@@ -58,17 +58,17 @@ def text_of(result: subprocess.CompletedProcess[bytes]) -> str:
 
 
 def run_git(
-    folder: Path, *arguments: str, stdin: bytes | None = None, index: Path | None = None
+    folder: Path, *arguments: str, stdin: bytes | None = None, index_file: Path | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     """Run git in a folder, without hooks and without questions to the user."""
     environment = without_git_variables(os.environ)
-    if index is not None:
-        environment["GIT_INDEX_FILE"] = str(index)
+    if index_file is not None:
+        environment["GIT_INDEX_FILE"] = str(index_file)
     try:
         return subprocess.run(
-            ["git", *_WITHOUT_HOOKS, *arguments],
+            ["git", *_OPTIONS_AGAINST_HOOKS, *arguments],
             cwd=folder,
-            env={**environment, **_SAFE_VARIABLES},
+            env={**environment, **_FIXED_VARIABLES},
             input=stdin,
             stdin=subprocess.DEVNULL if stdin is None else None,
             capture_output=True,
@@ -87,9 +87,9 @@ def first_bytes_of_git(folder: Path, *arguments: str, max_bytes: int) -> bytes:
     Raise `UnusableInput` if git fails.
     """
     with subprocess.Popen(
-        ["git", *_WITHOUT_HOOKS, *arguments],
+        ["git", *_OPTIONS_AGAINST_HOOKS, *arguments],
         cwd=folder,
-        env={**without_git_variables(os.environ), **_SAFE_VARIABLES},
+        env={**without_git_variables(os.environ), **_FIXED_VARIABLES},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -124,13 +124,13 @@ def require_success(
     """Return the result of a checkout step; raise `CheckoutFailed` if git failed."""
     if result.returncode != 0:
         raise CheckoutFailed(
-            f"git cannot check out {label}{reason_of(result)}",
+            f"git cannot check out {label}{reason_suffix(result)}",
             hint="run `git fsck` and `git submodule update --init` in your repository, and check "
             "whether the disk of TMPDIR or of EQUIPOISE_BUILDS is full",
         )
     return result
 
 
-def reason_of(result: subprocess.CompletedProcess[bytes]) -> str:
+def reason_suffix(result: subprocess.CompletedProcess[bytes]) -> str:
     """Return git's error message as the end of a sentence."""
     return stderr_suffix(result.stderr.decode("utf-8", "replace")).replace("; stderr: ", ": ")

@@ -7,8 +7,8 @@ that this command measures. The ledger has the commit, the reason, and the numbe
 without the commit.
 
 The judge chooses the commits of each block and the end of the search. All its results are a
-function of the recorded blocks and of the commits left out. Here a commit, and a benchmark, is an
-index into the commits or benchmarks of the plan.
+function of the recorded blocks and of the commits left out. Here a commit or a
+benchmark is an index into the commits or benchmarks of the plan.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from equipoise.model.plan import Plan, Stopping
 from equipoise.model.quantities import joined
 from equipoise.model.record import Phase, RecordedWarning, RunRecord, Trial
 from equipoise.model.revisions import REVISION
-from equipoise.revisions.terms import CommitBenchmark, benchmarks_of, commits_of
+from equipoise.revisions.terms import CommitBenchmark, benchmarks_of, commits_plan_of
 from equipoise.stats.verdict import earliest_block
 
 NOT_BUILT = "not_built"
@@ -43,11 +43,11 @@ REFERENCE_COMMIT = 0
 
 
 class Withdrawal(Struct, frozen=True):
-    """A commit that is left out of a benchmark from one block on."""
+    """A commit that is left out of the blocks of a benchmark, from a block on."""
 
     commit: int
     block: int
-    """Number of the first measured block without it."""
+    """Number of the first measured block without the commit."""
     benchmark: int = 0
 
 
@@ -66,7 +66,7 @@ class Builds(Protocol):
 
 def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
     """Return the commits that were left out, ordered by the first block without the commit."""
-    plan, terms = record.plan, commits_of(record.plan)
+    plan, terms = record.plan, commits_plan_of(record.plan)
     first_blocks: dict[tuple[int, int], int] = {}
     for notice in record.notices:
         condition, block = notice.condition, notice.without_from
@@ -75,22 +75,22 @@ def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
         for benchmark in range(len(benchmarks_of(plan))):
             first_blocks.setdefault((terms.commit_of(condition), benchmark), block)
     # Failed trials count even without a warning: a campaign may be killed before it records one.
-    latest = 0
+    latest_block = 0
     for trial in record.trials:
         if trial.phase == "measured":
-            latest = max(latest, trial.block)
+            latest_block = max(latest_block, trial.block)
         commit = terms.commit_of(trial.condition)
         for benchmark in _unmeasured_benchmarks(plan, trial):
-            earlier = first_blocks.get((commit, benchmark), latest + 1)
-            first_blocks[commit, benchmark] = min(latest + 1, earlier)
-    in_order = sorted(first_blocks.items(), key=lambda item: (item[1], item[0]))
-    return tuple(Withdrawal(commit, block, benchmark) for (commit, benchmark), block in in_order)
+            known_block = first_blocks.get((commit, benchmark), latest_block + 1)
+            first_blocks[commit, benchmark] = min(latest_block + 1, known_block)
+    items = sorted(first_blocks.items(), key=lambda item: (item[1], item[0]))
+    return tuple(Withdrawal(commit, block, benchmark) for (commit, benchmark), block in items)
 
 
 def _unmeasured_benchmarks(plan: Plan, trial: Trial) -> tuple[int, ...]:
     """Return the benchmarks that a trial failed to measure; empty for indispensable commits."""
-    terms = commits_of(plan)
-    if terms.commit_of(trial.condition) in terms.indispensable:
+    terms = commits_plan_of(plan)
+    if terms.commit_of(trial.condition) in terms.indispensable_commits:
         # A failure of this commit ends the campaign.
         return ()
     return tuple(
@@ -102,7 +102,7 @@ def _unmeasured_benchmarks(plan: Plan, trial: Trial) -> tuple[int, ...]:
 
 
 class CommitsJudge(Judge, ABC):
-    """The judge of a campaign over commits, which chooses each block until the search is over.
+    """The judge of a campaign over commits: it chooses each block until its search is over.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class CommitsJudge(Judge, ABC):
 
     def __init__(self, plan: Plan, stopping: Stopping, builds: Builds | None = None) -> None:
         self.plan = plan
-        self.terms = commits_of(plan)
+        self.terms = commits_plan_of(plan)
         self.left_out: set[tuple[int, int]] = set()
         """Pairs of a commit and the benchmark from which it is left out."""
         self._builds = builds
@@ -142,8 +142,9 @@ class CommitsJudge(Judge, ABC):
         See docs/methods/bisect.md.
         """
         self._withdraw_before(block[0].block)
-        self._trial_s += [t.accounting.wall_s for t in block if t.accounting.wall_s is not None]
-        reads: dict[int, BlockRead] = {}
+        times = (trial.accounting.wall_s for trial in block)
+        self._trial_s += [wall_s for wall_s in times if wall_s is not None]
+        block_reads: dict[int, BlockRead] = {}
         for index, benchmark in enumerate(benchmarks_of(self.plan)):
             trials = tuple(
                 trial
@@ -155,24 +156,23 @@ class CommitsJudge(Judge, ABC):
                 for trial in trials
             )
             if trials and not has_failed:
-                reads[index] = self._read(trials, benchmark)
-        if reads:
-            self._add_costs(block[0].block, reads)
+                block_reads[index] = self._read_benchmark(trials, benchmark)
+        if block_reads:
+            self._add_costs(block[0].block, block_reads)
 
-    def _read(self, trials: tuple[Trial, ...], benchmark: CommitBenchmark) -> BlockRead:
+    def _read_benchmark(self, trials: tuple[Trial, ...], benchmark: CommitBenchmark) -> BlockRead:
         """Return the costs and positions in a block by commit, instead of by condition."""
-        read = read_block(trials, self.plan, benchmark.metric)
+        block = read_block(trials, self.plan, benchmark.metric)
         commit_of = self.terms.commit_of
         return replace(
-            read,
-            costs={commit_of(condition): cost for condition, cost in read.costs.items()},
+            block,
+            costs={commit_of(condition): cost for condition, cost in block.costs.items()},
             positions={
-                commit_of(condition): position for condition, position in read.positions.items()
+                commit_of(condition): position for condition, position in block.positions.items()
             },
         )
 
     def _withdraw_before(self, block: int) -> None:
-        """Leave out the commits that were withdrawn before a block."""
         while self._later_withdrawals and self._later_withdrawals[0].block <= block:
             withdrawal = self._later_withdrawals.pop(0)
             self.leave_out(withdrawal.commit, withdrawal.benchmark)
@@ -197,7 +197,7 @@ class CommitsJudge(Judge, ABC):
 
     def tolerates(self, trial: Trial) -> bool:
         """Return whether the search can go on without the commit of a failed trial."""
-        return self.terms.commit_of(trial.condition) not in self.terms.indispensable
+        return self.terms.commit_of(trial.condition) not in self.terms.indispensable_commits
 
     def earliest_block(self) -> int:
         """Return the number of the first block after which a difference can be confirmed."""
@@ -238,13 +238,13 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
 
     builds: Builds
     _warm: set[int] = field(default_factory=set)
-    """Conditions that ran in this segment."""
+    """Conditions that ran in this segment: their builds need no other warm-up."""
 
     def _warm_up(self, runner: Runner) -> None:
         """Do nothing: each condition is warmed up before its first block."""
 
     def _next_conditions(self, runner: Runner, block: int) -> tuple[int, ...]:
-        terms = commits_of(self.plan)
+        terms = commits_plan_of(self.plan)
         all_benchmarks = range(len(benchmarks_of(self.plan)))
         while True:
             conditions = self.judge.needed_conditions("measured", block)
@@ -257,8 +257,8 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
                 self.listener.building(tuple(map(self._name_of_commit, unbuilt)))
             failures = self.builds.make(commits)
             for commit, reason in failures.items():
-                self._withdraw(commit, all_benchmarks, block, NOT_BUILT, reason)
-            if not failures and self._warm_up_new(runner, conditions, block):
+                self._record_withdrawal(commit, all_benchmarks, block, NOT_BUILT, reason)
+            if not failures and self._warm_up_builds(runner, conditions, block):
                 return conditions
             is_budget_used = self._elapsed_s() >= self.stopping.budget_s
             if is_budget_used and not self.stopping.min_blocks_explicit:
@@ -268,17 +268,17 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         condition = self.plan.conditions[commit]
         return condition.levels.get(REVISION, condition.name)
 
-    def _warm_up_new(self, runner: Runner, conditions: tuple[int, ...], block: int) -> bool:
+    def _warm_up_builds(self, runner: Runner, conditions: tuple[int, ...], block: int) -> bool:
         """Warm up the conditions that have not run in this segment; return whether none failed."""
-        new = tuple(condition for condition in conditions if condition not in self._warm)
-        self._warm.update(new)
+        cold = tuple(condition for condition in conditions if condition not in self._warm)
+        self._warm.update(cold)
         warmups: list[Trial] = []
-        for _ in range(self.plan.warmup_blocks if new else 0):
-            warmups += self._run_block(runner, "warmup", self.next_warmup, new)
+        for _ in range(self.plan.warmup_blocks if cold else 0):
+            warmups += self._run_block(runner, "warmup", self.next_warmup, cold)
             self.next_warmup += 1
             if self._withdraw_failed(warmups, block):
                 return False
-        if len(self._warm) == len(new):
+        if len(self._warm) == len(cold):
             self._check_for_timeouts(warmups)
         return True
 
@@ -288,31 +288,32 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         self._withdraw_failed(trials, block + 1)
 
     def _withdraw_failed(self, trials: Sequence[Trial], block: int) -> bool:
-        """Leave out the benchmarks that trials did not measure; return whether any are new."""
+        """Leave out benchmarks that the trials did not measure; return whether any did."""
         assert isinstance(self.judge, CommitsJudge), "a campaign over commits has its own judge"
-        benchmarks, terms = benchmarks_of(self.plan), commits_of(self.plan)
-        has_new = False
+        benchmarks, terms = benchmarks_of(self.plan), commits_plan_of(self.plan)
+        is_new = False
         for trial in trials:
             commit = terms.commit_of(trial.condition)
             unmeasured = _unmeasured_benchmarks(self.plan, trial)
-            new = tuple(index for index in unmeasured if (commit, index) not in self.judge.left_out)
-            if not new:
+            left_out = self.judge.left_out
+            indices = tuple(index for index in unmeasured if (commit, index) not in left_out)
+            if not indices:
                 continue
-            has_new = True
+            is_new = True
             reason = f"{trial.failure}{stderr_suffix(trial.error_tail)}"
             if trial.failure is None:
-                metrics = joined(benchmarks[index].metric for index in new)
+                metrics = joined(benchmarks[index].metric for index in indices)
                 reason = f"it does not report {metrics}"
-            elif len(new) < len(benchmarks):
-                reason = f"{joined(benchmarks[index].name for index in new)}: {reason}"
-            self._withdraw(commit, new, block, NOT_RUN, reason)
-        return has_new
+            elif len(indices) < len(benchmarks):
+                reason = f"{joined(benchmarks[index].name for index in indices)}: {reason}"
+            self._record_withdrawal(commit, indices, block, NOT_RUN, reason)
+        return is_new
 
-    def _withdraw(
+    def _record_withdrawal(
         self, commit: int, benchmarks: Collection[int], block: int, code: str, reason: str
     ) -> None:
         assert isinstance(self.judge, CommitsJudge), "a campaign over commits has its own judge"
-        name = commits_of(self.plan).commits_with_branches[commit].hash
+        name = commits_plan_of(self.plan).commits_with_branches[commit].hash
         summary = f"commit {name} is left out from block {block} on: {reason}"
         hint = f"run `git checkout {name}` and then the build and the command, to see why"
         notice = RecordedWarning(code, summary, hint, condition=commit, without_from=block)

@@ -34,7 +34,7 @@ from equipoise.model.plan import (
 )
 from equipoise.model.record import CampaignWarning
 from equipoise.model.revisions import BENCHMARK, BENCHMARK_SUFFIX, REVISION, Revision
-from equipoise.revisions.benchmarks import Benchmark, BenchmarkTool, Listing
+from equipoise.revisions.benchmarks import Benchmark, BenchmarkTool, SelectionOptions
 from equipoise.revisions.build_cache import tool_variables
 from equipoise.revisions.git import Repository
 from equipoise.shared.spelling import option
@@ -43,7 +43,7 @@ _MAX_LISTED_BYTES = 1 << 20
 
 
 class RevisionsRequest(Struct, frozen=True, kw_only=True):
-    """The user's request to run benchmarks in revisions."""
+    """The user's request to run benchmarks in revisions of a repository."""
 
     repository: Repository
     benchmarks: tuple[Benchmark, ...]
@@ -68,7 +68,7 @@ class RevisionsRequest(Struct, frozen=True, kw_only=True):
         stopping: Stopping,
         judgement: Judgement,
     ) -> Plan:
-        """Return a plan without `Plan.terms`; the request's limits replace the given defaults."""
+        """Return a plan without `Plan.terms`; the limits of the request replace the defaults."""
         limits = self.limits
         return Plan(
             study=study,
@@ -138,35 +138,33 @@ def common_benchmarks(
 
 
 def _list_benchmarks(
-    condition: Condition, tool_name: str, listing: Listing, timeout_s: float
+    condition: Condition, tool_name: str, selection_options: SelectionOptions, timeout_s: float
 ) -> tuple[str, ...]:
-    """Return the names of the benchmarks that the program of a condition lists."""
-
     def printed_lines(*options: str) -> list[str]:
-        with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
             command = (*condition.command, *options)
             folder = condition.process.working_folder
             try:
-                status = run_untimed(command, own_environment(), folder, timeout_s, errors, output)
+                status = run_untimed(command, own_environment(), folder, timeout_s, stderr, stdout)
             except subprocess.TimeoutExpired:
                 problem = f"it did not end within {timeout_s:g} s"
                 raise _listing_error(tool_name, condition, problem) from None
             except OSError as error:
                 raise _listing_error(tool_name, condition, error.strerror) from None
-            error_tail = tail(errors.fileno())
+            error_tail = tail(stderr.fileno())
             if status != 0:
                 problem = f"{describe_status(status)}{stderr_suffix(error_tail)}"
                 raise _listing_error(tool_name, condition, problem)
-            output.seek(0)
-            text = output.read(_MAX_LISTED_BYTES).decode("utf-8", "replace")
+            stdout.seek(0)
+            text = stdout.read(_MAX_LISTED_BYTES).decode("utf-8", "replace")
         return [line for line in text.splitlines() if line and line.isprintable()]
 
     # Some programs print other lines, too, even if no benchmark is chosen.
-    other_lines = {*printed_lines(listing.list_option, listing.none_option)}
-    lines = printed_lines(listing.list_option)
+    other_lines = {*printed_lines(selection_options.list_option, selection_options.none_option)}
+    lines = printed_lines(selection_options.list_option)
     names = tuple(dict.fromkeys(line for line in lines if line not in other_lines))
     if not names:
-        problem = f"it lists no benchmark with {listing.list_option}"
+        problem = f"it lists no benchmark with {selection_options.list_option}"
         raise _listing_error(tool_name, condition, problem)
     return names
 
@@ -183,15 +181,15 @@ def _common_names(
     tool_name: str, checkouts: Sequence[Checkout], all_names: Sequence[Sequence[str]]
 ) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
     """Return the benchmarks that all checkouts have, and a warning for each other benchmark."""
-    common = [
+    common_names = [
         name for name in dict.fromkeys(all_names[0]) if all(name in names for names in all_names)
     ]
-    if not common:
-        several = len(checkouts) > 1
-        subject = "the two revisions have" if several else f"the {checkouts[0].label} has"
-        in_common = " in common" if several else ""
+    if not common_names:
+        is_plural = len(checkouts) > 1
+        subject = "the two revisions have" if is_plural else f"the {checkouts[0].label} has"
+        suffix = " in common" if is_plural else ""
         raise UnusableInput(
-            f"{subject} no benchmark of {tool_name}{in_common}",
+            f"{subject} no benchmark of {tool_name}{suffix}",
             hint="see docs/how-to/gate-benchmark-suites.md for the results that Equipoise reads",
         )
     roles = {
@@ -199,14 +197,14 @@ def _common_names(
         for checkout, names in zip(checkouts, all_names, strict=True)
         for name in names
     }
-    return tuple(common), tuple(
+    return tuple(common_names), tuple(
         CampaignWarning(
             "only_in_one_revision",
             f"{name} is only in the {role}, and was not compared",
             "compare it once both revisions have it",
         )
         for name, role in roles.items()
-        if name not in common
+        if name not in common_names
     )
 
 
@@ -234,9 +232,9 @@ def metrics_of(
     timeout_s = request.limits.timeout_s
     all_names = [
         [
-            value.metric.removesuffix(BENCHMARK_SUFFIX)
-            for value in run_for_metrics(condition, own_environment(), scratch, timeout_s)
-            if value.metric.endswith(BENCHMARK_SUFFIX)
+            sample.metric.removesuffix(BENCHMARK_SUFFIX)
+            for sample in run_for_metrics(condition, own_environment(), scratch, timeout_s)
+            if sample.metric.endswith(BENCHMARK_SUFFIX)
         ]
         for condition in conditions
     ]
@@ -289,22 +287,22 @@ def _program_path(checkout: Checkout, name: str) -> str:
     """Return the path of a command's program in a revision; errors as for `condition_in`."""
     if "/" not in name:
         return find_program(name, native_programs(), own_environment())
-    top = checkout.repository.top
-    target, own_tree = os.path.realpath(name), os.path.realpath(top)
-    if os.path.isabs(name) and target.startswith(own_tree + os.sep):
+    own_root = checkout.repository.top
+    real_path, own_tree = os.path.realpath(name), os.path.realpath(own_root)
+    if os.path.isabs(name) and real_path.startswith(own_tree + os.sep):
         raise UnusableInput(
             f"{name} is a program of your own working tree and would run for every revision",
-            hint=f"give its path in the repository: ./{os.path.relpath(name, top)}",
+            hint=f"give its path in the repository: ./{os.path.relpath(name, own_root)}",
         )
     path = os.path.normpath(os.path.join(checkout.folder, name))
     if not checkout.is_built:
         return path
-    # The program of the first memory layout stands for the programs of all layouts.
-    file = path.replace(LAYOUT, "1")
-    if os.path.isfile(file) and not os.access(file, os.X_OK):
+    # The program of the first memory layout represents the programs of all layouts.
+    checked_path = path.replace(LAYOUT, "1")
+    if os.path.isfile(checked_path) and not os.access(checked_path, os.X_OK):
         problem = f"{name} of the {checkout.label} cannot be executed"
         raise UnusableInput(problem, hint=f"run `chmod +x {name}` in the build")
-    if not os.path.isfile(file):
+    if not os.path.isfile(checked_path):
         raise UnusableInput(
             f"the {checkout.label} has no program {name}",
             hint=f"build the program with {option('build')}, and give its path from the current "
@@ -313,7 +311,7 @@ def _program_path(checkout: Checkout, name: str) -> str:
     return path
 
 
-SEARCH = "bisect"
+BISECT_KIND = "bisect"
 """Kind of campaign, and command, that finds the commit with which a program changed."""
 
 
@@ -328,11 +326,11 @@ def bisect_command(
 ) -> tuple[str, ...] | None:
     """Return the arguments of the command line that finds the commit of a change.
 
-    The result is ``None`` if the kind of campaign `SEARCH` is not installed. If ``bad`` is
+    The result is ``None`` if the kind of campaign `BISECT_KIND` is not installed. If ``bad`` is
     ``None``, the command uses the working tree. ``kind`` is the tool that reads the results of
     benchmarks, and ``metric`` is then the name of a benchmark.
     """
-    if import_path_of(SEARCH) is None:
+    if import_path_of(BISECT_KIND) is None:
         return None
     options = {"--bad": bad, "--build": build, "--kind": kind}
     if metric != PRIMARY_METRIC:
@@ -341,7 +339,7 @@ def bisect_command(
     for name, value in options.items():
         if value is not None:
             arguments += (name, value)
-    return ("equipoise", SEARCH, "--good", good, *arguments, "--", *command)
+    return ("equipoise", BISECT_KIND, "--good", good, *arguments, "--", *command)
 
 
 def bisect_line(good: str, bad: str | None, command: Sequence[str], **options: Any) -> str | None:

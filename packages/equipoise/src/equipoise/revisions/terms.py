@@ -60,7 +60,7 @@ class CommitsPlan(Struct, Terms, frozen=True, kw_only=True):
     """Benchmarks; empty if there is only one."""
 
     @property
-    def indispensable(self) -> tuple[int, ...]:
+    def indispensable_commits(self) -> tuple[int, ...]:
         """Commits that are built before the first block, and whose failure ends the campaign."""
         return (0,)
 
@@ -83,23 +83,23 @@ class CommitsPlan(Struct, Terms, frozen=True, kw_only=True):
 
     def execution_order(self, order: list[int]) -> list[int]:
         """Return a block's order with the conditions of each command next to each other."""
-        return adjacent(order, self.process_of)
+        return group_adjacent(order, self.process_of)
 
     def with_initial_conditions(self, plan: Plan) -> Plan:
         """Return the plan with only the commits that are built before the first block.
 
         All other commits are built later, each before its own first block.
         """
-        built = self.indispensable
+        commits = self.indispensable_commits
         indices = range(len(plan.conditions))
-        initial = [index for index in indices if self.commit_of(index) in built]
-        baselines = range(0, len(initial), len(built)) if len(built) > 1 else ()
+        initial = [index for index in indices if self.commit_of(index) in commits]
+        baselines = range(0, len(initial), len(commits)) if len(commits) > 1 else ()
         contrasts = tuple(Contrast(baseline, baseline + 1) for baseline in baselines)
         conditions = tuple(plan.conditions[index] for index in initial)
         return replace(plan, conditions=conditions, chosen_contrasts=contrasts)
 
 
-def commits_of(plan: Plan) -> CommitsPlan:
+def commits_plan_of(plan: Plan) -> CommitsPlan:
     """Return the terms of a plan whose conditions are commits."""
     assert isinstance(plan.terms, CommitsPlan), "its conditions are not commits"
     return plan.terms
@@ -107,17 +107,17 @@ def commits_of(plan: Plan) -> CommitsPlan:
 
 def benchmarks_of(plan: Plan) -> tuple[CommitBenchmark, ...]:
     """Return the benchmarks that run in each commit; a single benchmark has no name."""
-    terms = commits_of(plan)
+    terms = commits_plan_of(plan)
     return terms.benchmarks or (CommitBenchmark("", plan.judgement.primary_metric),)
 
 
-def adjacent(order: Sequence[int], group_of: Callable[[int], int]) -> list[int]:
-    """Move the members of each group to the position of its first member.
+def group_adjacent(members: Sequence[int], group_of: Callable[[int], int]) -> list[int]:
+    """Return the members in their order, but each group at the position of its first member.
 
     If two members of a group exchange their positions, the positions of all groups stay the same.
     So the order within each group remains a separate coin.
     """
     groups: dict[int, list[int]] = {}
-    for member in order:
+    for member in members:
         groups.setdefault(group_of(member), []).append(member)
     return [member for group in groups.values() for member in group]

@@ -57,8 +57,8 @@ class BuiltInStudy(Struct, frozen=True):
     @property
     def summary(self) -> str:
         """Summary of the study in one line."""
-        values = tomllib.loads(self.file.read_text(encoding="utf-8"))
-        return str(values.get("study", {}).get("summary", ""))
+        tables = tomllib.loads(self.file.read_text(encoding="utf-8"))
+        return str(tables.get("study", {}).get("summary", ""))
 
     @property
     def file(self) -> Path:
@@ -67,22 +67,22 @@ class BuiltInStudy(Struct, frozen=True):
 
     def findings(self, document: ResultDocument) -> Findings:
         """Return the tables and paragraphs of the study."""
-        return cast(Findings, self._module(ANALYSIS_FILE).findings(self._data(document)))
+        return cast(Findings, self._load_module(ANALYSIS_FILE).findings(self._data(document)))
 
     def figures(self, document: ResultDocument) -> tuple[Figure, ...]:
         """Return the charts of the study, each with a name for its file."""
         has_charts = (self.folder / CHARTS_FILE).is_file()
         figures = getattr(
-            self._module(CHARTS_FILE if has_charts else ANALYSIS_FILE), "figures", None
+            self._load_module(CHARTS_FILE if has_charts else ANALYSIS_FILE), "figures", None
         )
         return () if figures is None else tuple(figures(self._data(document)))
 
     def _data(self, document: ResultDocument) -> Any:
         return importlib.import_module(self.package).study_data(document)
 
-    def _module(self, file: str) -> Any:
-        name = file.removesuffix(".py")
-        return importlib.import_module(f"{self.package}.{self.name}.{name}")
+    def _load_module(self, file: str) -> Any:
+        module = file.removesuffix(".py")
+        return importlib.import_module(f"{self.package}.{self.name}.{module}")
 
 
 def built_in_studies() -> tuple[BuiltInStudy, ...]:
@@ -146,6 +146,7 @@ def with_findings(document: ResultDocument) -> ResultDocument:
             return replace(document, findings=analysis.findings(document))
     except ValueError as error:
         raise UnusableInput(
-            f"the tables of {study} cannot be computed for run {document.run.id}: {error}",
-            hint=f"run `equipoise list studies`, and use levels that {study} has",
+            f"the findings of {study} cannot be computed for run {document.run.id}: {error}; "
+            "its levels are not those of the study",
+            hint=f"run {study} again without changes of its factors",
         ) from error

@@ -34,7 +34,7 @@ def with_data(study: Study, ledger: Path) -> tuple[Study, tuple[CampaignWarning,
         return study, ()
     data_set = DATA_SETS[name]
     try:
-        rows = data_set.text()
+        rows = data_set.read_rows()
     except UnusableInput as error:
         argument = data_set.fallback_argument
         summary = f"{name}: {error.what}; {argument} rows replace them"
@@ -67,9 +67,9 @@ def require_data(plan: Plan, ledger: Path) -> None:
 
 
 class DataSet(Struct, frozen=True):
-    """Rows that a workload reads."""
+    """A data set: the source of the rows that a workload reads."""
 
-    text: Callable[[], str]
+    read_rows: Callable[[], str]
     """Function that returns the rows as CSV; raises `UnusableInput` without the package."""
     fallback_argument: str
     """Argument with which the workload makes up similar rows."""

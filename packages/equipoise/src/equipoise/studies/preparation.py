@@ -143,15 +143,15 @@ def quick_form(study: Study) -> Study:
     )
     if quick.command is not None:
         workload = replace(workload, command=quick.command, command_place=quick.command_place)
-    shorter = with_levels(replace(study, measure=measure, workload=workload), quick.levels)
-    compared = shorter.compared
+    quick_study = with_levels(replace(study, measure=measure, workload=workload), quick.levels)
+    compared = quick_study.compared
     if compared is None:
-        return shorter
+        return quick_study
     not_at = {
         name: (*compared.not_at.get(name, ()), *quick.not_at.get(name, ()))
         for name in {**compared.not_at, **quick.not_at}
     }
-    return replace(shorter, compared=replace(compared, not_at=not_at))
+    return replace(quick_study, compared=replace(compared, not_at=not_at))
 
 
 def with_command(study: Study, command: Strings) -> Study:
@@ -168,72 +168,72 @@ def with_command(study: Study, command: Strings) -> Study:
     return replace(study, workload=workload, measure=replace(study.measure, about=None))
 
 
-def chosen_levels(study: Study, texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def chosen_levels(study: Study, assignments: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the levels chosen by ``--factor NAME=LEVEL,LEVEL``, by factor.
 
     Raise `UnusableInput` if a text is not ``NAME=LEVEL,LEVEL``, or does not name a factor.
     """
-    chosen: dict[str, tuple[str, ...]] = {}
-    known = ", ".join(factor.name for factor in study.factors)
-    for text in texts:
-        name, equals, levels = text.partition("=")
+    levels_by_factor: dict[str, tuple[str, ...]] = {}
+    factor_names = ", ".join(factor.name for factor in study.factors)
+    for assignment in assignments:
+        name, equals, levels = assignment.partition("=")
         if not equals or not levels:
             raise UnusableInput(
-                f"{option('factor')} {text!r} is not of the form NAME=LEVEL,LEVEL",
-                hint=f"name a factor ({known}) and its levels",
+                f"{option('factor')} {assignment!r} is not of the form NAME=LEVEL,LEVEL",
+                hint=f"name a factor ({factor_names}) and its levels",
             )
         if study.factor(name) is None:
             raise UnusableInput(
-                f"{option('factor')} {text!r}: the study {study.name} has no factor {name!r}",
-                hint=f"use one of {known}",
+                f"{option('factor')} {assignment!r}: the study {study.name} has no factor {name!r}",
+                hint=f"use one of {factor_names}",
             )
-        if name in chosen:
+        if name in levels_by_factor:
             raise UnusableInput(
                 f"{option('factor', name)} is given twice", hint="separate its levels by commas"
             )
-        chosen[name] = tuple(dict.fromkeys(parameter_list(levels)))
-    return chosen
+        levels_by_factor[name] = tuple(dict.fromkeys(parameter_list(levels)))
+    return levels_by_factor
 
 
-def with_levels(study: Study, chosen: Mapping[str, tuple[str, ...]]) -> Study:
-    """Return the study with chosen levels of factors.
+def with_levels(study: Study, changes: Mapping[str, tuple[str, ...]]) -> Study:
+    """Return the study with the levels ``changes`` of some factors, by factor.
 
     If the baseline is not a chosen level, the first chosen level is the baseline. All chosen levels
     are compared: the study's ``not_at`` no longer applies to their factors. Raise `UnusableInput`
     if a factor lacks a chosen level.
     """
     factors = tuple(
-        _with_levels(factor, chosen[factor.name]) if factor.name in chosen else factor
+        _factor_with_levels(factor, changes[factor.name]) if factor.name in changes else factor
         for factor in study.factors
     )
     compared = study.compared
     if compared is not None:
-        not_at = {name: names for name, names in compared.not_at.items() if name not in chosen}
+        not_at = {name: names for name, names in compared.not_at.items() if name not in changes}
         compared = replace(compared, not_at=not_at)
         levels = next(factor.levels for factor in factors if factor.name == compared.factor)
         if compared.baseline not in [level.name for level in levels]:
             compared = replace(compared, baseline=levels[0].name)
     # The time of a block is known only for the whole study.
-    measure = replace(study.measure, about=None) if chosen else study.measure
+    measure = replace(study.measure, about=None) if changes else study.measure
     return replace(study, factors=factors, compared=compared, measure=measure)
 
 
-def _with_levels(factor: Factor, names: tuple[str, ...]) -> Factor:
-    known = {level.name: level for level in (*factor.levels, *factor.optional_levels)}
-    for name in names:
-        if factor.role == "size" and not is_size(name):
+def _factor_with_levels(factor: Factor, level_names: tuple[str, ...]) -> Factor:
+    known_levels = {level.name: level for level in (*factor.levels, *factor.optional_levels)}
+    for level_name in level_names:
+        if factor.role == "size" and not is_size(level_name):
             raise UnusableInput(
-                f"the factor {factor.name} is a size, and {name!r} is not a number",
+                f"the factor {factor.name} is a size, and {level_name!r} is not a number",
                 hint="give numbers above 0",
             )
-        if name not in known and not factor.is_free:
+        if level_name not in known_levels and not factor.is_free:
             raise UnusableInput(
-                f"the factor {factor.name} has no level {name!r}",
-                hint=f"use one of {', '.join(known)}",
+                f"the factor {factor.name} has no level {level_name!r}",
+                hint=f"use one of {', '.join(known_levels)}",
             )
     # Levels that the quick form leaves out can still be chosen.
-    choices = factor.optional_levels if factor.is_free else tuple(known.values())
-    levels = tuple(known.get(name) or Level(name) for name in names)
+    choices = factor.optional_levels if factor.is_free else tuple(known_levels.values())
+    levels = tuple(known_levels.get(level_name) or Level(level_name) for level_name in level_names)
     return replace(factor, levels=levels, optional_levels=choices)
 
 
@@ -250,11 +250,11 @@ def without_idle_factors(study: Study) -> tuple[Study, tuple[CampaignWarning, ..
         if not factor.is_free or any(f"{{{factor.name}}}" in text for text in study.texts()):
             factors.append(factor)
             continue
-        what = f"the factor {factor.name} changes nothing: no text contains {{{factor.name}}}"
+        problem = f"the factor {factor.name} changes nothing: no text contains {{{factor.name}}}"
         hint = f"write {{{factor.name}}} in the command, where its level belongs"
         if study.compared is not None and study.compared.factor == factor.name:
-            raise study.places.table("factors", factor.name).error(what, hint)
-        warnings.append(CampaignWarning("factor_idle", f"{what}; it is left out", hint))
+            raise study.places.table("factors", factor.name).error(problem, hint)
+        warnings.append(CampaignWarning("factor_idle", f"{problem}; it is left out", hint))
     names = {factor.name for factor in factors}
     exclusions = tuple(exclusion for exclusion in study.exclusions if exclusion.keys() <= names)
     return replace(study, factors=tuple(factors), exclusions=exclusions), tuple(warnings)

@@ -270,7 +270,7 @@ def test_a_failed_build_is_reported_with_the_end_of_its_output(
     assert answer.status == 3
     assert answer.out == ""
     assert answer.err.startswith("equipoise: the baseline fast (")
-    assert "cannot be built: exit status 4: echo first" in answer.err
+    assert "cannot be built: exit status 4 of the line `echo first" in answer.err
     assert "its output: first / no such thing" in answer.err
     assert answer.err.count("\n") == 2
 

@@ -8,7 +8,7 @@ import altair as alt
 from msgspec.structs import replace
 
 from equipoise.figures.building import quantity_scale
-from equipoise.figures.quantity import Quantity, quantity_of
+from equipoise.figures.quantity import DrawnQuantity, drawn_quantity
 from equipoise.figures.values import LATENCY, analysed_values
 from equipoise.model.result import ResultDocument
 from equipoise.shared.chart_parts import (
@@ -96,17 +96,19 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
     )
 
 
-def _quantity(metric: str, values: dict[str, list[float]]) -> Quantity:
+def _quantity(metric: str, values: dict[str, list[float]]) -> DrawnQuantity:
     """Return the quantity in the unit of the middle row, with a range for all processes."""
     groups = list(values.values())
-    quantity = quantity_of(metric, groups, statistics.median(map(statistics.median, groups)))
+    quantity = drawn_quantity(metric, groups, statistics.median(map(statistics.median, groups)))
     scaled = [quantity.scaled(value) for group in groups for value in group]
     return replace(
         quantity, low=min(quantity.low, *scaled) * 0.95, high=max(quantity.high, *scaled) * 1.05
     )
 
 
-def _rows(document: ResultDocument, values: dict[str, list[float]], quantity: Quantity) -> Rows:
+def _rows(
+    document: ResultDocument, values: dict[str, list[float]], quantity: DrawnQuantity
+) -> Rows:
     levels = {condition.name: condition.levels for condition in document.conditions}
     return [
         {

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from equipoise.measure.installation import REINSTALL, existing_file
+from equipoise.measure.installation import REINSTALL, require_file
 from equipoise.measure.untimed import describe_signal, unavailable_reason
 from equipoise.model.errors import UnusableInput
 from equipoise.model.packages import NATIVE_FOLDER
@@ -48,7 +48,7 @@ class _ListedProbe(msgspec.Struct, frozen=True, rename={"group": "class"}):
 def probe_program() -> Path:
     """Return the program that contains the probes; raise `UnusableInput` if it is missing."""
     program = Path(__file__).resolve().parents[1] / NATIVE_FOLDER / PROBE_PROGRAM
-    return existing_file(program, f"the probes are missing: {program}")
+    return require_file(program, f"the probes are missing: {program}")
 
 
 def probe_rows(program: Path) -> tuple[ProbeRow, ...]:

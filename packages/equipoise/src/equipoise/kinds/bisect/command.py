@@ -194,7 +194,7 @@ def command(bisect_options: BisectOptions) -> int:
         with open_cache(request.repository, request.build, request.tool, scratch) as cache:
             builds = CommitBuilds(cache, request.commits_with_branches)
             listener.building((f"good {request.good.label}", f"bad {request.bad.label}"))
-            builds.make_needed(request.needed)
+            builds.build_needed(request.needed)
             spread = _layout_spread(ledger, request.repository)
             plan, warnings = bisect_plan(request, builds, scratch, spread)
             plan = replace(plan, command_line=_recorded_command(request, plan.seed))
@@ -245,7 +245,7 @@ def resume_bisection(
         return record.id
     with revisions.builds_of_record(record) as builds:
         if not search_has_ended:
-            builds.make_needed(needed_commits(terms.good, terms.bad, len(terms.commits)))
+            builds.build_needed(needed_commits(terms.good, terms.bad, len(terms.commits)))
             conduct.resume(
                 record.id,
                 limits,

@@ -294,7 +294,7 @@ def command(history_options: HistoryOptions) -> int:
         with open_cache(*build_options, scratch) as cache:
             builds = CommitBuilds(cache, first_request.commits)
             listener.building((f"baseline {first_request.baseline.label}",))
-            builds.make_needed(first_request.needed)
+            builds.build_needed(first_request.needed)
             for request in requests:
                 run_id = _measure(request, builds, scratch, ledger, listener)
                 result = analyse(run_id, ledger, output)
@@ -373,7 +373,7 @@ def resume_history(
         if not read_history(series).next_block((), 0.0):
             return record.id
         with revisions.builds_of_record(record) as builds:
-            builds.make_needed(needed_commits(terms.baseline))
+            builds.build_needed(needed_commits(terms.baseline))
             return conduct.resume(
                 record.id,
                 limits,

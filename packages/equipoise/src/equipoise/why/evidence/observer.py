@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from equipoise.measure.installation import existing_file, native_programs
+from equipoise.measure.installation import native_programs, require_file
 from equipoise.model.errors import UnusableInput
 
 Document = TypeVar("Document")
@@ -50,7 +50,7 @@ def under_observer(process: Process, document: Path, *options: str) -> Process:
 def native_file(name: str) -> Path:
     """Return the path of a native file of the package; raise `UnusableInput` if it is missing."""
     path = native_programs() / name
-    return existing_file(path, f"{path} is missing")
+    return require_file(path, f"{path} is missing")
 
 
 def read_document(file: Path, document_type: type[Document]) -> Document:
