@@ -50,7 +50,7 @@ def test_pooled_campaigns_have_neither_a_page_nor_the_form_of_another_tool(
 ) -> None:
     answer = equipoise("show", "last", "--pool", "--export-csv", "found.csv")
     assert answer.status == 2
-    assert "--pool cannot write the file found.csv" in answer.err
+    assert "--pool cannot write found.csv" in answer.err
     assert "hint: remove the option that names the file; use --json" in answer.err
 
 

@@ -25,7 +25,7 @@ from equipoise.cli.command_line import CommandRecorder, command_line
 from equipoise.cli.completion import complete_runs_and_files
 from equipoise.cli.options import ClusterOptions, OutputOptions
 from equipoise.cli.options.tables import missing_option
-from equipoise.cli.results import Differences, check_allowed, difference_warning
+from equipoise.cli.results import ValuesByFact, environment_warning, require_allowed
 from equipoise.cli.writing import write_output
 from equipoise.cluster.address import ADDRESS_FORMATS
 from equipoise.ledger import open_for_reading
@@ -217,7 +217,7 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
 @options.names_option(
     "--allow",
     default=(),
-    help="Differences that are allowed between the environments of a ledger's campaigns.",
+    help="ValuesByFact that are allowed between the environments of a ledger's campaigns.",
 )
 @options.flag("--leave-others-out", help="Leave out the rows of other versions.")
 @missing_option(show_default="refuse; without --covariates, leave the column out, with a warning")
@@ -334,7 +334,7 @@ class ObservedLog(Struct, frozen=True):
     columns: dict[str, NDArray[Any]]
     left_out: dict[str, int] = field(default_factory=dict)
     """Number of trials that are not rows, by reason."""
-    differences: Differences = field(default_factory=dict)
+    differences: ValuesByFact = field(default_factory=dict)
     unit: str = "rows"
     """Plural noun for the rows."""
 
@@ -357,9 +357,9 @@ class ObservedLog(Struct, frozen=True):
         alternative = f"add --exact {ENVIRONMENT_PREFIX}{{name}} to compare rows with equal values"
         if matched_columns is not None:
             matched = {name.removeprefix(ENVIRONMENT_PREFIX) for name in matched_columns}
-            check_allowed(self.differences, matched.union(allowed), alternative)
+            require_allowed(self.differences, matched.union(allowed), alternative)
         warnings = tuple(
-            difference_warning(name, self.differences[name], alternative.format(name=name))
+            environment_warning(name, self.differences[name], alternative.format(name=name))
             for name in allowed
         )
         dropped = {ENVIRONMENT_PREFIX + name for name in allowed}
@@ -426,7 +426,7 @@ def _trials_as_rows(records: Sequence[RunRecord], source: str) -> ObservedLog:
     return ObservedLog(source, columns, dict(left_out), differences, "runs")
 
 
-def _environment_differences(records: Sequence[RunRecord]) -> Differences:
+def _environment_differences(records: Sequence[RunRecord]) -> ValuesByFact:
     """Return the differences between the environments, with the value in each campaign."""
     names = dict.fromkeys(
         difference.name

@@ -84,7 +84,7 @@ figures_option = file_option(
 )
 durable_option = flag("--durable", help="Store each trial so that it survives a loss of power.")
 
-against_option = option_group(
+against_options = option_group(
     file_option(
         "--against",
         "against_file",
@@ -103,7 +103,7 @@ no_test_option = flag(
     default=True,
     help="With --why: collect evidence, but do not test the causes by interventions.",
 )
-why_option = option_group(
+why_options = option_group(
     flag("--why", help="Explain the largest difference: where the extra time is, and why."),
     no_test_option,
 )

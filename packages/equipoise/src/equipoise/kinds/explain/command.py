@@ -21,7 +21,7 @@ from equipoise.cli.completion import complete_runs
 from equipoise.cli.conducting import clear_killed_campaigns, measuring
 from equipoise.cli.options.outputs import OutputOptions, check_folder
 from equipoise.cli.progress import progress_for
-from equipoise.cli.results import CampaignResult, load_result, recorded_name, write_files
+from equipoise.cli.results import CampaignResult, recorded_name, result_of_records, write_files
 from equipoise.cli.streams import is_watched, say
 from equipoise.cli.work_bars import work_bar
 from equipoise.cli.writing import write_file
@@ -396,7 +396,7 @@ def _show(
     records = (recorded,) if experiment is None else (recorded, experiment)
     record, *experiments = records_for_display(records, show_env=output.show_env)
     gap = gap_for_report(gap, recorded, record)
-    document = load_result((record, *experiments), output)
+    document = result_of_records((record, *experiments), output)
     if gap.is_explainable:
         document = with_causes(document, record, next(iter(experiments), None), gap)
     write_files(CampaignResult(document, record, ()), output)

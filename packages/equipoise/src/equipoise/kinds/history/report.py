@@ -131,7 +131,7 @@ class HistoryReport(ReportKind):
             *how_it_ran(report),
         )
         # `parts` already shows the earlier campaigns.
-        report = replace(report, earlier=())
+        report = replace(report, other_campaigns=())
         return whole_document(report, curve_answer, all_parts, numbers(document, result))
 
     def contradictions(self, document: HistoryDocument) -> Iterator[str]:

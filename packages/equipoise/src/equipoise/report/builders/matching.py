@@ -76,7 +76,7 @@ def answer_of(report: Report, tone: str) -> Answer:
         interval=report.interval,
         remarks=report.remarks,
     )
-    return Answer("", claims=(claim,), warnings=len(report.warnings))
+    return Answer("", claims=(claim,), warning_count=len(report.warnings))
 
 
 def answers_of(report: Report, tone: str, brief_remarks: tuple[str, ...]) -> tuple[Answer, Answer]:

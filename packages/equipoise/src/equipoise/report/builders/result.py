@@ -101,7 +101,7 @@ class CampaignReport(Struct, frozen=True):
     """Flame graph of the explained gap as SVG."""
     ledger: Path | None = None
     """Path of the ledger with the campaign, for the terminal."""
-    earlier: Sequence[RunSummary] = ()
+    other_campaigns: Sequence[RunSummary] = ()
     """Other campaigns of the same commands, for the terminal."""
     max_dots: int = MAX_DOTS
     """Maximum number of trials for which a figure draws each trial; it bins more trials."""
@@ -182,7 +182,7 @@ def whole_document(
             *_warnings(document),
             *_repetition(report),
             *_environments(document),
-            *runs.earlier_parts(report.earlier),
+            *runs.other_campaigns_parts(report.other_campaigns),
             _run_line(document),
         ),
         numbers=tuple(numbers),
@@ -198,7 +198,7 @@ def claims_section(
     The section is folded if no comparison found a difference.
     """
     if not answer.claims:
-        is_folded = bool(claims.no_difference(document))
+        is_folded = bool(claims.no_difference_sentence(document))
         yield Section("Comparisons", (Claims(tuple(all_claims)),), folded=is_folded, forms=PAGE)
 
 
@@ -265,7 +265,7 @@ def _screen_tables(document: ResultDocument) -> Iterator[Part]:
     primary = document.primary_comparisons
     is_grouped = len(primary) > MAX_CLAIMS or any(comparison.stratum for comparison in primary)
     kind_tables = report_kind(document).tables(document)
-    if is_grouped or claims.no_difference(document):
+    if is_grouped or claims.no_difference_sentence(document):
         yield conditions.grouped_table(document)
         if document.run.study != COMPARE_STUDY:
             factor = conditions.compared_factor(document, primary[0])

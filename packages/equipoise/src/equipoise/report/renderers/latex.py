@@ -120,7 +120,7 @@ def _notes(parts: Sequence[Part]) -> Iterator[str]:
             case Facts():
                 yield text(facts_sentence(part))
             case Warnings():
-                for warning in part.first_of_each_code:
+                for warning in part.shown_warnings:
                     yield f"Warning: {text(warning.summary)} {text(warning.hint)}"
                 if part.hidden_count:
                     yield f"And {part.hidden_count} more warnings like these."

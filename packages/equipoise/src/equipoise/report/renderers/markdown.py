@@ -167,7 +167,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _warnings(part: Warnings) -> Iterator[str]:
-    for warning in part.first_of_each_code:
+    for warning in part.shown_warnings:
         hint = f" Hint: {text(warning.hint)}" if warning.hint else ""
         yield f"- {line(warning.summary)}{hint}"
     if part.hidden_count:

@@ -89,7 +89,7 @@ def _pieces(parts: Iterable[Part]) -> Iterator[str]:
 
 
 def _warnings(part: Warnings) -> Iterator[str]:
-    for warning in part.first_of_each_code:
+    for warning in part.shown_warnings:
         hint = f" Hint: {text(warning.hint)}" if warning.hint else ""
         yield f"<p><strong>Warning</strong>: {text(warning.summary)}{hint}</p>"
     if part.hidden_count:

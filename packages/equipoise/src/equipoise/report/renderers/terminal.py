@@ -225,7 +225,7 @@ def _print_command(console: Console, part: Command) -> None:
 
 
 def _print_warnings(console: Console, part: Warnings) -> None:
-    for warning in part.first_of_each_code:
+    for warning in part.shown_warnings:
         badge = (f"{part.badge}: ", STYLES[part.badge])
         _print_prose(console, Text.assemble(badge, visible(warning.summary)))
         if warning.hint:
