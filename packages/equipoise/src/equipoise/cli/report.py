@@ -96,9 +96,7 @@ def _write_figures(folder: Path, campaigns: Sequence[ReportedCampaign]) -> None:
 
     for number, (document, record) in enumerate(campaigns, start=1):
         report = report_of(document, record, with_figures=True)
-        figures_folder = (
-            folder if len(campaigns) == 1 else folder / folder_name(number, document.run.id)
-        )
-        save_figures(figures_of(campaign_document(report)), figures_folder)
+        subfolder = folder_name(number, document.run.id) if len(campaigns) > 1 else ""
+        save_figures(figures_of(campaign_document(report)), folder / subfolder)
         if report.flame_graph is not None:
-            save_flame_graph(report.flame_graph, figures_folder)
+            save_flame_graph(report.flame_graph, folder / subfolder)

@@ -100,10 +100,10 @@ class StudyForecast:
         # The last block begins before the budget is spent.
         budget_s = max(self._budget_s + block_s, self._blocks_before_budget * block_s)
         end_s = min(budget_s, self._max_blocks * block_s)
-        end = f"the end after at most {waiting_time(end_s)}"
+        end_phrase = f"the end after at most {waiting_time(end_s)}"
         if not self._has_comparisons:
-            return end
-        first_s = self._earliest * block_s
-        if first_s > budget_s:
-            end = f"too long for the budget: add --budget {2 * first_s:.0f}"
-        return f"first verdicts after about {waiting_time(first_s)}, {end}"
+            return end_phrase
+        first_verdict_s = self._earliest * block_s
+        if first_verdict_s > budget_s:
+            end_phrase = f"too long for the budget: add --budget {2 * first_verdict_s:.0f}"
+        return f"first verdicts after about {waiting_time(first_verdict_s)}, {end_phrase}"

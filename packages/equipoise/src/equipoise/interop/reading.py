@@ -284,8 +284,8 @@ def read_by_format(
     ``unknown_message`` is the error for a file of unknown format. ``hint`` is for a folder instead
     of a file, or the reverse; its ``{}`` becomes the command that writes the format.
     """
-    recognising = (candidate for candidate in formats.values() if candidate.recognises(file))
-    file_format = next(recognising, None) if format_name is None else formats[format_name]
+    matches = (candidate for candidate in formats.values() if candidate.recognises(file))
+    file_format = next(matches, None) if format_name is None else formats[format_name]
     if file_format is None:
         raise file.error(
             unknown_message, f"name the format with {option('format')}: {', '.join(formats)}"
@@ -305,10 +305,10 @@ def csv_header(file: SourceFile) -> list[str]:
 def value_column(header: Sequence[str]) -> str | None:
     """Return the column ``value``, or the only column whose name is a cost in seconds or bytes."""
     # A rate per second is not a cost.
-    costs = [
+    cost_columns = [
         name for name in header if name.endswith(("_s", "_bytes")) and not name.endswith("_per_s")
     ]
-    return VALUE if VALUE in header else costs[0] if len(costs) == 1 else None
+    return VALUE if VALUE in header else cost_columns[0] if len(cost_columns) == 1 else None
 
 
 def csv_rows(file: SourceFile, header: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:

@@ -182,9 +182,7 @@ def strip_of(
     ratio: float | None, ratio_ci: Interval, metric: str, min_effect: float
 ) -> Strip | None:
     """Return the drawing of a ratio's interval; ``None`` if neither end is known."""
-    low, high = (
-        None if right_end is None or right_end < 0 else right_end for right_end in ratio_ci
-    )
+    low, high = (None if end is None or end < 0 else end for end in ratio_ci)
     if low is None and high is None:
         return None
     negligible = math.log1p(min_effect / 100.0)
@@ -286,11 +284,8 @@ def _time_or_speed(comparison: Comparison) -> tuple[str, float | None, Interval]
 
     The quantity is a speed, not a time, if the summary reads "3 times as fast".
     """
-    quantity, ratio, ratio_ci = (
-        metric_name(comparison.metric),
-        comparison.ratio,
-        comparison.ratio_ci,
-    )
+    quantity = metric_name(comparison.metric)
+    ratio, ratio_ci = comparison.ratio, comparison.ratio_ci
     is_speed = quantity.startswith(_TIME_PREFIX) and ratio is not None and ratio < 1.0
     if not is_speed or ratio is None or not reads_as_factor(ratio):
         return quantity, ratio, ratio_ci

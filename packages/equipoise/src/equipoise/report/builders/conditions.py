@@ -214,13 +214,11 @@ def other_metrics_table(document: ResultDocument, comparisons: Sequence[Comparis
     return Table(*columns_and_rows(rows), label="Other metrics", max_rows=MAX_OTHER_METRIC_ROWS)
 
 
-def scaling_tables(
-    document: ResultDocument, metric: str, excluded_factor: str | None
-) -> Iterator[Table]:
+def scaling_tables(document: ResultDocument, metric: str, excluded: str | None) -> Iterator[Table]:
     """Build a table for each factor that is a size, except the factor that is compared."""
     for factor in numeric_factors(document, metric):
         laws = scaling_laws(document, factor, metric)
-        if factor != excluded_factor and laws:
+        if factor != excluded and laws:
             yield _scaling_table(factor, metric, laws)
 
 
@@ -381,12 +379,10 @@ def _groups(
 ) -> dict[tuple[tuple[str, str], ...], list[ConditionResult]]:
     """Group conditions by their levels of the varying factors, without ``factor``."""
     names = {name for condition in conditions for name in condition.levels} - {factor}
-    varying_names = {
-        name for name in names if len({condition.levels.get(name) for condition in conditions}) > 1
-    }
+    varying = {name for name in names if len({other.levels.get(name) for other in conditions}) > 1}
     groups: dict[tuple[tuple[str, str], ...], list[ConditionResult]] = {}
     for condition in conditions:
-        levels = tuple(pair for pair in condition.levels.items() if pair[0] in varying_names)
+        levels = tuple(pair for pair in condition.levels.items() if pair[0] in varying)
         groups.setdefault(levels, []).append(condition)
     return groups
 

@@ -116,9 +116,8 @@ def _explanations(reference: ReferenceComparison) -> Iterator[str]:
             f"{percentage(1.0 - reference.alpha)} over the rows called changed."
         )
     if reference.geometric_mean is not None:
-        mean, interval = estimate_and_interval(
-            reference.geometric_mean, reference.geometric_mean_ci
-        )
+        geometric_mean, ends = reference.geometric_mean, reference.geometric_mean_ci
+        mean, interval = estimate_and_interval(geometric_mean, ends)
         yield (
             f"Geometric mean over {reference.geometric_mean_rows} rows: {mean} ({interval}). "
             "It gives every row the same weight, as no real program does, so do not rank machines "

@@ -102,7 +102,7 @@ def _answer_sentences(parts: Sequence[Part]) -> Iterator[str]:
 
 
 def _claim_sentence(claim: Claim) -> str:
-    because = f" {text(claim.because)}" if claim.because else ""
+    because = f" {text(claim.cause_sentence)}" if claim.cause_sentence else ""
     return rf"\textbf{{{text(claim.badge)}}}: {text(claim.text)}{because}"
 
 

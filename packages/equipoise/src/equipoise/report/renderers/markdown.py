@@ -75,8 +75,8 @@ def line(plain: str) -> str:
 def code_block(*lines: str) -> str:
     """Return lines as a block of code, whose fence is longer than any backticks in the lines."""
     content = "\n".join(map(visible, lines))
-    longest = max(map(len, re.findall("`+", content)), default=0)
-    fence = "`" * max(3, longest + 1)
+    longest_run = max(map(len, re.findall("`+", content)), default=0)
+    fence = "`" * max(3, longest_run + 1)
     return f"{fence}\n{content}\n{fence}"
 
 
@@ -141,8 +141,8 @@ def _answer(answer: Answer) -> Iterator[str]:
         if claim.estimate and not claim.subject:
             interval = f", {text(claim.interval)}" if claim.interval else ""
             yield f"**{text(claim.estimate)}**{interval}"
-        if claim.because:
-            yield line(claim.because)
+        if claim.cause_sentence:
+            yield line(claim.cause_sentence)
     notes: list[str] = []
     for claim in answer.claims:
         if claim.subject:
@@ -155,9 +155,9 @@ def _answer(answer: Answer) -> Iterator[str]:
 def _table(table: Table) -> Iterator[str]:
     if table.title.strip():
         yield f"**{text(table.title)}**"
-    aligned = ("---:" if column.kind == "number" else ":---" for column in table.columns)
+    alignments = ("---:" if column.kind == "number" else ":---" for column in table.columns)
     rows = ([text_of(cell) for cell in row] for row in table.rows)
-    yield "\n".join((_row(table.headings), f"|{'|'.join(aligned)}|", *map(_row, rows)))
+    yield "\n".join((_row(table.headings), f"|{'|'.join(alignments)}|", *map(_row, rows)))
     if table.notes:
         yield "\n".join(f"- {line(note)}" for note in table.notes)
 

@@ -54,7 +54,7 @@ def _pieces(parts: Iterable[Part]) -> Iterator[str]:
                 yield from (f"<p>{text(line)}</p>" for line in (part.title, *part.lines) if line)
                 for claim in part.claims:
                     yield f"<p><strong>{text(claim.badge)}</strong>: {text(claim.text)}</p>"
-                    for note in (claim.because, *claim.remarks):
+                    for note in (claim.cause_sentence, *claim.remarks):
                         if note:
                             yield f"<p>{text(note)}</p>"
                 notes = list(filter(None, map(claim_note, part.claims)))
