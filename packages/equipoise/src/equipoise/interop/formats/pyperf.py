@@ -63,7 +63,7 @@ def _read(file: SourceFile) -> Reading:
                 iterations = {metric: run.values}
                 if run.warmups:
                     iterations[f"warmup_{metric}"] = [value for _, value in run.warmups]
-                host = _text(run.metadata.get("hostname", metadata.get("hostname")))
+                host = _optional_text(run.metadata.get("hostname", metadata.get("hostname")))
                 processes.append(Process(name, {metric: mean(run.values)}, iterations, host=host))
     runs = (run for benchmark in suite.benchmarks for run in benchmark.runs)
     calibrations = sum(not run.values for run in runs)
@@ -78,13 +78,14 @@ def _read(file: SourceFile) -> Reading:
 
 def _version(suite: Suite) -> str | None:
     """Return pyperf's version, which is in the metadata of the file, a benchmark or a run."""
-    levels = [suite.metadata]
+    metadata_levels = [suite.metadata]
     for benchmark in suite.benchmarks[:1]:
-        levels += [benchmark.metadata, *(run.metadata for run in benchmark.runs[:1])]
-    return next((_text(level["perf_version"]) for level in levels if "perf_version" in level), None)
+        metadata_levels += [benchmark.metadata, *(run.metadata for run in benchmark.runs[:1])]
+    known = (metadata for metadata in metadata_levels if "perf_version" in metadata)
+    return next((_optional_text(metadata["perf_version"]) for metadata in known), None)
 
 
-def _text(value: Any) -> str | None:
+def _optional_text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 

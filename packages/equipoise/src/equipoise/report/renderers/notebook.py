@@ -44,10 +44,10 @@ def with_picture(document: Document, draw: Callable[[], altair.LayerChart | None
 
 def parts_to_html(parts: Iterable[Part]) -> str:
     """Return parts of a document as a piece of HTML."""
-    return f"<div>{''.join(_pieces(parts_in(parts, 'notebook')))}</div>"
+    return f"<div>{''.join(_html_pieces(parts_in(parts, 'notebook')))}</div>"
 
 
-def _pieces(parts: Iterable[Part]) -> Iterator[str]:
+def _html_pieces(parts: Iterable[Part]) -> Iterator[str]:
     for part in parts:
         match part:
             case Answer():
@@ -61,7 +61,7 @@ def _pieces(parts: Iterable[Part]) -> Iterator[str]:
                 if notes:
                     yield html.folded("How sure, and of what", html.bullets(notes))
             case Section():
-                inner_html = "".join(_pieces(part.parts))
+                inner_html = "".join(_html_pieces(part.parts))
                 if part.folded:
                     yield html.folded(part.title, inner_html)
                 else:
