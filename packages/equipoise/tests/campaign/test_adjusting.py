@@ -193,5 +193,6 @@ def test_the_sentence_is_below_the_verdict_unless_it_is_empty() -> None:
     assert summary in _terminal_certainty(comparison, document)
     assert ("Adjusted", summary) in _page_certainty(comparison, document)
     silent = replace(comparison, adjusted_by=replace(comparison.adjusted_by, summary=""))
-    assert not any("" == line or "adjusted" in line for line in _terminal_certainty(silent, document))
+    lines = tuple(_terminal_certainty(silent, document))
+    assert not any("" == line or "adjusted" in line for line in lines)
     assert "Adjusted" not in dict(_page_certainty(silent, document))

@@ -119,7 +119,7 @@ CERTIFICATE_SCHEMA = "equipoise.certificate/1"
 
 def examination_document(examination: Examination) -> Document:
     """Build the document of an examination: the disturbances, worst first, each with its hint."""
-    title = _disturbance_count(examination)
+    title = _disturbance_sentence(examination)
     parts: list[Part] = [Paragraph(title, "strong")]
     for severity in SEVERITIES:
         disturbances = tuple(
@@ -133,7 +133,7 @@ def examination_document(examination: Examination) -> Document:
         if severity == "lacks":
             parts += [
                 replace(warnings, forms=EVERYWHERE - BRIEF),
-                Paragraph(f"lacks: {_missing_feature_count(disturbances)}", forms=BRIEF),
+                Paragraph(f"lacks: {_missing_features_phrase(disturbances)}", forms=BRIEF),
             ]
         else:
             brief_warnings = replace(warnings, warnings=disturbances[:_MAX_BRIEF_DISTURBANCES])
@@ -153,8 +153,7 @@ _MAX_BRIEF_DISTURBANCES = 3
 _SEVERITY_LEGEND = "disturbs: slows trials now. weakens: adds noise. lacks: not offered here."
 
 
-def _disturbance_count(examination: Examination) -> str:
-    """Return how many things disturb measurements, and how many checks were possible."""
+def _disturbance_sentence(examination: Examination) -> str:
     check_count = len(examination.checked) + len(examination.unchecked)
     count = sum(disturbance.severity != "lacks" for disturbance in examination.disturbances)
     phrase = {0: "Nothing disturbs", 1: "1 thing disturbs"}.get(count, f"{count} things disturb")
@@ -162,8 +161,7 @@ def _disturbance_count(examination: Examination) -> str:
     return f"{phrase} measurements here ({coverage})."
 
 
-def _missing_feature_count(missing: Sequence[Disturbance]) -> str:
-    """Count the features that a host does not offer, in one line for a brief screen."""
+def _missing_features_phrase(missing: Sequence[Disturbance]) -> str:
     count = "1 thing" if len(missing) == 1 else f"{len(missing)} things"
     return f"{count} that Equipoise could use ({option('verbose')} names each with its hint)"
 

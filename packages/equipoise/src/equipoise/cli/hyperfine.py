@@ -1,7 +1,7 @@
 """Options of hyperfine 1 and 2 that `equipoise compare` accepts under hyperfine's names.
 
-Each is translated into an option of Equipoise. If an option has another effect in Equipoise, a note
-explains the effect.
+Each option is translated into an option of Equipoise. A note explains an option whose effect is
+not the same as in hyperfine.
 """
 
 from __future__ import annotations

@@ -36,7 +36,6 @@ def _study_rows() -> Iterator[Row]:
 
 
 def _library_rows(factor: str) -> Iterator[Row]:
-    """Yield the name, the summary and the availability of each library that a factor may select."""
     for level in KINDS[factor].choices:
         missing = first_missing(level, host_site())
         yield level.name, level.summary, "yes" if missing is None else f"no: {missing.hint}"

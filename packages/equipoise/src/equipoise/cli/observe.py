@@ -427,7 +427,6 @@ def _trials_as_rows(records: Sequence[RunRecord], source: str) -> ObservedLog:
 
 
 def _environment_differences(records: Sequence[RunRecord]) -> ValuesByFact:
-    """Return the differences between the environments, with the value in each campaign."""
     names = dict.fromkeys(
         difference.name
         for record in records[1:]

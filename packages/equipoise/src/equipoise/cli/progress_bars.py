@@ -197,7 +197,6 @@ def _estimate_and_interval(status: ComparisonStatus) -> tuple[str, str]:
 
 
 def _verdict_word(status: ComparisonStatus) -> str:
-    """Return the verdict in a word that fits the metric, or the outcome of an intervention."""
     if status.verdict not in ("faster", "slower"):
         return status.verdict
     return verdict_word(status.verdict, status.metric, more_is_better=status.more_is_better)

@@ -81,7 +81,6 @@ def command(request: ReportRequest) -> int:
 
 
 def _read_campaign(name: str, output: OutputOptions) -> ReportedCampaign:
-    """Read a campaign from the ledger or, if the name ends in ``.json``, from a document."""
     path = Path(name)
     if path.suffix.lower() == DOCUMENT_EXTENSION:
         return with_findings(read_for_display(path, show_env=output.show_env)), None

@@ -144,7 +144,6 @@ def environment_warning(name: str, values: Sequence[str], hint: str) -> Campaign
 
 
 def _values_text(values: Sequence[str]) -> str:
-    """Return the first few distinct values, each shortened."""
     return listed(
         [visible(value)[:_MAX_VALUE_LETTERS] for value in dict.fromkeys(values)], _MAX_LISTED
     )

@@ -70,8 +70,8 @@ class StudyForecast:
     def trial_ended(self, seconds: float, trial_count: int) -> str | None:
         """Record a trial of the first block; return a forecast or ``None``.
 
-        There is one forecast while a long first block runs, and one at its end. ``trial_count``:
-        number of trials of the first block.
+        There is one forecast while a long first block runs, and one at its end. ``trial_count`` is
+        the number of trials of the first block.
         """
         self._conditions = trial_count
         self._trial_seconds.append(seconds)

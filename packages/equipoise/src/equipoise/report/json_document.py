@@ -190,7 +190,7 @@ def _has_huge_value(part: Any) -> bool:
 _SUMMARY_NUMBERS = frozenset(
     name for name, type_name in MetricSummary.__annotations__.items() if type_name == "float"
 )
-"""Required numbers of a `MetricSummary`; a mapping with these keys is one."""
+"""Required numbers of a `MetricSummary`; a mapping with these keys is a `MetricSummary`."""
 
 
 def _with_infinity(part: Any) -> Any:
@@ -207,7 +207,6 @@ def _with_infinity(part: Any) -> Any:
 
 
 def _to_python_number(value: Any) -> Any:
-    """Turn a number of NumPy into a number of Python."""
     item = getattr(value, "item", None)
     if item is None:
         raise NotImplementedError(f"{type(value).__name__} has no place in a result document")

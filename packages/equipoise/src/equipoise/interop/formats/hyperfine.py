@@ -258,7 +258,7 @@ def to_markdown(document: ResultDocument, unit: str | None = None) -> str:
     second, else seconds. In names, bars are escaped, and line ends and other control characters
     become spaces.
     """
-    table = _table_rows(document, unit, _markdown_code)
+    table = _table_rows(document, unit, _code_in_markdown_cell)
     heading, *lines = (f"| {' | '.join(row)} |" for row in table)
     return "\n".join([heading, "|:---|---:|---:|---:|---:|", *lines]) + "\n"
 
@@ -368,8 +368,7 @@ def _in_one_line(text: str) -> str:
     return "".join(character if character.isprintable() else " " for character in text)
 
 
-def _markdown_code(text: str) -> str:
-    """Return a text as code, for a cell of a Markdown table."""
+def _code_in_markdown_cell(text: str) -> str:
     line = _in_one_line(text)
     ticks = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
     padding = " " if line.startswith("`") or line.endswith("`") or not line.strip() else ""

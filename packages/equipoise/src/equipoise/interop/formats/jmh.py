@@ -104,7 +104,6 @@ def _histogram_mean(histogram: list[tuple[float, int]]) -> float:
 
 
 def _profiler_metrics(benchmark: _Benchmark, fork_index: int) -> dict[str, list[float]]:
-    """Return the metrics of profilers for one fork, in their own units."""
     return {
         name: metric.raw_data[fork_index]
         for name, metric in benchmark.secondary.items()

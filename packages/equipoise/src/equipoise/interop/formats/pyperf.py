@@ -1,8 +1,8 @@
 """Read pyperf's JSON: each run is a worker process, and its values are iterations.
 
 Warm-up values become iterations of ``warmup_<metric>``. Runs that only calibrate have no value and
-are left out. A file may have one benchmark or a suite. Common metadata of several runs is in the
-metadata of the level above them (pyperf, "JSON file format", version 1.0).
+are left out. A file may have one benchmark or a suite. Metadata that several runs share is in the
+metadata of their benchmark or of the file (pyperf, "JSON file format", version 1.0).
 """
 
 from __future__ import annotations

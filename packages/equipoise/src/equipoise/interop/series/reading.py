@@ -154,7 +154,6 @@ def _read_file(
 
 
 def _describe_files(files: Sequence[SourceFile]) -> str:
-    """Return a short phrase for the files, such as ``v1.json and 7 more files``."""
     others = f" and {counted(len(files) - 1, 'more file')}" if len(files) > 1 else ""
     return f"{files[0].name}{others}"
 

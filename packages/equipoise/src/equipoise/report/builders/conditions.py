@@ -87,7 +87,7 @@ def grouped_table(document: ResultDocument) -> Table:
     has_full_names = document.run.study == COMPARE_STUDY
     heading = "condition" if has_full_names else factor or "condition"
     rows: list[HeadedCells] = []
-    for levels, conditions in _groups(document.conditions, factor).items():
+    for levels, conditions in _groups_by_levels(document.conditions, factor).items():
         if levels and not has_full_names:
             group = ", ".join(f"{name} {level}" for name, level in levels)
             rows.append((("", Styled(group, "strong")),))
@@ -374,7 +374,7 @@ def _trials_text(condition: ConditionResult) -> str:
     return f"{condition.trials}{failures}"
 
 
-def _groups(
+def _groups_by_levels(
     conditions: Sequence[ConditionResult], factor: str | None
 ) -> dict[tuple[tuple[str, str], ...], list[ConditionResult]]:
     """Group conditions by their levels of the varying factors, without ``factor``."""

@@ -180,7 +180,7 @@ def _document(
     tables = map(table_of, report.tables)
     remarks = (*_brief_remarks(naive, matches), *question.notes)
     parts: tuple[Part, ...] = (
-        *answers_by_form(report, _match_color(balance, effect), remarks),
+        *answers_by_form(report, _verdict_color_of_match(balance, effect), remarks),
         Figures(draw_figures),
         replace(facts, forms=VERBOSE),
         *(
@@ -245,7 +245,6 @@ def warning_parts(warnings: Sequence[AnalysisWarning]) -> Iterator[Part]:
 
 
 def _options_line() -> Paragraph:
-    """Return the last line of a brief screen, with the options that show more."""
     text = f"more: {option('verbose')}, or the page of {option('report')}"
     return Paragraph(text, "dim", forms=BRIEF)
 
@@ -258,8 +257,7 @@ def _question_sentence(question: MatchQuestion, search: GenMatchResult | None) -
     return f"How alike are the groups of {question.treatment}?"
 
 
-def _match_color(balance: Balance, effect: Difference | None) -> str:
-    """Return the verdict whose colour the answer has."""
+def _verdict_color_of_match(balance: Balance, effect: Difference | None) -> str:
     if effect is not None:
         return "equivalent" if effect.excludes_zero else "undecided"
     worst = most_different(
@@ -347,7 +345,7 @@ def observation_document(result: ObservationResult, command: str) -> Document:
     report, question = observation_report(result), result.question
     facts = Section("What it rests on", (Facts(report.facts),), forms=EVERYWHERE - BRIEF)
     parts: tuple[Part, ...] = (
-        *answers_by_form(report, _observation_color(result), report.remarks),
+        *answers_by_form(report, _verdict_color_of_log(result), report.remarks),
         Figures(lambda: _observed_figures(result)),
         *(replace(table_of(table), forms=EVERYWHERE - BRIEF) for table in report.tables),
         *_brief_observation_parts(result, report),
@@ -405,8 +403,7 @@ def _observed_figures(result: ObservationResult) -> Iterator[Figure]:
     yield Figure("balance", HOW_TO_READ_LOVE_PLOT, balance_chart(result))
 
 
-def _observation_color(result: ObservationResult) -> str:
-    """Return the verdict whose colour the answer has."""
+def _verdict_color_of_log(result: ObservationResult) -> str:
     if result.matched is None:
         return "undecided"
     effect = result.matched.effect

@@ -261,7 +261,6 @@ def campaign_figures(report: CampaignReport) -> tuple[Figures, Figures]:
 
 
 def _screen_tables(document: ResultDocument) -> Iterator[Part]:
-    """Build the main tables of a terminal."""
     primary = document.primary_comparisons
     is_grouped = len(primary) > MAX_CLAIMS or any(comparison.stratum for comparison in primary)
     kind_tables = report_kind(document).tables(document)
@@ -287,7 +286,6 @@ def _scaling_tables(document: ResultDocument) -> Iterator[Part]:
 
 
 def _text_tables(document: ResultDocument) -> Iterator[Part]:
-    """Build the main tables of Markdown, LaTeX and a notebook."""
     if kind_tables := report_kind(document).tables(document):
         yield from (replace(table, forms=TEXT) for table in kind_tables)
     else:

@@ -91,7 +91,7 @@ def shape_section(document: ResultDocument, primary: Sequence[Comparison]) -> Se
     names_and_lines: list[tuple[Name, str | tuple[str, ...]]] = []
     for index, condition in enumerate(document.conditions):
         metric = kind.metric_of(document, condition)
-        lines = tuple(_shape_lines(condition, metric, min_effect))
+        lines = tuple(_page_shape_lines(condition, metric, min_effect))
         name = Name(condition.name, color_of(index))
         names_and_lines.append((name, lines or "unknown: no trial has the metric"))
     if not names_and_lines:
@@ -287,8 +287,7 @@ def level_facts(by_level: VarianceByLevel) -> Iterator[tuple[str, str]]:
         yield "More measuring", by_level.advice_summary
 
 
-def _shape_lines(condition: ConditionResult, metric: str, min_effect: float) -> Iterator[str]:
-    """Yield the lines of a page on the distribution of a condition."""
+def _page_shape_lines(condition: ConditionResult, metric: str, min_effect: float) -> Iterator[str]:
     summary = condition.metrics.get(metric)
     if summary is not None:
         one_mode = f"1 mode: {metric_formatter(metric)(summary.modes[0].at)}"

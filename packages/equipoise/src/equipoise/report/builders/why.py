@@ -372,7 +372,6 @@ def _fraction_by_condition(outcome: InterventionOutcome) -> str:
 
 
 def _may_yet_be_confirmed(outcome: InterventionOutcome) -> bool:
-    """Return whether more blocks may decide an intervention."""
     if outcome.outcome != "open" or outcome.unknown_because is not None:
         return False
     low, high = outcome.share_ci

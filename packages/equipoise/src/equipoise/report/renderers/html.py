@@ -93,7 +93,6 @@ def page(documents: Sequence[Document]) -> str:
 
 
 def _with_visible_texts(value: Any) -> Any:
-    """Return nested values in which the control characters of each text are visible."""
     if isinstance(value, str):
         return visible_lines(value)
     if isinstance(value, dict):
@@ -190,7 +189,7 @@ def _with_charts(
                 yield replace(part, parts=inner_parts)
             case Figures():
                 views = tuple(
-                    _shown_figure(
+                    _figure_view(
                         figure, anchor, charts, on_paper=figure.name not in part.unprinted_names
                     )
                     for figure in part.figures()
@@ -205,9 +204,7 @@ def _with_charts(
                 yield part
 
 
-def _shown_figure(
-    figure: Figure, anchor: str, charts: list[Chart], *, on_paper: bool
-) -> FigureView:
+def _figure_view(figure: Figure, anchor: str, charts: list[Chart], *, on_paper: bool) -> FigureView:
     """Return the view of a figure on the page; add its chart to ``charts``."""
     specification: dict[str, Any] = figure.chart.to_dict(validate=False)
     title = specification.pop("title")

@@ -107,7 +107,6 @@ def _claim_sentence(claim: Claim) -> str:
 
 
 def _texts_besides_tables(parts: Sequence[Part]) -> Iterator[str]:
-    """Yield the texts of all parts except the tables and the sentences of the answer."""
     for part in parts:
         match part:
             case Answer():
