@@ -302,7 +302,7 @@ class Claim(Struct, frozen=True):
 
     badge: str
     """Verdict, or kind of the statement, in one or two words."""
-    tone: str
+    color_verdict: str
     """Verdict whose colour the claim has."""
     text: str
     """Sentence with the statement."""
@@ -429,16 +429,16 @@ def fields_of(part: object, *names: str) -> NumberRow:
     return {name: getattr(part, name, None) for name in names}
 
 
-def with_interval(name: str, value: float | None, interval: Interval | None) -> NumberRow:
+def interval_cells(name: str, value: float | None, interval: Interval | None) -> NumberRow:
     """Return a value as ``name``, and the ends of its interval as ``name_low``, ``name_high``."""
     low, high = interval or (None, None)
     return {name: value, f"{name}_low": low, f"{name}_high": high}
 
 
-def ratio_numbers(part: Any) -> NumberRow:
+def ratio_cells(part: Any) -> NumberRow:
     """Return the ratio of a comparison with its interval and level; unknown for ``None``."""
     ratio, interval = getattr(part, "ratio", None), getattr(part, "ratio_ci", None)
-    return {**with_interval("ratio", ratio, interval), **fields_of(part, "level")}
+    return {**interval_cells("ratio", ratio, interval), **fields_of(part, "level")}
 
 
 def _with_inner_parts(parts: Iterable[Part]) -> Iterator[Part]:

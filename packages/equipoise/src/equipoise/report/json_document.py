@@ -26,6 +26,7 @@ from equipoise.report.kind import report_kind
 MAX_FILE_BYTES = 1024 * 1024 * 1024
 """Maximum size of a document; a campaign of 100,000 trials writes about 100 MB."""
 _HINT = "name a file that `equipoise … --json FILE` wrote"
+_VERSION_HINT = "read the file with the version of Equipoise that wrote it"
 MAX_MIN_EFFECT = 1000.0
 """Largest possible smallest effect that matters, in percent."""
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -81,13 +82,13 @@ def decode(content: bytes, name: str) -> ResultDocument:
     version = fields.get("schema") if isinstance(fields, dict) else None
     if version != SCHEMA:
         problem = f"its schema is {'missing' if version is None else repr(version)}, not {SCHEMA}"
-        raise UnusableInput(f"{name}: {problem}", hint=_HINT)
+        raise UnusableInput(f"{name}: {problem}", hint=_HINT if version is None else _VERSION_HINT)
     kind = fields.get(TAG)
     if kind is None:
         raise UnusableInput(f"{name}: the field {TAG!r} is missing", hint=_HINT)
     if kind != ORDINARY and (not isinstance(kind, str) or import_path_of(kind) is None):
         problem = f"campaigns of the kind {kind!r} are not known to this installation"
-        raise UnusableInput(f"{name}: {problem}", hint=_HINT)
+        raise UnusableInput(f"{name}: {problem}", hint=_VERSION_HINT)
     document_class: type[ResultDocument] = load(kind_named(kind).document)
     # The slow check is needed only if the text has a long sequence of digits, which is rare.
     if _LONG_NUMBER.search(content) is not None and _has_huge_integer(fields):

@@ -97,7 +97,7 @@ class ClusterOptions(Struct, frozen=True):
             return None
         if missing and len(missing) < len(files):
             raise UnusableInput(
-                f"TLS needs three files: {' and '.join(missing)} missing",
+                f"TLS needs three files, and these are missing: {', '.join(missing)}",
                 hint="give --tls-ca, --tls-cert and --tls-key together, or none of them",
             )
         from equipoise.cluster.connection import ClusterAccess, TlsFiles

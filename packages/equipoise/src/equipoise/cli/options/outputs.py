@@ -98,7 +98,7 @@ against_options = option_group(
 )
 no_test_option = flag(
     "--no-test",
-    "test",
+    "tests_causes",
     flag_value=False,
     default=True,
     help="With --why: collect evidence, but do not test the causes by interventions.",
@@ -163,13 +163,13 @@ class OutputOptions(Struct, frozen=True):
     """Name of this host; by default the value of ``EQUIPOISE_HOST``, else the machine's name."""
     exports: HyperfineExports = HyperfineExports()
     against_file: Path | None = None
-    against: ResultDocument | None = None
+    reference: ResultDocument | None = None
     """Reference result in ``against_file``, with which every row is compared; set by `checked`."""
     allowed: tuple[str, ...] | None = None
     """Facts that may differ between the two environments; ``None`` allows all differences."""
     why: bool = False
     """Whether to explain the largest gap."""
-    test: bool = True
+    tests_causes: bool = True
     """Whether to test the suggested causes."""
     figures: Path | None = None
     """Folder for the figures of a study; by default a folder for each run, next to the ledger."""
@@ -200,7 +200,7 @@ class OutputOptions(Struct, frozen=True):
         output = self
         if self.against_file is not None:
             reference = read_for_display(self.against_file, show_env=self.show_env)
-            output = replace(self, against=reference)
+            output = replace(self, reference=reference)
         for path in self.written_files():
             check_folder(path)
         if report is not None:

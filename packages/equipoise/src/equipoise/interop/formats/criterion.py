@@ -81,8 +81,8 @@ def _samples(file: SourceFile) -> list[Path]:
         )
     if size > MAX_BYTES:
         raise file.error(
-            f"its samples are larger than {MAX_BYTES // 2**20} MiB",
-            "give the folder of one benchmark in it",
+            f"the samples in this folder are larger than {MAX_BYTES // 2**20} MiB",
+            "give a subfolder, which has the runs of one benchmark",
         )
     return samples
 

@@ -73,7 +73,7 @@ def _read(file: SourceFile) -> SeriesReading:
     benchmarks = _benchmarks(_file_in_folder(folder / BENCHMARKS))
     paths = [path for path in sorted(folder.glob("*/*.json")) if path.name != MACHINE]
     if len(paths) > MAX_FILES:
-        raise file.error(f"the folder has more than {MAX_FILES} files", "import fewer at a time")
+        raise file.error(f"the folder has more than {MAX_FILES} files", "give fewer results")
     values: list[SeriesValue] = []
     outdated_count = 0
     for path in paths:

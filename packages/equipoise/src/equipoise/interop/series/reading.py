@@ -84,8 +84,8 @@ def read_series(
         groups.setdefault(key, []).append(value)
     if len(groups) > MAX_SERIES:
         raise UnusableInput(
-            f"{source}: {len(groups)} series are more than {MAX_SERIES}",
-            hint="import fewer benchmarks at a time",
+            f"{source}: {len(groups)} series are more than the maximum of {MAX_SERIES}",
+            hint="give files with fewer benchmarks",
         )
     notes = tuple(dict.fromkeys(note for reading in readings for note in reading.notes))
     joined = (_joined_series(source, readings[-1].tool, notes, group) for group in groups.values())
@@ -93,7 +93,7 @@ def read_series(
     if not all_series:
         raise UnusableInput(
             f"{source}: no value is finite and greater than 0",
-            hint="import benchmarks that did not fail",
+            hint="give files with benchmarks that did not fail",
         )
     return all_series
 
@@ -167,8 +167,8 @@ def _joined_series(
     if len(points) > MAX_COMMITS:
         raise UnusableInput(
             f"{source}: {quote(first_value.benchmark)} has {len(points)} commits, more than "
-            f"{MAX_COMMITS}",
-            hint="import fewer commits at a time",
+            f"the maximum of {MAX_COMMITS}",
+            hint="give files with fewer commits",
         )
     if all(point.date is not None for point in points):
         points.sort(key=lambda point: point.date or "")

@@ -80,7 +80,7 @@ def explain_largest_gap(record: RunRecord, ledger: Ledger, output: OutputOptions
         say(nothing_to_explain_sentence(gap))
     else:
         record = observe_gap(record, gap, EvidenceRequest(), ledger, output)
-        if output.test:
+        if output.tests_causes:
             try_interventions(record, gap, default_experiment(record.plan), ledger, output)
 
 
@@ -323,7 +323,7 @@ def command(request: WhyRequest) -> int:
         if pictures:
             (shown,) = records_for_display((record,), show_env=output.show_env)
             write_pictures(pictures, evidence_of_gap(shown, gap_for_report(gap, record, shown)))
-        if output.test:
+        if output.tests_causes:
             tested = None if request.is_new_test else experiment
             experiment = _tested_gap(record, gap, tested, tests, output)
     else:

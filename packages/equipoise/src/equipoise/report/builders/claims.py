@@ -267,7 +267,7 @@ def _claim(comparison: Comparison, document: ResultDocument) -> Claim:
     estimate, interval = estimate_and_interval(ratio, ratio_ci)
     return Claim(
         badge=shown_verdict(document, comparison),
-        tone=comparison.verdict,
+        color_verdict=comparison.verdict,
         text=comparison.summary,
         subject=f"{quantity} of {comparison.candidate} against {comparison.baseline}",
         estimate=estimate,
@@ -421,7 +421,7 @@ def _sample_claim(comparison: SampleComparison, document: ResultDocument) -> Cla
     estimate, interval = sample_effect(comparison, "unknown", missing)
     return Claim(
         badge=document.kind.name,
-        tone="",
+        color_verdict="",
         text=comparison.summary,
         subject=comparison.estimand,
         estimate=estimate,

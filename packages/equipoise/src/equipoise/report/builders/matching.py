@@ -34,8 +34,8 @@ from equipoise.report.document import (
     Warnings,
     columns_and_rows,
     computation_parts,
+    interval_cells,
     whole_and_brief,
-    with_interval,
 )
 from equipoise.shared.spelling import option
 from equipoise_matching.matching.report import (
@@ -67,10 +67,10 @@ if TYPE_CHECKING:
 
 
 def answer_with_color(report: Report, verdict: str) -> Answer:
-    """Build the answer of a report in the colour of the verdict ``verdict``."""
+    """Build the answer of a report in the colour of a verdict."""
     claim = Claim(
         badge=report.badge,
-        tone=verdict,
+        color_verdict=verdict,
         text=report.text,
         estimate=report.estimate,
         interval=report.interval,
@@ -420,8 +420,8 @@ def _observed_effects(result: ObservationResult) -> Iterator[NumberRow]:
         yield {
             "kind": "effect",
             "name": name,
-            **with_interval("ratio", effect.ratio, effect.ratio_ci),
-            **with_interval("difference", effect.difference, effect.difference_ci),
+            **interval_cells("ratio", effect.ratio, effect.ratio_ci),
+            **interval_cells("difference", effect.difference, effect.difference_ci),
         }
 
 

@@ -44,9 +44,9 @@ from equipoise.report.document import (
     Table,
     Warnings,
     fields_of,
-    ratio_numbers,
+    interval_cells,
+    ratio_cells,
     whole_and_brief,
-    with_interval,
 )
 from equipoise.report.kind import report_kind
 from equipoise.report.units import (
@@ -502,10 +502,10 @@ def _csv_rows(document: ResultDocument) -> Iterator[NumberRow]:
                 **{f"level_{factor}": level for factor, level in condition.levels.items()},
                 **fields_of(condition, "trials", "failures"),
                 "metric": metric,
-                **with_interval("median", summary.median, summary.median_ci),
+                **interval_cells("median", summary.median, summary.median_ci),
                 **fields_of(summary, "mean", "sd", "min", "p05", "p25", "p75", "p95", "max"),
                 **fields_of(comparison, "baseline"),
-                **ratio_numbers(comparison),
+                **ratio_cells(comparison),
                 **fields_of(comparison, "mean_ratio", "e_value", "verdict"),
                 "equivalence_low": low,
                 "equivalence_high": high,

@@ -196,7 +196,7 @@ def _print_answer(console: Console, answer: Answer) -> None:
 
 
 def _print_claim(console: Console, claim: Claim) -> None:
-    badge = (f"{claim.badge}: ", STYLES.get(claim.tone, "bold"))
+    badge = (f"{claim.badge}: ", STYLES.get(claim.color_verdict, "bold"))
     _print_prose(console, Text.assemble(badge, visible(claim.text)))
     lines = [*claim.certainty, *claim.remarks]
     if claim.estimate and claim.interval:
