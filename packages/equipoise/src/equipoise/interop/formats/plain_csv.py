@@ -76,7 +76,7 @@ def _number(file: SourceFile, line_number: int, row: dict[str, str], column: str
     value = finite_number(text)
     if text and value is None:
         raise file.error(
-            f"line {line_number}, column {column}: {quote(text)} is not a number",
+            f"line {line_number}: {quote(text)} is not a number (column {column})",
             "write numbers as 0.0123",
         )
     return value

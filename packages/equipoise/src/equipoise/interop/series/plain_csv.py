@@ -58,7 +58,7 @@ def _read_value(
     value, date = finite_number(cells[column]), cells.get(DATE, "")
     if value is None:
         raise file.error(
-            f"line {line_number}, column {column}: {quote(cells[column])} is not a number",
+            f"line {line_number}: {quote(cells[column])} is not a number (column {column})",
             "write numbers as 0.0123",
         )
     time = utc_time(date) if date else None
