@@ -77,7 +77,7 @@ def measure_on_hosts(
 
 
 def say_who_measures(owner: LockOwner) -> None:
-    """Print on stderr which campaign this one waits for."""
+    """Print on stderr for which campaign this campaign waits."""
     say(
         f"another campaign runs on this host ({owner.describe()}): waiting for its end",
         "stop waiting with Ctrl-C, or add --allow-concurrent to measure now",

@@ -108,9 +108,10 @@ def _run_certification(output: OutputOptions) -> int:
     return 0
 
 
-def _print_campaign_number(ended: int, total: int) -> None:
-    end = "\n" if ended + 1 == total else ""
-    print(f"\rcampaign {ended + 1} of {total}", end=end, file=sys.stderr, flush=True)
+def _print_campaign_number(ended_count: int, campaign_count: int) -> None:
+    line_end = "\n" if ended_count + 1 == campaign_count else ""
+    line = f"\rcampaign {ended_count + 1} of {campaign_count}"
+    print(line, end=line_end, file=sys.stderr, flush=True)
 
 
 EXAMINATION_SCHEMA = "equipoise.doctor/1"

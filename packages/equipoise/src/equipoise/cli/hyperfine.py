@@ -157,8 +157,8 @@ hyperfine_options: Option = option_group(
         "--min-benchmarking-time", range_name="min_seconds", metavar="SECONDS", hidden=True
     ),
     click.option(_IGNORED_EXITS_OPTION, callback=_read_statuses, hidden=True),
-    export_option("asciidoc", hidden=True),
-    export_option("orgmode", hidden=True),
+    export_option("asciidoc", is_hidden=True),
+    export_option("orgmode", is_hidden=True),
 )
 
 

@@ -217,7 +217,7 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
 @options.names_option(
     "--allow",
     default=(),
-    help="ValuesByFact that are allowed between the environments of a ledger's campaigns.",
+    help="Differences that are allowed between the environments of a ledger's campaigns.",
 )
 @options.flag("--leave-others-out", help="Leave out the rows of other versions.")
 @missing_option(show_default="refuse; without --covariates, leave the column out, with a warning")

@@ -395,9 +395,9 @@ class Document(Struct, frozen=True):
     origin: Origin | None = None
 
 
-def whole_and_brief(whole: ScreenPart, brief: ScreenPart) -> tuple[ScreenPart, ScreenPart]:
+def whole_and_brief(full_part: ScreenPart, brief_part: ScreenPart) -> tuple[ScreenPart, ScreenPart]:
     """Return a part for all forms except ``BRIEF``, and its replacement for ``BRIEF``."""
-    return replace(whole, forms=whole.forms - BRIEF), replace(brief, forms=BRIEF)
+    return replace(full_part, forms=full_part.forms - BRIEF), replace(brief_part, forms=BRIEF)
 
 
 def computation_parts(method: Iterable[str], command: str) -> Iterator[Part]:

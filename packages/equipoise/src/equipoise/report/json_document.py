@@ -198,12 +198,12 @@ def _with_infinity(part: Any) -> Any:
     """Replace null by infinity in the required numbers of summaries."""
     match part:
         case dict() if _SUMMARY_NUMBERS <= part.keys():
-            infinite = {key: math.inf for key in _SUMMARY_NUMBERS if part[key] is None}
-            return {**part, **infinite}
+            infinite_numbers = {key: math.inf for key in _SUMMARY_NUMBERS if part[key] is None}
+            return {**part, **infinite_numbers}
         case dict():
-            return {key: _with_infinity(inner) for key, inner in part.items()}
+            return {key: _with_infinity(value) for key, value in part.items()}
         case list():
-            return [_with_infinity(inner) for inner in part]
+            return [_with_infinity(value) for value in part]
     return part
 
 
@@ -219,21 +219,21 @@ def _with_all_fields(part: dict[str, Any]) -> dict[str, Any]:
 
     `encode` writes every field, and null for an infinity.
     """
-    changed = {key: value for key, value in part.items() if key != "default"}
+    new_schema = {key: value for key, value in part.items() if key != "default"}
     if part.get("type") == "number":
-        changed["type"] = ["number", "null"]
+        new_schema["type"] = ["number", "null"]
     if sorted(part.get("anyOf", ()), key=str) == [{"type": "null"}, {"type": "number"}]:
         return {"type": ["number", "null"]}
     for key in ("items", "additionalProperties"):
         if isinstance(part.get(key), dict):
-            changed[key] = _with_all_fields(part[key])
+            new_schema[key] = _with_all_fields(part[key])
     for key in part.keys() & {"anyOf", "prefixItems"}:
-        changed[key] = [_with_all_fields(choice) for choice in part[key]]
+        new_schema[key] = [_with_all_fields(choice) for choice in part[key]]
     for key in part.keys() & {"properties", "$defs"}:
-        changed[key] = {name: _with_all_fields(inner) for name, inner in part[key].items()}
+        new_schema[key] = {name: _with_all_fields(inner) for name, inner in part[key].items()}
     if "properties" in part:
-        changed["required"] = list(part["properties"])
-    return changed
+        new_schema["required"] = list(part["properties"])
+    return new_schema
 
 
 def _in_unicode(part: Any) -> Any:
@@ -267,8 +267,8 @@ def _contradictions(document: ResultDocument) -> Iterator[str]:
     names = {condition.name for condition in conditions}
     for comparison in comparisons:
         yield from _contradictions_in_comparison(comparison)
-        if missing := {comparison.baseline, comparison.candidate} - names:
-            yield f"the compared condition {min(missing)} is missing"
+        if missing_names := {comparison.baseline, comparison.candidate} - names:
+            yield f"the compared condition {min(missing_names)} is missing"
     yield from report_kind(document).contradictions(document)
 
 

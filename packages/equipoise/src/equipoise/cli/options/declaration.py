@@ -39,7 +39,7 @@ def option_named(name: str) -> str:
 
 
 class _NumberType(click.FloatRange):
-    """click type for a number in a range; errors are those of the Python interface."""
+    """click type for a number in a range, with the error messages of the Python interface."""
 
     name = "number"
 

@@ -1,7 +1,7 @@
 """The options that say where a result goes, and the checks of its files.
 
-The files are checked before a campaign starts, because it may take hours. The extension of the
-report's file name selects the format of the report.
+The files are checked before a campaign starts, because a campaign may take hours. The extension of
+the report's file name selects the format of the report.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 REPORT_EXTENSIONS = (".html", ".htm", ".md", ".tex", ".csv")
 
 
-def export_option(format_name: str, *, hidden: bool = False) -> Option:
+def export_option(format_name: str, *, is_hidden: bool = False) -> Option:
     """Return ``--export-FORMAT``, one of hyperfine's options."""
     return file_option(
         f"--export-{format_name}",
-        hidden=hidden,
+        hidden=is_hidden,
         help=f"Write the times as hyperfine's --export-{format_name} does.",
     )
 

@@ -107,9 +107,7 @@ def _processes(file: SourceFile, samples: list[Path]) -> Iterator[Process]:
         sample = _decode(path, _Sample)
         if len(sample.iters) != len(sample.times) or not all(count > 0 for count in sample.iters):
             raise file.error(f"{path} does not have a number of iterations for each time")
-        times = [
-            1e-9 * total / count for total, count in zip(sample.times, sample.iters, strict=True)
-        ]
+        times = [1e-9 * ns / count for ns, count in zip(sample.times, sample.iters, strict=True)]
         if times:
             iterations = {TIME: times, ITERATIONS: sample.iters}
             levels = {SAVED: path.parent.name}

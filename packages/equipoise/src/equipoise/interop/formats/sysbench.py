@@ -85,10 +85,10 @@ def _read_line(run: _Run, line: str) -> None:
         for percent, rate, value in _INTERVAL_VALUE.findall(line):
             metric, factor = (f"latency_p{percent}_s", 1e-3) if percent else (_RATES[rate], 1.0)
             run.intervals.setdefault(metric, []).append(float(value) * factor)
-    elif threads := _THREADS_LINE.match(line):
-        run.metrics.update(zip(_THREADS[threads[1]], map(float, threads.groups()[1:]), strict=True))
-    elif number := _NUMBER_LINE.match(line):
-        name, value = number[1], float(number[2])
+    elif match := _THREADS_LINE.match(line):
+        run.metrics.update(zip(_THREADS[match[1]], map(float, match.groups()[1:]), strict=True))
+    elif match := _NUMBER_LINE.match(line):
+        name, value = match[1], float(match[2])
         if run.is_in_latency:
             run.metrics.update(_latency_metric(name, value))
         else:

@@ -63,8 +63,8 @@ def _read_value(
         )
     time = utc_time(date) if date else None
     if date and time is None:
-        what = f"line {line_number}: {quote(date)} is not a date"
-        raise file.error(what, "write dates as 2026-07-31")
+        problem = f"line {line_number}: {quote(date)} is not a date"
+        raise file.error(problem, "write dates as 2026-07-31")
     return SeriesValue(
         benchmark=cells.get(BENCHMARK) or file.path.name.removesuffix(file.path.suffix),
         metric=column,

@@ -142,8 +142,8 @@ def _read_file(
     message = "the file has no values of commits in a known format"
     file_format, reading = read_by_format(file, format_name, formats, message, "give {}")
     if not reading.values:
-        what = f"this {file_format.name} file has no value of a commit"
-        raise file.error(what, f"give {file_format.written_by}")
+        problem = f"this {file_format.name} file has no value of a commit"
+        raise file.error(problem, f"give {file_format.written_by}")
     for value in reading.values:
         if _REVISION.fullmatch(value.commit) is None:
             raise file.error(

@@ -234,7 +234,7 @@ def compared_factor(document: ResultDocument, comparison: Comparison) -> str | N
 def shown_comparison(document: ResultDocument, comparison: ComparisonT) -> ComparisonT:
     """Return a comparison with the ratios that reports show.
 
-    If more of the metric is better, they are ratios of its values, not of its cost.
+    If more of the metric is better, these are ratios of the metric's values, not of its cost.
     """
     return as_values(comparison) if comparison.metric in document.more_is_better else comparison
 
@@ -272,21 +272,21 @@ class _MainColumns(Struct, frozen=True):
         requested = [
             metric for metric in dict.fromkeys(metrics) if metric not in (primary, PRIMARY_METRIC)
         ]
-        others = requested[:MAX_METRIC_COLUMNS]
+        other_metrics = requested[:MAX_METRIC_COLUMNS]
         has_random_order = document.has_random_order
         has_time = any(PRIMARY_METRIC in condition.metrics for condition in document.conditions)
         # Functions share a process: its time and memory do not belong to one of them.
         owns_process = not document.shares_processes
         if has_random_order and owns_process and has_time and primary != PRIMARY_METRIC:
-            others.append(PRIMARY_METRIC)
+            other_metrics.append(PRIMARY_METRIC)
         names_metric = primary != PRIMARY_METRIC and has_random_order
         more_is_better = [
-            metric for metric in (primary, *others) if metric in document.more_is_better
+            metric for metric in (primary, *other_metrics) if metric in document.more_is_better
         ]
         return cls(
             primary,
             f"median {metric_name(primary)}" if names_metric else "median",
-            tuple(others),
+            tuple(other_metrics),
             tuple(requested[MAX_METRIC_COLUMNS:]),
             owns_process and "max_rss_bytes" not in (primary, *requested),
             _more_is_better_notes(more_is_better),

@@ -102,7 +102,7 @@ def table_of(table: TextTable) -> Table:
 _MAX_BRIEF_ROWS = 10
 """Maximum number of covariates that a terminal shows without ``--verbose``."""
 MAX_COVARIATES_WITH_FIGURES = 3
-"""Number of covariates with their own figures: those that differ most in distribution."""
+"""Number of covariates with figures of their own; they differ most in distribution."""
 _MATCHED_LABEL = "comparable units"
 _ALL_ROWS_LABEL = "all rows as they are"
 
@@ -170,7 +170,7 @@ def _document(
     matches: MatchResult | None,
     command: str,
 ) -> Document:
-    """Build the document of a match, a balance or a search; an argument that is missing is None."""
+    """Build the document of a match, a balance or a search; an argument is None if unknown."""
 
     def draw_figures() -> Iterator[Figure]:
         yield from _effect_figures(effect, naive, question)
@@ -222,8 +222,8 @@ def _brief_weights_table(search: GenMatchResult | None) -> Iterator[Table]:
 def _brief_balance_table(balance: Balance) -> Table:
     rows: list[Mapping[str, Cell]] = []
     for index, name in enumerate(balance.variables):
-        before = _percent(abs(balance.before[index].sdiff))
-        row: dict[str, Cell] = {"covariate:name": name, "differs before:number": before}
+        difference_before = _percent(abs(balance.before[index].sdiff))
+        row: dict[str, Cell] = {"covariate:name": name, "differs before:number": difference_before}
         if balance.after is not None:
             row["after matching:number"] = _percent(abs(balance.after[index].sdiff))
         rows.append(row)

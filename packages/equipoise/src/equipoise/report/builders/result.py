@@ -476,9 +476,9 @@ def _with_joined_names(values: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-def _joined_names(names: list[str], total: int) -> str:
-    if len(names) == total and total > _MAX_LISTED_NAMES:
-        return f"all {total} alike"
+def _joined_names(names: list[str], name_count: int) -> str:
+    if len(names) == name_count and name_count > _MAX_LISTED_NAMES:
+        return f"all {name_count} alike"
     return listed(names, _MAX_LISTED_NAMES)
 
 

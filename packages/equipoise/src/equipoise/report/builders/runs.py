@@ -1,4 +1,4 @@
-"""Builds lists of campaigns of a ledger: all of them, or those of the same commands."""
+"""Builds lists of the campaigns in a ledger: all campaigns, or those of the same commands."""
 
 from __future__ import annotations
 

@@ -96,9 +96,9 @@ def _with_visible_texts(value: Any) -> Any:
     if isinstance(value, str):
         return visible_lines(value)
     if isinstance(value, dict):
-        return {key: _with_visible_texts(inner) for key, inner in value.items()}
+        return {key: _with_visible_texts(inner_value) for key, inner_value in value.items()}
     if isinstance(value, list | tuple):
-        return [_with_visible_texts(inner) for inner in value]
+        return [_with_visible_texts(inner_value) for inner_value in value]
     return value
 
 

@@ -78,9 +78,9 @@ def to_latex(document: Document) -> str:
     return "\n".join(lines if tables else [*lines, answer, *other_texts]) + "\n"
 
 
-def text(plain: str) -> str:
+def text(plain_text: str) -> str:
     """Return plain text with all special characters of LaTeX escaped."""
-    return _LIGATURE.sub(r"\1{}", visible(plain).translate(_ESCAPES))
+    return _LIGATURE.sub(r"\1{}", visible(plain_text).translate(_ESCAPES))
 
 
 def _without_sections(parts: Iterable[Part]) -> Iterator[Part]:

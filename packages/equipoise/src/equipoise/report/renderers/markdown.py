@@ -60,16 +60,16 @@ def to_markdown(document: Document, write_figures: FigureWriter = write_no_figur
     return "\n\n".join(_blocks(parts_in(document.parts, "text"), write_figures)) + "\n"
 
 
-def text(plain: str) -> str:
+def text(plain_text: str) -> str:
     """Return plain text with all special characters of Markdown escaped."""
-    escaped = _SPECIAL_CHARACTER.sub(r"\\\g<0>", unbroken(visible(plain)))
+    escaped = _SPECIAL_CHARACTER.sub(r"\\\g<0>", unbroken(visible(plain_text)))
     escaped = escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _REFERENCE.sub(_EMPTY_COMMENT, escaped)
 
 
-def line(plain: str) -> str:
+def line(plain_text: str) -> str:
     """Return plain text, escaped so that it may begin a line or an item of a list."""
-    return _SPECIAL_BEGINNING.sub(r"\1\\\2", text(plain.strip()))
+    return _SPECIAL_BEGINNING.sub(r"\1\\\2", text(plain_text.strip()))
 
 
 def code_block(*lines: str) -> str:
