@@ -83,13 +83,13 @@ def result_of_records(records: Sequence[RunRecord], output: OutputOptions) -> Re
         from equipoise.studies.catalogue import with_findings
 
         document = with_findings(document)
-    if output.reference is None:
+    if output.reference_result is None:
         return document
     from equipoise.analysis.reference import compare_with_reference
 
     judgement = records[0].plan.judgement
     reference = compare_with_reference(
-        output.reference, document, min_effect=judgement.min_effect, alpha=judgement.alpha
+        output.reference_result, document, min_effect=judgement.min_effect, alpha=judgement.alpha
     )
     if output.allowed is None:
         return replace(document, against=reference)

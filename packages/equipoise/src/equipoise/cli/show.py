@@ -51,7 +51,7 @@ def command(request: ShowRequest) -> int:
     """
     run, other = request.run, request.other
     output = request.output.checked(has_two_runs=other is not None)
-    if other is not None and (request.pooled or output.reference is not None):
+    if other is not None and (request.pooled or output.reference_result is not None):
         raise UnusableInput(
             f"show {run} {other} already compares two runs",
             hint="remove --pool and --against, or name one run only",
@@ -76,7 +76,7 @@ def _show_two(run: str, other: str, output: OutputOptions) -> None:
         other_campaigns = results.other_campaigns_of(record, ledger)
         records = (reference, *with_experiment(record, ledger))
     reference, *displayed = records_for_display(records, show_env=output.show_env)
-    output = replace(output, reference=result_of(reference), allowed=output.allowed or ())
+    output = replace(output, reference_result=result_of(reference), allowed=output.allowed or ())
     document = results.result_of_records(displayed, output)
     results.write_and_print(results.CampaignResult(document, displayed[0], other_campaigns), output)
 

@@ -96,10 +96,10 @@ def command(request: OsRequest) -> int:
     instead of a number.
     """
     output, access = request.output.checked(), request.hosts.access()
-    if output.reference is not None and output.allowed is not None:
+    if output.reference_result is not None and output.allowed is not None:
         # Refuse a difference before the measurement, not after it.
         host = snapshot(environment=own_environment())
-        warnings_if_allowed(differences_to_host(output.reference, host), output.allowed)
+        warnings_if_allowed(differences_to_host(output.reference_result, host), output.allowed)
     names = probe_names(request.only)
     plan = primitives_plan(names, request.limits, quick=request.quick)
     plan = replace(plan, command_line=typed_command(seed=plan.seed))

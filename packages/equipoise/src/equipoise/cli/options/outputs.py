@@ -163,7 +163,7 @@ class OutputOptions(Struct, frozen=True):
     """Name of this host; by default the value of ``EQUIPOISE_HOST``, else the machine's name."""
     exports: HyperfineExports = HyperfineExports()
     against_file: Path | None = None
-    reference: ResultDocument | None = None
+    reference_result: ResultDocument | None = None
     """Reference result in ``against_file``, with which every row is compared; set by `checked`."""
     allowed: tuple[str, ...] | None = None
     """Facts that may differ between the two environments; ``None`` allows all differences."""
@@ -200,7 +200,7 @@ class OutputOptions(Struct, frozen=True):
         output = self
         if self.against_file is not None:
             reference = read_for_display(self.against_file, show_env=self.show_env)
-            output = replace(self, reference=reference)
+            output = replace(self, reference_result=reference)
         for path in self.written_files():
             check_folder(path)
         if report is not None:
