@@ -178,7 +178,6 @@ def status_table(statuses: Sequence[ComparisonStatus], rows: int) -> Table:
 
 
 def _status_text(status: ComparisonStatus) -> str:
-    """Return the state of a search, or a candidate with its interval."""
     if status.search:
         return status.search
     is_open = None in status.ratio_ci and not status.closes

@@ -62,7 +62,6 @@ def _read(file: SourceFile) -> Reading:
 
 
 def _samples(file: SourceFile) -> list[Path]:
-    """Return every sample in the folder, sorted by the names of its folders."""
     try:
         samples = sorted(
             (path for path in file.path.rglob(_SAMPLE) if path.exists() and not path.is_dir()),

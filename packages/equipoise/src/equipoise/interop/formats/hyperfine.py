@@ -280,7 +280,6 @@ def to_orgmode(document: ResultDocument, unit: str | None = None) -> str:
 def _table_rows(
     document: ResultDocument, unit: str | None, format_name: Callable[[str], str]
 ) -> list[list[str]]:
-    """Return the rows of a table; the first row has the headings."""
     results = _results_of_conditions(document)
     means = [result.mean for result in results if result.mean is not None]
     default_unit = "s" if not means or means[0] >= 1.0 else "ms"

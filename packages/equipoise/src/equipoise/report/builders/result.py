@@ -378,7 +378,6 @@ def how_it_ran(report: CampaignReport) -> Iterator[Part]:
 
 
 def _run_line(document: ResultDocument) -> Paragraph:
-    """Return the last line of a brief screen: the run and the option that shows more."""
     run = document.run
     origin = report_kind(document).origin(document)
     if origin is None:

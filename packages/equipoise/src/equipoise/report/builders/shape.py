@@ -330,7 +330,6 @@ def _statistics_section(document: ResultDocument, comparison: Comparison) -> Sec
 
 
 def _unusual_shapes(document: ResultDocument) -> Iterator[str]:
-    """Yield lines on iterations, several modes and changes of state."""
     metric = document.primary_metric
     for condition in document.conditions:
         for sentence in iteration_sentences(condition):
