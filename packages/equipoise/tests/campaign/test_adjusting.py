@@ -21,7 +21,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import COVARIATES_BEFORE_TRIAL, Hooks, Judgement, Plan
 from equipoise.model.record import Draw, RunRecord, Segment, Trial
 from equipoise.model.revisions import BENCHMARK, Revision
-from equipoise.report.builders.claims import _certainty, _facts
+from equipoise.report.builders.claims import _page_certainty, _terminal_certainty
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks
 from packages.equipoise.tests.plans import plan_of, trial_of
@@ -190,8 +190,9 @@ def test_the_sentence_is_below_the_verdict_unless_it_is_empty() -> None:
     (comparison,) = document.comparisons
     assert comparison.adjusted_by is not None
     summary = comparison.adjusted_by.summary
-    assert summary in _certainty(comparison, document)
-    assert ("Adjusted", summary) in _facts(comparison, document)
+    assert summary in _terminal_certainty(comparison, document)
+    assert ("Adjusted", summary) in _page_certainty(comparison, document)
     silent = replace(comparison, adjusted_by=replace(comparison.adjusted_by, summary=""))
-    assert not any("" == line or "adjusted" in line for line in _certainty(silent, document))
-    assert "Adjusted" not in dict(_facts(silent, document))
+    lines = tuple(_terminal_certainty(silent, document))
+    assert not any("" == line or "adjusted" in line for line in lines)
+    assert "Adjusted" not in dict(_page_certainty(silent, document))

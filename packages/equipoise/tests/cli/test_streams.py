@@ -142,7 +142,7 @@ def test_a_defect_is_status_70_one_line_and_a_crash_file(
     file = crash_file_in(defect / "equipoise" / "crashes")
     assert (answer.status, answer.out) == (70, "")
     assert answer.err == (
-        f"equipoise: internal error: TypeError: no such thing as {crash.HIDDEN}; "
+        f"equipoise: internal error: TypeError: no such thing as {crash.SECRET_MARK}; "
         f"please report it with {file}\n"
     )
     trace = file.read_text(encoding="utf-8")

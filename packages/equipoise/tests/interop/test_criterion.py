@@ -99,5 +99,5 @@ def test_a_folder_of_too_many_samples_is_refused_before_they_are_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(criterion, "MAX_BYTES", 100)
-    with pytest.raises(UnusableInput, match="its samples are larger than 0 MiB"):
+    with pytest.raises(UnusableInput, match="the samples in this folder are larger than 0 MiB"):
         reading_of(WRITTEN / "plain")

@@ -39,7 +39,7 @@ def print_result(
     form: Form = "verbose",
 ) -> None:
     """Print a result to the screen, by default all of it."""
-    report = CampaignReport(document, ledger=ledger, earlier=earlier)
+    report = CampaignReport(document, ledger=ledger, other_campaigns=earlier)
     terminal.print_document(campaign_document(report), color=color, form=form)
 
 

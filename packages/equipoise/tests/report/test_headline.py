@@ -17,7 +17,7 @@ from equipoise.model.result import (
 )
 from equipoise.report.builders.claims import campaign_answer, claims_of
 from equipoise.report.builders.origin import origin_of
-from equipoise.report.builders.why import because_sentence
+from equipoise.report.builders.why import cause_sentence
 from equipoise.report.document import Answer
 from packages.equipoise.tests.documents import comparison_of, document_as, document_of
 from packages.equipoise.tests.report.kinds import against_another, explained, strata, varied
@@ -146,10 +146,10 @@ def test_a_refuted_cause_is_never_the_headline() -> None:
     (cause,) = document.why
     refuted = replace(cause, status="refuted", tested=(), summary="locks are slow")
     still_open = replace(cause, status="open", tested=(), summary="page faults cost it")
-    said = because_sentence(replace(document, why=(refuted, still_open)), document.comparisons[0])
+    said = cause_sentence(replace(document, why=(refuted, still_open)), document.comparisons[0])
     assert "page faults cost it" in said
     assert "locks" not in said
-    said = because_sentence(replace(document, why=(refuted,)), document.comparisons[0])
+    said = cause_sentence(replace(document, why=(refuted,)), document.comparisons[0])
     assert said == ("Why: 98 % of the extra time is system time; every tested cause is refuted.")
 
 
@@ -162,7 +162,7 @@ def test_against_another_result_the_rows_that_changed_are_named() -> None:
 
 def test_a_confirmed_cause_has_what_closes_the_gap() -> None:
     document = explained().document
-    assert because_sentence(document, document.comparisons[0]) == (
+    assert cause_sentence(document, document.comparisons[0]) == (
         "Why (confirmed): blocks  go back to the kernel at every free. "
         "Keeping freed memory closes 97 % [94, 99] of the gap."
     )
@@ -170,9 +170,9 @@ def test_a_confirmed_cause_has_what_closes_the_gap() -> None:
 
 def test_a_gap_without_a_cause_says_so_and_one_that_was_not_looked_at_nothing() -> None:
     document = explained().document
-    words = because_sentence(replace(document, why=()), document.comparisons[0])
+    words = cause_sentence(replace(document, why=()), document.comparisons[0])
     assert words.endswith("no rule finds a cause for it.")
-    assert because_sentence(document_of("a", "b"), document.comparisons[0]) == ""
+    assert cause_sentence(document_of("a", "b"), document.comparisons[0]) == ""
 
 
 def test_the_question_is_that_of_the_campaign() -> None:

@@ -375,7 +375,7 @@ def test_the_strip_shows_the_interval_and_no_difference() -> None:
     strip = strip_of(1.05, (1.05 * 0.98, 1.05 * 1.02), "wall_s", 1.0)
     assert strip is not None
     begin, width = strip.interval
-    assert strip.no_difference < begin < begin + width < 100
+    assert strip.ratio_one < begin < begin + width < 100
     assert strip.estimate is not None
     assert begin < strip.estimate < begin + width
 
@@ -383,7 +383,7 @@ def test_the_strip_shows_the_interval_and_no_difference() -> None:
 def test_an_open_side_of_the_strip_reaches_the_edge() -> None:
     strip = strip_of(1.05, (1.02, None), "wall_s", 1.0)
     assert strip is not None
-    assert strip.open_high
+    assert strip.is_open_right
     assert sum(strip.interval) == pytest.approx(100.0)
     assert strip_of(None, (None, None), "wall_s", 1.0) is None
 

@@ -191,7 +191,7 @@ def test_balance_alone_describes_all_rows_and_has_no_warning() -> None:
     assert claim.text == ("Without matching, age differs most, by 182.2 % of a standard deviation.")
     assert claim.remarks[0].startswith("The smallest p-value of balance is ")
     assert codes_of(document) == []
-    assert claim.tone == "undecided"
+    assert claim.color_verdict == "undecided"
 
 
 def test_two_constants_are_apart_without_limit_and_are_warned_of() -> None:

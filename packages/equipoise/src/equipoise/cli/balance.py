@@ -6,7 +6,7 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.command_line import CommandRecorder, command_line
-from equipoise.cli.match import problems_as_json, write_outputs
+from equipoise.cli.match import problems_as_json, write_match_outputs
 from equipoise.cli.options import tables
 from equipoise.cli.options.tables import TableRequest
 
@@ -69,5 +69,5 @@ def command(request: BalanceRequest) -> int:
     question = question_of(table, pairing, settings)
     report = balance_document(balance, result, question, command_line())
     document = {"schema": "equipoise.balance/1", **problems_as_json(table, result, balance)}
-    write_outputs(request, output, report, balance.love_plot, document, balance)
+    write_match_outputs(request, output, report, balance.love_plot, document, balance)
     return 0

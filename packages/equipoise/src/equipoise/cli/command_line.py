@@ -30,8 +30,8 @@ class CommandRecorder(click.Command):
 
 def typed_arguments() -> tuple[str, ...]:
     """Return the arguments of the running command as the user typed them."""
-    typed: tuple[str, ...] = click.get_current_context().meta[_TYPED_ARGUMENTS]
-    return typed
+    arguments: tuple[str, ...] = click.get_current_context().meta[_TYPED_ARGUMENTS]
+    return arguments
 
 
 def command_line(**fixed_values: object) -> str:
@@ -82,6 +82,6 @@ def _typed_option(option: click.Parameter, value: Any) -> list[str]:
     if isinstance(option, click.Option) and option.is_flag:
         return [name]
     arguments: list[str] = []
-    for occurrence in value if option.multiple else (value,):
-        arguments += [name, *map(str, occurrence if option.nargs > 1 else (occurrence,))]
+    for option_value in value if option.multiple else (value,):
+        arguments += [name, *map(str, option_value if option.nargs > 1 else (option_value,))]
     return arguments

@@ -129,7 +129,7 @@ class CompareRequest(Struct, frozen=True, kw_only=True):
 @options.patient_option
 @options.judging_options()
 @options.campaign_files
-@options.why_option
+@options.why_options
 @options.fleet_options
 @options.host_options
 @options.output_options

@@ -10,7 +10,7 @@ from equipoise.campaign.conduct import Interrupted, measurement_lock
 from equipoise.campaign.progress import ProgressListener
 from equipoise.cli.options import HostOptions, OutputOptions
 from equipoise.cli.progress import progress_for
-from equipoise.cli.results import CampaignResult, read_result, show
+from equipoise.cli.results import CampaignResult, read_result, write_and_print
 from equipoise.cli.streams import say
 from equipoise.cli.writing import save_figures
 from equipoise.ledger import Ledger, open_for_writing
@@ -77,7 +77,7 @@ def measure_on_hosts(
 
 
 def say_who_measures(owner: LockOwner) -> None:
-    """Print on stderr which campaign this one waits for."""
+    """Print on stderr for which campaign this campaign waits."""
     say(
         f"another campaign runs on this host ({owner.describe()}): waiting for its end",
         "stop waiting with Ctrl-C, or add --allow-concurrent to measure now",
@@ -85,16 +85,16 @@ def say_who_measures(owner: LockOwner) -> None:
 
 
 def clear_killed_campaigns(output: OutputOptions) -> None:
-    """Remove what killed campaigns left; print what was removed, and the first that was kept."""
+    """Remove what killed campaigns left; print what was removed and what was kept."""
     clearance = clear_leftovers()
     if output.quiet:
         return
     for removed in clearance.cleared:
         say(removed.describe())
     if clearance.leftovers:
-        first, other_count = clearance.leftovers[0], len(clearance.leftovers) - 1
-        others = f", and {other_count} more" if other_count else ""
-        say(f"{first.describe()}{others}; see `equipoise doctor`")
+        first_leftover, other_count = clearance.leftovers[0], len(clearance.leftovers) - 1
+        others_phrase = f", and {other_count} more" if other_count else ""
+        say(f"{first_leftover.describe()}{others_phrase}; see `equipoise doctor`")
 
 
 def analyse(run_id: str, ledger: Ledger, output: OutputOptions) -> CampaignResult:
@@ -114,7 +114,7 @@ def explain_gap(record: RunRecord, ledger: Ledger, output: OutputOptions) -> Non
 
 def show_result(result: CampaignResult, output: OutputOptions) -> int:
     """Write and print the result of a campaign; return the exit status."""
-    show(result, output)
+    write_and_print(result, output)
     write_figures(result, output)
     return exit_status(result)
 
@@ -136,7 +136,7 @@ def write_figures(result: CampaignResult, output: OutputOptions) -> None:
     try:
         require_figures()
     except UnusableInput as missing:
-        # The result is more important. With --figures, the command would not have started.
+        # These figures were not requested: with --figures, the command would have refused to start.
         say(f"the study's own figures are left out: {missing.what}", missing.hint)
         return
     from equipoise.figures.gallery import iteration_figures
@@ -151,13 +151,13 @@ def write_figures(result: CampaignResult, output: OutputOptions) -> None:
 
 def exit_status(result: CampaignResult) -> int:
     """Return the exit status: 3 if a trial timed out and a verdict is missing, else 0."""
-    undecided = any(row.verdict == "undecided" for row in result.document.comparisons)
-    timed_out = [trial for trial in result.record.trials if trial.timed_out]
-    if not (undecided and timed_out):
+    is_undecided = any(row.verdict == "undecided" for row in result.document.comparisons)
+    timed_out_trials = [trial for trial in result.record.trials if trial.timed_out]
+    if not (is_undecided and timed_out_trials):
         return EXIT_DONE
-    name = result.record.plan.conditions[timed_out[0].condition].name
+    name = result.record.plan.conditions[timed_out_trials[0].condition].name
     say(
-        f"no verdict: {name} {timed_out[0].failure}",
+        f"no verdict: {name} {timed_out_trials[0].failure}",
         "give the command more time with --timeout, or run more blocks with --blocks and --budget",
     )
     return EXIT_CONDITION_FAILED

@@ -15,9 +15,9 @@ from pathlib import Path
 
 CRASHES_FOLDER = Path("equipoise", "crashes")
 """Folder of crash files, below the user's state folder."""
-HIDDEN = "[left out]"
+SECRET_MARK = "[left out]"
+"""Text that replaces a secret value."""
 MAX_SUMMARY_LETTERS = 200
-
 _ENV_OPTION = "--env"
 _SECRET_OPTIONS = (_ENV_OPTION, "--prepare", "--setup", "--conclude", "--cleanup", "--build")
 """``--env``, and options with a shell line that may set variables."""
@@ -35,9 +35,9 @@ def write_crash_file(error: BaseException, arguments: Sequence[str]) -> Path | N
     -------
     The file, or ``None`` if no folder accepts it.
     """
-    content = _content(error, arguments).encode("utf-8", "backslashreplace")
-    now = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-    name = f"equipoise-crash-{now}-{secrets.token_hex(4)}.txt"
+    content = _crash_report(error, arguments).encode("utf-8", "backslashreplace")
+    utc_time = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    name = f"equipoise-crash-{utc_time}-{secrets.token_hex(4)}.txt"
     for folder in _possible_folders():
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -53,67 +53,67 @@ def write_crash_file(error: BaseException, arguments: Sequence[str]) -> Path | N
 
 def summary(error: BaseException, arguments: Sequence[str]) -> str:
     """Return the error in one line, without secrets."""
-    _, hidden = without_secrets(arguments)
+    _, secret_values = without_secrets(arguments)
     line = " ".join(traceback.format_exception_only(error)[-1].split())
-    for value in hidden:
-        line = line.replace(value, HIDDEN)
+    for secret in secret_values:
+        line = line.replace(secret, SECRET_MARK)
     return line if len(line) <= MAX_SUMMARY_LETTERS else f"{line[:MAX_SUMMARY_LETTERS]}…"
 
 
 def _possible_folders() -> Iterator[Path]:
     """Yield the folders for a crash file, the preferred folder first."""
-    home = os.environ.get("HOME", "")
-    state = os.environ.get("XDG_STATE_HOME", "")
+    home_folder = os.environ.get("HOME", "")
+    state_folder = os.environ.get("XDG_STATE_HOME", "")
     # The XDG specification says to ignore a relative path.
-    if os.path.isabs(state):
-        yield Path(state) / CRASHES_FOLDER
-    elif os.path.isabs(home):
-        yield Path(home, ".local", "state") / CRASHES_FOLDER
+    if os.path.isabs(state_folder):
+        yield Path(state_folder) / CRASHES_FOLDER
+    elif os.path.isabs(home_folder):
+        yield Path(home_folder, ".local", "state") / CRASHES_FOLDER
     # `gettempdir` fails if there is no temporary folder.
     with contextlib.suppress(OSError):
         yield Path(tempfile.gettempdir())
 
 
-def _content(error: BaseException, arguments: Sequence[str]) -> str:
-    public, hidden = without_secrets(arguments)
+def _crash_report(error: BaseException, arguments: Sequence[str]) -> str:
+    public_arguments, secret_values = without_secrets(arguments)
     trace = "".join(traceback.format_exception(error))
-    for value in hidden:
-        trace = trace.replace(value, HIDDEN)
+    for secret in secret_values:
+        trace = trace.replace(secret, SECRET_MARK)
     return (
-        f"equipoise {_version()}\nPython {sys.version}\n{platform.platform()}\n"
-        f"arguments: {public!r}\n\n{trace}"
+        f"equipoise {_version_of_equipoise()}\nPython {sys.version}\n{platform.platform()}\n"
+        f"arguments: {public_arguments!r}\n\n{trace}"
     )
 
 
 def without_secrets(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the arguments without secret values, and the secret values."""
-    public: list[str] = []
-    hidden: list[str] = []
+    public_arguments: list[str] = []
+    secret_values: list[str] = []
     option = ""
     for argument in arguments:
         name, equals, value = argument.partition("=")
         if option:
-            public.append(_hide(option, argument, hidden))
+            public_arguments.append(_public_value(option, argument, secret_values))
             option = ""
         elif equals and name in _SECRET_OPTIONS:
-            public.append(f"{name}={_hide(name, value, hidden)}")
+            public_arguments.append(f"{name}={_public_value(name, value, secret_values)}")
         else:
-            public.append(argument)
+            public_arguments.append(argument)
             option = argument if argument in _SECRET_OPTIONS else ""
-    return public, [value for value in hidden if len(value) >= _MIN_SECRET_LETTERS]
+    return public_arguments, [value for value in secret_values if len(value) >= _MIN_SECRET_LETTERS]
 
 
-def _hide(option: str, value: str, hidden: list[str]) -> str:
-    """Return the public text for the value of an option; add the secret part to ``hidden``."""
+def _public_value(option: str, value: str, secret_values: list[str]) -> str:
+    """Return the public text for an option's value; add its secret part to ``secret_values``."""
     variable, equals, secret = value.partition("=")
     if option == _ENV_OPTION and equals:
-        hidden.append(secret)
-        return f"{variable}={HIDDEN}"
-    hidden.append(value)
-    return HIDDEN
+        secret_values.append(secret)
+        return f"{variable}={SECRET_MARK}"
+    secret_values.append(value)
+    return SECRET_MARK
 
 
-def _version() -> str:
+def _version_of_equipoise() -> str:
     from importlib.metadata import PackageNotFoundError, version
 
     try:

@@ -72,10 +72,10 @@ def command(request: DoctorRequest) -> int:
     killed campaign are removed if their origin is certain, and otherwise listed.
     """
     output = request.output
-    return _certify(output) if request.certify else _examine(output)
+    return _run_certification(output) if request.certify else _run_examination(output)
 
 
-def _examine(output: OutputOptions) -> int:
+def _run_examination(output: OutputOptions) -> int:
     clearance = clear_leftovers()
     for removed in clearance.cleared:
         say(removed.describe())
@@ -89,13 +89,13 @@ def _examine(output: OutputOptions) -> int:
     return 0
 
 
-def _certify(output: OutputOptions) -> int:
+def _run_certification(output: OutputOptions) -> int:
     with (
         conduct.measurement_lock(say_who_measures, allow_concurrent=output.allow_concurrent),
         open_for_writing(output.ledger, durable=False, host=output.host) as ledger,
     ):
-        show_progress = not output.quiet and sys.stderr.isatty()
-        on_campaign = _print_campaign if show_progress else lambda ended, total: None
+        has_progress = not output.quiet and sys.stderr.isatty()
+        on_campaign = _print_campaign_number if has_progress else lambda ended, total: None
         try:
             certificate = certify(CertifyOptions(), ledger, on_campaign, now=time.time)
         except conduct.Interrupted:
@@ -108,9 +108,10 @@ def _certify(output: OutputOptions) -> int:
     return 0
 
 
-def _print_campaign(ended: int, total: int) -> None:
-    end = "\n" if ended + 1 == total else ""
-    print(f"\rcampaign {ended + 1} of {total}", end=end, file=sys.stderr, flush=True)
+def _print_campaign_number(ended_count: int, campaign_count: int) -> None:
+    line_end = "\n" if ended_count + 1 == campaign_count else ""
+    line = f"\rcampaign {ended_count + 1} of {campaign_count}"
+    print(line, end=line_end, file=sys.stderr, flush=True)
 
 
 EXAMINATION_SCHEMA = "equipoise.doctor/1"
@@ -119,7 +120,7 @@ CERTIFICATE_SCHEMA = "equipoise.certificate/1"
 
 def examination_document(examination: Examination) -> Document:
     """Build the document of an examination: the disturbances, worst first, each with its hint."""
-    title = _answer(examination)
+    title = _disturbance_sentence(examination)
     parts: list[Part] = [Paragraph(title, "strong")]
     for severity in SEVERITIES:
         disturbances = tuple(
@@ -133,14 +134,14 @@ def examination_document(examination: Examination) -> Document:
         if severity == "lacks":
             parts += [
                 replace(warnings, forms=EVERYWHERE - BRIEF),
-                Paragraph(f"lacks: {_missing_features(disturbances)}", forms=BRIEF),
+                Paragraph(f"lacks: {_missing_features_phrase(disturbances)}", forms=BRIEF),
             ]
         else:
-            first = replace(warnings, warnings=disturbances[:_MAX_BRIEF_DISTURBANCES])
-            parts += whole_and_brief(warnings, first)
+            brief_warnings = replace(warnings, warnings=disturbances[:_MAX_BRIEF_DISTURBANCES])
+            parts += whole_and_brief(warnings, brief_warnings)
             if (hidden_count := len(disturbances) - _MAX_BRIEF_DISTURBANCES) > 0:
-                more = f"  {hidden_count} more: {option('verbose')}"
-                parts.append(Paragraph(more, "dim", forms=BRIEF))
+                hidden_line = f"  {hidden_count} more: {option('verbose')}"
+                parts.append(Paragraph(hidden_line, "dim", forms=BRIEF))
     unchecked = (f"not checked: {name}: {reason}" for name, reason in examination.unchecked.items())
     parts.append(Bullets(tuple(unchecked), "dim", forms=VERBOSE))
     if examination.disturbances:
@@ -153,17 +154,15 @@ _MAX_BRIEF_DISTURBANCES = 3
 _SEVERITY_LEGEND = "disturbs: slows trials now. weakens: adds noise. lacks: not offered here."
 
 
-def _answer(examination: Examination) -> str:
-    """Return how many things disturb measurements, and how many checks were possible."""
-    checks = len(examination.checked) + len(examination.unchecked)
+def _disturbance_sentence(examination: Examination) -> str:
+    check_count = len(examination.checked) + len(examination.unchecked)
     count = sum(disturbance.severity != "lacks" for disturbance in examination.disturbances)
-    things = {0: "Nothing disturbs", 1: "1 thing disturbs"}.get(count, f"{count} things disturb")
-    coverage = f"{len(examination.checked)} of {checks} checks were possible"
-    return f"{things} measurements here ({coverage})."
+    phrase = {0: "Nothing disturbs", 1: "1 thing disturbs"}.get(count, f"{count} things disturb")
+    coverage = f"{len(examination.checked)} of {check_count} checks were possible"
+    return f"{phrase} measurements here ({coverage})."
 
 
-def _missing_features(missing: Sequence[Disturbance]) -> str:
-    """Count the features that a host does not offer, in one line for a brief screen."""
+def _missing_features_phrase(missing: Sequence[Disturbance]) -> str:
     count = "1 thing" if len(missing) == 1 else f"{len(missing)} things"
     return f"{count} that Equipoise could use ({option('verbose')} names each with its hint)"
 
@@ -182,13 +181,13 @@ def certificate_document(certificate: Certificate) -> Document:
 
 
 def _certificate_facts(certificate: Certificate) -> tuple[tuple[str, str], ...]:
-    made = datetime.fromtimestamp(certificate.made_at).astimezone()
+    made_at = datetime.fromtimestamp(certificate.made_at).astimezone()
     host = f"{certificate.cpu_model or 'unknown CPU'}, Linux {certificate.kernel or 'unknown'}"
     alarms = f"{certificate.called_different} of {certificate.campaigns} campaigns of a program"
-    trial, spread = duration(certificate.trial_s), f"{certificate.spread:.2g} %"
+    trial_time, spread = duration(certificate.trial_s), f"{certificate.spread:.2g} %"
     return (
         ("certificate of", host),
-        ("made", f"{made:%Y-%m-%d %H:%M}, {len(certificate.runs)} campaigns in the ledger"),
+        ("made", f"{made_at:%Y-%m-%d %H:%M}, {len(certificate.runs)} campaigns in the ledger"),
         (
             "false alarms",
             f"{alarms} against itself (at most {certificate.blocks} blocks, "
@@ -199,9 +198,9 @@ def _certificate_facts(certificate: Certificate) -> tuple[tuple[str, str], ...]:
             f"found in {certificate.injected_found} of {certificate.injected_campaigns} campaigns, "
             f"after {certificate.injected_blocks:g} blocks at the median",
         ),
-        ("a trial", f"{trial}; a block's log ratio spreads by {spread}"),
-        ("smallest effect seen in a minute", _effect(certificate.smallest_in_a_minute)),
-        ("smallest effect seen in ten minutes", _effect(certificate.smallest_in_ten_minutes)),
+        ("a trial", f"{trial_time}; a block's log ratio spreads by {spread}"),
+        ("smallest effect seen in a minute", _effect_text(certificate.smallest_in_a_minute)),
+        ("smallest effect seen in ten minutes", _effect_text(certificate.smallest_in_ten_minutes)),
     )
 
 
@@ -210,5 +209,5 @@ def certificate_json(certificate: Certificate) -> bytes:
     return msgspec.json.encode({"schema": CERTIFICATE_SCHEMA, **asdict(certificate)})
 
 
-def _effect(percent: float | None) -> str:
+def _effect_text(percent: float | None) -> str:
     return "over 100 %" if percent is None else f"{percent:.2g} % (in nine of ten campaigns)"

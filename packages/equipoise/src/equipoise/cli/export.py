@@ -27,7 +27,7 @@ from equipoise.model.result import ResultDocument
 from equipoise.why.result import result_of, with_experiment
 
 
-def _to_hyperfine(document: ResultDocument) -> bytes:
+def _hyperfine_json(document: ResultDocument) -> bytes:
     if not any(row.wall_s is not None for row in document.trials):
         raise UnusableInput(
             f"run {document.run.id} has no wall times, and hyperfine's format has nothing else",
@@ -37,7 +37,7 @@ def _to_hyperfine(document: ResultDocument) -> bytes:
 
 
 FORMATS: dict[str, Callable[[ResultDocument], bytes]] = {
-    "hyperfine": _to_hyperfine,
+    "hyperfine": _hyperfine_json,
     "csv": trials.to_csv,
     "parquet": trials.to_parquet,
     "json": trials.to_json,
@@ -110,7 +110,7 @@ def command(request: ExportRequest) -> int:
     with open_for_reading(request.ledger) as ledger:
         records = with_experiment(ledger.read_run(request.run), ledger)
     records = records_for_display(records, show_env=request.show_env)
-    write_file(output, _content(result_of(*records), records[0], format_name))
+    write_file(output, _exported_content(result_of(*records), records[0], format_name))
     return 0
 
 
@@ -128,22 +128,22 @@ def _write_slice(request: ExportRequest) -> None:
     output = request.output
     check_folder(output)
     with (
-        open_for_reading(request.ledger) as source,
+        open_for_reading(request.ledger) as ledger,
         tempfile.TemporaryDirectory(prefix="equipoise-slice-") as folder,
     ):
-        needed = needed_runs(source, request.run)
-        file = Path(folder, "ledger.db")
-        with open_for_writing(file, durable=False) as slice_ledger:
-            report = merge(slice_ledger, source, needed)
-        for refused in report.refused:
-            raise refused
+        needed_run_ids = needed_runs(ledger, request.run)
+        slice_file = Path(folder, "ledger.db")
+        with open_for_writing(slice_file, durable=False) as slice_ledger:
+            report = merge(slice_ledger, ledger, needed_run_ids)
+        for refusal in report.refused:
+            raise refusal
         with suppress(OSError):
             # Create the file with the mode of a ledger; `write_file` keeps the mode.
             os.close(os.open(output, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        write_file(output, file.read_bytes())
+        write_file(output, slice_file.read_bytes())
 
 
-def _content(document: ResultDocument, record: RunRecord, format_name: str) -> bytes:
+def _exported_content(document: ResultDocument, record: RunRecord, format_name: str) -> bytes:
     if format_name in FORMATS:
         return FORMATS[format_name](document)
     from equipoise.report.builders.result import campaign_documents

@@ -12,7 +12,7 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.command_line import CommandRecorder, command_line
-from equipoise.cli.match import pairs_as_json, write_matched_rows, write_outputs
+from equipoise.cli.match import pairs_as_json, write_match_outputs, write_matched_rows
 from equipoise.cli.options import ClusterOptions, tables
 from equipoise.cli.options.tables import TableRequest
 
@@ -120,7 +120,7 @@ def command(request: GenMatchRequest) -> int:
     table = read_table(request.file, request.columns)
     criterion = "smallest p" if request.fitness == "pvals" else request.fitness
     bar = search_bar(criterion, quiet=output.quiet, color=output.color)
-    with _executor(request.hosts) as executor, bar as progress:
+    with _worker_pool(request.hosts) as executor, bar as progress:
         result = search_table(
             table,
             request.pairing,
@@ -140,12 +140,12 @@ def command(request: GenMatchRequest) -> int:
     search = result.search
     assert search is not None
     report = table_document(result, command_line(seed=search.seed))
-    document = _document(result, search)
-    write_outputs(request, output, report, search.plot, document, result.balance)
+    document = _search_as_json(result, search)
+    write_match_outputs(request, output, report, search.plot, document, result.balance)
     return 0
 
 
-def _executor(hosts: ClusterOptions) -> AbstractContextManager[Any]:
+def _worker_pool(hosts: ClusterOptions) -> AbstractContextManager[Any]:
     """Return a context with the workers of a cluster; its value is ``None`` without a cluster."""
     access = hosts.access()
     if access is None:
@@ -155,7 +155,7 @@ def _executor(hosts: ClusterOptions) -> AbstractContextManager[Any]:
     return cluster_client(access)
 
 
-def _document(result: TableMatch, search: GenMatchResult) -> dict[str, Any]:
+def _search_as_json(result: TableMatch, search: GenMatchResult) -> dict[str, Any]:
     effect = None
     if result.estimate is not None:
         effect = {name: getattr(result.array_match, name) for name in _EFFECT_FIELDS}

@@ -1,7 +1,7 @@
 """Options of hyperfine 1 and 2 that `equipoise compare` accepts under hyperfine's names.
 
-Each is translated into an option of Equipoise. If an option has another effect in Equipoise, a note
-explains the effect.
+Each option is translated into an option of Equipoise. A note explains an option whose effect is
+not the same as in hyperfine.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ PRESETS = {
 }
 _SHELL_NAMES = frozenset({"sh", "bash", "dash", "fish", "ksh", "zsh", "default", "none"})
 _INTERPRETER = re.compile(r"(python|pypy)[\d.]*|(ba|da|k|z|fi|c|tc)?sh")
-_IGNORED_EXITS = "--ignored-exits"
+_IGNORED_EXITS_OPTION = "--ignored-exits"
 
 
 class HyperfineCommand(CommandRecorder):
@@ -103,7 +103,7 @@ def _translate_ignore_failure(argument: str) -> str:
     option, equals, value = argument.partition("=")
     if option not in ("-i", "--ignore-failure") or not equals:
         return argument
-    return "--ignore-failure" if value == "all-non-zero" else f"{_IGNORED_EXITS}={value}"
+    return "--ignore-failure" if value == "all-non-zero" else f"{_IGNORED_EXITS_OPTION}={value}"
 
 
 def _read_statuses(
@@ -156,9 +156,9 @@ hyperfine_options: Option = option_group(
     number_option(
         "--min-benchmarking-time", range_name="min_seconds", metavar="SECONDS", hidden=True
     ),
-    click.option(_IGNORED_EXITS, callback=_read_statuses, hidden=True),
-    export_option("asciidoc", hidden=True),
-    export_option("orgmode", hidden=True),
+    click.option(_IGNORED_EXITS_OPTION, callback=_read_statuses, hidden=True),
+    export_option("asciidoc", is_hidden=True),
+    export_option("orgmode", is_hidden=True),
 )
 
 
@@ -232,13 +232,13 @@ class HyperfineOptions(Struct, frozen=True):
             yield "--style basic: no colour; a terminal still shows the progress"
         if self.time_unit_name is not None:
             yield "--time-unit: only tables of --export-… use it; the screen chooses its units"
-        if _has_unit(str(options.metrics)):
+        if _names_a_unit(str(options.metrics)):
             yield "--metrics: the units are ignored; the screen chooses its units"
         if self.sort is not None:
             yield "--sort: ignored; rows keep the order of the commands, and a ranking follows"
 
     def _limits(self, options: CampaignLimits) -> CampaignLimits:
-        values = {
+        values_by_option = {
             "runs": self.runs,
             "min_runs": self.min_runs,
             "max_runs": self.max_runs,
@@ -247,9 +247,9 @@ class HyperfineOptions(Struct, frozen=True):
             "min_blocks": options.min_blocks,
             "min_seconds": options.min_seconds,
         }
-        for option, other in _EXCLUSIVE:
-            if values[option] is not None and values[other] is not None:
-                first, second = map(option_named, (option, other))
+        for option, other_option in _EXCLUSIVE_PAIRS:
+            if values_by_option[option] is not None and values_by_option[other_option] is not None:
+                first, second = map(option_named, (option, other_option))
                 raise UnusableInput(
                     f"{first} and {second} exclude each other", hint="remove one of these options"
                 )
@@ -291,7 +291,7 @@ class HyperfineOptions(Struct, frozen=True):
         return ("inherit",)
 
 
-_EXCLUSIVE = (
+_EXCLUSIVE_PAIRS = (
     *(("runs", other) for other in ("min_runs", "max_runs", "blocks", "min_blocks")),
     ("min_runs", "min_blocks"),
     ("max_runs", "blocks"),
@@ -311,7 +311,7 @@ def _translate_metrics(value: str) -> str:
     return ",".join(names)
 
 
-def _has_unit(value: str) -> bool:
+def _names_a_unit(value: str) -> bool:
     """Return whether a metric of hyperfine has a unit, as in ``time_user:ms``."""
     return any(
         metric.strip().partition(":")[0] in METRICS and ":" in metric for metric in value.split(",")

@@ -55,20 +55,20 @@ def command(count: int, seed: int, folder: Path | None, line: tuple[str, ...]) -
     layouts = make_layouts(compilation, folder, range(seed, seed + count), host_linker())
     for program in layouts.programs:
         click.echo(str(program))
-    for sentence in _summary(layouts, compilation):
+    for sentence in _summary_lines(layouts, compilation):
         click.echo(sentence, err=True)
     return 0
 
 
-def _summary(layouts: Layouts, compilation: Compilation) -> Iterator[str]:
-    different, count = layouts.distinct_count, len(layouts.programs)
-    yield f"{different} different layouts of {count}: {_LINKER_SENTENCES[layouts.linker]}"
+def _summary_lines(layouts: Layouts, compilation: Compilation) -> Iterator[str]:
+    distinct_count, count = layouts.distinct_count, len(layouts.programs)
+    yield f"{distinct_count} different layouts of {count}: {_LINKER_SENTENCES[layouts.linker]}"
     if layouts.linker == "objects":
         yield "  hint: install lld, for example with apt install lld"
-    if different < count:
+    if distinct_count < count:
         yield (
-            f"warning: {count - different} layouts are the same as others: the program has too "
-            "few functions or objects to shuffle"
+            f"warning: {count - distinct_count} layouts are the same as others: the program has "
+            "too few functions or objects to shuffle"
         )
-    if different < 2:
+    if distinct_count < 2:
         yield f"  hint: split {shlex.join(compilation.sources)} into functions"

@@ -36,7 +36,6 @@ def _study_rows() -> Iterator[Row]:
 
 
 def _library_rows(factor: str) -> Iterator[Row]:
-    """Yield the name, the summary and the availability of each library that a factor may select."""
     for level in KINDS[factor].choices:
         missing = first_missing(level, host_site())
         yield level.name, level.summary, "yes" if missing is None else f"no: {missing.hint}"
@@ -84,9 +83,9 @@ def command(request: ListRequest) -> int:
     if json_file is not None and json_file != "-":
         check_folder(Path(json_file))
     if request.list_name == "runs":
-        document, entries = _campaigns(request.ledger, all_runs=request.all_runs)
+        document, entries = _campaign_list(request.ledger, all_runs=request.all_runs)
     else:
-        document, entries = _other_list(request.list_name)
+        document, entries = _list_by_name(request.list_name)
     write_json(json_file, lambda: msgspec.json.format(msgspec.json.encode(entries)) + b"\n")
     if json_file != "-":
         form: Form = "verbose" if request.verbose else "screen"
@@ -94,19 +93,19 @@ def command(request: ListRequest) -> int:
     return 0
 
 
-def _other_list(name: str) -> tuple[Document, list[dict[str, str]]]:
+def _list_by_name(name: str) -> tuple[Document, list[dict[str, str]]]:
     if name in TABLES:
         headings, list_rows = TABLES[name]
         rows = tuple(list_rows())
     else:
-        headings, rows = _list_of_other_package(name)
+        headings, rows = _list_of_package(name)
     keys = ("name", "summary", "available")
     table = Table(tuple(Column(heading, "words") for heading in headings), rows)
     entries = [dict(zip(keys, row, strict=False)) for row in rows]
     return Document(name, name, (table,)), entries
 
 
-def _list_of_other_package(name: str) -> tuple[Row, tuple[Row, ...]]:
+def _list_of_package(name: str) -> tuple[Row, tuple[Row, ...]]:
     for kind in every_kind():
         if name in kind.lists:
             headings, rows = load(kind.lists[name])()
@@ -114,12 +113,12 @@ def _list_of_other_package(name: str) -> tuple[Row, tuple[Row, ...]]:
     raise missing_studies_error(f"the list of {name}")
 
 
-def _campaigns(ledger_path: Path, *, all_runs: bool) -> tuple[Document, list[dict[str, Any]]]:
-    source = click.get_current_context().get_parameter_source("ledger")
+def _campaign_list(ledger_path: Path, *, all_runs: bool) -> tuple[Document, list[dict[str, Any]]]:
+    ledger_source = click.get_current_context().get_parameter_source("ledger")
     # A ledger that the user names must exist, and so must the working folder.
-    if source is ParameterSource.DEFAULT and not ledger_path.absolute().exists():
-        hint = "equipoise compare measures the first one"
-        sentence = f"no campaigns yet: there is no ledger at {ledger_path}; {hint}"
+    if ledger_source is ParameterSource.DEFAULT and not ledger_path.absolute().exists():
+        next_step = "equipoise compare measures the first one"
+        sentence = f"no campaigns yet: there is no ledger at {ledger_path}; {next_step}"
         return Document("runs", "Campaigns", (Paragraph(sentence),)), []
     with open_for_reading(ledger_path) as ledger:
         runs = [

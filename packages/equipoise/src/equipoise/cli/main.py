@@ -145,8 +145,8 @@ def _hint_for_unknown(name: str) -> str:
 
     if " " in name.strip():
         return f"to measure it: equipoise compare {shlex.quote(name)}"
-    similar = difflib.get_close_matches(name.lower(), command_names(), cutoff=0.7)
-    return f"did you mean {' or '.join(similar)}?" if similar else "see equipoise --help"
+    names = difflib.get_close_matches(name.lower(), command_names(), cutoff=0.7)
+    return f"did you mean {' or '.join(names)}?" if names else "see equipoise --help"
 
 
 @click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -164,7 +164,7 @@ def cli() -> None:
 def main() -> NoReturn:
     """Run the command line and exit with its status (docs/reference/commands.md)."""
     prepare_standard_streams()
-    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGTERM, _interrupt)
     # The objects of imported modules live until the end, so early collections find no garbage.
     gc.set_threshold(_GARBAGE_THRESHOLD)
     status = run(sys.argv[1:])
@@ -173,7 +173,7 @@ def main() -> NoReturn:
         # If this failed at the exit of Python, the status would be 120, with a traceback.
         sys.stdout.flush()
     except OutputFailed as failure:
-        status = status or _output_failed(failure)
+        status = status or _report_output_failure(failure)
     sys.exit(status)
 
 
@@ -189,9 +189,9 @@ def run(arguments: Sequence[str]) -> int:
     except click.exceptions.NoArgsIsHelpError as error:
         return _print_help(error)
     except click.UsageError as error:
-        where = error.ctx.command_path if error.ctx else "equipoise"
+        command_path = error.ctx.command_path if error.ctx else "equipoise"
         # click puts each choice of an option on its own line; a message has one line.
-        say(" ".join(error.format_message().split()), f"see {where} --help")
+        say(" ".join(error.format_message().split()), f"see {command_path} --help")
         return EXIT_UNUSABLE_INPUT
     except click.ClickException as error:
         say(error.format_message())
@@ -202,7 +202,7 @@ def run(arguments: Sequence[str]) -> int:
         exec("")
         return EXIT_INTERRUPTED
     except OutputFailed as error:
-        return _output_failed(error)
+        return _report_output_failure(error)
     except BrokenPipeError:
         # The reader of our output has gone: what is still buffered goes to /dev/null, silently.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -211,51 +211,51 @@ def run(arguments: Sequence[str]) -> int:
         if isinstance(error, ModuleNotFoundError) and error.name == "equipoise_matching":
             from equipoise.matching import missing_matching_error
 
-            return _report(missing_matching_error())
+            return _report_user_error(missing_matching_error())
         if isinstance(error, UserError):
-            return _report(_working_folder_gone() or limit_reached(error) or error)
-        return _internal_error(error, arguments)
+            return _report_user_error(_missing_working_folder() or limit_reached(error) or error)
+        return _report_internal_error(error, arguments)
     except SystemExit as error:
         # click exits with status 1, which means "gate failed", on any broken pipe.
-        cause = error.__context__
-        if not isinstance(cause, OSError):
+        system_error = error.__context__
+        if not isinstance(system_error, OSError):
             raise
-        return _internal_error(cause, arguments)
+        return _report_internal_error(system_error, arguments)
 
 
 def _print_help(error: click.exceptions.NoArgsIsHelpError) -> int:
     try:
         click.echo(error.format_message())
     except OutputFailed as failure:
-        return _output_failed(failure)
+        return _report_output_failure(failure)
     return EXIT_UNUSABLE_INPUT
 
 
-def _output_failed(failure: OutputFailed) -> int:
+def _report_output_failure(failure: OutputFailed) -> int:
     if failure.reader_has_gone:
         return EXIT_DONE
     is_closed = failure.error.errno == errno.EBADF
-    why = "it is closed" if is_closed else (failure.error.strerror or str(failure)).lower()
-    say(f"cannot write to standard output: {why}; `equipoise show` shows a result again")
+    reason = "it is closed" if is_closed else (failure.error.strerror or str(failure)).lower()
+    say(f"cannot write to standard output: {reason}; `equipoise show` shows a result again")
     return EXIT_OUTPUT_FAILED
 
 
-def _internal_error(error: Exception, arguments: Sequence[str]) -> int:
+def _report_internal_error(error: Exception, arguments: Sequence[str]) -> int:
     """Report an unexpected error: a fault of the system, or a defect, which has a crash file."""
-    system_fault = limit_reached(error) or _working_folder_gone()
+    system_fault = limit_reached(error) or _missing_working_folder()
     if system_fault is None and isinstance(error, OSError):
         system_fault = environment_fault(error)
     if system_fault is not None:
-        return _report(system_fault)
+        return _report_user_error(system_fault)
     from equipoise.cli import crash
 
-    file = crash.write_crash_file(error, arguments)
-    request = "please report it" if file is None else f"please report it with {file}"
-    say(f"internal error: {crash.summary(error, arguments)}; {request}")
+    crash_file = crash.write_crash_file(error, arguments)
+    attachment = "" if crash_file is None else f" with {crash_file}"
+    say(f"internal error: {crash.summary(error, arguments)}; please report it{attachment}")
     return EXIT_INTERNAL_ERROR
 
 
-def _working_folder_gone() -> UnusableInput | None:
+def _missing_working_folder() -> UnusableInput | None:
     try:
         os.getcwd()
     except FileNotFoundError:
@@ -265,10 +265,10 @@ def _working_folder_gone() -> UnusableInput | None:
     return None
 
 
-def _report(error: UserError) -> int:
+def _report_user_error(error: UserError) -> int:
     say(error.what, error.hint)
     return error.exit_status
 
 
-def _terminate(signal_number: int, frame: FrameType | None) -> NoReturn:
+def _interrupt(signal_number: int, frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt

@@ -42,7 +42,7 @@ def write_matched_rows(result: TableMatch, file: Path | None) -> None:
         write_or_refuse(file, file_content(file, result.matched_columns()), "name another file")
 
 
-def write_outputs(
+def write_match_outputs(
     request: TableRequest,
     output: OutputOptions,
     report: Document,
@@ -71,17 +71,17 @@ def write_outputs(
         return {"value": smallest.value, "where": where}
 
     def to_json() -> bytes:
-        after = balance.smallest_after
-        complete = {
+        p_after = balance.smallest_after
+        full_document = {
             **document,
             "balance": balance.rows(),
             "smallest_p_before": smallest_p_as_json(balance.smallest_before),
-            "smallest_p_after": None if after is None else smallest_p_as_json(after),
+            "smallest_p_after": None if p_after is None else smallest_p_as_json(p_after),
         }
         # msgspec writes null for a number that is infinite or not a number.
-        encoded = msgspec.json.encode(complete, enc_hook=methodcaller("tolist"))
-        plain = msgspec.json.decode(encoded)
-        return f"{json.dumps(plain, indent=2, ensure_ascii=False)}\n".encode()
+        json_bytes = msgspec.json.encode(full_document, enc_hook=methodcaller("tolist"))
+        json_values = msgspec.json.decode(json_bytes)
+        return f"{json.dumps(json_values, indent=2, ensure_ascii=False)}\n".encode()
 
     write_output(report, to_json, output)
 
@@ -90,13 +90,13 @@ def pairs_as_json(result: TableMatch) -> dict[str, Any]:
     """Return fields of the JSON document: pairs, dropped rows, missing values and warnings."""
     pairs = result.pairs
     treated, controls = pairs.effective_sizes
-    columns = (pairs.treated_index, pairs.control_index, pairs.weights)
+    arrays = (pairs.treated_index, pairs.control_index, pairs.weights)
     return {
         "effective_sample_size": {"treated": treated, "control": controls},
         **problems_as_json(result.table, result.array_match, result.balance),
         "pairs": [
             {"treated": treated, "control": control, "weight": weight}
-            for treated, control, weight in zip(*(array.tolist() for array in columns), strict=True)
+            for treated, control, weight in zip(*(array.tolist() for array in arrays), strict=True)
         ],
         "dropped": pairs.dropped_index,
     }
@@ -195,7 +195,7 @@ def command(request: MatchRequest) -> int:
         **_strata_as_json(result.array_match),
     }
     report, balance = table_document(result, command_line()), result.balance
-    write_outputs(request, output, report, balance.love_plot, document, balance)
+    write_match_outputs(request, output, report, balance.love_plot, document, balance)
     return 0
 
 

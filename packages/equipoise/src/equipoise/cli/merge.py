@@ -50,8 +50,8 @@ def command(request: MergeRequest) -> int:
         for path in request.sources:
             try:
                 source = open_for_reading(path)
-            except UnusableInput as unusable:
-                say(unusable.what, unusable.hint)
+            except UnusableInput as error:
+                say(error.what, error.hint)
                 status = EXIT_UNUSABLE_INPUT
                 continue
             with source:
@@ -61,8 +61,8 @@ def command(request: MergeRequest) -> int:
                         open_for_writing(request.into, durable=request.durable)
                     )
                 report = merge(into, source, None)
-            for refused in report.refused:
-                say(f"{path}: {refused.what}", refused.hint)
+            for refusal in report.refused:
+                say(f"{path}: {refusal.what}", refusal.hint)
                 status = EXIT_UNUSABLE_INPUT
             if not request.quiet:
                 print_parts([Paragraph(_summary_line(path, report))], color=request.color)

@@ -25,7 +25,7 @@ from equipoise.cli.command_line import CommandRecorder, command_line
 from equipoise.cli.completion import complete_runs_and_files
 from equipoise.cli.options import ClusterOptions, OutputOptions
 from equipoise.cli.options.tables import missing_option
-from equipoise.cli.results import Differences, check_allowed, difference_warning
+from equipoise.cli.results import ValuesByFact, environment_warning, require_allowed
 from equipoise.cli.writing import write_output
 from equipoise.cluster.address import ADDRESS_FORMATS
 from equipoise.ledger import open_for_reading
@@ -49,10 +49,10 @@ def _split_assignment(
     """Split ``COLUMN=VALUE`` into the column and the value."""
     if value is None:
         return None
-    column, equals, assigned = value.partition("=")
-    if not (column and equals and assigned):
+    column, equals, assigned_value = value.partition("=")
+    if not (column and equals and assigned_value):
         raise click.BadParameter(f"'{value}' is not {option.metavar}.", context, option)
-    return column, assigned
+    return column, assigned_value
 
 
 def _split_treatment(
@@ -86,8 +86,8 @@ def _split_clusters(
         raise click.BadParameter(
             "give at most one value with columns (A,B) and one with an address.", context, option
         )
-    names = None if not columns else options.split_names(context, option, columns[0])
-    return ClusterValues(names, *addresses or (None,))
+    column_names = None if not columns else options.split_names(context, option, columns[0])
+    return ClusterValues(column_names, *addresses or (None,))
 
 
 class ObserveRequest(Struct, frozen=True, kw_only=True):
@@ -286,15 +286,15 @@ def _observe_log(
     columns, warnings = log.allow_differences(request.allow, matched_columns)
     if request.unit is None:
         question = replace(question, unit=log.unit)
-    complete = complete_log(columns, question, request.missing)
+    complete_rows = complete_log(columns, question, request.missing)
     return observe(
-        complete.columns,
-        complete.question,
+        complete_rows.columns,
+        complete_rows.question,
         source=log.source,
-        left_out={**log.left_out, **complete.left_out},
+        left_out={**log.left_out, **complete_rows.left_out},
         warnings=(
             *(AnalysisWarning(warning.code, warning.summary, warning.hint) for warning in warnings),
-            *complete.warnings,
+            *complete_rows.warnings,
         ),
         progress=progress,
     )
@@ -334,7 +334,7 @@ class ObservedLog(Struct, frozen=True):
     columns: dict[str, NDArray[Any]]
     left_out: dict[str, int] = field(default_factory=dict)
     """Number of trials that are not rows, by reason."""
-    differences: Differences = field(default_factory=dict)
+    differences: ValuesByFact = field(default_factory=dict)
     unit: str = "rows"
     """Plural noun for the rows."""
 
@@ -347,24 +347,24 @@ class ObservedLog(Struct, frozen=True):
         allowed. ``matched_columns`` are the columns on which the user wants to match; ``None``
         means all usable columns.
         """
-        unknown = [name for name in allowed if name not in self.differences]
-        if unknown:
-            differing = ", ".join(self.differences)
+        equal_facts = [name for name in allowed if name not in self.differences]
+        if equal_facts:
+            others = ", ".join(self.differences)
             raise UnusableInput(
-                f"--allow: {', '.join(unknown)} does not differ between the campaigns",
-                hint=f"allow a fact that differs: {differing}" if differing else "remove --allow",
+                f"--allow: {', '.join(equal_facts)} does not differ between the campaigns",
+                hint=f"allow a fact that differs: {others}" if others else "remove --allow",
             )
-        alternative = f"add --exact {ENVIRONMENT_PREFIX}{{name}} to compare rows with equal values"
+        exact_hint = f"add --exact {ENVIRONMENT_PREFIX}{{name}} to compare rows with equal values"
         if matched_columns is not None:
-            matched = {name.removeprefix(ENVIRONMENT_PREFIX) for name in matched_columns}
-            check_allowed(self.differences, matched.union(allowed), alternative)
+            matched_facts = {name.removeprefix(ENVIRONMENT_PREFIX) for name in matched_columns}
+            require_allowed(self.differences, matched_facts.union(allowed), exact_hint)
         warnings = tuple(
-            difference_warning(name, self.differences[name], alternative.format(name=name))
+            environment_warning(name, self.differences[name], exact_hint.format(name=name))
             for name in allowed
         )
-        dropped = {ENVIRONMENT_PREFIX + name for name in allowed}
-        columns = {name: values for name, values in self.columns.items() if name not in dropped}
-        return columns, warnings
+        dropped_columns = {ENVIRONMENT_PREFIX + name for name in allowed}
+        kept_names = [name for name in self.columns if name not in dropped_columns]
+        return {name: self.columns[name] for name in kept_names}, warnings
 
 
 def read_log(name: str, ledger_path: Path, treatment: str, *, show_env: bool) -> ObservedLog:
@@ -413,7 +413,7 @@ def _trials_as_rows(records: Sequence[RunRecord], source: str) -> ObservedLog:
         for trial in record.trials:
             reason = _reason_left_out(trial)
             if reason is None:
-                rows.append({**_row(record, trial), **facts})
+                rows.append({**_trial_row(record, trial), **facts})
             else:
                 left_out[reason] += 1
     if not rows:
@@ -422,12 +422,11 @@ def _trials_as_rows(records: Sequence[RunRecord], source: str) -> ObservedLog:
             hint="name another campaign; `equipoise show RUN` says why trials failed",
         )
     names = dict.fromkeys(name for row in rows for name in row)
-    columns = {name: _column([row.get(name) for row in rows]) for name in names}
+    columns = {name: _column_array([row.get(name) for row in rows]) for name in names}
     return ObservedLog(source, columns, dict(left_out), differences, "runs")
 
 
-def _environment_differences(records: Sequence[RunRecord]) -> Differences:
-    """Return the differences between the environments, with the value in each campaign."""
+def _environment_differences(records: Sequence[RunRecord]) -> ValuesByFact:
     names = dict.fromkeys(
         difference.name
         for record in records[1:]
@@ -448,13 +447,13 @@ def _reason_left_out(trial: Trial) -> str | None:
     return None if trial.failure is None else "failed"
 
 
-def _row(record: RunRecord, trial: Trial) -> dict[str, Any]:
+def _trial_row(record: RunRecord, trial: Trial) -> dict[str, Any]:
     condition = record.plan.conditions[trial.condition]
     return {
         "run": record.id,
         "study": record.plan.study,
         "boot": str(record.environment.get("boot_id") or "unknown"),
-        "day": _day(trial.started_at),
+        "day": _utc_day(trial.started_at),
         "started_at": trial.started_at,
         "block": f"{record.id}/{trial.block}",
         "position": trial.position,
@@ -470,7 +469,7 @@ def _row(record: RunRecord, trial: Trial) -> dict[str, Any]:
     }
 
 
-def _day(seconds: float) -> str | None:
+def _utc_day(seconds: float) -> str | None:
     """Return the day of a time since the epoch; ``None`` outside the calendar."""
     try:
         return datetime.fromtimestamp(seconds, UTC).date().isoformat()
@@ -478,7 +477,7 @@ def _day(seconds: float) -> str | None:
         return None
 
 
-def _column(values: list[Any]) -> NDArray[Any]:
+def _column_array(values: list[Any]) -> NDArray[Any]:
     """Return an array of numbers, with NaN for missing values, or else of objects."""
     if all(value is None or isinstance(value, int | float) for value in values):
         return np.array(values, dtype=np.float64)

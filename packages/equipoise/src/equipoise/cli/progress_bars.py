@@ -24,6 +24,7 @@ PAIR_SIZE = 2
 RESERVED_LINES = 6
 """Lines of the terminal that are not available for the rows of the table."""
 OPEN_VERDICTS = ("undecided", "open")
+"""Verdicts that more blocks may change."""
 STATUS_STYLES = {**STYLES, "confirmed": "bold", "refuted": "", "open": "dim"}
 """Style of each verdict on a comparison, and of each outcome of an intervention."""
 
@@ -73,8 +74,8 @@ class Bar(ProgressListener):
         self._budget_s, self._blocks = plan.stopping.budget_s, plan.stopping.blocks
         earliest = max(earliest_block, plan.stopping.min_blocks)
         verdict = f"; earliest possible verdict: block {earliest}" if plan.contrasts else ""
-        blocks = "" if self._blocks is None else f"{self._blocks} blocks or "
-        self._say(f"campaign {run_id}: at most {blocks}{self._budget_s:g} s{verdict}")
+        block_limit = "" if self._blocks is None else f"{self._blocks} blocks or "
+        self._say(f"campaign {run_id}: at most {block_limit}{self._budget_s:g} s{verdict}")
         # If a block runs only some conditions, the first block does not predict the next ones.
         if len(plan.conditions) > PAIR_SIZE and plan.rules.runs_whole_blocks:
             self._forecast = StudyForecast(plan, earliest, blocks_before, self._author_block_s)
@@ -111,16 +112,16 @@ class Bar(ProgressListener):
             rows = self._console.height - RESERVED_LINES
             self._progress.table = status_table(statuses, rows)
         fraction_done = progress.elapsed_s / self._budget_s
-        of_blocks = ""
+        limit_text = ""
         if self._blocks is not None:
             fraction_done = max(fraction_done, progress.blocks / self._blocks)
-            of_blocks = f"/{self._blocks}"
-        left = seconds_left(progress.elapsed_s, self._budget_s, progress.blocks, self._blocks)
-        text = f"block {progress.blocks}{of_blocks}, at most {left} left"
+            limit_text = f"/{self._blocks}"
+        time_left = seconds_left(progress.elapsed_s, self._budget_s, progress.blocks, self._blocks)
+        text = f"block {progress.blocks}{limit_text}, at most {time_left} left"
         if statuses:
             # The campaign continues because of an undecided comparison, so show that one.
-            undecided = (status for status in statuses if status.verdict in OPEN_VERDICTS)
-            text += f"; {_status_text(next(undecided, statuses[0]))}"
+            undecided_statuses = (status for status in statuses if status.verdict in OPEN_VERDICTS)
+            text += f"; {_status_text(next(undecided_statuses, statuses[0]))}"
         self._describe(text, min(fraction_done, 1.0))
 
     def trial_running(self) -> None:
@@ -156,33 +157,35 @@ def status_table(statuses: Sequence[ComparisonStatus], rows: int) -> Table:
     for heading in ("interval", "so far"):
         table.add_column(heading, no_wrap=True)
     # The sort is stable, so each group keeps the order of the plan.
-    ordered = sorted(statuses, key=lambda status: status.verdict not in OPEN_VERDICTS)
-    shown_count = len(ordered) if len(ordered) <= rows else max(rows - 1, 0)
-    for status in ordered[:shown_count]:
-        estimate, interval = _effect(status)
+    sorted_statuses = sorted(statuses, key=lambda status: status.verdict not in OPEN_VERDICTS)
+    shown_count = len(sorted_statuses) if len(sorted_statuses) <= rows else max(rows - 1, 0)
+    for status in sorted_statuses[:shown_count]:
+        estimate, interval = _estimate_and_interval(status)
         table.add_row(
             Text(visible(status.candidate)),
             Text(str(status.blocks)),
             Text(estimate),
             Text(interval),
-            Text(_verdict(status), style=STATUS_STYLES[status.verdict]),
+            Text(_verdict_word(status), style=STATUS_STYLES[status.verdict]),
         )
-    hidden = ordered[shown_count:]
-    if hidden:
-        still_open = sum(status.verdict in OPEN_VERDICTS for status in hidden)
-        table.add_row(Text(f"and {len(hidden)} more, {still_open} of them open", style="dim"))
+    hidden_statuses = sorted_statuses[shown_count:]
+    if hidden_statuses:
+        open_count = sum(status.verdict in OPEN_VERDICTS for status in hidden_statuses)
+        table.add_row(
+            Text(f"and {len(hidden_statuses)} more, {open_count} of them open", style="dim")
+        )
     return table
 
 
 def _status_text(status: ComparisonStatus) -> str:
-    """Return the state of a search, or a candidate with its interval."""
     if status.search:
         return status.search
     is_open = None in status.ratio_ci and not status.closes
-    return f"{status.candidate}: {'interval still open' if is_open else _effect(status)[1]}"
+    interval = "interval still open" if is_open else _estimate_and_interval(status)[1]
+    return f"{status.candidate}: {interval}"
 
 
-def _effect(status: ComparisonStatus) -> tuple[str, str]:
+def _estimate_and_interval(status: ComparisonStatus) -> tuple[str, str]:
     """Return the estimate, and the interval or the fraction of the gap that is closed so far."""
     ratio, interval = status.ratio, status.ratio_ci
     if status.more_is_better:
@@ -192,8 +195,7 @@ def _effect(status: ComparisonStatus) -> tuple[str, str]:
     return estimate, f"closes {status.closes}" if status.closes else ends
 
 
-def _verdict(status: ComparisonStatus) -> str:
-    """Return the verdict in a word that fits the metric, or the outcome of an intervention."""
+def _verdict_word(status: ComparisonStatus) -> str:
     if status.verdict not in ("faster", "slower"):
         return status.verdict
     return verdict_word(status.verdict, status.metric, more_is_better=status.more_is_better)

@@ -71,8 +71,8 @@ def command(request: ReportRequest) -> int:
         )
     if output is not None:
         check_report(output)
-    source = OutputOptions(ledger=request.ledger, show_env=request.show_env)
-    campaigns = [_read_campaign(name, source) for name in request.runs or ("last",)]
+    options_of_results = OutputOptions(ledger=request.ledger, show_env=request.show_env)
+    campaigns = [_read_campaign(name, options_of_results) for name in request.runs or ("last",)]
     if output is not None:
         write_report(output, campaigns)
     if figures is not None:
@@ -80,13 +80,12 @@ def command(request: ReportRequest) -> int:
     return 0
 
 
-def _read_campaign(name: str, source: OutputOptions) -> ReportedCampaign:
-    """Read a campaign from the ledger or, if the name ends in ``.json``, from a document."""
+def _read_campaign(name: str, output: OutputOptions) -> ReportedCampaign:
     path = Path(name)
     if path.suffix.lower() == DOCUMENT_EXTENSION:
-        return with_findings(read_for_display(path, show_env=source.show_env)), None
-    with open_for_reading(source.ledger) as ledger:
-        result = read_result(name, ledger, source)
+        return with_findings(read_for_display(path, show_env=output.show_env)), None
+    with open_for_reading(output.ledger) as ledger:
+        result = read_result(name, ledger, output)
     return result.document, result.record
 
 
@@ -96,7 +95,7 @@ def _write_figures(folder: Path, campaigns: Sequence[ReportedCampaign]) -> None:
 
     for number, (document, record) in enumerate(campaigns, start=1):
         report = report_of(document, record, with_figures=True)
-        target = folder if len(campaigns) == 1 else folder / folder_name(number, document.run.id)
-        save_figures(figures_of(campaign_document(report)), target)
+        subfolder = folder_name(number, document.run.id) if len(campaigns) > 1 else ""
+        save_figures(figures_of(campaign_document(report)), folder / subfolder)
         if report.flame_graph is not None:
-            save_flame_graph(report.flame_graph, target)
+            save_flame_graph(report.flame_graph, folder / subfolder)

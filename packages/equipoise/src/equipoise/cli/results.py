@@ -29,7 +29,7 @@ _MAX_LISTED = 4
 """Number of differences, or of values of a difference, that a message lists."""
 _MAX_VALUE_LETTERS = 40
 
-Differences = dict[str, tuple[str, ...]]
+ValuesByFact = dict[str, tuple[str, ...]]
 """For each fact that differs between campaigns, by name: its value in each campaign."""
 
 
@@ -38,7 +38,7 @@ class CampaignResult(Struct, frozen=True):
 
     document: ResultDocument
     record: RunRecord
-    earlier: Sequence[RunSummary]
+    other_campaigns: Sequence[RunSummary]
     """Other campaigns of the same commands."""
 
 
@@ -52,12 +52,12 @@ def read_result(run: str, ledger: Ledger, output: OutputOptions) -> CampaignResu
     from equipoise.why.result import with_experiment
 
     record = ledger.read_run(run)
-    earlier = earlier_campaigns(record, ledger)
+    other_campaigns = other_campaigns_of(record, ledger)
     records = records_for_display(with_experiment(record, ledger), show_env=output.show_env)
-    return CampaignResult(load_result(records, output), records[0], earlier)
+    return CampaignResult(result_of_records(records, output), records[0], other_campaigns)
 
 
-def earlier_campaigns(record: RunRecord, ledger: Ledger) -> list[RunSummary]:
+def other_campaigns_of(record: RunRecord, ledger: Ledger) -> list[RunSummary]:
     """Return the other campaigns of the same commands.
 
     A campaign on several hosts is one entry; its members on each host are left out.
@@ -65,16 +65,16 @@ def earlier_campaigns(record: RunRecord, ledger: Ledger) -> list[RunSummary]:
     own_ids = {record.id}
     if record.plan.membership is not None:
         own_ids.add(ledger.id_of(record.plan.membership.whole) or record.id)
-    others = ledger.runs_with_same_commands(record.plan)
-    return [other for other in others if other.id not in own_ids and other.whole is None]
+    runs = ledger.runs_with_same_commands(record.plan)
+    return [run for run in runs if run.id not in own_ids and run.whole is None]
 
 
-def load_result(records: Sequence[RunRecord], output: OutputOptions) -> ResultDocument:
+def result_of_records(records: Sequence[RunRecord], output: OutputOptions) -> ResultDocument:
     """Return the result of a campaign, compared with the reference result if there is one.
 
     Raise `UnusableInput` if the two have nothing in common, or if a difference between their
     environments is not allowed. ``records`` has the campaign and, if there is one, the campaign
-    that tested the causes of its gap. Secret values are already hidden.
+    that tested the causes of its gap. Their secret values must be hidden before the call.
     """
     from equipoise.why.result import result_of
 
@@ -83,34 +83,34 @@ def load_result(records: Sequence[RunRecord], output: OutputOptions) -> ResultDo
         from equipoise.studies.catalogue import with_findings
 
         document = with_findings(document)
-    if output.against is None:
+    if output.reference_result is None:
         return document
     from equipoise.analysis.reference import compare_with_reference
 
     judgement = records[0].plan.judgement
     reference = compare_with_reference(
-        output.against, document, min_effect=judgement.min_effect, alpha=judgement.alpha
+        output.reference_result, document, min_effect=judgement.min_effect, alpha=judgement.alpha
     )
     if output.allowed is None:
         return replace(document, against=reference)
-    warnings = warn_of_differences(reference.differences, output.allowed)
+    warnings = warnings_if_allowed(reference.differences, output.allowed)
     return replace(document, against=reference, warnings=(*document.warnings, *warnings))
 
 
-def warn_of_differences(
+def warnings_if_allowed(
     differences: Sequence[EnvironmentDifference], allowed: Collection[str]
 ) -> tuple[CampaignWarning, ...]:
     """Return a warning for each difference between two environments.
 
     Raise `UnusableInput` if a difference is not allowed by name.
     """
-    values_by_name: Differences = {
+    values_by_name: ValuesByFact = {
         difference.name: (_text(difference.there), _text(difference.here))
         for difference in differences
     }
-    check_allowed(values_by_name, allowed, "measure both in one campaign")
+    require_allowed(values_by_name, allowed, "measure both in one campaign")
     return tuple(
-        difference_warning(
+        environment_warning(
             name,
             values,
             "measure both in one campaign: the ratio includes the effect of this difference",
@@ -119,12 +119,12 @@ def warn_of_differences(
     )
 
 
-def check_allowed(differences: Differences, allowed: Collection[str], alternative: str) -> None:
+def require_allowed(differences: ValuesByFact, allowed: Collection[str], alternative: str) -> None:
     """Check that campaigns differ only in facts that are allowed by name.
 
     Raise `UnusableInput` if another fact differs; the message lists these facts and their values.
-    ``alternative`` says what the user can do instead of allowing a difference, whose name replaces
-    ``{name}``.
+    ``alternative`` is the other remedy of the hint. In this text, the name of the first such fact
+    replaces ``{name}``.
     """
     names = [name for name in differences if name not in allowed]
     if not names:
@@ -137,14 +137,13 @@ def check_allowed(differences: Differences, allowed: Collection[str], alternativ
     )
 
 
-def difference_warning(name: str, values: Sequence[str], hint: str) -> CampaignWarning:
+def environment_warning(name: str, values: Sequence[str], hint: str) -> CampaignWarning:
     """Return the warning about a difference that the user allowed."""
     summary = f"the campaigns differ in {name} ({_values_text(values)}), which was allowed"
     return CampaignWarning("environment", summary, hint)
 
 
 def _values_text(values: Sequence[str]) -> str:
-    """Return the first few distinct values, each shortened."""
     return listed(
         [visible(value)[:_MAX_VALUE_LETTERS] for value in dict.fromkeys(values)], _MAX_LISTED
     )
@@ -163,7 +162,7 @@ def recorded_name(record: RunRecord, name: str | None) -> str | None:
     return name
 
 
-def show(result: CampaignResult, output: OutputOptions) -> None:
+def write_and_print(result: CampaignResult, output: OutputOptions) -> None:
     """Write the requested files; print the result unless the JSON goes to stdout.
 
     Raise `UnusableInput` if a file cannot be written.
@@ -173,7 +172,9 @@ def show(result: CampaignResult, output: OutputOptions) -> None:
         from equipoise.report.builders.result import CampaignReport, campaign_document
         from equipoise.report.renderers.terminal import print_document
 
-        report = CampaignReport(result.document, ledger=output.ledger, earlier=result.earlier)
+        report = CampaignReport(
+            result.document, ledger=output.ledger, other_campaigns=result.other_campaigns
+        )
         print_document(campaign_document(report), color=output.color, form=output.screen_form)
 
 

@@ -144,8 +144,8 @@ class SuiteOptions(Struct, frozen=True):
             )
         else:
             suite = Suite((Benchmark(shlex.join(command), tuple(command)),))
-        own_build = None if tool is None else tool.build
-        return Suite(suite.benchmarks, self.build or suite.build or own_build)
+        default_build = None if tool is None else tool.build
+        return Suite(suite.benchmarks, self.build or suite.build or default_build)
 
 
 class CommitsOptions(Struct, frozen=True, kw_only=True):

@@ -66,7 +66,7 @@ class RunRequest(Struct, frozen=True, kw_only=True):
 @options.patient_option
 @options.judging_options(study_defaults=True)
 @options.campaign_files
-@options.why_option
+@options.why_options
 @options.fleet_options
 @click.option(
     "--figures",

@@ -7,10 +7,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.analysis.display import records_for_display
-from equipoise.cli import options
+from equipoise.cli import options, results
 from equipoise.cli.completion import complete_runs
 from equipoise.cli.options import OutputOptions
-from equipoise.cli.results import CampaignResult, earlier_campaigns, load_result, read_result, show
 from equipoise.cli.writing import write_output
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
@@ -35,7 +34,7 @@ class ShowRequest(Struct, frozen=True, kw_only=True):
     "pooled",
     help="Show all campaigns of the same commands: each alone, and pooled over boots and kernels.",
 )
-@options.against_option
+@options.against_options
 @options.ledger_option
 @options.hyperfine_exports
 @options.report_option
@@ -52,7 +51,7 @@ def command(request: ShowRequest) -> int:
     """
     run, other = request.run, request.other
     output = request.output.checked(has_two_runs=other is not None)
-    if other is not None and (request.pooled or output.against is not None):
+    if other is not None and (request.pooled or output.reference_result is not None):
         raise UnusableInput(
             f"show {run} {other} already compares two runs",
             hint="remove --pool and --against, or name one run only",
@@ -66,19 +65,20 @@ def command(request: ShowRequest) -> int:
             _show_two(run, other, output)
         else:
             with open_for_reading(output.ledger) as ledger:
-                result = read_result(run, ledger, output)
-            show(result, output)
+                result = results.read_result(run, ledger, output)
+            results.write_and_print(result, output)
     return 0
 
 
 def _show_two(run: str, other: str, output: OutputOptions) -> None:
     with open_for_reading(output.ledger) as ledger:
         reference, record = ledger.read_run(run), ledger.read_run(other)
-        earlier = earlier_campaigns(record, ledger)
+        other_campaigns = results.other_campaigns_of(record, ledger)
         records = (reference, *with_experiment(record, ledger))
     reference, *displayed = records_for_display(records, show_env=output.show_env)
-    output = replace(output, against=result_of(reference), allowed=output.allowed or ())
-    show(CampaignResult(load_result(displayed, output), displayed[0], earlier), output)
+    output = replace(output, reference_result=result_of(reference), allowed=output.allowed or ())
+    document = results.result_of_records(displayed, output)
+    results.write_and_print(results.CampaignResult(document, displayed[0], other_campaigns), output)
 
 
 def _show_pooled(run: str, output: OutputOptions) -> None:
@@ -88,8 +88,9 @@ def _show_pooled(run: str, output: OutputOptions) -> None:
 
     if output.exported_files():
         raise UnusableInput(
-            f"--pool cannot write the file {output.exported_files()[0]}",
-            hint="remove the option that names the file; use --json for the pooled result",
+            f"--pool cannot write {output.exported_files()[0]}: a pooled result has no report and "
+            "no table in hyperfine's formats",
+            hint="remove --report and --export-…, or write the pooled result with --json FILE",
         )
     with open_for_reading(output.ledger) as ledger:
         campaigns = ledger.runs_with_same_commands(ledger.read_run(run).plan)

@@ -40,7 +40,7 @@ class OutputFailed(Exception):
         return self.error.errno == errno.EPIPE
 
 
-class _Output(io.FileIO):
+class _StandardOutput(io.FileIO):
     """Standard output; after its first failure it discards everything silently."""
 
     failure: OSError | None = None
@@ -55,7 +55,7 @@ class _Output(io.FileIO):
         return memoryview(data).nbytes
 
 
-class _Messages(io.FileIO):
+class _StandardError(io.FileIO):
     """Standard error; a message that cannot be written is discarded silently."""
 
     def write(self, data: Buffer, /) -> int:
@@ -87,8 +87,8 @@ def prepare_standard_streams() -> None:
         _open_null_device(_STDOUT, os.O_RDONLY)
     if sys.stderr is None:
         _open_null_device(_STDERR, os.O_WRONLY)
-    sys.stdout = _text_stream(_Output(_STDOUT, "w", closefd=False), sys.stdout)
-    sys.stderr = _text_stream(_Messages(_STDERR, "w", closefd=False), sys.stderr)
+    sys.stdout = _text_stream(_StandardOutput(_STDOUT, "w", closefd=False), sys.stdout)
+    sys.stderr = _text_stream(_StandardError(_STDERR, "w", closefd=False), sys.stderr)
 
 
 def say(message: str, hint: str | None = None) -> None:
@@ -105,27 +105,27 @@ def is_watched() -> bool:
 def output_failure() -> OutputFailed | None:
     """Return the failure of standard output, even if a library has caught its exception."""
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
-    failure = raw.failure if isinstance(raw, _Output) else None
+    failure = raw.failure if isinstance(raw, _StandardOutput) else None
     return None if failure is None else OutputFailed(failure)
 
 
 def _open_null_device(descriptor: int, flags: int) -> None:
     """Open /dev/null as a standard descriptor that is closed."""
-    opened = os.open(os.devnull, flags)
-    if opened != descriptor:
-        os.dup2(opened, descriptor)
-        os.close(opened)
+    new_descriptor = os.open(os.devnull, flags)
+    if new_descriptor != descriptor:
+        os.dup2(new_descriptor, descriptor)
+        os.close(new_descriptor)
     else:
         os.set_inheritable(descriptor, True)
 
 
-def _text_stream(raw: io.FileIO, replaced: TextIO | None) -> TextIO:
+def _text_stream(raw: io.FileIO, replaced_stream: TextIO | None) -> TextIO:
     """Return a text stream with the encoding and the buffering of the stream that it replaces."""
-    errors = "strict" if replaced is None else str(replaced.errors)
+    error_handler = "strict" if replaced_stream is None else str(replaced_stream.errors)
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
-        encoding="utf-8" if replaced is None else replaced.encoding,
-        errors="backslashreplace" if errors in _STRICT_HANDLERS else errors,
+        encoding="utf-8" if replaced_stream is None else replaced_stream.encoding,
+        errors="backslashreplace" if error_handler in _STRICT_HANDLERS else error_handler,
         line_buffering=raw.isatty() or raw.fileno() == _STDERR,
-        write_through=bool(getattr(replaced, "write_through", False)),
+        write_through=bool(getattr(replaced_stream, "write_through", False)),
     )

@@ -70,8 +70,8 @@ class StudyForecast:
     def trial_ended(self, seconds: float, trial_count: int) -> str | None:
         """Record a trial of the first block; return a forecast or ``None``.
 
-        There is one forecast while a long first block runs, and one at its end. ``trial_count``:
-        number of trials of the first block.
+        There is one forecast while a long first block runs, and one at its end. ``trial_count`` is
+        the number of trials of the first block.
         """
         self._conditions = trial_count
         self._trial_seconds.append(seconds)
@@ -100,10 +100,10 @@ class StudyForecast:
         # The last block begins before the budget is spent.
         budget_s = max(self._budget_s + block_s, self._blocks_before_budget * block_s)
         end_s = min(budget_s, self._max_blocks * block_s)
-        end = f"the end after at most {waiting_time(end_s)}"
+        end_phrase = f"the end after at most {waiting_time(end_s)}"
         if not self._has_comparisons:
-            return end
-        first_s = self._earliest * block_s
-        if first_s > budget_s:
-            end = f"too long for the budget: add --budget {2 * first_s:.0f}"
-        return f"first verdicts after about {waiting_time(first_s)}, {end}"
+            return end_phrase
+        first_verdict_s = self._earliest * block_s
+        if first_verdict_s > budget_s:
+            end_phrase = f"too long for the budget: add --budget {2 * first_verdict_s:.0f}"
+        return f"first verdicts after about {waiting_time(first_verdict_s)}, {end_phrase}"

@@ -115,15 +115,15 @@ def search_bar(
 
         def generation_ended(generation: Generation, limit: int) -> None:
             # The forecast assumes that the next generations take as long as the earlier ones.
-            done = generation.number + 1
-            generation_s = (time.monotonic() - started) / done
-            left = _clock_format(round(generation_s * max(limit - generation.number, 0)))
+            generation_count = generation.number + 1
+            generation_s = (time.monotonic() - started) / generation_count
+            time_left = _clock_format(round(generation_s * max(limit - generation.number, 0)))
             description = (
                 f"generation {generation.number}/{limit}, {criterion} {generation.value[0]:.4g}, "
-                f"at most {left} left"
+                f"at most {time_left} left"
             )
             if update is not None:
-                update(description=description, completed=min(done / (limit + 1), 1.0))
+                update(description=description, completed=min(generation_count / (limit + 1), 1.0))
 
         yield None if update is None else generation_ended
 

@@ -126,10 +126,10 @@ def flame_graph_of(record: RunRecord, document: ResultDocument) -> bytes | None:
     from equipoise.why.explanation import evidence_of_gap
     from equipoise.why.gap import choose_gap
 
-    extra = document.extra_time
-    if extra is None:
+    extra_time = document.extra_time
+    if extra_time is None:
         return None
-    names = extra.baseline, extra.candidate
+    names = extra_time.baseline, extra_time.candidate
     gap = evidence_of_gap(record, choose_gap(record, *names))
     slower = gap.difference.slower
     if not can_be_drawn(gap.evidence.profile, slower):

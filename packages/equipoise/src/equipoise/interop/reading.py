@@ -77,9 +77,9 @@ class SourceFile(Struct, frozen=True, dict=True):
         except DECODE_ERRORS as error:
             raise self.error(f"not a result of {tool}: {error}") from error
 
-    def error(self, what: str, hint: str = SAVE_AGAIN) -> UnusableInput:
+    def error(self, problem: str, hint: str = SAVE_AGAIN) -> UnusableInput:
         """Return an error about this file."""
-        return UnusableInput(f"{self.name}: {what}", hint=hint)
+        return UnusableInput(f"{self.name}: {problem}", hint=hint)
 
 
 class Process(Struct, frozen=True):
@@ -232,9 +232,9 @@ def read_within_bounds(name: str, path: Path) -> SourceFile:
     return SourceFile(name, path, content)
 
 
-def _too_large(name: str, what: str) -> UnusableInput:
+def _too_large(name: str, problem: str) -> UnusableInput:
     hint = "split the file, or export fewer values for each benchmark"
-    return UnusableInput(f"{name} {what}", hint=hint)
+    return UnusableInput(f"{name} {problem}", hint=hint)
 
 
 def _utf8_content(name: str, content: bytes) -> bytes:
@@ -267,8 +267,8 @@ def read_source(
     hint = "give a file that this command writes: {}"
     file_format, reading = read_by_format(file, format_name, formats, message, hint)
     if not reading.processes:
-        what = f"this {file_format.name} file has no measurement"
-        raise file.error(what, hint.format(file_format.written_by))
+        problem = f"this {file_format.name} file has no measurement"
+        raise file.error(problem, hint.format(file_format.written_by))
     return file_format.name, reading
 
 
@@ -284,15 +284,15 @@ def read_by_format(
     ``unknown_message`` is the error for a file of unknown format. ``hint`` is for a folder instead
     of a file, or the reverse; its ``{}`` becomes the command that writes the format.
     """
-    recognising = (candidate for candidate in formats.values() if candidate.recognises(file))
-    file_format = next(recognising, None) if format_name is None else formats[format_name]
+    matches = (candidate for candidate in formats.values() if candidate.recognises(file))
+    file_format = next(matches, None) if format_name is None else formats[format_name]
     if file_format is None:
         raise file.error(
             unknown_message, f"name the format with {option('format')}: {', '.join(formats)}"
         )
     if file.is_folder != file_format.reads_folders:
-        what = f"this is a {'folder' if file.is_folder else 'file'}"
-        raise file.error(what, hint.format(file_format.written_by))
+        problem = f"this is a {'folder' if file.is_folder else 'file'}"
+        raise file.error(problem, hint.format(file_format.written_by))
     return file_format, file_format.read(file)
 
 
@@ -305,10 +305,10 @@ def csv_header(file: SourceFile) -> list[str]:
 def value_column(header: Sequence[str]) -> str | None:
     """Return the column ``value``, or the only column whose name is a cost in seconds or bytes."""
     # A rate per second is not a cost.
-    costs = [
+    cost_columns = [
         name for name in header if name.endswith(("_s", "_bytes")) and not name.endswith("_per_s")
     ]
-    return VALUE if VALUE in header else costs[0] if len(costs) == 1 else None
+    return VALUE if VALUE in header else cost_columns[0] if len(cost_columns) == 1 else None
 
 
 def csv_rows(file: SourceFile, header: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:

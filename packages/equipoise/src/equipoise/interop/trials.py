@@ -62,13 +62,14 @@ def columns_of(document: ResultDocument) -> tuple[Column, ...]:
     rows = document.trials
     levels = {condition.name: condition.levels for condition in document.conditions}
     columns = [
-        Column(name, kind, tuple(_cell(getattr(row, name)) for row in rows))
+        Column(name, kind, tuple(_finite_cell(getattr(row, name)) for row in rows))
         for name, kind in _COLUMN_KINDS.items()
     ]
     for factor in dict.fromkeys(chain.from_iterable(levels.values())):
         cells = tuple(levels.get(row.condition, {}).get(factor) for row in rows)
         columns.append(Column(f"level_{factor}", "text", cells))
-    columns.extend(chain.from_iterable(_entry_columns(rows, field) for field in _COLUMN_PREFIXES))
+    for field in _COLUMN_PREFIXES:
+        columns.extend(_mapping_columns(rows, field))
     columns.extend(Column(*column) for column in document.trial_columns())
     return tuple(columns)
 
@@ -127,24 +128,24 @@ def to_parquet(document: ResultDocument) -> bytes:
             [(as_unicode(column.name), types[column.kind]) for column in columns]
         ),
     )
-    sink = pyarrow.BufferOutputStream()
-    parquet.write_table(table, sink)
-    content: bytes = sink.getvalue().to_pybytes()
+    buffer = pyarrow.BufferOutputStream()
+    parquet.write_table(table, buffer)
+    content: bytes = buffer.getvalue().to_pybytes()
     return content
 
 
-def _entry_columns(rows: tuple[TrialRow, ...], field: str) -> Iterator[Column]:
+def _mapping_columns(rows: tuple[TrialRow, ...], field: str) -> Iterator[Column]:
     kind: Kind = "numbers" if field == "iterations" else "number"
     for name in dict.fromkeys(chain.from_iterable(getattr(row, field) for row in rows)):
-        cells = tuple(_cell(getattr(row, field).get(name)) for row in rows)
+        cells = tuple(_finite_cell(getattr(row, field).get(name)) for row in rows)
         yield Column(f"{_COLUMN_PREFIXES[field]}_{name}", kind, cells)
 
 
-def _cell(value: Any) -> Any:
+def _finite_cell(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, list):
-        return list(map(_cell, value))
+        return list(map(_finite_cell, value))
     return value if value != {} else None
 
 

@@ -238,7 +238,7 @@ class Warnings(BasePart, frozen=True):
     """Maximum number of warnings of one code that a terminal or text shows."""
 
     @property
-    def first_of_each_code(self) -> tuple[ReportWarning, ...]:
+    def shown_warnings(self) -> tuple[ReportWarning, ...]:
         """At most ``max_alike`` warnings of each code."""
         by_code: dict[str, list[ReportWarning]] = {}
         for warning in self.warnings:
@@ -248,7 +248,7 @@ class Warnings(BasePart, frozen=True):
     @property
     def hidden_count(self) -> int:
         """Number of warnings that a terminal or text leaves out."""
-        return len(self.warnings) - len(self.first_of_each_code)
+        return len(self.warnings) - len(self.shown_warnings)
 
 
 class Figures(PagePart, frozen=True):
@@ -279,20 +279,20 @@ class FlameGraph(PagePart, frozen=True):
 class Strip(Struct, frozen=True):
     """Drawing of a ratio's interval on a line; all positions are in percent of the line's width."""
 
-    no_difference: float
+    ratio_one: float
     """Position of the ratio 1."""
     negligible: tuple[float, float]
     """Begin and width of the range of ratios that are too close to 1 to matter."""
     interval: tuple[float, float]
     """Begin and width of the interval."""
-    open_low: bool
-    open_high: bool
-    """Whether the interval has no upper end; ``open_low`` is the same for the lower end."""
+    is_open_left: bool
+    """Whether the interval has no lower end."""
+    is_open_right: bool
     estimate: float | None
     """Position of the estimate."""
-    name_low: str
-    name_high: str
-    """Word at the right end of the line, ``name_low`` at the left end; empty without space."""
+    left_word: str
+    """Word at the left end of the line; empty if there is no space for the word."""
+    right_word: str
     description: str
     """Sentence for screen readers."""
 
@@ -302,7 +302,7 @@ class Claim(Struct, frozen=True):
 
     badge: str
     """Verdict, or kind of the statement, in one or two words."""
-    tone: str
+    color_verdict: str
     """Verdict whose colour the claim has."""
     text: str
     """Sentence with the statement."""
@@ -312,7 +312,7 @@ class Claim(Struct, frozen=True):
     interval: str = ""
     """Interval with its coverage; empty if there is none."""
     strip: Strip | None = None
-    because: str = ""
+    cause_sentence: str = ""
     """Sentence on the cause of the difference; empty if no cause was searched for."""
     remarks: tuple[str, ...] = ()
     """Sentences that a reader needs together with the claim."""
@@ -338,8 +338,8 @@ class Answer(BasePart, frozen=True):
     claims: tuple[Claim, ...] = ()
     tiles: tuple[tuple[str, str], ...] = ()
     """Names and values that a page shows as large tiles."""
-    warnings: int = 0
-    """Number of warnings, for the link to the warnings."""
+    warning_count: int = 0
+    """Number of warnings of the result, for the link to the warnings."""
 
 
 class Section(BasePart, frozen=True):
@@ -395,9 +395,9 @@ class Document(Struct, frozen=True):
     origin: Origin | None = None
 
 
-def whole_and_brief(whole: ScreenPart, brief: ScreenPart) -> tuple[ScreenPart, ScreenPart]:
+def whole_and_brief(full_part: ScreenPart, brief_part: ScreenPart) -> tuple[ScreenPart, ScreenPart]:
     """Return a part for all forms except ``BRIEF``, and its replacement for ``BRIEF``."""
-    return replace(whole, forms=whole.forms - BRIEF), replace(brief, forms=BRIEF)
+    return replace(full_part, forms=full_part.forms - BRIEF), replace(brief_part, forms=BRIEF)
 
 
 def computation_parts(method: Iterable[str], command: str) -> Iterator[Part]:
@@ -429,16 +429,16 @@ def fields_of(part: object, *names: str) -> NumberRow:
     return {name: getattr(part, name, None) for name in names}
 
 
-def with_interval(name: str, value: float | None, interval: Interval | None) -> NumberRow:
+def interval_cells(name: str, value: float | None, interval: Interval | None) -> NumberRow:
     """Return a value as ``name``, and the ends of its interval as ``name_low``, ``name_high``."""
     low, high = interval or (None, None)
     return {name: value, f"{name}_low": low, f"{name}_high": high}
 
 
-def ratio_numbers(part: Any) -> NumberRow:
+def ratio_cells(part: Any) -> NumberRow:
     """Return the ratio of a comparison with its interval and level; unknown for ``None``."""
     ratio, interval = getattr(part, "ratio", None), getattr(part, "ratio_ci", None)
-    return {**with_interval("ratio", ratio, interval), **fields_of(part, "level")}
+    return {**interval_cells("ratio", ratio, interval), **fields_of(part, "level")}
 
 
 def _with_inner_parts(parts: Iterable[Part]) -> Iterator[Part]:

@@ -26,6 +26,7 @@ from equipoise.report.kind import report_kind
 MAX_FILE_BYTES = 1024 * 1024 * 1024
 """Maximum size of a document; a campaign of 100,000 trials writes about 100 MB."""
 _HINT = "name a file that `equipoise … --json FILE` wrote"
+_VERSION_HINT = "read the file with the version of Equipoise that wrote it"
 MAX_MIN_EFFECT = 1000.0
 """Largest possible smallest effect that matters, in percent."""
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -81,13 +82,13 @@ def decode(content: bytes, name: str) -> ResultDocument:
     version = fields.get("schema") if isinstance(fields, dict) else None
     if version != SCHEMA:
         problem = f"its schema is {'missing' if version is None else repr(version)}, not {SCHEMA}"
-        raise UnusableInput(f"{name}: {problem}", hint=_HINT)
+        raise UnusableInput(f"{name}: {problem}", hint=_HINT if version is None else _VERSION_HINT)
     kind = fields.get(TAG)
     if kind is None:
         raise UnusableInput(f"{name}: the field {TAG!r} is missing", hint=_HINT)
     if kind != ORDINARY and (not isinstance(kind, str) or import_path_of(kind) is None):
         problem = f"campaigns of the kind {kind!r} are not known to this installation"
-        raise UnusableInput(f"{name}: {problem}", hint=_HINT)
+        raise UnusableInput(f"{name}: {problem}", hint=_VERSION_HINT)
     document_class: type[ResultDocument] = load(kind_named(kind).document)
     # The slow check is needed only if the text has a long sequence of digits, which is rare.
     if _LONG_NUMBER.search(content) is not None and _has_huge_integer(fields):
@@ -190,24 +191,23 @@ def _has_huge_value(part: Any) -> bool:
 _SUMMARY_NUMBERS = frozenset(
     name for name, type_name in MetricSummary.__annotations__.items() if type_name == "float"
 )
-"""Required numbers of a `MetricSummary`; a mapping with these keys is one."""
+"""Required numbers of a `MetricSummary`; a mapping with these keys is a `MetricSummary`."""
 
 
 def _with_infinity(part: Any) -> Any:
     """Replace null by infinity in the required numbers of summaries."""
     match part:
         case dict() if _SUMMARY_NUMBERS <= part.keys():
-            infinite = {key: math.inf for key in _SUMMARY_NUMBERS if part[key] is None}
-            return {**part, **infinite}
+            infinite_numbers = {key: math.inf for key in _SUMMARY_NUMBERS if part[key] is None}
+            return {**part, **infinite_numbers}
         case dict():
-            return {key: _with_infinity(inner) for key, inner in part.items()}
+            return {key: _with_infinity(value) for key, value in part.items()}
         case list():
-            return [_with_infinity(inner) for inner in part]
+            return [_with_infinity(value) for value in part]
     return part
 
 
 def _to_python_number(value: Any) -> Any:
-    """Turn a number of NumPy into a number of Python."""
     item = getattr(value, "item", None)
     if item is None:
         raise NotImplementedError(f"{type(value).__name__} has no place in a result document")
@@ -219,21 +219,21 @@ def _with_all_fields(part: dict[str, Any]) -> dict[str, Any]:
 
     `encode` writes every field, and null for an infinity.
     """
-    changed = {key: value for key, value in part.items() if key != "default"}
+    new_schema = {key: value for key, value in part.items() if key != "default"}
     if part.get("type") == "number":
-        changed["type"] = ["number", "null"]
+        new_schema["type"] = ["number", "null"]
     if sorted(part.get("anyOf", ()), key=str) == [{"type": "null"}, {"type": "number"}]:
         return {"type": ["number", "null"]}
     for key in ("items", "additionalProperties"):
         if isinstance(part.get(key), dict):
-            changed[key] = _with_all_fields(part[key])
+            new_schema[key] = _with_all_fields(part[key])
     for key in part.keys() & {"anyOf", "prefixItems"}:
-        changed[key] = [_with_all_fields(choice) for choice in part[key]]
+        new_schema[key] = [_with_all_fields(choice) for choice in part[key]]
     for key in part.keys() & {"properties", "$defs"}:
-        changed[key] = {name: _with_all_fields(inner) for name, inner in part[key].items()}
+        new_schema[key] = {name: _with_all_fields(inner) for name, inner in part[key].items()}
     if "properties" in part:
-        changed["required"] = list(part["properties"])
-    return changed
+        new_schema["required"] = list(part["properties"])
+    return new_schema
 
 
 def _in_unicode(part: Any) -> Any:
@@ -267,8 +267,8 @@ def _contradictions(document: ResultDocument) -> Iterator[str]:
     names = {condition.name for condition in conditions}
     for comparison in comparisons:
         yield from _contradictions_in_comparison(comparison)
-        if missing := {comparison.baseline, comparison.candidate} - names:
-            yield f"the compared condition {min(missing)} is missing"
+        if missing_names := {comparison.baseline, comparison.candidate} - names:
+            yield f"the compared condition {min(missing_names)} is missing"
     yield from report_kind(document).contradictions(document)
 
 

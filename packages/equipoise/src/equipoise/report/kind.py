@@ -84,7 +84,7 @@ class ReportKind:
         return None
 
     def gap_parts(self, document: Any) -> Iterator[Part]:
-        """Build the parts on the gap that this kind found, besides those on its causes."""
+        """Build the parts on the gap that this kind found, without the parts on its causes."""
         yield from ()
 
     def environments(self, document: Any) -> Iterator[Section] | None:

@@ -83,9 +83,9 @@ def test_too_many_series_or_commits_are_refused(
 ) -> None:
     monkeypatch.setattr(reading, "MAX_SERIES", 1)
     monkeypatch.setattr(reading, "MAX_COMMITS", 2)
-    with pytest.raises(UnusableInput, match="has 3 commits, more than 2"):
+    with pytest.raises(UnusableInput, match="has 3 commits, more than the maximum of 2"):
         series_of(table(tmp_path, [1.0, 1.0, 1.0]))
-    with pytest.raises(UnusableInput, match="2 series are more than 1"):
+    with pytest.raises(UnusableInput, match="2 series are more than the maximum of 1"):
         series_of(table(tmp_path, [1.0]), table(tmp_path, [1.0], "other.csv"))
 
 

@@ -188,7 +188,10 @@ def test_reports_show_values_if_more_of_the_metric_is_better(
     document = replace(history_document(result=result), more_is_better=("throughput_per_s",))
     assert "-20.0 %, 99.75 % interval -20.4 % to -19.5 %" in screen(document, capsys)
     # A fall has the colour of a loss, as a ratio of costs above 1 has.
-    assert [claim.tone for claim in answer(document, result).claims] == ["slower", "faster"]
+    assert [claim.color_verdict for claim in answer(document, result).claims] == [
+        "slower",
+        "faster",
+    ]
 
 
 def test_why_a_campaign_ended_early_comes_first(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from equipoise.cli import options
 from equipoise.cli.command_line import CommandRecorder, typed_command
 from equipoise.cli.conducting import analyse, measure_on_hosts, measuring, show_result
 from equipoise.cli.options import HostOptions, OutputOptions
-from equipoise.cli.results import warn_of_differences
+from equipoise.cli.results import warnings_if_allowed
 from equipoise.design.limits import CampaignLimits
 from equipoise.measure.environment import snapshot
 from equipoise.measure.trials import own_environment
@@ -42,7 +42,7 @@ class OsRequest(Struct, frozen=True, kw_only=True):
     help="Measure only these rows, probes or tables of `equipoise list probes`.",
 )
 @options.flag("--quick", help="Fewer and shorter batches: within a minute.")
-@options.against_option
+@options.against_options
 @options.number_option(
     "--blocks",
     metavar="N",
@@ -96,10 +96,10 @@ def command(request: OsRequest) -> int:
     instead of a number.
     """
     output, access = request.output.checked(), request.hosts.access()
-    if output.against is not None and output.allowed is not None:
+    if output.reference_result is not None and output.allowed is not None:
         # Refuse a difference before the measurement, not after it.
         host = snapshot(environment=own_environment())
-        warn_of_differences(differences_to_host(output.against, host), output.allowed)
+        warnings_if_allowed(differences_to_host(output.reference_result, host), output.allowed)
     names = probe_names(request.only)
     plan = primitives_plan(names, request.limits, quick=request.quick)
     plan = replace(plan, command_line=typed_command(seed=plan.seed))

@@ -32,7 +32,7 @@ from equipoise.cli.options.limits import timeout_option as timeout_option
 from equipoise.cli.options.limits import warmup_option as warmup_option
 from equipoise.cli.options.outputs import HyperfineExports as HyperfineExports
 from equipoise.cli.options.outputs import OutputOptions as OutputOptions
-from equipoise.cli.options.outputs import against_option as against_option
+from equipoise.cli.options.outputs import against_options as against_options
 from equipoise.cli.options.outputs import campaign_files as campaign_files
 from equipoise.cli.options.outputs import color_option as color_option
 from equipoise.cli.options.outputs import concurrent_option as concurrent_option
@@ -48,4 +48,4 @@ from equipoise.cli.options.outputs import output_options as output_options
 from equipoise.cli.options.outputs import report_option as report_option
 from equipoise.cli.options.outputs import show_env_option as show_env_option
 from equipoise.cli.options.outputs import verbose_option as verbose_option
-from equipoise.cli.options.outputs import why_option as why_option
+from equipoise.cli.options.outputs import why_options as why_options

@@ -88,21 +88,21 @@ class ClusterOptions(Struct, frozen=True):
         other.
         """
         files = {option_named(name): getattr(self, name) for name in _TLS_FILES}
-        missing = [name for name, file in files.items() if file is None]
+        missing_options = [name for name, file in files.items() if file is None]
         if self.cluster is None:
-            if len(missing) < len(files):
+            if len(missing_options) < len(files):
                 raise UnusableInput("TLS files are given without --cluster", hint=_ADD_CLUSTER)
             if self.insecure:
                 raise UnusableInput("--insecure is given without --cluster", hint=_ADD_CLUSTER)
             return None
-        if missing and len(missing) < len(files):
+        if missing_options and len(missing_options) < len(files):
             raise UnusableInput(
-                f"TLS needs three files: {' and '.join(missing)} missing",
+                f"TLS needs three files, and these are missing: {', '.join(missing_options)}",
                 hint="give --tls-ca, --tls-cert and --tls-key together, or none of them",
             )
         from equipoise.cluster.connection import ClusterAccess, TlsFiles
 
-        tls = None if missing else TlsFiles(*files.values())
+        tls = None if missing_options else TlsFiles(*files.values())
         return ClusterAccess(read_address(self.cluster), tls, self.insecure)
 
 

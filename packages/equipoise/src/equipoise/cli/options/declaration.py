@@ -38,14 +38,14 @@ def option_named(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-class _Number(click.FloatRange):
-    """click type for a number in a range; errors are those of the Python interface."""
+class _NumberType(click.FloatRange):
+    """click type for a number in a range, with the error messages of the Python interface."""
 
     name = "number"
 
     def __init__(self, number_range: NumberRange) -> None:
-        high = None if number_range.high == math.inf else number_range.high
-        super().__init__(min=number_range.low, max=high, min_open=number_range.excludes_low)
+        max_value = None if number_range.high == math.inf else number_range.high
+        super().__init__(min=number_range.low, max=max_value, min_open=number_range.excludes_low)
         self.number_range = number_range
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -66,7 +66,7 @@ def number_option(*names: str, range_name: str | None = None, **settings: Any) -
     """
     key = range_name or names[-1].removeprefix("--").replace("-", "_")
     settings = {"show_default": True, **settings}
-    return click.option(*names, type=_Number(RANGES[key]), **settings)
+    return click.option(*names, type=_NumberType(RANGES[key]), **settings)
 
 
 def flag(*names: str, help: str, **settings: Any) -> Option:

@@ -1,7 +1,7 @@
 """The options that say where a result goes, and the checks of its files.
 
-The files are checked before a campaign starts, because it may take hours. The extension of the
-report's file name selects the format of the report.
+The files are checked before a campaign starts, because a campaign may take hours. The extension of
+the report's file name selects the format of the report.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 REPORT_EXTENSIONS = (".html", ".htm", ".md", ".tex", ".csv")
 
 
-def export_option(format_name: str, *, hidden: bool = False) -> Option:
+def export_option(format_name: str, *, is_hidden: bool = False) -> Option:
     """Return ``--export-FORMAT``, one of hyperfine's options."""
     return file_option(
         f"--export-{format_name}",
-        hidden=hidden,
+        hidden=is_hidden,
         help=f"Write the times as hyperfine's --export-{format_name} does.",
     )
 
@@ -84,7 +84,7 @@ figures_option = file_option(
 )
 durable_option = flag("--durable", help="Store each trial so that it survives a loss of power.")
 
-against_option = option_group(
+against_options = option_group(
     file_option(
         "--against",
         "against_file",
@@ -98,12 +98,12 @@ against_option = option_group(
 )
 no_test_option = flag(
     "--no-test",
-    "test",
+    "tests_causes",
     flag_value=False,
     default=True,
     help="With --why: collect evidence, but do not test the causes by interventions.",
 )
-why_option = option_group(
+why_options = option_group(
     flag("--why", help="Explain the largest difference: where the extra time is, and why."),
     no_test_option,
 )
@@ -163,13 +163,13 @@ class OutputOptions(Struct, frozen=True):
     """Name of this host; by default the value of ``EQUIPOISE_HOST``, else the machine's name."""
     exports: HyperfineExports = HyperfineExports()
     against_file: Path | None = None
-    against: ResultDocument | None = None
+    reference_result: ResultDocument | None = None
     """Reference result in ``against_file``, with which every row is compared; set by `checked`."""
     allowed: tuple[str, ...] | None = None
     """Facts that may differ between the two environments; ``None`` allows all differences."""
     why: bool = False
     """Whether to explain the largest gap."""
-    test: bool = True
+    tests_causes: bool = True
     """Whether to test the suggested causes."""
     figures: Path | None = None
     """Folder for the figures of a study; by default a folder for each run, next to the ledger."""
@@ -200,7 +200,7 @@ class OutputOptions(Struct, frozen=True):
         output = self
         if self.against_file is not None:
             reference = read_for_display(self.against_file, show_env=self.show_env)
-            output = replace(self, against=reference)
+            output = replace(self, reference_result=reference)
         for path in self.written_files():
             check_folder(path)
         if report is not None:

@@ -1,10 +1,10 @@
 """Read criterion.rs's folder ``target/criterion``: a saved run is one process.
 
-Each benchmark has a folder for each saved run: ``new`` is the latest run, ``base`` the run before
-it, and ``--save-baseline`` names other runs. ``base`` is mostly a copy of ``new``, because a plain
-``cargo bench`` copies it at the end. ``sample.json`` has the number of iterations of each sample
-and their total time in nanoseconds; ``benchmark.json`` has the benchmark's name. The saved runs of
-one benchmark are compared.
+Each benchmark has a folder for each saved run. ``new`` is the latest run, and ``--save-baseline``
+names other runs. ``base`` is the run to compare with: usually a copy of ``new``, because
+``cargo bench`` copies ``new`` to ``base`` at its end. ``sample.json`` has the number of iterations
+of each sample and their total time in nanoseconds; ``benchmark.json`` has the benchmark's name. The
+saved runs of one benchmark are compared.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from equipoise.interop.reading import (
 
 SAVED = "saved"
 _SAMPLE = "sample.json"
-_LATEST, _BEFORE = "new", "base"
-_COPY_RANK = {_LATEST: 1, _BEFORE: 2}
-"""Rank of a run among its copies; only the lowest rank is kept, a run of ``--save-baseline``."""
+_LATEST_RUN, _PREVIOUS_RUN = "new", "base"
+_COPY_RANK = {_LATEST_RUN: 1, _PREVIOUS_RUN: 2}
+"""Rank of a folder among copies of a run; other folders have 0, and the lowest rank is kept."""
 ITERATIONS = "iterations_of_sample"
 
 
@@ -50,23 +50,22 @@ def _recognises(file: SourceFile) -> bool:
 def _read(file: SourceFile) -> Reading:
     all_samples = _samples(file)
     samples = _without_copies(all_samples)
-    copies = len(all_samples) - len(samples)
+    copy_count = len(all_samples) - len(samples)
     return Reading(
         tool="criterion.rs",
         metric=TIME,
         processes=tuple(_processes(file, samples)),
         compared_factor=SAVED,
-        notes=(f"{copies} saved runs, each a copy of another run",) if copies else (),
+        notes=(f"{copy_count} saved runs, each a copy of another run",) if copy_count else (),
         no_series=(ITERATIONS,),
     )
 
 
 def _samples(file: SourceFile) -> list[Path]:
-    """Return every sample in the folder, sorted by the names of its folders."""
     try:
         samples = sorted(
             (path for path in file.path.rglob(_SAMPLE) if path.exists() and not path.is_dir()),
-            key=lambda path: (path.parent.parent, _run_order(path)),
+            key=lambda path: (path.parent.parent, _age_order(path)),
         )
         size = sum(path.stat().st_size for path in samples)
     except OSError as error:
@@ -81,25 +80,25 @@ def _samples(file: SourceFile) -> list[Path]:
         )
     if size > MAX_BYTES:
         raise file.error(
-            f"its samples are larger than {MAX_BYTES // 2**20} MiB",
-            "give the folder of one benchmark in it",
+            f"the samples in this folder are larger than {MAX_BYTES // 2**20} MiB",
+            "give a subfolder, which has the runs of one benchmark",
         )
     return samples
 
 
 def _without_copies(samples: list[Path]) -> list[Path]:
-    """Return one sample of each run; ``new`` and ``base`` are mostly the same run."""
-    first: dict[tuple[Path, bytes], Path] = {}
+    """Return the samples without copies: ``base`` is usually a copy of ``new``."""
+    kept_by_content: dict[tuple[Path, bytes], Path] = {}
     for path in sorted(samples, key=lambda path: _COPY_RANK.get(path.parent.name, 0)):
         content = read_within_bounds(str(path), path).content
-        first.setdefault((path.parent.parent, content), path)
-    return [path for path in samples if path in first.values()]
+        kept_by_content.setdefault((path.parent.parent, content), path)
+    return [path for path in samples if path in kept_by_content.values()]
 
 
-def _run_order(path: Path) -> tuple[int, str]:
+def _age_order(path: Path) -> tuple[int, str]:
     """Return a sort key: saved baselines come first, then ``base``, then ``new``."""
-    saved = path.parent.name
-    return ({_BEFORE: 1, _LATEST: 2}.get(saved, 0), saved)
+    run_name = path.parent.name
+    return ({_PREVIOUS_RUN: 1, _LATEST_RUN: 2}.get(run_name, 0), run_name)
 
 
 def _processes(file: SourceFile, samples: list[Path]) -> Iterator[Process]:
@@ -107,9 +106,7 @@ def _processes(file: SourceFile, samples: list[Path]) -> Iterator[Process]:
         sample = _decode(path, _Sample)
         if len(sample.iters) != len(sample.times) or not all(count > 0 for count in sample.iters):
             raise file.error(f"{path} does not have a number of iterations for each time")
-        times = [
-            1e-9 * total / count for total, count in zip(sample.times, sample.iters, strict=True)
-        ]
+        times = [1e-9 * ns / count for ns, count in zip(sample.times, sample.iters, strict=True)]
         if times:
             iterations = {TIME: times, ITERATIONS: sample.iters}
             levels = {SAVED: path.parent.name}

@@ -23,9 +23,9 @@ from equipoise.interop.reading import (
 PACKAGE = "package"
 _BENCHMARK_LINE = re.compile(r"Benchmark\S*\s+\d+\s+\S")
 _HOST_LINE = re.compile(r"(goos|goarch|cpu): (.*)")
-_NANOSECONDS = "ns/op"
-_ITERATIONS = "loop_iterations"
-_Benchmark = tuple[int, str, str]
+_TIME_UNIT = "ns/op"
+_LOOP_COUNT = "loop_iterations"
+_BenchmarkKey = tuple[int, str, str]
 """Number of the process, package and name of the benchmark."""
 
 
@@ -36,19 +36,19 @@ def _recognises(file: SourceFile) -> bool:
 
 def _read(file: SourceFile) -> Reading:
     environment: dict[str, str] = {}
-    iterations: dict[_Benchmark, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    package, process = "", 0
-    for number, line in file.lines():
+    iterations: dict[_BenchmarkKey, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    package, process_number = "", 0
+    for line_number, line in file.lines():
         if _BENCHMARK_LINE.match(line):
-            name, values = _values(file, number, line)
+            name, values = _values_of_line(file, line_number, line)
             for metric, value in values.items():
-                iterations[process, package, name][metric].append(value)
+                iterations[process_number, package, name][metric].append(value)
         elif line.startswith(("PASS", "FAIL", "ok  ", "goos: ", "pkg: ")):
-            process += 1
+            process_number += 1
             if line.startswith("pkg: "):
                 package = line.removeprefix("pkg: ")
-        if head := _HOST_LINE.match(line):
-            environment.setdefault(head[1], head[2])
+        if host_match := _HOST_LINE.match(line):
+            environment.setdefault(host_match[1], host_match[2])
     return Reading(
         tool="go test -bench",
         metric=TIME,
@@ -57,22 +57,22 @@ def _read(file: SourceFile) -> Reading:
             for (_, package, name), by_metric in iterations.items()
         ),
         environment=environment,
-        no_series=(_ITERATIONS,),
+        no_series=(_LOOP_COUNT,),
     )
 
 
-def _values(file: SourceFile, number: int, line: str) -> tuple[str, dict[str, float]]:
+def _values_of_line(file: SourceFile, line_number: int, line: str) -> tuple[str, dict[str, float]]:
     name, count, *pairs = line.split()
-    values = {_ITERATIONS: float(count)}
+    values = {_LOOP_COUNT: float(count)}
     for text, unit in zip(pairs[::2], pairs[1::2], strict=False):
         value = finite_number(text)
         if value is None:
-            raise file.error(f"line {number}: {quote(text)} is not a number of {quote(unit)}")
-        metric, factor = (TIME, 1e-9) if unit == _NANOSECONDS else (unit, 1.0)
+            raise file.error(f"line {line_number}: {quote(text)} is not a number of {quote(unit)}")
+        metric, factor = (TIME, 1e-9) if unit == _TIME_UNIT else (unit, 1.0)
         values[metric] = value * factor
     if len(pairs) % 2 or TIME not in values:
         raise file.error(
-            f"line {number} is truncated or has no {_NANOSECONDS}: {quote(line.strip())}"
+            f"line {line_number} is truncated or has no {_TIME_UNIT}: {quote(line.strip())}"
         )
     return name, values
 

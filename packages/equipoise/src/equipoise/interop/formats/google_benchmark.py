@@ -22,7 +22,7 @@ from equipoise.interop.reading import (
     with_version,
 )
 
-_NOT_METRICS = frozenset(
+_KEYS_WITHOUT_METRIC = frozenset(
     {
         "family_index",
         "per_family_instance_index",
@@ -34,7 +34,7 @@ _NOT_METRICS = frozenset(
 )
 
 
-class _File(msgspec.Struct):
+class _GoogleFile(msgspec.Struct):
     benchmarks: list[dict[str, Any]]
     context: dict[str, Any] = {}
 
@@ -44,22 +44,22 @@ def _recognises(file: SourceFile) -> bool:
 
 
 def _read(file: SourceFile) -> Reading:
-    export = file.decode(_File, "Google Benchmark")
+    export = file.decode(_GoogleFile, "Google Benchmark")
     repetitions: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     failures: dict[str, str] = {}
-    aggregates = 0
+    aggregate_count = 0
     for entry in export.benchmarks:
         name = str(entry.get("run_name") or entry.get("name") or "benchmark")
         if entry.get("run_type") == "aggregate":
-            aggregates += 1
+            aggregate_count += 1
         elif entry.get("error_occurred"):
             failures[name] = f"reported an error: {entry.get('error_message', 'no message')}"
         elif entry.get("skipped"):
             failures[name] = f"was skipped: {entry.get('skip_message', 'no message')}"
         else:
-            for metric, value in _values(file, name, entry).items():
+            for metric, value in _metric_values(file, name, entry).items():
                 repetitions[name][metric].append(value)
-    if aggregates and not repetitions:
+    if aggregate_count and not repetitions:
         raise file.error(
             "the file has only aggregates",
             "run the benchmark without --benchmark_report_aggregates_only",
@@ -79,7 +79,7 @@ def _read(file: SourceFile) -> Reading:
     )
 
 
-def _values(file: SourceFile, name: str, entry: dict[str, Any]) -> dict[str, float]:
+def _metric_values(file: SourceFile, name: str, entry: dict[str, Any]) -> dict[str, float]:
     unit = entry.get("time_unit", "ns")
     factor = seconds_per(str(unit))
     time_metrics = {"real_time": TIME, "cpu_time": "cpu_s"}
@@ -93,7 +93,7 @@ def _values(file: SourceFile, name: str, entry: dict[str, Any]) -> dict[str, flo
             for key, value in entry.items()
             if isinstance(value, int | float)
             and not isinstance(value, bool)
-            and key not in _NOT_METRICS
+            and key not in _KEYS_WITHOUT_METRIC
         }
     except OverflowError as error:
         raise file.error(f"{quote(name)} has a number that is too large") from error

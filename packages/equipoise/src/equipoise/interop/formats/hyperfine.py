@@ -64,7 +64,7 @@ class _Parameter(msgspec.Struct):
     value: str
 
 
-class _Result(msgspec.Struct):
+class _CommandResult(msgspec.Struct):
     command: str
     name: str | None = None
     user: float | None = None
@@ -83,8 +83,8 @@ class _Metadata(msgspec.Struct, frozen=True):
     platform: dict[str, Any] = {}
 
 
-class _Export(msgspec.Struct):
-    results: list[_Result]
+class _HyperfineFile(msgspec.Struct):
+    results: list[_CommandResult]
     metadata: _Metadata = _Metadata()
     primary_metric: str = "time_wall_clock"
 
@@ -94,24 +94,24 @@ def _recognises(file: SourceFile) -> bool:
 
 
 def _read(file: SourceFile) -> Reading:
-    export = file.decode(_Export, "hyperfine")
+    export = file.decode(_HyperfineFile, "hyperfine")
     processes = tuple(process for result in export.results for process in _processes(file, result))
-    primary = _METRIC_NAMES.get(export.primary_metric, export.primary_metric)
+    metric = _METRIC_NAMES.get(export.primary_metric, export.primary_metric)
     return Reading(
         tool=with_version("hyperfine", export.metadata.hyperfine_version),
         # A machine may lack a counter for some commands; every run has its wall time.
-        metric=primary if all(primary in process.values for process in processes) else "wall_s",
+        metric=metric if all(metric in process.values for process in processes) else "wall_s",
         processes=processes,
         environment=_environment(export),
         compared_factor=BENCHMARK,
     )
 
 
-def _environment(export: _Export) -> dict[str, Any]:
+def _environment(export: _HyperfineFile) -> dict[str, Any]:
     environment: dict[str, Any] = dict(export.metadata.platform)
     if export.metadata.start_time is not None:
         environment["start_time"] = export.metadata.start_time
-    by_command: dict[str, dict[str, Any]] = {
+    facts_by_command: dict[str, dict[str, Any]] = {
         MEANS: {
             _name(result): {"user": result.user, "system": result.system}
             for result in export.results
@@ -122,20 +122,20 @@ def _environment(export: _Export) -> dict[str, Any]:
             _name(result): result.environment for result in export.results if result.environment
         },
     }
-    return environment | {key: facts for key, facts in by_command.items() if facts}
+    return environment | {key: facts for key, facts in facts_by_command.items() if facts}
 
 
-def _name(result: _Result) -> str:
+def _name(result: _CommandResult) -> str:
     return result.name or result.command
 
 
-def _processes(file: SourceFile, result: _Result) -> Iterator[Process]:
+def _processes(file: SourceFile, result: _CommandResult) -> Iterator[Process]:
     name = _name(result)
     levels = {
         factor: level.value if isinstance(level, _Parameter) else str(level)
         for factor, level in result.parameters.items()
     }
-    for run_number, (values, codes) in enumerate(_runs(file, result), start=1):
+    for run_number, (values, codes) in enumerate(_values_of_runs(file, result), start=1):
         if "wall_s" not in values:
             raise file.error(f"run {run_number} of {quote(name)} has no time_wall_clock")
         code = next(iter(codes), None)
@@ -145,8 +145,8 @@ def _processes(file: SourceFile, result: _Result) -> Iterator[Process]:
         yield Process(name, values, levels=levels, exit=code, failure=failure)
 
 
-def _runs(
-    file: SourceFile, result: _Result
+def _values_of_runs(
+    file: SourceFile, result: _CommandResult
 ) -> Iterator[tuple[dict[str, float], Sequence[int | None]]]:
     """Yield the values of each run, and a list with its exit code or without any."""
     if result.measurements is not None:
@@ -187,7 +187,7 @@ CSV_COLUMNS = ("command", "mean", "stddev", "median", "user", "system", "min", "
 _NOT_AVAILABLE = "n/a"
 
 
-class _ExportedResult(msgspec.Struct, omit_defaults=True):
+class _WrittenResult(msgspec.Struct, omit_defaults=True):
     """An entry of ``results``, with keys in hyperfine's order and times in seconds."""
 
     command: str
@@ -232,13 +232,13 @@ def to_json(document: ResultDocument) -> bytes:
     Unknown numbers are null. ``memory_usage_byte`` is left out if no trial has a value, and
     ``parameters`` (the levels of the condition) if the condition has no levels.
     """
-    encoded = msgspec.json.encode({"results": _results(document)})
+    encoded = msgspec.json.encode({"results": _results_of_conditions(document)})
     return msgspec.json.format(encoded, indent=2) + b"\n"
 
 
 def to_csv(document: ResultDocument) -> str:
     """Return CSV like that of ``hyperfine --export-csv``; unknown numbers are empty."""
-    results = _results(document)
+    results = _results_of_conditions(document)
     parameters = sorted({name for result in results for name in result.parameters})
     header = [*CSV_COLUMNS, *(f"parameter_{name}" for name in parameters)]
     rows = (
@@ -258,29 +258,29 @@ def to_markdown(document: ResultDocument, unit: str | None = None) -> str:
     second, else seconds. In names, bars are escaped, and line ends and other control characters
     become spaces.
     """
-    first, *others = (f"| {' | '.join(row)} |" for row in _table(document, unit, _markdown_code))
-    return "\n".join([first, "|:---|---:|---:|---:|---:|", *others]) + "\n"
+    table = _table_rows(document, unit, _code_in_markdown_cell)
+    heading, *lines = (f"| {' | '.join(row)} |" for row in table)
+    return "\n".join([heading, "|:---|---:|---:|---:|---:|", *lines]) + "\n"
 
 
 def to_asciidoc(document: ResultDocument, unit: str | None = None) -> str:
     """Return AsciiDoc like that of ``hyperfine --export-asciidoc``, see `to_markdown`."""
-    table = _table(document, unit, lambda name: _monospace(name, "`"))
+    table = _table_rows(document, unit, lambda name: _marked_code(name, "`"))
     lines = ["".join(f"| {cell} \n" for cell in row) for row in table]
     return '[cols="<,>,>,>,>"]\n|===\n' + "\n".join(lines) + "|===\n"
 
 
 def to_orgmode(document: ResultDocument, unit: str | None = None) -> str:
     """Return Org-mode like that of ``hyperfine --export-orgmode``, see `to_markdown`."""
-    table = _table(document, unit, lambda name: _monospace(name, "="))
-    first, *others = (f"| {name}  |  {' |  '.join(cells)} |" for name, *cells in table)
-    return "\n".join([first, "|--+--+--+--+--|", *others]) + "\n"
+    table = _table_rows(document, unit, lambda name: _marked_code(name, "="))
+    heading_line, *row_lines = (f"| {name}  |  {' |  '.join(cells)} |" for name, *cells in table)
+    return "\n".join([heading_line, "|--+--+--+--+--|", *row_lines]) + "\n"
 
 
-def _table(
+def _table_rows(
     document: ResultDocument, unit: str | None, format_name: Callable[[str], str]
 ) -> list[list[str]]:
-    """Return the rows of a table; the first row has the headings."""
-    results = _results(document)
+    results = _results_of_conditions(document)
     means = [result.mean for result in results if result.mean is not None]
     default_unit = "s" if not means or means[0] >= 1.0 else "ms"
     table_unit = _UNITS[unit or default_unit]
@@ -292,11 +292,11 @@ def _table(
         mean = f"{table_unit.format(result.mean)}{spread}"
         low, high = table_unit.format(result.min), table_unit.format(result.max)
         name = format_name(result.command)
-        rows.append([name, mean, low, high, _relative(result, fastest)])
+        rows.append([name, mean, low, high, _ratio_to_fastest(result, fastest)])
     return rows
 
 
-def _results(document: ResultDocument) -> list[_ExportedResult]:
+def _results_of_conditions(document: ResultDocument) -> list[_WrittenResult]:
     document.check_one_host("hyperfine's format")
     rows: dict[str, list[TrialRow]] = defaultdict(list)
     for row in document.trials:
@@ -306,17 +306,17 @@ def _results(document: ResultDocument) -> list[_ExportedResult]:
     facts = document.environment.get(FILE_FACTS)
     means = facts.get(MEANS, {}) if isinstance(facts, dict) else {}
     return [
-        _result(condition, rows[condition.name], means.get(" ".join(condition.command), {}))
+        _summary_of(condition, rows[condition.name], means.get(" ".join(condition.command), {}))
         for condition in document.conditions
     ]
 
 
-def _result(
+def _summary_of(
     condition: ConditionResult, rows: Sequence[TrialRow], means: dict[str, float]
-) -> _ExportedResult:
+) -> _WrittenResult:
     times = [row.wall_s for row in rows if row.wall_s is not None]
     memory = [row.max_rss_bytes for row in rows]
-    return _ExportedResult(
+    return _WrittenResult(
         command=as_unicode(condition.name),
         mean=_mean(times),
         stddev=_standard_deviation(times),
@@ -347,7 +347,7 @@ def _standard_deviation(values: Sequence[float]) -> float | None:
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
-def _relative(result: _ExportedResult, fastest: _ExportedResult | None) -> str:
+def _ratio_to_fastest(result: _WrittenResult, fastest: _WrittenResult | None) -> str:
     if result is fastest:
         return "1.00"
     if fastest is None or not result.mean or not fastest.mean:
@@ -359,7 +359,7 @@ def _relative(result: _ExportedResult, fastest: _ExportedResult | None) -> str:
     return f"{ratio:.2f} ± {spread:.2f}"
 
 
-def _monospace(text: str, mark: str) -> str:
+def _marked_code(text: str, mark: str) -> str:
     return f"{mark}{_in_one_line(text)}{mark}".replace("|", r"\|")
 
 
@@ -367,8 +367,7 @@ def _in_one_line(text: str) -> str:
     return "".join(character if character.isprintable() else " " for character in text)
 
 
-def _markdown_code(text: str) -> str:
-    """Return a text as code, for a cell of a Markdown table."""
+def _code_in_markdown_cell(text: str) -> str:
     line = _in_one_line(text)
     ticks = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
     padding = " " if line.startswith("`") or line.endswith("`") or not line.strip() else ""

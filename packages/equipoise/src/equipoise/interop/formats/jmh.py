@@ -57,18 +57,19 @@ def _recognises(file: SourceFile) -> bool:
 def _read(file: SourceFile) -> Reading:
     benchmarks = file.decode(list[_Benchmark], "JMH")
     first = benchmarks[0] if benchmarks else None
+    java = {"jdk": first.java, "virtual_machine": first.machine} if first else {}
     return Reading(
         tool=with_version("JMH", first.version if first else None),
         metric=TIME,
         processes=tuple(process for benchmark in benchmarks for process in _forks(file, benchmark)),
-        environment={"jdk": first.java, "virtual_machine": first.machine} if first else {},
+        environment=java,
         no_series=(HISTOGRAM_TIMES, HISTOGRAM_COUNTS),
     )
 
 
 def _forks(file: SourceFile, benchmark: _Benchmark) -> Iterator[Process]:
     name, metric = benchmark.benchmark, benchmark.primary
-    factor, is_rate = _unit(file, benchmark)
+    factor, is_rate = _unit_factor(file, benchmark)
     levels = {"mode": benchmark.mode, **benchmark.params}
     for fork_index, fork in enumerate(metric.histogram):
         histograms = [
@@ -103,7 +104,6 @@ def _histogram_mean(histogram: list[tuple[float, int]]) -> float:
 
 
 def _profiler_metrics(benchmark: _Benchmark, fork_index: int) -> dict[str, list[float]]:
-    """Return the metrics of profilers for one fork, in their own units."""
     return {
         name: metric.raw_data[fork_index]
         for name, metric in benchmark.secondary.items()
@@ -111,7 +111,7 @@ def _profiler_metrics(benchmark: _Benchmark, fork_index: int) -> dict[str, list[
     }
 
 
-def _unit(file: SourceFile, benchmark: _Benchmark) -> tuple[float, bool]:
+def _unit_factor(file: SourceFile, benchmark: _Benchmark) -> tuple[float, bool]:
     """Return the factor of a score's unit, and whether the score is a throughput."""
     numerator, _, denominator = benchmark.primary.score_unit.partition("/")
     is_rate = numerator == "ops"

@@ -19,31 +19,31 @@ from equipoise.interop.reading import (
     quote,
 )
 
-_LINE = re.compile(r"test (?P<name>.+?)\s+\.\.\. bench:\s+(?P<value>[0-9][0-9,.]*) ns/iter")
+_TIME_LINE = re.compile(r"test (?P<name>.+?)\s+\.\.\. bench:\s+(?P<value>[0-9][0-9,.]*) ns/iter")
 _BENCHMARK_LINE = re.compile(r"test .*\bbench:")
 """Line of a benchmark, with or without a readable time; other lines of a build do not match."""
 
 
 def _recognises(file: SourceFile) -> bool:
-    return any(_LINE.match(line) for line in file.beginning(65536).splitlines())
+    return any(_TIME_LINE.match(line) for line in file.beginning(65536).splitlines())
 
 
 def _read(file: SourceFile) -> Reading:
     processes: dict[str, Process] = {}
-    for number, line in file.lines():
-        if match := _LINE.match(line):
+    for line_number, line in file.lines():
+        if match := _TIME_LINE.match(line):
             name, seconds = match["name"], finite_number(match["value"].replace(",", ""))
             if name in processes:
                 raise file.error(
-                    f"line {number}: two benchmarks are called {quote(name)}",
+                    f"line {line_number}: two benchmarks are called {quote(name)}",
                     "rename one of them, or run them separately",
                 )
             if seconds is None:
-                raise file.error(f"line {number}: {quote(match['value'])} is not a number")
+                raise file.error(f"line {line_number}: {quote(match['value'])} is not a number")
             processes[name] = Process(name, {TIME: 1e-9 * seconds})
         elif _BENCHMARK_LINE.match(line):
             raise file.error(
-                f"line {number}: a benchmark has no readable time",
+                f"line {line_number}: a benchmark has no readable time",
                 "save the unchanged output of cargo bench",
             )
     return Reading(tool="cargo bench", metric=TIME, processes=tuple(processes.values()))

@@ -1,8 +1,8 @@
 """Read pyperf's JSON: each run is a worker process, and its values are iterations.
 
 Warm-up values become iterations of ``warmup_<metric>``. Runs that only calibrate have no value and
-are left out. A file may have one benchmark or a suite. Common metadata of several runs is in the
-metadata of the level above them (pyperf, "JSON file format", version 1.0).
+are left out. A file may have one benchmark or a suite. Metadata that several runs share is in the
+metadata of their benchmark or of the file (pyperf, "JSON file format", version 1.0).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _read(file: SourceFile) -> Reading:
                 iterations = {metric: run.values}
                 if run.warmups:
                     iterations[f"warmup_{metric}"] = [value for _, value in run.warmups]
-                host = _text(run.metadata.get("hostname", metadata.get("hostname")))
+                host = _optional_text(run.metadata.get("hostname", metadata.get("hostname")))
                 processes.append(Process(name, {metric: mean(run.values)}, iterations, host=host))
     runs = (run for benchmark in suite.benchmarks for run in benchmark.runs)
     calibrations = sum(not run.values for run in runs)
@@ -78,13 +78,14 @@ def _read(file: SourceFile) -> Reading:
 
 def _version(suite: Suite) -> str | None:
     """Return pyperf's version, which is in the metadata of the file, a benchmark or a run."""
-    levels = [suite.metadata]
+    metadata_levels = [suite.metadata]
     for benchmark in suite.benchmarks[:1]:
-        levels += [benchmark.metadata, *(run.metadata for run in benchmark.runs[:1])]
-    return next((_text(level["perf_version"]) for level in levels if "perf_version" in level), None)
+        metadata_levels += [benchmark.metadata, *(run.metadata for run in benchmark.runs[:1])]
+    known = (metadata for metadata in metadata_levels if "perf_version" in metadata)
+    return next((_optional_text(metadata["perf_version"]) for metadata in known), None)
 
 
-def _text(value: Any) -> str | None:
+def _optional_text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 

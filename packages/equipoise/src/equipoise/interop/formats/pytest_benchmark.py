@@ -45,13 +45,13 @@ def _recognises(file: SourceFile) -> bool:
 
 def _read(file: SourceFile) -> Reading:
     export = file.decode(_File, "pytest-benchmark")
-    means_only = sum(not benchmark.stats.data for benchmark in export.benchmarks)
+    count = sum(not benchmark.stats.data for benchmark in export.benchmarks)
     return Reading(
         tool=with_version("pytest-benchmark", export.version),
         metric=TIME,
         processes=tuple(map(_process, export.benchmarks)),
         environment={"machine": export.machine_info, "commit": export.commit_info},
-        notes=(f"{means_only} benchmarks have a mean but no rounds",) if means_only else (),
+        notes=(f"{count} benchmarks have a mean but no rounds",) if count else (),
     )
 
 

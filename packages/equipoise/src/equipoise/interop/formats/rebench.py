@@ -30,12 +30,12 @@ from equipoise.interop.reading import (
 )
 
 EXECUTOR = "executor"
-_TOTAL = "total"
-_REQUIRED = ("invocation", "iteration", "value", "unit", "criterion", "benchmark")
-_FACTORS = (EXECUTOR, "suite", "extraArgs", "cores", "inputSize", "varValue")
-_COLUMNS = (*_REQUIRED, *_FACTORS, "machine")
+_TOTAL_CRITERION = "total"
+_REQUIRED_COLUMNS = ("invocation", "iteration", "value", "unit", "criterion", "benchmark")
+_FACTOR_COLUMNS = (EXECUTOR, "suite", "extraArgs", "cores", "inputSize", "varValue")
+_COLUMNS = (*_REQUIRED_COLUMNS, *_FACTOR_COLUMNS, "machine")
 _MIN_COLUMNS = len(_COLUMNS) - 1
-_NOT_FACTORS = frozenset({*_REQUIRED, "runId"})
+_COLUMNS_WITHOUT_FACTOR = frozenset({*_REQUIRED_COLUMNS, "runId"})
 _START_PREFIX = "# Execution Start: "
 _HOST_PREFIX = "# Environment: "
 _HEADER_PREFIX = "invocation\t"
@@ -102,8 +102,8 @@ def _cells(file: SourceFile, number: int, line: str, columns: tuple[str, ...]) -
     if len(texts) != len(columns) and (columns != _COLUMNS or len(texts) != _MIN_COLUMNS):
         raise file.error(f"line {number} has {len(texts)} columns, not {len(columns)}")
     cells = dict(zip(columns, texts, strict=False))
-    if missing := [name for name in _REQUIRED if name not in cells]:
-        raise file.error(f"line {number} has no column {missing[0]}")
+    if missing_columns := [name for name in _REQUIRED_COLUMNS if name not in cells]:
+        raise file.error(f"line {number} has no column {missing_columns[0]}")
     return cells
 
 
@@ -118,11 +118,11 @@ def _measurement(
     if factor is None:
         metric, factor = f"{criterion}_{unit}", 1.0
     else:
-        metric = TIME if criterion == _TOTAL else f"{criterion}_s"
+        metric = TIME if criterion == _TOTAL_CRITERION else f"{criterion}_s"
     levels = tuple(
         (name, level)
         for name, level in cells.items()
-        if name not in _NOT_FACTORS and level not in ("", "None")
+        if name not in _COLUMNS_WITHOUT_FACTOR and level not in ("", "None")
     )
     invocation = _Invocation(0, cells["invocation"], cells["benchmark"], levels)
     return invocation, metric, value * factor
@@ -130,8 +130,8 @@ def _measurement(
 
 def _means(iterations: dict[str, list[float]]) -> dict[str, float]:
     """Return the mean of each metric, the criterion ``total`` first if it is a time."""
-    means = {metric: mean(values) for metric, values in iterations.items()}
-    return {TIME: means.pop(TIME), **means} if TIME in means else means
+    mean_values = {metric: mean(values) for metric, values in iterations.items()}
+    return {TIME: mean_values.pop(TIME), **mean_values} if TIME in mean_values else mean_values
 
 
 FORMAT = Format("rebench", "rebench (its data file)", _recognises, _read)

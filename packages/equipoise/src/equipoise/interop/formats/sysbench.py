@@ -15,10 +15,10 @@ from msgspec import Struct, field
 from equipoise.interop.reading import BENCHMARK, Format, Process, Reading, SourceFile, with_version
 
 METRIC = "event_s"
-_HEAD = re.compile(r"sysbench (\S+)")
-_INTERVAL = re.compile(r"\[ \S+ \] thds: \d+ ")
+_VERSION_LINE = re.compile(r"sysbench (\S+)")
+_INTERVAL_LINE = re.compile(r"\[ \S+ \] thds: \d+ ")
 _DECIMAL = r"(\d+(?:\.\d+)?)"
-_IN_INTERVAL = re.compile(rf"(?:lat \(ms,(\d+)%\)|(eps|tps|qps|err/s|reconn/s)): {_DECIMAL}")
+_INTERVAL_VALUE = re.compile(rf"(?:lat \(ms,(\d+)%\)|(eps|tps|qps|err/s|reconn/s)): {_DECIMAL}")
 _RATES = {
     "eps": "events_per_s",
     "tps": "events_per_s",
@@ -27,9 +27,9 @@ _RATES = {
     "reconn/s": "reconnects_per_s",
 }
 _TOTAL_TIME = "total time"
-_EVENTS = "total number of events"
-_LATENCIES = {"min": "least", "avg": "mean", "max": "greatest", "sum": "sum"}
-_PERCENTILE = re.compile(r"(\d+)th percentile")
+_EVENT_COUNT = "total number of events"
+_LATENCY_STATISTICS = {"min": "least", "avg": "mean", "max": "greatest", "sum": "sum"}
+_PERCENTILE_NAME = re.compile(r"(\d+)th percentile")
 _COUNTS = {
     "read": "queries_read",
     "write": "queries_write",
@@ -44,7 +44,7 @@ _THREADS = {
     "events": ("thread_events_mean", "thread_events_deviation"),
     "execution time": ("thread_time_mean_s", "thread_time_deviation_s"),
 }
-_NUMBER = re.compile(rf"\s+(.+?):\s+{_DECIMAL}s?\s*(\(.*)?$")
+_NUMBER_LINE = re.compile(rf"\s+(.+?):\s+{_DECIMAL}s?\s*(\(.*)?$")
 
 
 class _Run(Struct):
@@ -65,8 +65,8 @@ def _read(file: SourceFile) -> Reading:
     version: str | None = None
     runs: list[_Run] = []
     for _, line in file.lines():
-        if head := _HEAD.match(line):
-            version = version or head[1]
+        if version_match := _VERSION_LINE.match(line):
+            version = version or version_match[1]
             runs.append(_Run())
         elif runs:
             _read_line(runs[-1], line)
@@ -81,32 +81,32 @@ def _read(file: SourceFile) -> Reading:
 def _read_line(run: _Run, line: str) -> None:
     if line and not line[0].isspace():
         run.is_in_latency = line.startswith("Latency (ms)")
-    if _INTERVAL.match(line):
-        for percent, rate, value in _IN_INTERVAL.findall(line):
+    if _INTERVAL_LINE.match(line):
+        for percent, rate, value in _INTERVAL_VALUE.findall(line):
             metric, factor = (f"latency_p{percent}_s", 1e-3) if percent else (_RATES[rate], 1.0)
             run.intervals.setdefault(metric, []).append(float(value) * factor)
-    elif threads := _THREADS_LINE.match(line):
-        run.metrics.update(zip(_THREADS[threads[1]], map(float, threads.groups()[1:]), strict=True))
-    elif number := _NUMBER.match(line):
-        name, value = number[1], float(number[2])
+    elif match := _THREADS_LINE.match(line):
+        run.metrics.update(zip(_THREADS[match[1]], map(float, match.groups()[1:]), strict=True))
+    elif match := _NUMBER_LINE.match(line):
+        name, value = match[1], float(match[2])
         if run.is_in_latency:
-            run.metrics.update(_latency(name, value))
+            run.metrics.update(_latency_metric(name, value))
         else:
             run.numbers.setdefault(name, value)
 
 
-def _latency(name: str, milliseconds: float) -> dict[str, float]:
-    percentile = _PERCENTILE.match(name)
-    statistic = f"p{percentile[1]}" if percentile else _LATENCIES.get(name)
+def _latency_metric(name: str, milliseconds: float) -> dict[str, float]:
+    percentile = _PERCENTILE_NAME.match(name)
+    statistic = f"p{percentile[1]}" if percentile else _LATENCY_STATISTICS.get(name)
     return {f"latency_{statistic}_s": milliseconds * 1e-3} if statistic else {}
 
 
 def _processes(file: SourceFile, runs: list[_Run]) -> Iterator[Process]:
     for run_number, run in enumerate(runs, start=1):
-        total, events = run.numbers.get(_TOTAL_TIME), run.numbers.get(_EVENTS)
-        if not total or not events:
+        total_s, events = run.numbers.get(_TOTAL_TIME), run.numbers.get(_EVENT_COUNT)
+        if not total_s or not events:
             raise file.error(f"run {run_number} of sysbench has no total time or no events")
-        values = {METRIC: total / events, "wall_s": total, "events": events, **run.metrics}
+        values = {METRIC: total_s / events, "wall_s": total_s, "events": events, **run.metrics}
         values |= {
             metric: run.numbers[name] for name, metric in _COUNTS.items() if name in run.numbers
         }

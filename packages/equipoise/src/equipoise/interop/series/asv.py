@@ -70,32 +70,32 @@ def _read(file: SourceFile) -> SeriesReading:
             f"this is not a results folder of asv, which contains {BENCHMARKS}",
             "give the folder that asv.conf.json names as results_dir",
         )
-    benchmarks = _benchmarks(_inner_file(folder / BENCHMARKS))
+    benchmarks = _benchmarks(_file_in_folder(folder / BENCHMARKS))
     paths = [path for path in sorted(folder.glob("*/*.json")) if path.name != MACHINE]
     if len(paths) > MAX_FILES:
-        raise file.error(f"the folder has more than {MAX_FILES} files", "import fewer at a time")
+        raise file.error(f"the folder has more than {MAX_FILES} files", "give fewer results")
     values: list[SeriesValue] = []
     outdated_count = 0
     for path in paths:
-        results_file = _inner_file(path)
-        results = convert(results_file, _decode(results_file), _ResultsFile, "asv")
+        results_file = _file_in_folder(path)
+        results = convert(results_file, _json_object(results_file), _ResultsFile, "asv")
         for name, row in results.results.items():
             columns = dict(zip(results.result_columns, row, strict=False))
             benchmark = benchmarks.get(name)
             if benchmark is None or columns.get("version") not in (None, benchmark.version):
                 outdated_count += 1
                 continue
-            values += _values(results_file, name, benchmark, results, columns)
+            values += _benchmark_values(results_file, name, benchmark, results, columns)
     values.sort(key=lambda value: value.date or "")
     note = f"{counted(outdated_count, 'result')} of another version of its benchmark left out."
     return SeriesReading("asv", tuple(values), (note,) if outdated_count else ())
 
 
-def _inner_file(path: Path) -> SourceFile:
+def _file_in_folder(path: Path) -> SourceFile:
     return read_within_bounds(str(path), path)
 
 
-def _decode(file: SourceFile) -> Mapping[str, Any]:
+def _json_object(file: SourceFile) -> Mapping[str, Any]:
     """Return the object in a file; asv writes NaN and Infinity, which are not JSON."""
     try:
         content = json.loads(file.content)
@@ -104,20 +104,20 @@ def _decode(file: SourceFile) -> Mapping[str, Any]:
     if not isinstance(content, dict):
         raise file.error("not a result of asv: not a JSON object")
     if content.get("version") != _VERSION:
-        what = f"the version of the file is {quote(content.get('version'))}, not {_VERSION}"
-        raise file.error(what, _UPDATE_HINT)
+        problem = f"the version of the file is {quote(content.get('version'))}, not {_VERSION}"
+        raise file.error(problem, _UPDATE_HINT)
     return content
 
 
 def _benchmarks(file: SourceFile) -> dict[str, _Benchmark]:
     return {
         name: convert(file, description, _Benchmark, "asv")
-        for name, description in _decode(file).items()
+        for name, description in _json_object(file).items()
         if name != "version"
     }
 
 
-def _values(
+def _benchmark_values(
     file: SourceFile,
     name: str,
     benchmark: _Benchmark,
@@ -143,22 +143,22 @@ def _values(
             setting=results.setting,
             commit=results.commit_hash,
             date=date,
-            value=_number(number),
+            value=_float_value(number),
         )
 
 
-def _number(number: float | None) -> float:
+def _float_value(number: float | None) -> float:
     try:
         return float("nan") if number is None else float(number)
     except OverflowError:
         return float("inf")
 
 
-def _with_levels(name: str, names: Sequence[str], levels: Sequence[Any]) -> str:
+def _with_levels(name: str, parameter_names: Sequence[str], levels: Sequence[Any]) -> str:
     """Return a benchmark with its parameters, such as ``time_loop(scale=1)``."""
     if not levels:
         return name
-    pairs = itertools.zip_longest(names[: len(levels)], levels, fillvalue="")
+    pairs = itertools.zip_longest(parameter_names[: len(levels)], levels, fillvalue="")
     parameters = (f"{param}={level}" if param else str(level) for param, level in pairs)
     return f"{name}({', '.join(parameters)})"
 

@@ -28,7 +28,7 @@ LATENCY = "latency"
 MAX_NAME_LETTERS = 1024
 """Maximum length of the name of a benchmark."""
 _NANOSECONDS = 1e9
-_NOT_BENCHMARKS = frozenset({"results", "project", "benchmarks", "version", "schema", "data"})
+_FOREIGN_KEYS = frozenset({"results", "project", "benchmarks", "version", "schema", "data"})
 """Keys of other formats, which are not names of benchmarks."""
 
 
@@ -50,12 +50,12 @@ class _Metric(Struct):
     value: float
 
 
-class _WrittenMetric(_Metric, omit_defaults=True):
+class _MetricWithBounds(_Metric, omit_defaults=True):
     lower_value: float | None = None
     upper_value: float | None = None
 
 
-class _Value(Struct):
+class _SeriesEntry(Struct):
     version: _Version
     metric: _Metric | None = None
     metrics: dict[str, _Metric] = {}
@@ -66,7 +66,7 @@ class _Series(Struct):
     testbed: _NamedObject
     benchmark: _NamedObject
     measure: _NamedObject
-    metrics: list[_Value]
+    metrics: list[_SeriesEntry]
     variant: _Variant | None = None
 
 
@@ -80,7 +80,7 @@ _Measures = Mapping[str, Mapping[str, _Metric]]
 def _recognises(file: SourceFile) -> bool:
     if {"project", "results"} <= file.keys:
         return True
-    if not file.keys or file.keys & _NOT_BENCHMARKS:
+    if not file.keys or file.keys & _FOREIGN_KEYS:
         return False
     return '"value"' in file.beginning(65536)
 
@@ -142,25 +142,25 @@ FORMAT = Format(
 def to_bmf(document: ResultDocument) -> bytes:
     """Return the metrics of all conditions with a finite median in Bencher Metric Format, indented.
 
-    Raise `UnusableInput` if the document is that of a fleet.
+    Raise `UnusableInput` if the document is about several hosts.
     """
     document.check_one_host("Bencher Metric Format")
-    benchmarks: dict[str, dict[str, _WrittenMetric]] = {}
+    benchmarks: dict[str, dict[str, _MetricWithBounds]] = {}
     for condition in document.conditions:
-        measures: dict[str, _WrittenMetric] = {}
+        measures: dict[str, _MetricWithBounds] = {}
         for metric, summary in condition.metrics.items():
             if not math.isfinite(summary.median):
                 continue
             if metric == document.primary_metric and metric.endswith("_s"):
-                measures[LATENCY] = _measure(summary, _NANOSECONDS)
-            measures[as_unicode(metric)] = _measure(summary, 1.0)
+                measures[LATENCY] = _written_metric(summary, _NANOSECONDS)
+            measures[as_unicode(metric)] = _written_metric(summary, 1.0)
         benchmarks[as_unicode(condition.name)[:MAX_NAME_LETTERS]] = measures
     return msgspec.json.format(msgspec.json.encode(benchmarks), indent=2) + b"\n"
 
 
-def _measure(summary: MetricSummary, factor: float) -> _WrittenMetric:
+def _written_metric(summary: MetricSummary, factor: float) -> _MetricWithBounds:
     low, high = (
         None if bound is None or not math.isfinite(bound) else float(bound) * factor
         for bound in summary.median_ci
     )
-    return _WrittenMetric(float(summary.median) * factor, low, high)
+    return _MetricWithBounds(float(summary.median) * factor, low, high)

@@ -47,23 +47,24 @@ def _read(file: SourceFile) -> SeriesReading:
 
 def _read_values(file: SourceFile, header: list[str], column: str) -> Iterator[SeriesValue]:
     unit = next((unit for end, unit in _UNITS.items() if column.endswith(end)), None)
-    for number, row in csv_rows(file, header):
+    for line_number, row in csv_rows(file, header):
         cells = {name: cell.strip() for name, cell in row.items()}
-        yield _read_value(file, number, cells, column, unit)
+        yield _read_value(file, line_number, cells, column, unit)
 
 
 def _read_value(
-    file: SourceFile, number: int, cells: dict[str, str], column: str, unit: str | None
+    file: SourceFile, line_number: int, cells: dict[str, str], column: str, unit: str | None
 ) -> SeriesValue:
     value, date = finite_number(cells[column]), cells.get(DATE, "")
     if value is None:
         raise file.error(
-            f"line {number}: {quote(cells[column])} is not a number ({column})",
+            f"line {line_number}: {quote(cells[column])} is not a number (column {column})",
             "write numbers as 0.0123",
         )
     time = utc_time(date) if date else None
     if date and time is None:
-        raise file.error(f"line {number}: {quote(date)} is not a date", "write dates as 2026-07-31")
+        problem = f"line {line_number}: {quote(date)} is not a date"
+        raise file.error(problem, "write dates as 2026-07-31")
     return SeriesValue(
         benchmark=cells.get(BENCHMARK) or file.path.name.removesuffix(file.path.suffix),
         metric=column,

@@ -29,7 +29,7 @@ MAX_COMMITS = 10_000
 _MAX_NAME_LENGTH = 500
 """Number of characters of a name that are kept."""
 _REVISION = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_./+@^~-]{0,199}")
-"""Names of commits, without options of git or characters that are special in a shell."""
+"""Names of commits. A name must not begin with "-", as options of git do, or need quotes."""
 
 
 class SeriesValue(Struct, frozen=True):
@@ -76,7 +76,7 @@ def read_series(
     format_name
         Name of the format; if ``None``, the content of each file decides.
     """
-    readings = [_read(file, format_name, formats) for file in files]
+    readings = [_read_file(file, format_name, formats) for file in files]
     source = _describe_files(files)
     groups: dict[tuple[str, str, str | None, str], list[SeriesValue]] = {}
     for value in (value for reading in readings for value in reading.values):
@@ -84,16 +84,16 @@ def read_series(
         groups.setdefault(key, []).append(value)
     if len(groups) > MAX_SERIES:
         raise UnusableInput(
-            f"{source}: {len(groups)} series are more than {MAX_SERIES}",
-            hint="import fewer benchmarks at a time",
+            f"{source}: {len(groups)} series are more than the maximum of {MAX_SERIES}",
+            hint="give files with fewer benchmarks",
         )
     notes = tuple(dict.fromkeys(note for reading in readings for note in reading.notes))
-    candidates = (_series(source, readings[-1].tool, notes, group) for group in groups.values())
-    all_series = tuple(series for series in candidates if series.points)
+    joined = (_joined_series(source, readings[-1].tool, notes, group) for group in groups.values())
+    all_series = tuple(series for series in joined if series.points)
     if not all_series:
         raise UnusableInput(
             f"{source}: no value is finite and greater than 0",
-            hint="import benchmarks that did not fail",
+            hint="give files with benchmarks that did not fail",
         )
     return all_series
 
@@ -136,14 +136,14 @@ def convert(file: SourceFile, value: object, target: type[Target], tool: str) ->
         raise file.error(f"not a result of {tool}: {reason}") from error
 
 
-def _read(
+def _read_file(
     file: SourceFile, format_name: str | None, formats: Mapping[str, Format[SeriesReading]]
 ) -> SeriesReading:
     message = "the file has no values of commits in a known format"
     file_format, reading = read_by_format(file, format_name, formats, message, "give {}")
     if not reading.values:
-        what = f"this {file_format.name} file has no value of a commit"
-        raise file.error(what, f"give {file_format.written_by}")
+        problem = f"this {file_format.name} file has no value of a commit"
+        raise file.error(problem, f"give {file_format.written_by}")
     for value in reading.values:
         if _REVISION.fullmatch(value.commit) is None:
             raise file.error(
@@ -154,38 +154,37 @@ def _read(
 
 
 def _describe_files(files: Sequence[SourceFile]) -> str:
-    """Return a short phrase for the files, such as ``v1.json and 7 more files``."""
-    more = len(files) - 1
-    return files[0].name if more == 0 else f"{files[0].name} and {counted(more, 'more file')}"
+    others = f" and {counted(len(files) - 1, 'more file')}" if len(files) > 1 else ""
+    return f"{files[0].name}{others}"
 
 
-def _series(
+def _joined_series(
     source: str, tool: str, notes: tuple[str, ...], values: Sequence[SeriesValue]
 ) -> ImportedSeries:
-    first = values[0]
-    usable = [value for value in values if 0.0 < value.value < math.inf]
-    points = list(_points(usable))
+    first_value = values[0]
+    usable_values = [value for value in values if 0.0 < value.value < math.inf]
+    points = list(_points_by_commit(usable_values))
     if len(points) > MAX_COMMITS:
         raise UnusableInput(
-            f"{source}: {quote(first.benchmark)} has {len(points)} commits, more than "
-            f"{MAX_COMMITS}",
-            hint="import fewer commits at a time",
+            f"{source}: {quote(first_value.benchmark)} has {len(points)} commits, more than "
+            f"the maximum of {MAX_COMMITS}",
+            hint="give files with fewer commits",
         )
     if all(point.date is not None for point in points):
         points.sort(key=lambda point: point.date or "")
     return ImportedSeries(
         source=source,
         tool=_short_text(tool),
-        benchmark=_short_text(first.benchmark),
-        metric=_short_text(first.metric),
-        unit=None if first.unit is None else _short_text(first.unit),
-        setting=_short_text(first.setting),
+        benchmark=_short_text(first_value.benchmark),
+        metric=_short_text(first_value.metric),
+        unit=None if first_value.unit is None else _short_text(first_value.unit),
+        setting=_short_text(first_value.setting),
         points=tuple(points),
         notes=(*notes, *_left_out_notes(values, points)),
     )
 
 
-def _points(values: Iterable[SeriesValue]) -> Iterator[SeriesPoint]:
+def _points_by_commit(values: Iterable[SeriesValue]) -> Iterator[SeriesPoint]:
     by_commit: dict[str, list[SeriesValue]] = {}
     for value in values:
         by_commit.setdefault(value.commit, []).append(value)
@@ -196,16 +195,16 @@ def _points(values: Iterable[SeriesValue]) -> Iterator[SeriesPoint]:
 
 def _left_out_notes(values: Sequence[SeriesValue], points: Sequence[SeriesPoint]) -> Iterator[str]:
     """Yield sentences on values that are left out, and on commits without a date."""
-    failed = sum(not math.isfinite(value.value) for value in values)
-    if failed:
-        yield f"{counted(failed, 'value')} of failed benchmarks left out."
-    nonpositive = sum(math.isfinite(value.value) and value.value <= 0.0 for value in values)
-    if nonpositive:
-        yield f"{counted(nonpositive, 'value')} of 0 or less left out: they have no ratio."
-    undated = sum(point.date is None for point in points)
-    if 0 < undated < len(points):
-        without_date = f"{counted(undated, 'commit')} without a date"
-        yield f"{without_date}: commits are in the order of the file."
+    failed_count = sum(not math.isfinite(value.value) for value in values)
+    if failed_count:
+        yield f"{counted(failed_count, 'value')} of failed benchmarks left out."
+    nonpositive_count = sum(math.isfinite(value.value) and value.value <= 0.0 for value in values)
+    if nonpositive_count:
+        yield f"{counted(nonpositive_count, 'value')} of 0 or less left out: they have no ratio."
+    undated_count = sum(point.date is None for point in points)
+    if 0 < undated_count < len(points):
+        undated_phrase = f"{counted(undated_count, 'commit')} without a date"
+        yield f"{undated_phrase}: commits are in the order of the file."
 
 
 def _short_text(text: str) -> str:

@@ -288,7 +288,7 @@ def _explain(
         _build_gap(record, gap, builds, ledger)
         experiment = latest_experiment(record, ledger, gap.contrast)
     if experiment is None:
-        explain_gap(record, ledger, replace(output, test=terms.why == "test"))
+        explain_gap(record, ledger, replace(output, tests_causes=terms.why == "test"))
     elif _was_interrupted(experiment):
         conduct.resume(experiment.id, CampaignLimits(), ledger, listener)
 
@@ -350,7 +350,7 @@ def _request(bisect_options: BisectOptions) -> BisectRequest:
     likely = bisect_options.likely
     why: Literal["observe", "test"] | None = None
     if bisect_options.output.why:
-        why = "test" if bisect_options.output.test else "observe"
+        why = "test" if bisect_options.output.tests_causes else "observe"
     return BisectRequest(
         **asdict(common),
         good=good,

@@ -58,7 +58,7 @@ from equipoise.report.document import (
     Table,
     columns_and_rows,
     fields_of,
-    ratio_numbers,
+    ratio_cells,
     whole_and_brief,
 )
 from equipoise.report.json_document import MAX_MIN_EFFECT, is_possible_ratio
@@ -311,7 +311,7 @@ def numbers(document: BisectDocument, result: BisectResult) -> Iterator[NumberRo
             "not_built": str(candidate.not_built).lower(),
             **fields_of(candidate, "e_value", "excluded_at", "trials"),
             "metric": result.metric,
-            **ratio_numbers(culprit),
+            **ratio_cells(culprit),
             "step_e_value": None if culprit is None else culprit.e_value,
         }
 
@@ -346,7 +346,7 @@ def _claim(document: BisectDocument, result: BisectResult, culprit: Culprit, gap
     benchmark = f"{result.benchmark}: " if result.benchmark else ""
     return Claim(
         badge="culprit",
-        tone="slower" if culprit.ratio is None or culprit.ratio > 1.0 else "faster",
+        color_verdict="slower" if culprit.ratio is None or culprit.ratio > 1.0 else "faster",
         text=f"{benchmark}{culprit.summary}",
         subject=(
             f"{benchmark}{metric_name(result.metric)} of {short_name(culprit.commit)} against "

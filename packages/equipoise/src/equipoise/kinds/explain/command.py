@@ -21,7 +21,7 @@ from equipoise.cli.completion import complete_runs
 from equipoise.cli.conducting import clear_killed_campaigns, measuring
 from equipoise.cli.options.outputs import OutputOptions, check_folder
 from equipoise.cli.progress import progress_for
-from equipoise.cli.results import CampaignResult, load_result, recorded_name, write_files
+from equipoise.cli.results import CampaignResult, recorded_name, result_of_records, write_files
 from equipoise.cli.streams import is_watched, say
 from equipoise.cli.work_bars import work_bar
 from equipoise.cli.writing import write_file
@@ -80,7 +80,7 @@ def explain_largest_gap(record: RunRecord, ledger: Ledger, output: OutputOptions
         say(nothing_to_explain_sentence(gap))
     else:
         record = observe_gap(record, gap, EvidenceRequest(), ledger, output)
-        if output.test:
+        if output.tests_causes:
             try_interventions(record, gap, default_experiment(record.plan), ledger, output)
 
 
@@ -326,7 +326,7 @@ def command(request: WhyRequest) -> int:
             (displayed,) = records_for_display((record,), show_env=output.show_env)
             displayed_gap = gap_for_report(gap, record, displayed)
             write_pictures(pictures, evidence_of_gap(displayed, displayed_gap))
-        if output.test:
+        if output.tests_causes:
             known_experiment = None if request.is_new_test else experiment
             experiment = _tested_gap(record, gap, known_experiment, experiment_request, output)
     else:
@@ -400,7 +400,7 @@ def _show(
     records = (unredacted,) if experiment is None else (unredacted, experiment)
     record, *experiments = records_for_display(records, show_env=output.show_env)
     gap = gap_for_report(gap, unredacted, record)
-    document = load_result((record, *experiments), output)
+    document = result_of_records((record, *experiments), output)
     if gap.is_explainable:
         document = with_causes(document, record, next(iter(experiments), None), gap)
     write_files(CampaignResult(document, record, ()), output)

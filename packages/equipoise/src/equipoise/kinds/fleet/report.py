@@ -57,7 +57,7 @@ from equipoise.report.document import (
     Table,
     columns_and_rows,
     fields_of,
-    ratio_numbers,
+    ratio_cells,
 )
 from equipoise.report.json_document import is_interval_of_ratios
 from equipoise.report.kind import ReportKind
@@ -180,14 +180,14 @@ def _number_rows(document: FleetDocument, fleet: FleetResult) -> Iterator[Number
             "study": document.run.study,
             **fields_of(comparison, "baseline", "candidate", "metric"),
         }
-        mean = {**ratio_numbers(comparison), **fields_of(comparison, "blocks", "verdict")}
+        mean = {**ratio_cells(comparison), **fields_of(comparison, "blocks", "verdict")}
         yield {**common, "host": None, "of": "mean over the asked hosts", **mean}
         for effect in comparison.hosts:
             yield {
                 **common,
                 "host": effect.host,
                 "of": "host",
-                **ratio_numbers(effect),
+                **ratio_cells(effect),
                 "blocks": effect.blocks,
                 "host_run": host_by_place[effect.place].run,
                 **{f"host_{name}": _number_cell(fact) for name, fact in effect.environment.items()},

@@ -63,7 +63,7 @@ from equipoise.report.document import (
     Table,
     columns_and_rows,
     fields_of,
-    ratio_numbers,
+    ratio_cells,
     text_of,
     whole_and_brief,
 )
@@ -131,7 +131,7 @@ class HistoryReport(ReportKind):
             *how_it_ran(report),
         )
         # `parts` already shows the earlier campaigns.
-        report = replace(report, earlier=())
+        report = replace(report, other_campaigns=())
         return whole_document(report, curve_answer, all_parts, numbers(document, result))
 
     def contradictions(self, document: HistoryDocument) -> Iterator[str]:
@@ -185,7 +185,7 @@ def numbers(document: HistoryDocument, result: HistoryResult) -> Iterator[Number
     revisions = {revision.commit: revision for revision in result.revisions}
     for commit in dict.fromkeys((*revisions, *changes)):
         revision, change = revisions.get(commit), changes.get(commit)
-        change_numbers = ratio_numbers(change)
+        change_numbers = ratio_cells(change)
         yield {
             "run": document.run.id,
             "study": document.run.study,
@@ -193,7 +193,7 @@ def numbers(document: HistoryDocument, result: HistoryResult) -> Iterator[Number
             **fields_of(revision or change, "subject", "author", "date"),
             "metric": result.metric,
             **fields_of(revision, "status"),
-            **ratio_numbers(revision),
+            **ratio_cells(revision),
             **fields_of(revision, "blocks", "era"),
             "change_after": None if change is None else change.after,
             "change_confirmed": None if change is None else str(change.confirmed).lower(),
@@ -240,7 +240,7 @@ def _claim(document: HistoryDocument, result: HistoryResult, change: HistoryChan
         certainty = [f"{change.subject} ({author_and_date})", *certainty]
     return Claim(
         badge="change" if change.confirmed else "range",
-        tone=_tone(document, result, change),
+        color_verdict=_tone(document, result, change),
         text=change.summary,
         subject=f"{metric_name(result.metric)} of {until} against {after}",
         estimate=estimate,

@@ -16,7 +16,7 @@ from equipoise.cli import options
 from equipoise.cli.command_line import CommandRecorder, typed_command
 from equipoise.cli.completion import complete_files
 from equipoise.cli.options import OutputOptions
-from equipoise.cli.results import read_result, show
+from equipoise.cli.results import read_result, write_and_print
 from equipoise.interop.formats import FORMATS
 from equipoise.interop.reading import read_source, read_within_bounds
 from equipoise.kinds.imported.assembly import SourceReading, assemble
@@ -84,7 +84,7 @@ def command(request: ImportRequest) -> int:
     imported = replace(imported, plan=replace(imported.plan, command_line=typed_command()))
     with open_for_writing(output.ledger, durable=False) as ledger:
         result = read_result(ledger.record_import(imported), ledger, output)
-    show(result, output)
+    write_and_print(result, output)
     return 0
 
 

@@ -29,7 +29,7 @@ from equipoise.model.result import (
 from equipoise.report.builders.conditions import equivalence_text, shown_comparison, shown_verdict
 from equipoise.report.builders.reference import largest_changes, reference_answer, reference_title
 from equipoise.report.builders.shape import level_facts, modes_sentence
-from equipoise.report.builders.why import because_sentence
+from equipoise.report.builders.why import cause_sentence
 from equipoise.report.document import (
     MAX_ALIKE,
     MAX_CLAIMS,
@@ -73,9 +73,9 @@ _TIME_PREFIX = "time"
 """First word of the name of each time metric."""
 _MAX_LISTED_NAMES = 4
 _PADDING_FRACTION = 0.12
-"""Empty space at each end of a strip, as a fraction of its range."""
+"""Empty space at each end of a strip (the drawing of an interval), as a fraction of its range."""
 _MIN_HALF_RANGE = 0.002
-"""Smallest distance of an end of a strip from "no difference", as a log ratio."""
+"""Smallest distance of an end of a strip from the ratio 1, as a log ratio."""
 _MIN_WORD_SPACE = 35.0
 """Percent of a strip's width that the word at its end needs on a phone."""
 
@@ -92,7 +92,7 @@ def campaign_answer(document: ResultDocument) -> Answer:
     claims = claims_of(document)
     # If the campaign failed, the title is the reason; claims follow from the blocks before.
     title, lines = ("", ()) if failures_of(document) else _title(document, claims)
-    has_room = len(claims) <= MAX_CLAIMS and not no_difference(document)
+    has_room = len(claims) <= MAX_CLAIMS and not no_difference_sentence(document)
     answer = Answer(
         title=title,
         lines=lines,
@@ -108,7 +108,7 @@ def with_failures(document: ResultDocument, answer: Answer, subject: str) -> Ans
     ``subject`` begins the title, such as ``The campaign``.
     """
     failures = failures_of(document)
-    answer = replace(answer, warnings=len(document.warnings) - len(failures))
+    answer = replace(answer, warning_count=len(document.warnings) - len(failures))
     if not failures:
         return answer
     hints = (f"hint: {failure.hint}" for failure in failures if failure.hint)
@@ -116,7 +116,7 @@ def with_failures(document: ResultDocument, answer: Answer, subject: str) -> Ans
     return replace(answer, title=f"{subject} ended early: {failures[-1].summary}", lines=lines)
 
 
-def no_difference(document: ResultDocument) -> str:
+def no_difference_sentence(document: ResultDocument) -> str:
     """Return the sentence that none of several comparisons found a difference.
 
     The sentence is empty if there is only one comparison, if a comparison found a difference or at
@@ -195,23 +195,23 @@ def strip_of(
     def percent_of_width(log_ratio: float) -> float:
         return round(100.0 * (log_ratio - left) / (right - left), 2)
 
-    less, more = ("faster", "slower") if is_time(metric) else ("less", "more")
-    middle = percent_of_width(0.0)
+    lower_word, higher_word = ("faster", "slower") if is_time(metric) else ("less", "more")
+    ratio_one = percent_of_width(0.0)
     negligible_begin, negligible_end = map(percent_of_width, (-negligible, negligible))
-    begin = 0.0 if not low else percent_of_width(math.log(low))
-    end = 100.0 if not high else percent_of_width(math.log(high))
+    left_end = 0.0 if not low else percent_of_width(math.log(low))
+    right_end = 100.0 if not high else percent_of_width(math.log(high))
     estimate = None
     if ratio and not leaves_out(ratio_ci, ratio):
         estimate = percent_of_width(math.log(ratio))
     return Strip(
-        no_difference=middle,
+        ratio_one=ratio_one,
         negligible=(negligible_begin, round(negligible_end - negligible_begin, 2)),
-        interval=(begin, round(end - begin, 2)),
-        open_low=not low,
-        open_high=high is None,
+        interval=(left_end, round(right_end - left_end, 2)),
+        is_open_left=not low,
+        is_open_right=high is None,
         estimate=estimate,
-        name_low=less if middle > _MIN_WORD_SPACE else "",
-        name_high=more if middle < 100.0 - _MIN_WORD_SPACE else "",
+        left_word=lower_word if ratio_one > _MIN_WORD_SPACE else "",
+        right_word=higher_word if ratio_one < 100.0 - _MIN_WORD_SPACE else "",
         description=(
             "The interval of the ratio on a line whose middle mark means no difference: "
             f"{interval_text(ratio_ci, 'still unlimited')}."
@@ -230,7 +230,7 @@ def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tupl
         return kind_title
     if document.findings is not None and document.findings.answer:
         return document.findings.answer, (f"{counts}.",) if is_long else ()
-    if sentence := no_difference(document):
+    if sentence := no_difference_sentence(document):
         return sentence, (f"{counts}.",)
     ranking = ranking_of_all(document)
     if ranking is not None:
@@ -251,13 +251,13 @@ def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tupl
 
 
 def _largest_difference(primary: Sequence[Comparison]) -> Iterator[str]:
-    sizes = [
+    sizes_and_indexes = [
         (abs(math.log(comparison.ratio)), index)
         for index, comparison in enumerate(primary)
         if comparison.ratio is not None and comparison.verdict in ("faster", "slower", "mixed")
     ]
-    if sizes:
-        _, index = max(sizes)
+    if sizes_and_indexes:
+        _, index = max(sizes_and_indexes)
         yield f"The largest difference: {primary[index].summary}"
 
 
@@ -267,32 +267,32 @@ def _claim(comparison: Comparison, document: ResultDocument) -> Claim:
     estimate, interval = estimate_and_interval(ratio, ratio_ci)
     return Claim(
         badge=shown_verdict(document, comparison),
-        tone=comparison.verdict,
+        color_verdict=comparison.verdict,
         text=comparison.summary,
         subject=f"{quantity} of {comparison.candidate} against {comparison.baseline}",
         estimate=estimate,
         interval=with_coverage(interval, comparison.level, comparison.alpha),
         strip=strip_of(shown.ratio, shown.ratio_ci, shown.metric, shown.min_effect),
-        because=because_sentence(document, comparison),
-        certainty=tuple(_certainty(shown, document)),
-        facts=tuple(_facts(shown, document)),
+        cause_sentence=cause_sentence(document, comparison),
+        certainty=tuple(_terminal_certainty(shown, document)),
+        facts=tuple(_page_certainty(shown, document)),
     )
 
 
-def _time_or_speed(shown: Comparison) -> tuple[str, float | None, Interval]:
+def _time_or_speed(comparison: Comparison) -> tuple[str, float | None, Interval]:
     """Return the quantity of a claim, its ratio and the interval of the ratio.
 
     The quantity is a speed, not a time, if the summary reads "3 times as fast".
     """
-    quantity, ratio, ratio_ci = metric_name(shown.metric), shown.ratio, shown.ratio_ci
+    quantity = metric_name(comparison.metric)
+    ratio, ratio_ci = comparison.ratio, comparison.ratio_ci
     is_speed = quantity.startswith(_TIME_PREFIX) and ratio is not None and ratio < 1.0
     if not is_speed or ratio is None or not reads_as_factor(ratio):
         return quantity, ratio, ratio_ci
     return quantity.replace(_TIME_PREFIX, "speed", 1), 1.0 / ratio, inverse_interval(ratio_ci)
 
 
-def _certainty(comparison: Comparison, document: ResultDocument) -> Iterator[str]:
-    """Yield the lines of a terminal that say how certain a claim is; `_facts` is for a page."""
+def _terminal_certainty(comparison: Comparison, document: ResultDocument) -> Iterator[str]:
     in_layouts = comparison.in_these_layouts
     if in_layouts is not None:
         estimate, bounds = estimate_and_interval(in_layouts.ratio, in_layouts.ratio_ci)
@@ -301,7 +301,7 @@ def _certainty(comparison: Comparison, document: ResultDocument) -> Iterator[str
     if sentence := _fast_and_slow_runs(comparison):
         yield sentence
     scope = "" if in_layouts is None else " in these layouts"
-    note = _low_e_value_note(comparison)
+    note = _e_value_note(comparison)
     parts = [f"{_e_value(comparison)} against no difference{scope}{note}"]
     if comparison.probability_slower is not None:
         phrase = _costs_more_phrase(comparison, document)
@@ -349,7 +349,7 @@ def _e_value(comparison: Comparison) -> str:
     return f"e-value {significant(comparison.e_value)}"
 
 
-def _low_e_value_note(comparison: Comparison) -> str:
+def _e_value_note(comparison: Comparison) -> str:
     """Return a note on an e-value that seems too small for its interval; empty if the two agree.
 
     An interval excludes the ratio 1 at the first block with an e-value of at least 1/level, and
@@ -364,20 +364,19 @@ def _fast_and_slow_runs(comparison: Comparison) -> str:
     """Return the ratios of fast, middle and slow runs; empty if one ratio describes all runs."""
     if comparison.ratio_is_constant:
         return ""
-    known = {answer.statistic: answer.ratio for answer in comparison.answers}
-    ratios = [known.get(statistic) for statistic in ("p10", "p50", "p90")]
-    finite = [ratio for ratio in ratios if ratio is not None and ratio > 0]
-    if len(finite) < len(ratios):
+    ratio_by_statistic = {answer.statistic: answer.ratio for answer in comparison.answers}
+    ratios = [ratio_by_statistic.get(statistic) for statistic in ("p10", "p50", "p90")]
+    known_ratios = [ratio for ratio in ratios if ratio is not None and ratio > 0]
+    if len(known_ratios) < len(ratios):
         return ""
-    fast, middle, slow = in_one_unit(*finite)
+    fast_text, middle_text, slow_text = in_one_unit(*known_ratios)
     return (
-        f"no single ratio describes this: fast runs (p10) {fast}, middle runs {middle}, "
-        f"slow runs (p90) {slow}"
+        f"no single ratio describes this: fast runs (p10) {fast_text}, middle runs {middle_text}, "
+        f"slow runs (p90) {slow_text}"
     )
 
 
-def _facts(comparison: Comparison, document: ResultDocument) -> Iterator[tuple[str, str]]:
-    """Yield names and values for a page that say how certain a claim is."""
+def _page_certainty(comparison: Comparison, document: ResultDocument) -> Iterator[tuple[str, str]]:
     if sentence := _fast_and_slow_runs(comparison):
         yield "Fast and slow runs", sentence
     if equivalence := equivalence_text(comparison):
@@ -388,13 +387,13 @@ def _facts(comparison: Comparison, document: ResultDocument) -> Iterator[tuple[s
     if in_layouts is not None:
         estimate, interval = estimate_and_interval(in_layouts.ratio, in_layouts.ratio_ci)
         yield "In these layouts alone", f"{in_layouts.verdict}, {estimate} ({interval})"
-    evidence = f"{_e_value(comparison)}{_low_e_value_note(comparison)}"
+    evidence = f"{_e_value(comparison)}{_e_value_note(comparison)}"
     yield "Evidence against no difference", evidence
     if comparison.probability_slower is not None:
         low, high = comparison.probability_slower_ci
         bounds = "" if low is None or high is None else f" ({100 * low:.0f} to {100 * high:.0f} %)"
-        share = f"{100 * comparison.probability_slower:.0f} % of blocks"
-        yield f"Candidate {_costs_more_phrase(comparison, document)} in", f"{share}{bounds}"
+        share_text = f"{100 * comparison.probability_slower:.0f} % of blocks"
+        yield f"Candidate {_costs_more_phrase(comparison, document)} in", f"{share_text}{bounds}"
     if comparison.mean_ratio is not None:
         means, interval = estimate_and_interval(comparison.mean_ratio, comparison.mean_ratio_ci)
         yield "Total cost of many runs", f"{means} ({interval}; description)"
@@ -403,8 +402,8 @@ def _facts(comparison: Comparison, document: ResultDocument) -> Iterator[tuple[s
     if comparison.carry_over_check is not None:
         yield "Carry-over", comparison.carry_over_check.summary
     elif comparison.carry_over is not None:
-        carried = comparison.carry_over
-        estimate, interval = estimate_and_interval(carried.ratio, carried.ratio_ci)
+        carry_over = comparison.carry_over
+        estimate, interval = estimate_and_interval(carry_over.ratio, carry_over.ratio_ci)
         yield "Carry-over", f"{estimate} ({interval})"
     if comparison.by_level is not None:
         yield from level_facts(comparison.by_level)
@@ -422,7 +421,7 @@ def _sample_claim(comparison: SampleComparison, document: ResultDocument) -> Cla
     estimate, interval = sample_effect(comparison, "unknown", missing)
     return Claim(
         badge=document.kind.name,
-        tone="",
+        color_verdict="",
         text=comparison.summary,
         subject=comparison.estimand,
         estimate=estimate,
@@ -477,11 +476,11 @@ def ranking_parts(document: ResultDocument) -> Iterator[Part]:
         yield Bullets(summaries, max_items=MAX_ALIKE, forms=SCREEN)
     alpha = f"{100 * rankings[0].alpha:g} %"
     note = (
-        "Claims among candidates are one family, comparisons with the baseline are another: of "
-        f"each family at most {alpha} are expected to be false. Place 1 is open to each condition "
-        "that may be the fastest. The chance that the fastest condition ever loses place 1 is at "
-        f"most {alpha}; if several are equally fast, this holds for each alone, not for all at "
-        "once."
+        "Comparisons with the baseline are one family of claims, comparisons among candidates are "
+        f"another: at most {alpha} of the claims in a family are expected to be false. Place 1 is "
+        "open to each condition that may be the fastest. The chance that the fastest condition "
+        f"ever loses place 1 is at most {alpha}; if several conditions are equally fast, this "
+        "holds for each alone, not for all at once."
     )
     sentences = map(Paragraph, summaries[:MAX_ALIKE])
     table = Table(*columns_and_rows(_ranking_rows(document)), label="Ranking", notes=(note,))
@@ -500,14 +499,14 @@ def _ranking_rows(document: ResultDocument) -> Iterator[Mapping[str, Cell]]:
                 "Condition:name": condition.name,
                 "Against baseline:number": "baseline"
                 if is_baseline
-                else _change(document, condition),
+                else _change_from_baseline(document, condition),
                 "Slower than:words": _name_list(condition.slower_than),
                 "Tied with:words": _name_list(condition.tied_with),
                 "Order open to:words": _name_list(condition.undecided),
             }
 
 
-def _change(document: ResultDocument, condition: RankedCondition) -> str:
+def _change_from_baseline(document: ResultDocument, condition: RankedCondition) -> str:
     ratio = condition.ratio
     if ratio and document.primary_metric in document.more_is_better:
         ratio = 1.0 / ratio
@@ -516,10 +515,10 @@ def _change(document: ResultDocument, condition: RankedCondition) -> str:
 
 def _possible_places(condition: RankedCondition, ranking: Ranking) -> str:
     """Return the places in the ranking that a condition may have: ``1`` or ``2 to 4``."""
-    may_be_first = condition.name in ranking.contenders
-    first = 1 if may_be_first else max(2, 1 + len(condition.slower_than))
-    last = max(first, len(ranking.conditions) - len(condition.faster_than))
-    return str(first) if first == last else f"{first} to {last}"
+    may_be_best = condition.name in ranking.contenders
+    best_place = 1 if may_be_best else max(2, 1 + len(condition.slower_than))
+    worst_place = max(best_place, len(ranking.conditions) - len(condition.faster_than))
+    return str(best_place) if best_place == worst_place else f"{best_place} to {worst_place}"
 
 
 def _name_list(names: Sequence[str]) -> str:
@@ -532,17 +531,17 @@ def typical_lines(document: ResultDocument) -> Iterator[str]:
     summary = None if value is None else condition.metrics.get(value.metric)
     if value is None or summary is None:
         return
-    show = metric_formatter(value.metric)
-    spread = "" if summary.sd is None else f" ± {show(summary.sd)} (standard deviation)"
+    text = metric_formatter(value.metric)
+    spread = "" if summary.sd is None else f" ± {text(summary.sd)} (standard deviation)"
     yield (
-        f"mean {show(summary.mean)}{spread}; from {show(summary.min)} to {show(summary.max)}, "
-        f"the middle 90 % from {show(summary.p05)} to {show(summary.p95)}"
+        f"mean {text(summary.mean)}{spread}; from {text(summary.min)} to {text(summary.max)}, "
+        f"the middle 90 % from {text(summary.p05)} to {text(summary.p95)}"
     )
     yield "; ".join(_resource_medians(condition))
     if failures := condition.failures:
         yield f"{failures} {'run' if failures == 1 else 'runs'} failed, warm-up included"
     if len(summary.modes) == 1:
-        yield f"1 mode: {show(summary.modes[0].at)}"
+        yield f"1 mode: {text(summary.modes[0].at)}"
     elif modes := modes_sentence(value.metric, summary):
         yield modes
 

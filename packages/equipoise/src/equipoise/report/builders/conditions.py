@@ -57,7 +57,7 @@ Further metrics are in extra tables, each with one more column.
 def screen_table(document: ResultDocument) -> Table:
     """Build the terminal's table: a median, its spread and a histogram for each condition."""
     metric = document.primary_metric
-    columns = _MetricColumns.of(document)
+    columns = _MainColumns.of(document)
     values = analysed_values(document, metric)
     rows: list[HeadedCells] = []
     for condition in document.conditions:
@@ -79,7 +79,7 @@ def screen_table(document: ResultDocument) -> Table:
 
 def grouped_table(document: ResultDocument) -> Table:
     """Build the terminal's table of a study, grouped by the levels that are not compared."""
-    columns, primary = _MetricColumns.of(document), document.primary_comparisons
+    columns, primary = _MainColumns.of(document), document.primary_comparisons
     factor = compared_factor(document, primary[0])
     by_candidate = {comparison.candidate: comparison for comparison in primary}
     baselines = {comparison.baseline for comparison in primary}
@@ -87,7 +87,7 @@ def grouped_table(document: ResultDocument) -> Table:
     has_full_names = document.run.study == COMPARE_STUDY
     heading = "condition" if has_full_names else factor or "condition"
     rows: list[HeadedCells] = []
-    for levels, conditions in _groups(document.conditions, factor).items():
+    for levels, conditions in _groups_by_levels(document.conditions, factor).items():
         if levels and not has_full_names:
             group = ", ".join(f"{name} {level}" for name, level in levels)
             rows.append((("", Styled(group, "strong")),))
@@ -107,14 +107,14 @@ def grouped_table(document: ResultDocument) -> Table:
 
 def written_table(document: ResultDocument) -> Table:
     """Build the table for Markdown, LaTeX and a notebook, with the verdict of each condition."""
-    columns, primary = _MetricColumns.of(document), document.primary_comparisons
+    columns, primary = _MainColumns.of(document), document.primary_comparisons
     samples = document.samples
     verdicts: dict[str, tuple[str, str, str]] = {}
     for comparison in primary:
         shown = shown_comparison(document, comparison)
         change, interval = estimate_and_interval(shown.ratio, shown.ratio_ci)
-        word = shown_verdict(document, comparison)
-        verdicts[comparison.candidate] = (change, _intervals_text(shown, interval), word)
+        verdict_text = shown_verdict(document, comparison)
+        verdicts[comparison.candidate] = (change, _intervals_text(shown, interval), verdict_text)
     for sample in samples:
         change, interval = estimate_and_interval(
             sample.ratio, sample.ratio_ci, unknown="unknown", unlimited="unknown"
@@ -141,7 +141,7 @@ def written_table(document: ResultDocument) -> Table:
 
 def page_table(document: ResultDocument) -> Table:
     """Build the table of an HTML page, with the command and the colour of each condition."""
-    columns = _MetricColumns.of(document)
+    columns = _MainColumns.of(document)
     metric = columns.primary
     rows: list[HeadedCells] = []
     for index, condition in enumerate(document.conditions):
@@ -166,9 +166,9 @@ def page_table(document: ResultDocument) -> Table:
 
 def further_tables(document: ResultDocument) -> Iterator[Table]:
     """Build the tables of the requested metrics that have no column in the main table."""
-    further = _MetricColumns.of(document).further
-    for first in range(0, len(further), MAX_METRIC_COLUMNS + 1):
-        metrics = further[first : first + MAX_METRIC_COLUMNS + 1]
+    further_metrics = _MainColumns.of(document).further
+    for begin in range(0, len(further_metrics), MAX_METRIC_COLUMNS + 1):
+        metrics = further_metrics[begin : begin + MAX_METRIC_COLUMNS + 1]
         more_is_better = [metric for metric in metrics if metric in document.more_is_better]
         rows = (
             (("condition:name", condition.name), *_median_cells(condition, metrics, "median {}"))
@@ -214,11 +214,11 @@ def other_metrics_table(document: ResultDocument, comparisons: Sequence[Comparis
     return Table(*columns_and_rows(rows), label="Other metrics", max_rows=MAX_OTHER_METRIC_ROWS)
 
 
-def scaling_tables(document: ResultDocument, metric: str, compared: str | None) -> Iterator[Table]:
-    """Build a table for each factor that is a size, except the compared factor."""
+def scaling_tables(document: ResultDocument, metric: str, excluded: str | None) -> Iterator[Table]:
+    """Build a table for each factor that is a size, except the factor that is compared."""
     for factor in numeric_factors(document, metric):
         laws = scaling_laws(document, factor, metric)
-        if factor != compared and laws:
+        if factor != excluded and laws:
             yield _scaling_table(factor, metric, laws)
 
 
@@ -234,7 +234,7 @@ def compared_factor(document: ResultDocument, comparison: Comparison) -> str | N
 def shown_comparison(document: ResultDocument, comparison: ComparisonT) -> ComparisonT:
     """Return a comparison with the ratios that reports show.
 
-    If more of the metric is better, they are ratios of its values, not of its cost.
+    If more of the metric is better, these are ratios of the metric's values, not of its cost.
     """
     return as_values(comparison) if comparison.metric in document.more_is_better else comparison
 
@@ -248,7 +248,7 @@ def shown_verdict(document: ResultDocument, comparison: Comparison) -> str:
     )
 
 
-class _MetricColumns(Struct, frozen=True):
+class _MainColumns(Struct, frozen=True):
     """Metrics that have a column in the main table, and metrics that have none."""
 
     primary: str
@@ -263,7 +263,7 @@ class _MetricColumns(Struct, frozen=True):
     notes: tuple[str, ...]
 
     @classmethod
-    def of(cls, document: ResultDocument) -> _MetricColumns:
+    def of(cls, document: ResultDocument) -> _MainColumns:
         """Return the metrics of a result."""
         primary = document.primary_metric
         metrics = [comparison.metric for comparison in document.comparisons]
@@ -272,21 +272,21 @@ class _MetricColumns(Struct, frozen=True):
         requested = [
             metric for metric in dict.fromkeys(metrics) if metric not in (primary, PRIMARY_METRIC)
         ]
-        others = requested[:MAX_METRIC_COLUMNS]
+        other_metrics = requested[:MAX_METRIC_COLUMNS]
         has_random_order = document.has_random_order
         has_time = any(PRIMARY_METRIC in condition.metrics for condition in document.conditions)
         # Functions share a process: its time and memory do not belong to one of them.
         owns_process = not document.shares_processes
         if has_random_order and owns_process and has_time and primary != PRIMARY_METRIC:
-            others.append(PRIMARY_METRIC)
+            other_metrics.append(PRIMARY_METRIC)
         names_metric = primary != PRIMARY_METRIC and has_random_order
         more_is_better = [
-            metric for metric in (primary, *others) if metric in document.more_is_better
+            metric for metric in (primary, *other_metrics) if metric in document.more_is_better
         ]
         return cls(
             primary,
             f"median {metric_name(primary)}" if names_metric else "median",
-            tuple(others),
+            tuple(other_metrics),
             tuple(requested[MAX_METRIC_COLUMNS:]),
             owns_process and "max_rss_bytes" not in (primary, *requested),
             _more_is_better_notes(more_is_better),
@@ -358,15 +358,15 @@ def _effect_cells(comparison: Comparison) -> Mapping[str, str]:
 def _distribution_cells(condition: ConditionResult, metric: str) -> Iterator[tuple[str, Cell]]:
     """Yield the median, its interval and the range of the middle 90 % of the values."""
     summary = condition.metrics.get(metric)
-    median, interval, middle = condition.unknown.get(metric, UNKNOWN), UNKNOWN, UNKNOWN
+    median, interval, middle_range = condition.unknown.get(metric, UNKNOWN), UNKNOWN, UNKNOWN
     if summary is not None:
         format_value = metric_formatter(metric)
         median = format_value(summary.median)
         interval = range_text(summary.median_ci, format_value, "too few trials")
-        middle = range_text((summary.p05, summary.p95), format_value)
+        middle_range = range_text((summary.p05, summary.p95), format_value)
     yield f"Median {metric_name(metric)}:number", median
     yield "95 % interval:number", interval
-    yield "Middle 90 %:number", middle
+    yield "Middle 90 %:number", middle_range
 
 
 def _trials_text(condition: ConditionResult) -> str:
@@ -374,7 +374,7 @@ def _trials_text(condition: ConditionResult) -> str:
     return f"{condition.trials}{failures}"
 
 
-def _groups(
+def _groups_by_levels(
     conditions: Sequence[ConditionResult], factor: str | None
 ) -> dict[tuple[tuple[str, str], ...], list[ConditionResult]]:
     """Group conditions by their levels of the varying factors, without ``factor``."""
@@ -397,11 +397,11 @@ def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Tab
             "N^": exponent_text(law.power_law),
         }
         if has_simple_laws:
-            simple = ", ".join(describe_law(*power) for power in law.simple) or "none"
+            simple_laws = ", ".join(describe_law(*power) for power in law.simple) or "none"
             row |= {
                 "N^ with log N": exponent_text(law.exponents[1]),
                 "misses by:number": f"{100 * law.power_law.largest_deviation:.1f} %",
-                "simple laws that fit every size:name": simple
+                "simple laws that fit every size:name": simple_laws
                 if law.has_intervals
                 else "too few blocks to exclude one",
             }

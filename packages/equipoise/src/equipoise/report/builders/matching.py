@@ -34,8 +34,8 @@ from equipoise.report.document import (
     Warnings,
     columns_and_rows,
     computation_parts,
+    interval_cells,
     whole_and_brief,
-    with_interval,
 )
 from equipoise.shared.spelling import option
 from equipoise_matching.matching.report import (
@@ -66,22 +66,24 @@ if TYPE_CHECKING:
     from equipoise_matching.tables.matching import TableMatch
 
 
-def answer_of(report: Report, tone: str) -> Answer:
-    """Build the answer of a report in the colour of the verdict ``tone``."""
+def answer_with_color(report: Report, verdict: str) -> Answer:
+    """Build the answer of a report in the colour of a verdict."""
     claim = Claim(
         badge=report.badge,
-        tone=tone,
+        color_verdict=verdict,
         text=report.text,
         estimate=report.estimate,
         interval=report.interval,
         remarks=report.remarks,
     )
-    return Answer("", claims=(claim,), warnings=len(report.warnings))
+    return Answer("", claims=(claim,), warning_count=len(report.warnings))
 
 
-def answers_of(report: Report, tone: str, brief_remarks: tuple[str, ...]) -> tuple[Answer, Answer]:
+def answers_by_form(
+    report: Report, verdict: str, brief_remarks: tuple[str, ...]
+) -> tuple[Answer, Answer]:
     """Build the answer of a report, and its replacement on a brief screen, with other remarks."""
-    answer = answer_of(report, tone)
+    answer = answer_with_color(report, verdict)
     (claim,) = answer.claims
     # On a brief screen, the sentence of the claim already has the estimate and its interval.
     brief_claim = replace(claim, remarks=brief_remarks, estimate="", interval="")
@@ -90,9 +92,9 @@ def answers_of(report: Report, tone: str, brief_remarks: tuple[str, ...]) -> tup
 
 def table_of(table: TextTable) -> Table:
     """Build a table from columns with names, then with labels, then with numbers."""
-    first, *others = table.headings
-    columns = [Column(first, "name")]
-    for index, heading in enumerate(others, start=1):
+    name_heading, *other_headings = table.headings
+    columns = [Column(name_heading, "name")]
+    for index, heading in enumerate(other_headings, start=1):
         columns.append(Column(heading, "label" if index < table.labels else "number"))
     return Table(tuple(columns), table.rows, title=table.title, notes=table.notes)
 
@@ -100,9 +102,9 @@ def table_of(table: TextTable) -> Table:
 _MAX_BRIEF_ROWS = 10
 """Maximum number of covariates that a terminal shows without ``--verbose``."""
 MAX_COVARIATES_WITH_FIGURES = 3
-"""Number of covariates with their own figures: those that differ most in distribution."""
-_COMPARABLE = "comparable units"
-_ALL_ROWS = "all rows as they are"
+"""Number of covariates with figures of their own; they differ most in distribution."""
+_MATCHED_LABEL = "comparable units"
+_ALL_ROWS_LABEL = "all rows as they are"
 
 
 def table_document(match: TableMatch, command: str) -> Document:
@@ -168,7 +170,7 @@ def _document(
     matches: MatchResult | None,
     command: str,
 ) -> Document:
-    """Build the document of a match, a balance or a search; an argument that is missing is None."""
+    """Build the document of a match, a balance or a search; an argument is None if unknown."""
 
     def draw_figures() -> Iterator[Figure]:
         yield from _effect_figures(effect, naive, question)
@@ -178,7 +180,7 @@ def _document(
     tables = map(table_of, report.tables)
     remarks = (*_brief_remarks(naive, matches), *question.notes)
     parts: tuple[Part, ...] = (
-        *answers_of(report, _tone(balance, effect), remarks),
+        *answers_by_form(report, _verdict_color_of_match(balance, effect), remarks),
         Figures(draw_figures),
         replace(facts, forms=VERBOSE),
         *(
@@ -190,7 +192,7 @@ def _document(
         *warning_parts(report.warnings),
         Section("What it rests on", (facts,), forms=WRITTEN),
         *computation_parts(report.method, command),
-        _last_line(),
+        _options_line(),
     )
     return Document(
         name=report.badge,
@@ -206,9 +208,9 @@ def _document(
 
 
 def _brief_remarks(naive: Difference | None, matches: MatchResult | None) -> tuple[str, ...]:
-    all_rows = () if naive is None else (naive_sentence(naive),)
-    dropped = () if matches is None else (dropped_sentence(matches),)
-    return (*all_rows, *dropped)
+    naive_remark = () if naive is None else (naive_sentence(naive),)
+    dropped_remark = () if matches is None else (dropped_sentence(matches),)
+    return (*naive_remark, *dropped_remark)
 
 
 def _brief_weights_table(search: GenMatchResult | None) -> Iterator[Table]:
@@ -220,8 +222,8 @@ def _brief_weights_table(search: GenMatchResult | None) -> Iterator[Table]:
 def _brief_balance_table(balance: Balance) -> Table:
     rows: list[Mapping[str, Cell]] = []
     for index, name in enumerate(balance.variables):
-        before = _percent(abs(balance.before[index].sdiff))
-        row: dict[str, Cell] = {"covariate:name": name, "differs before:number": before}
+        difference_before = _percent(abs(balance.before[index].sdiff))
+        row: dict[str, Cell] = {"covariate:name": name, "differs before:number": difference_before}
         if balance.after is not None:
             row["after matching:number"] = _percent(abs(balance.after[index].sdiff))
         rows.append(row)
@@ -242,8 +244,7 @@ def warning_parts(warnings: Sequence[AnalysisWarning]) -> Iterator[Part]:
             yield Paragraph(text, "dim", forms=BRIEF)
 
 
-def _last_line() -> Paragraph:
-    """Return the last line of a brief screen, with the options that show more."""
+def _options_line() -> Paragraph:
     text = f"more: {option('verbose')}, or the page of {option('report')}"
     return Paragraph(text, "dim", forms=BRIEF)
 
@@ -256,8 +257,7 @@ def _question_sentence(question: MatchQuestion, search: GenMatchResult | None) -
     return f"How alike are the groups of {question.treatment}?"
 
 
-def _tone(balance: Balance, effect: Difference | None) -> str:
-    """Return the verdict whose colour the answer has."""
+def _verdict_color_of_match(balance: Balance, effect: Difference | None) -> str:
     if effect is not None:
         return "equivalent" if effect.excludes_zero else "undecided"
     worst = most_different(
@@ -275,7 +275,7 @@ def _effect_figures(
 
     rows = [
         Mark(kind, kind, difference.value, difference.interval)
-        for kind, difference in ((_ALL_ROWS, naive), (_COMPARABLE, effect))
+        for kind, difference in ((_ALL_ROWS_LABEL, naive), (_MATCHED_LABEL, effect))
         if difference is not None
     ]
     if rows:
@@ -286,7 +286,7 @@ def _effect_figures(
             "The answer is the estimate among comparable units.",
             estimates(
                 rows,
-                (_COMPARABLE, _ALL_ROWS),
+                (_MATCHED_LABEL, _ALL_ROWS_LABEL),
                 unit=f"difference in {question.outcome}",
                 title=title,
                 notes=[],
@@ -345,14 +345,14 @@ def observation_document(result: ObservationResult, command: str) -> Document:
     report, question = observation_report(result), result.question
     facts = Section("What it rests on", (Facts(report.facts),), forms=EVERYWHERE - BRIEF)
     parts: tuple[Part, ...] = (
-        *answers_of(report, _observed_tone(result), report.remarks),
+        *answers_by_form(report, _verdict_color_of_log(result), report.remarks),
         Figures(lambda: _observed_figures(result)),
         *(replace(table_of(table), forms=EVERYWHERE - BRIEF) for table in report.tables),
-        *_brief_observation(result, report),
+        *_brief_observation_parts(result, report),
         facts,
         *warning_parts(report.warnings),
         *computation_parts(report.method, command),
-        _last_line(),
+        _options_line(),
     )
     return Document(
         name="observed",
@@ -367,13 +367,13 @@ def observation_document(result: ObservationResult, command: str) -> Document:
     )
 
 
-def _brief_observation(result: ObservationResult, report: Report) -> Iterator[Part]:
+def _brief_observation_parts(result: ObservationResult, report: Report) -> Iterator[Part]:
     """Build the parts for a brief screen: the balance, the strata and the facts."""
     rows = (
         {
             "covariate:name": covariate.column,
-            "differs before:number": _in_sd(covariate.difference_before),
-            "after matching:number": _in_sd(covariate.difference_after),
+            "differs before:number": _deviations_text(covariate.difference_before),
+            "after matching:number": _deviations_text(covariate.difference_after),
         }
         for covariate in result.balance
     )
@@ -388,7 +388,7 @@ def _brief_observation(result: ObservationResult, report: Report) -> Iterator[Pa
     yield Facts((*row_counts, ("about", result.about), *placebos), forms=BRIEF)
 
 
-def _in_sd(difference: float | None) -> str:
+def _deviations_text(difference: float | None) -> str:
     return "unlimited" if difference is None else f"{difference:+.2f} sd"
 
 
@@ -403,8 +403,7 @@ def _observed_figures(result: ObservationResult) -> Iterator[Figure]:
     yield Figure("balance", HOW_TO_READ_LOVE_PLOT, balance_chart(result))
 
 
-def _observed_tone(result: ObservationResult) -> str:
-    """Return the verdict whose colour the answer has."""
+def _verdict_color_of_log(result: ObservationResult) -> str:
     if result.matched is None:
         return "undecided"
     effect = result.matched.effect
@@ -421,8 +420,8 @@ def _observed_effects(result: ObservationResult) -> Iterator[NumberRow]:
         yield {
             "kind": "effect",
             "name": name,
-            **with_interval("ratio", effect.ratio, effect.ratio_ci),
-            **with_interval("difference", effect.difference, effect.difference_ci),
+            **interval_cells("ratio", effect.ratio, effect.ratio_ci),
+            **interval_cells("difference", effect.difference, effect.difference_ci),
         }
 
 

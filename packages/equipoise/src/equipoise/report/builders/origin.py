@@ -72,10 +72,10 @@ def _question(document: ResultDocument) -> str:
     stratum = comparisons[0].stratum if comparisons else {}
     if not stratum:
         return f"{_comparison_question(names, metric)}?"
-    compared = [comparisons[0].baseline]
-    compared += [row.candidate for row in comparisons if row.stratum == stratum]
+    compared_names = [comparisons[0].baseline]
+    compared_names += [row.candidate for row in comparisons if row.stratum == stratum]
     commands = {condition.name: condition.levels.get("command", "") for condition in conditions}
-    names = [_short_name(commands[condition]) for condition in compared]
+    names = [_short_name(commands[condition]) for condition in compared_names]
     return f"{_comparison_question(names, metric)}, at each {' and '.join(stratum)}?"
 
 

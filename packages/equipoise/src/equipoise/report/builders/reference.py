@@ -42,35 +42,33 @@ _MAX_LISTED_DIFFERENCES = 20
 _MAX_VALUE_LETTERS = 60
 
 
-def reference_section(against: ReferenceComparison) -> Section:
+def reference_section(reference: ReferenceComparison) -> Section:
     """Build the section that compares every row with the reference result."""
-    title = reference_title(against)
-    lines = (reference_answer(against), *_explanations(against), *_difference_lines(against))
-    return Section(
-        title,
-        (Table(*columns_and_rows(map(_cells, against.rows)), label=title), *map(Paragraph, lines)),
-    )
+    title = reference_title(reference)
+    lines = (reference_answer(reference), *_explanations(reference), *_difference_lines(reference))
+    table = Table(*columns_and_rows(map(_reference_cells, reference.rows)), label=title)
+    return Section(title, (table, *map(Paragraph, lines)))
 
 
-def reference_title(against: ReferenceComparison) -> str:
+def reference_title(reference: ReferenceComparison) -> str:
     """Return a heading that names the reference result."""
-    return f"Against run {against.run} of {against.started}"
+    return f"Against run {reference.run} of {reference.started}"
 
 
-def reference_answer(against: ReferenceComparison) -> str:
+def reference_answer(reference: ReferenceComparison) -> str:
     """Return the sentence on how many rows changed."""
-    known = [row for row in against.rows if row.changed is not None]
+    known = [row for row in reference.rows if row.changed is not None]
     changed = [row for row in known if row.changed]
     more_count = sum(1 for row in changed if row.ratio is not None and row.ratio > 1.0)
-    unknown_count = len(against.rows) - len(known)
+    unknown_count = len(reference.rows) - len(known)
     unknown = f"; for {unknown_count} rows this is unknown" if unknown_count else ""
     return (
-        f"{len(changed)} of {len(known)} rows changed by more than {against.min_effect:g} %: "
+        f"{len(changed)} of {len(known)} rows changed by more than {reference.min_effect:g} %: "
         f"{more_count} cost more, {len(changed) - more_count} less{unknown}."
     )
 
 
-def largest_changes(against: ReferenceComparison) -> Iterator[str]:
+def largest_changes(reference: ReferenceComparison) -> Iterator[str]:
     """Yield a line with the rows that cost more, then one with the rows that cost less.
 
     The largest change is first in each line.
@@ -78,16 +76,16 @@ def largest_changes(against: ReferenceComparison) -> Iterator[str]:
     for verb, sign in (("Costs more", 1.0), ("Costs less", -1.0)):
         ratios = [
             (row.ratio, row.name)
-            for row in against.rows
+            for row in reference.rows
             if row.changed and row.ratio is not None and sign * math.log(row.ratio) > 0
         ]
-        largest = sorted(ratios, key=lambda change: -abs(math.log(change[0])))
-        if largest:
-            changes = [f"{name} {percent_change(ratio)}" for ratio, name in largest]
-            yield f"{verb}: {listed(changes, _MAX_LISTED_CHANGES)}."
+        descending_changes = sorted(ratios, key=lambda change: -abs(math.log(change[0])))
+        if descending_changes:
+            change_texts = [f"{name} {percent_change(ratio)}" for ratio, name in descending_changes]
+            yield f"{verb}: {listed(change_texts, _MAX_LISTED_CHANGES)}."
 
 
-def _cells(row: ReferenceRow) -> Mapping[str, Cell]:
+def _reference_cells(row: ReferenceRow) -> Mapping[str, Cell]:
     there, here = (
         UNKNOWN if value is None else metric_value(value, row.metric)
         for value in (row.there, row.here)
@@ -95,48 +93,49 @@ def _cells(row: ReferenceRow) -> Mapping[str, Cell]:
     ratio, interval = estimate_and_interval(
         row.ratio, row.ratio_ci, unknown=UNKNOWN, unlimited=UNKNOWN
     )
-    changed = Styled("", "strong")
+    change_cell = Styled("", "strong")
     if row.changed is None:
-        changed = Styled(row.unknown or "", "caution")
+        change_cell = Styled(row.unknown or "", "caution")
     elif row.changed and row.ratio is not None:
-        changed = Styled("costs more" if row.ratio > 1.0 else "costs less", "strong")
+        change_cell = Styled("costs more" if row.ratio > 1.0 else "costs less", "strong")
     return {
         "row": row.name,
         "there:number": there,
         "here:number": here,
         "ratio:number": ratio,
         "interval": interval,
-        "changed:words": changed,
+        "changed:words": change_cell,
     }
 
 
-def _explanations(against: ReferenceComparison) -> Iterator[str]:
-    if against.level is not None:
+def _explanations(reference: ReferenceComparison) -> Iterator[str]:
+    if reference.level is not None:
         yield (
             "Each ratio is the cost here over the cost there. Of the rows called changed, at most "
-            f"{percentage(against.alpha)} are expected to be unchanged. The intervals hold at "
-            f"{percentage(1.0 - against.alpha)} over the rows called changed."
+            f"{percentage(reference.alpha)} are expected to be unchanged. The intervals hold at "
+            f"{percentage(1.0 - reference.alpha)} over the rows called changed."
         )
-    if against.geometric_mean is not None:
-        mean, interval = estimate_and_interval(against.geometric_mean, against.geometric_mean_ci)
+    if reference.geometric_mean is not None:
+        geometric_mean, ends = reference.geometric_mean, reference.geometric_mean_ci
+        mean, interval = estimate_and_interval(geometric_mean, ends)
         yield (
-            f"Geometric mean over {against.geometric_mean_rows} rows: {mean} ({interval}). "
+            f"Geometric mean over {reference.geometric_mean_rows} rows: {mean} ({interval}). "
             "It gives every row the same weight, as no real program does, so do not rank machines "
             "by it."
         )
-    yield f"Scope: {against.scope}."
+    yield f"Scope: {reference.scope}."
 
 
-def _difference_lines(against: ReferenceComparison) -> Iterator[str]:
-    if not against.differences:
+def _difference_lines(reference: ReferenceComparison) -> Iterator[str]:
+    if not reference.differences:
         yield "Environments: no difference is known."
         return
-    count = len(against.differences)
+    count = len(reference.differences)
     differ = "1 thing differs" if count == 1 else f"{count} things differ"
     yield f"Environments: {differ} (there → here):"
-    for difference in against.differences[:_MAX_LISTED_DIFFERENCES]:
+    for difference in reference.differences[:_MAX_LISTED_DIFFERENCES]:
         yield f"  {_difference_text(difference)}"
-    hidden_count = len(against.differences) - _MAX_LISTED_DIFFERENCES
+    hidden_count = len(reference.differences) - _MAX_LISTED_DIFFERENCES
     if hidden_count > 0:
         yield f"  and {hidden_count} more; {option('json')} has all"
 
@@ -169,10 +168,10 @@ def pooled_document(pooled: PooledCampaigns) -> Document:
     boots = len({(campaign.boot, campaign.kernel) for campaign in pooled.campaigns})
     kernels = len({campaign.kernel for campaign in pooled.campaigns})
     replicates = "hosts" if pooled.hosts > 1 else "boots" if boots > 1 else "campaigns"
-    on_hosts = f" and {_count(pooled.hosts, 'host')}" if pooled.hosts > 1 else ""
+    on_hosts = f" and {_counted(pooled.hosts, 'host')}" if pooled.hosts > 1 else ""
     scope = (
-        f"scope: across {len(pooled.campaigns)} campaigns on {_count(boots, 'boot')} of "
-        f"{_count(kernels, 'kernel')}{on_hosts}. One common ratio: if all campaigns have the "
+        f"scope: across {len(pooled.campaigns)} campaigns on {_counted(boots, 'boot')} of "
+        f"{_counted(kernels, 'kernel')}{on_hosts}. One common ratio: if all campaigns have the "
         "same ratio, this interval contains it in at least 95 of 100 pools, whenever each "
         "campaign stopped. Mean over campaigns: for campaigns whose ratios may differ. Its "
         f"replicates are {replicates} of equal weight (Student's t). It uses only the first "
@@ -180,14 +179,14 @@ def pooled_document(pooled: PooledCampaigns) -> Document:
         "at its verdict overstates the effect. Both results are valid only if the campaigns were "
         "not chosen by their results."
     )
-    unknown = dict.fromkeys(comparison.common.unknown_because for comparison in pooled.comparisons)
+    reasons = dict.fromkeys(comparison.common.unknown_because for comparison in pooled.comparisons)
     return Document(
         name=pooled.study,
         title=f"{len(pooled.campaigns)} campaigns of the same commands",
         parts=(
             _campaigns_table(pooled),
             _comparisons_table(pooled),
-            *(Paragraph(f"One common ratio: {why}.") for why in unknown if why is not None),
+            *(Paragraph(f"One common ratio: {reason}.") for reason in reasons if reason),
             *variance_parts(variance_rows),
             Paragraph(scope, "dim"),
         ),
@@ -212,7 +211,7 @@ def _campaigns_table(pooled: PooledCampaigns) -> Table:
 
 
 def _comparisons_table(pooled: PooledCampaigns) -> Table:
-    numbers = range(1, len(pooled.campaigns) + 1)[-_MAX_CAMPAIGN_COLUMNS:]
+    campaign_numbers = range(1, len(pooled.campaigns) + 1)[-_MAX_CAMPAIGN_COLUMNS:]
     columns = (
         Column("candidate", "name"),
         Column("one common ratio", "number"),
@@ -220,32 +219,32 @@ def _comparisons_table(pooled: PooledCampaigns) -> Table:
         Column("mean over campaigns", "number"),
         Column("95 % interval"),
         Column("between", "number"),
-        *(Column(str(number), "number") for number in numbers),
+        *(Column(str(number), "number") for number in campaign_numbers),
     )
-    rows = tuple(_pooled_cells(comparison, numbers) for comparison in pooled.comparisons)
+    rows = tuple(_pooled_cells(comparison, campaign_numbers) for comparison in pooled.comparisons)
     return Table(columns, rows, label="Comparisons")
 
 
 def _pooled_cells(comparison: PooledComparison, numbers: Sequence[int]) -> tuple[Cell, ...]:
-    """Return the row of a comparison; ``numbers`` are those of the campaigns with a column."""
-    between = 100.0 * math.expm1(comparison.pooled.between_sd)
+    """Return the row of a comparison; ``numbers`` are of the campaigns that have a column."""
+    between_percent = 100.0 * math.expm1(comparison.pooled.between_sd)
     ratios = (comparison.ratios[number - 1] for number in numbers)
-    common, common_interval = estimate_and_interval(
+    common_ratio, common_interval = estimate_and_interval(
         comparison.common.ratio, comparison.common.ratio_ci, unknown="none"
     )
-    pooled, pooled_interval = estimate_and_interval(
+    mean_ratio, mean_interval = estimate_and_interval(
         comparison.pooled.ratio, comparison.pooled.ratio_ci, unlimited="unlimited to unlimited"
     )
     return (
         comparison.candidate,
-        Styled(common, "strong"),
+        Styled(common_ratio, "strong"),
         "" if comparison.common.unknown_because else common_interval,
-        Styled(pooled, "strong"),
-        pooled_interval,
-        f"±{between:.1f} %",
+        Styled(mean_ratio, "strong"),
+        mean_interval,
+        f"±{between_percent:.1f} %",
         *(change_text(ratio, UNKNOWN) for ratio in ratios),
     )
 
 
-def _count(number: int, noun: str) -> str:
+def _counted(number: int, noun: str) -> str:
     return f"one {noun}" if number == 1 else f"{number} {noun}s"

@@ -44,9 +44,9 @@ from equipoise.report.document import (
     Table,
     Warnings,
     fields_of,
-    ratio_numbers,
+    interval_cells,
+    ratio_cells,
     whole_and_brief,
-    with_interval,
 )
 from equipoise.report.kind import report_kind
 from equipoise.report.units import (
@@ -101,7 +101,7 @@ class CampaignReport(Struct, frozen=True):
     """Flame graph of the explained gap as SVG."""
     ledger: Path | None = None
     """Path of the ledger with the campaign, for the terminal."""
-    earlier: Sequence[RunSummary] = ()
+    other_campaigns: Sequence[RunSummary] = ()
     """Other campaigns of the same commands, for the terminal."""
     max_dots: int = MAX_DOTS
     """Maximum number of trials for which a figure draws each trial; it bins more trials."""
@@ -112,9 +112,9 @@ def campaign_documents(reports: Sequence[CampaignReport]) -> list[Document]:
 
     If the campaigns together have more than `MAX_DOTS` trials, they share this limit equally.
     """
-    total = sum(len(report.document.trials) for report in reports)
-    limit = MAX_DOTS if total <= MAX_DOTS else MAX_DOTS // len(reports)
-    return [campaign_document(replace(report, max_dots=limit)) for report in reports]
+    trial_count = sum(len(report.document.trials) for report in reports)
+    max_dots = MAX_DOTS if trial_count <= MAX_DOTS else MAX_DOTS // len(reports)
+    return [campaign_document(replace(report, max_dots=max_dots)) for report in reports]
 
 
 def campaign_document(report: CampaignReport) -> Document:
@@ -127,27 +127,27 @@ def campaign_document(report: CampaignReport) -> Document:
     has_kind_tables = bool(report_kind(document).tables(document))
     measured = tuple(_measured_parts(document))
     parts: tuple[Part, ...] = (
-        *_answers(document, answer),
+        *_answer_for_each_form(document, answer),
         *_screen_tables(document),
         first_figures,
         *claims.how_to_compare(document),
         *_text_tables(document),
         *_scaling_tables(document),
         *claims.ranking_parts(document),
-        *_findings(document),
+        *_findings_section(document),
         *claims_section(document, answer, claims.claims_of(document)),
         *why.why_parts(document, report.flame_graph),
         *([] if document.against is None else [reference.reference_section(document.against)]),
         *((other_figures, *measured) if has_kind_tables else (*measured, other_figures)),
-        *_control(document),
+        *_control_parts(document),
         *how_it_ran(report),
         # The tables of a kind have other metrics than the process times that these lines describe.
-        *(() if has_kind_tables else _shape_lines(document)),
+        *(() if has_kind_tables else _screen_shape_parts(document)),
     )
-    return whole_document(report, answer, parts, _numbers(document))
+    return whole_document(report, answer, parts, _csv_rows(document))
 
 
-def _answers(document: ResultDocument, answer: Answer) -> tuple[Answer, ...]:
+def _answer_for_each_form(document: ResultDocument, answer: Answer) -> tuple[Answer, ...]:
     """Return the answer for each form; a terminal shows sources of variation first, if any."""
     if not (sentences := why.source_sentences(document)):
         return brief_and_verbose(answer)
@@ -179,10 +179,10 @@ def whole_document(
         title=answer.title or answer.claims[0].text,
         parts=(
             *parts,
-            *_warnings(document),
+            *_warning_parts(document),
             *_repetition(report),
             *_environments(document),
-            *runs.earlier_parts(report.earlier),
+            *runs.other_campaigns_parts(report.other_campaigns),
             _run_line(document),
         ),
         numbers=tuple(numbers),
@@ -198,17 +198,17 @@ def claims_section(
     The section is folded if no comparison found a difference.
     """
     if not answer.claims:
-        is_folded = bool(claims.no_difference(document))
+        is_folded = bool(claims.no_difference_sentence(document))
         yield Section("Comparisons", (Claims(tuple(all_claims)),), folded=is_folded, forms=PAGE)
 
 
-def _shape_lines(document: ResultDocument) -> Iterator[Part]:
+def _screen_shape_parts(document: ResultDocument) -> Iterator[Part]:
     # In a comparison the random order protects from drift, so only a verbose screen has the lines.
     forms = VERBOSE if document.comparisons else SCREEN
     yield from (replace(line, forms=forms) for line in shape.screen_shape_lines(document))
 
 
-def _warnings(document: ResultDocument) -> Iterator[Part]:
+def _warning_parts(document: ResultDocument) -> Iterator[Part]:
     """Build the warnings that are not in the answer; a brief screen has only the most important.
 
     Without warnings, only a page has a section for them.
@@ -239,33 +239,32 @@ def campaign_figures(report: CampaignReport) -> tuple[Figures, Figures]:
     All figures are drawn together, and only once.
     """
     document, max_dots = report.document, report.max_dots
-    are_many = len(document.primary_comparisons) > MAX_CLAIMS
+    is_long = len(document.primary_comparisons) > MAX_CLAIMS
     kind = report_kind(document)
-    first_names = _FIRST_FIGURES_OF_MANY if are_many else _FIRST_FIGURES | kind.first_figures
+    names_at_top = _FIRST_FIGURES_OF_MANY if is_long else _FIRST_FIGURES | kind.first_figures
 
     @functools.cache
     def draw() -> tuple[tuple[Figure, ...], tuple[Figure, ...]]:
         from equipoise.figures.gallery import gallery
 
-        first = list(report.study_figures)
-        others: list[Figure] = []
+        top_figures = list(report.study_figures)
+        other_figures: list[Figure] = []
         for figure in gallery(document, report.sequences, max_dots=max_dots):
-            (first if figure.name in first_names else others).append(figure)
-        return tuple(first), tuple(others)
+            (top_figures if figure.name in names_at_top else other_figures).append(figure)
+        return tuple(top_figures), tuple(other_figures)
 
     unprinted = _FIGURES_PER_COMPARISON | kind.figures_per_comparison
     return (
         Figures(lambda: draw()[0], "At a glance"),
-        Figures(lambda: draw()[1], unprinted_names=unprinted if are_many else frozenset()),
+        Figures(lambda: draw()[1], unprinted_names=unprinted if is_long else frozenset()),
     )
 
 
 def _screen_tables(document: ResultDocument) -> Iterator[Part]:
-    """Build the main tables of a terminal."""
     primary = document.primary_comparisons
     is_grouped = len(primary) > MAX_CLAIMS or any(comparison.stratum for comparison in primary)
     kind_tables = report_kind(document).tables(document)
-    if is_grouped or claims.no_difference(document):
+    if is_grouped or claims.no_difference_sentence(document):
         yield conditions.grouped_table(document)
         if document.run.study != COMPARE_STUDY:
             factor = conditions.compared_factor(document, primary[0])
@@ -287,7 +286,6 @@ def _scaling_tables(document: ResultDocument) -> Iterator[Part]:
 
 
 def _text_tables(document: ResultDocument) -> Iterator[Part]:
-    """Build the main tables of Markdown, LaTeX and a notebook."""
     if kind_tables := report_kind(document).tables(document):
         yield from (replace(table, forms=TEXT) for table in kind_tables)
     else:
@@ -295,7 +293,7 @@ def _text_tables(document: ResultDocument) -> Iterator[Part]:
         yield from (replace(table, forms=TEXT) for table in conditions.further_tables(document))
 
 
-def _findings(document: ResultDocument) -> Iterator[Part]:
+def _findings_section(document: ResultDocument) -> Iterator[Part]:
     findings = document.findings
     if findings is None or not (findings.tables or findings.paragraphs):
         return
@@ -320,8 +318,8 @@ def _measured_parts(document: ResultDocument) -> Iterator[Part]:
     if kind_tables := report_kind(document).tables(document):
         yield Section("Every row", tuple(kind_tables), forms=PAGE)
     else:
-        further = conditions.further_tables(document)
-        parts = (conditions.page_table(document), *further, *other_metrics)
+        further_tables = conditions.further_tables(document)
+        parts = (conditions.page_table(document), *further_tables, *other_metrics)
         yield Section("Conditions", parts, forms=PAGE)
         yield from (replace(table, forms=SCREEN | TEXT) for table in other_metrics)
     steady_sentences = tuple(map(shape.steady_sentence, document.steady_state))
@@ -331,7 +329,7 @@ def _measured_parts(document: ResultDocument) -> Iterator[Part]:
     yield shape.shape_section(document, document.primary_comparisons)
 
 
-def _control(document: ResultDocument) -> Iterator[Part]:
+def _control_parts(document: ResultDocument) -> Iterator[Part]:
     control = document.control
     if control is None:
         return
@@ -380,7 +378,6 @@ def how_it_ran(report: CampaignReport) -> Iterator[Part]:
 
 
 def _run_line(document: ResultDocument) -> Paragraph:
-    """Return the last line of a brief screen: the run and the option that shows more."""
     run = document.run
     origin = report_kind(document).origin(document)
     if origin is None:
@@ -393,14 +390,14 @@ def _repetition(report: CampaignReport) -> Iterator[Part]:
     """Build the sections on how the campaign was measured and how to run it again."""
     document = report.document
     command = document.run.command_line
-    show = shell_line(["equipoise", "show", document.run.id])
+    show_command = shell_line(["equipoise", "show", document.run.id])
     facts = tuple(_run_facts(document))
     purpose = report_kind(document).repetition_purpose
     yield Section(
         "Run it again",
         (
             *([Command(command, purpose)] if command else []),
-            Command(show, "From the ledger that holds it, without measuring again:"),
+            Command(show_command, "From the ledger that holds it, without measuring again:"),
             Facts(facts),
         ),
         forms=PAGE,
@@ -437,7 +434,7 @@ def _environments(document: ResultDocument) -> Iterator[Section]:
 def environment_section(environment: Mapping[str, Any], title: str = "Environment") -> Section:
     """Build the section of a page with all facts of the environment; long parts are folded."""
     facts: list[tuple[str, str]] = []
-    folded: list[Part] = []
+    folded_sections: list[Part] = []
     for key, value in environment.items():
         if not isinstance(value, Mapping):
             facts.extend(_flat_facts({key: value}))
@@ -447,8 +444,8 @@ def environment_section(environment: Mapping[str, Any], title: str = "Environmen
             facts.extend(lines)
         else:
             heading = f"{capitalized(key.replace('_', ' '))} ({len(lines)} lines)"
-            folded.append(Section(heading, (Facts(lines),), folded=True, on_paper=False))
-    return Section(title, (Facts(tuple(facts)), *folded), forms=PAGE)
+            folded_sections.append(Section(heading, (Facts(lines),), folded=True, on_paper=False))
+    return Section(title, (Facts(tuple(facts)), *folded_sections), forms=PAGE)
 
 
 def _flat_facts(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -478,13 +475,13 @@ def _with_joined_names(values: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-def _joined_names(names: list[str], total: int) -> str:
-    if len(names) == total and total > _MAX_LISTED_NAMES:
-        return f"all {total} alike"
+def _joined_names(names: list[str], name_count: int) -> str:
+    if len(names) == name_count and name_count > _MAX_LISTED_NAMES:
+        return f"all {name_count} alike"
     return listed(names, _MAX_LISTED_NAMES)
 
 
-def _numbers(document: ResultDocument) -> Iterator[NumberRow]:
+def _csv_rows(document: ResultDocument) -> Iterator[NumberRow]:
     """Yield a row of the CSV table for each condition and metric, with its comparison.
 
     The column ``condition`` is followed by ``level_<factor>`` for each factor. The unit of a value
@@ -504,10 +501,10 @@ def _numbers(document: ResultDocument) -> Iterator[NumberRow]:
                 **{f"level_{factor}": level for factor, level in condition.levels.items()},
                 **fields_of(condition, "trials", "failures"),
                 "metric": metric,
-                **with_interval("median", summary.median, summary.median_ci),
+                **interval_cells("median", summary.median, summary.median_ci),
                 **fields_of(summary, "mean", "sd", "min", "p05", "p25", "p75", "p95", "max"),
                 **fields_of(comparison, "baseline"),
-                **ratio_numbers(comparison),
+                **ratio_cells(comparison),
                 **fields_of(comparison, "mean_ratio", "e_value", "verdict"),
                 "equivalence_low": low,
                 "equivalence_high": high,

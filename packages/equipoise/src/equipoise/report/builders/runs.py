@@ -1,4 +1,4 @@
-"""Builds lists of campaigns of a ledger: all of them, or those of the same commands."""
+"""Builds lists of the campaigns in a ledger: all campaigns, or those of the same commands."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from equipoise.report.document import (
 )
 from equipoise.shared.spelling import option
 
-_MAX_EARLIER_RUNS = 5
+_MAX_OTHER_CAMPAIGNS = 5
 MAX_BRIEF_RUNS = 15
 """Maximum number of campaigns that a terminal lists without ``--verbose``."""
 
 
-def earlier_parts(earlier: Sequence[RunSummary]) -> Iterator[Part]:
+def other_campaigns_parts(campaigns: Sequence[RunSummary]) -> Iterator[Part]:
     """Build the terminal's list of other campaigns of the same commands."""
-    if not earlier:
+    if not campaigns:
         return
     yield Paragraph(
-        f"Other campaigns of the same commands in this ledger: {len(earlier)}. "
+        f"Other campaigns of the same commands in this ledger: {len(campaigns)}. "
         "Choosing the run you like best is not evidence.",
         "dim",
         forms=SCREEN,
     )
     lines = (
-        f"  {other.id}  {local_time(other.started_at)}  {other.trials} trials  "
-        f"{other.stopped_because or 'not ended'}"
-        for other in earlier[-_MAX_EARLIER_RUNS:]
+        f"  {campaign.id}  {local_time(campaign.started_at)}  {campaign.trials} trials  "
+        f"{campaign.stopped_because or 'not ended'}"
+        for campaign in campaigns[-_MAX_OTHER_CAMPAIGNS:]
     )
     yield Bullets(tuple(lines), "dim", forms=VERBOSE)
 

@@ -61,6 +61,7 @@ from equipoise.shared.theme import color_of
 MAX_STATISTICS_TABLES = 3
 """Number of comparisons with a table of statistics, because a study may have hundreds."""
 MAX_UNFOLDED_CONDITIONS = 6
+"""Number of conditions above which the page folds their distributions."""
 STATISTICS = {"minimum": "Minimum", "p50": "Median", "maximum": "Maximum", "mean": "Mean"}
 MIN_TRIALS = 20
 """Minimum number of trials to describe the tail and the correlation of neighbouring trials."""
@@ -73,7 +74,7 @@ _MODE_COVARIATES = {
 _MAX_SCREEN_LINES = 6
 _MAX_DRIFT_P_VALUE = 0.01
 """Largest p-value of a drift that is shown; it is small because there are many conditions."""
-_RUN_TIMES = (PRIMARY_METRIC, CALL_METRIC)
+_RUN_TIME_METRICS = (PRIMARY_METRIC, CALL_METRIC)
 """Times of a complete run or call; with less of such a time, the condition itself is faster."""
 _MIN_TAIL_RATIO = 2.0
 """Ratio of the upper to the lower tail from which on the upper tail is described."""
@@ -87,23 +88,23 @@ def shape_section(document: ResultDocument, primary: Sequence[Comparison]) -> Se
     """Build the section of a page on the distribution of each condition."""
     min_effect = min((row.min_effect for row in primary), default=0.0)
     kind = report_kind(document)
-    pairs: list[tuple[Name, str | tuple[str, ...]]] = []
+    names_and_lines: list[tuple[Name, str | tuple[str, ...]]] = []
     for index, condition in enumerate(document.conditions):
         metric = kind.metric_of(document, condition)
-        lines = tuple(_shape_lines(condition, metric, min_effect))
+        lines = tuple(_page_shape_lines(condition, metric, min_effect))
         name = Name(condition.name, color_of(index))
-        pairs.append((name, lines or "unknown: no trial has the metric"))
-    if not pairs:
+        names_and_lines.append((name, lines or "unknown: no trial has the metric"))
+    if not names_and_lines:
         return Section("Shape", (), forms=PAGE)
-    parts: list[Part] = [Facts(tuple(pairs))]
-    if len(pairs) > MAX_UNFOLDED_CONDITIONS:
-        title = f"Shape of each of the {len(pairs)} conditions"
+    parts: list[Part] = [Facts(tuple(names_and_lines))]
+    if len(names_and_lines) > MAX_UNFOLDED_CONDITIONS:
+        title = f"Shape of each of the {len(names_and_lines)} conditions"
         parts = [Section(title, tuple(parts), folded=True)]
     parts += (Paragraph(steady_sentence(steady)) for steady in document.steady_state)
     # Comparisons whose statistics disagree come first.
-    with_answers = [row for row in primary if row.answers]
-    with_answers.sort(key=lambda row: not row.disagreement)
-    for comparison in with_answers[:MAX_STATISTICS_TABLES]:
+    with_statistics = [row for row in primary if row.answers]
+    with_statistics.sort(key=lambda row: not row.disagreement)
+    for comparison in with_statistics[:MAX_STATISTICS_TABLES]:
         if comparison.disagreement:
             parts.append(Paragraph(f"{comparison.disagreement}."))
         # With many comparisons, the tables would fill printed pages.
@@ -129,13 +130,13 @@ def modes_sentence(metric: str, summary: MetricSummary) -> str | None:
     if len(modes) < 2:
         return None
     format_value = metric_formatter(metric)
-    texts = [f"{format_value(mode.at)} ({100 * mode.share:.0f} %)" for mode in modes]
-    sentence = f"{len(modes)} modes: {', '.join(texts[:-1])} and {texts[-1]}"
-    described: set[int] = set()
+    mode_texts = [f"{format_value(mode.at)} ({100 * mode.share:.0f} %)" for mode in modes]
+    sentence = f"{len(modes)} modes: {', '.join(mode_texts[:-1])} and {mode_texts[-1]}"
+    described_modes: set[int] = set()
     for association in summary.companions:
         # Only the strongest association of each mode, because the next ones often mean the same.
-        if association.mode not in described:
-            described.add(association.mode)
+        if association.mode not in described_modes:
+            described_modes.add(association.mode)
             mode = _mode_name(modes, association.mode, metric)
             sentence += f"; {mode} goes with {_covariate_phrase(association)}"
     return sentence
@@ -150,12 +151,13 @@ def states_sentence(metric: str, summary: MetricSummary) -> str | None:
     if len(states) < 2:
         return None
     format_value = metric_formatter(metric)
-    texts = [f"{format_value(states[0].level)} at first"]
-    for before, state in zip(states, states[1:_MAX_STATES], strict=False):
-        change = f" ({percent_change(state.level / before.level)})" if before.level > 0 else ""
-        texts.append(f"{format_value(state.level)}{change} from trial {state.begin + 1} on")
+    state_texts = [f"{format_value(states[0].level)} at first"]
+    for previous, state in zip(states, states[1:_MAX_STATES], strict=False):
+        change = f" ({percent_change(state.level / previous.level)})" if previous.level > 0 else ""
+        state_texts.append(f"{format_value(state.level)}{change} from trial {state.begin + 1} on")
     hidden_count = len(states) - _MAX_STATES
-    return ", ".join(texts) + (f", and {hidden_count} more changes" if hidden_count > 0 else "")
+    hidden_text = f", and {hidden_count} more changes" if hidden_count > 0 else ""
+    return ", ".join(state_texts) + hidden_text
 
 
 def drift_sentence(metric: str, summary: MetricSummary, min_percent: float) -> str | None:
@@ -163,11 +165,11 @@ def drift_sentence(metric: str, summary: MetricSummary, min_percent: float) -> s
 
     Return ``None`` for a drift that may be chance, or that is smaller than ``min_percent``.
     """
-    ratio = _certain_drift(summary, min_percent)
+    ratio = _drift_ratio(summary, min_percent)
     return None if ratio is None else _drift_phrase(metric, [ratio])
 
 
-def _certain_drift(summary: MetricSummary, min_percent: float) -> float | None:
+def _drift_ratio(summary: MetricSummary, min_percent: float) -> float | None:
     """Return the drift of a condition as a ratio; ``None`` unless it is certain and matters."""
     drift = summary.drift
     if drift is None or drift.ratio is None:
@@ -181,16 +183,17 @@ def _certain_drift(summary: MetricSummary, min_percent: float) -> float | None:
 def _drift_phrase(metric: str, ratios: Sequence[float]) -> str:
     """Describe drifts in one direction by the smallest and the largest of them."""
     ratio = ratios[0]
-    ordered = sorted(ratios, key=lambda ratio: abs(ratio - 1.0))
-    sizes = [percent_change(extreme).lstrip("+-") for extreme in (ordered[0], ordered[-1])]
-    size = " to ".join(dict.fromkeys(sizes))
-    if size.startswith("×"):
-        slow = "slow" if metric in _RUN_TIMES else "large"
-        change = f"became {size.removeprefix('×')} times as {slow}"
-    elif metric in _RUN_TIMES:
-        change = f"became {size} {'slower' if ratio > 1.0 else 'faster'}"
+    ascending_ratios = sorted(ratios, key=lambda ratio: abs(ratio - 1.0))
+    extremes = (ascending_ratios[0], ascending_ratios[-1])
+    sizes = [percent_change(extreme).lstrip("+-") for extreme in extremes]
+    size_text = " to ".join(dict.fromkeys(sizes))
+    if size_text.startswith("×"):
+        slow = "slow" if metric in _RUN_TIME_METRICS else "large"
+        change = f"became {size_text.removeprefix('×')} times as {slow}"
+    elif metric in _RUN_TIME_METRICS:
+        change = f"became {size_text} {'slower' if ratio > 1.0 else 'faster'}"
     else:
-        change = f"{'rose' if ratio > 1.0 else 'fell'} by {size}"
+        change = f"{'rose' if ratio > 1.0 else 'fell'} by {size_text}"
     return f"{change} from the first to the last third of the campaign"
 
 
@@ -257,13 +260,13 @@ def ratio_variance_row(name: str, by_level: VarianceByLevel) -> VarianceRow:
 
 def variance_parts(rows: Sequence[VarianceRow]) -> Iterator[Part]:
     """Build a terminal's table of variances by level, advice, and reasons for unknown variances."""
-    known = [row for row in rows if row.by_level.unknown_because is None]
-    if known:
-        yield _variance_table(known)
-    with_advice = [row for row in known if row.by_level.advice_summary is not None]
-    advised = [row for row in with_advice if row.is_comparison] or with_advice
-    for row in advised[:_MAX_ADVICE]:
-        name = f"{row.name}: " if len(advised) > 1 else ""
+    known_rows = [row for row in rows if row.by_level.unknown_because is None]
+    if known_rows:
+        yield _variance_table(known_rows)
+    rows_with_advice = [row for row in known_rows if row.by_level.advice_summary is not None]
+    advised_rows = [row for row in rows_with_advice if row.is_comparison] or rows_with_advice
+    for row in advised_rows[:_MAX_ADVICE]:
+        name = f"{row.name}: " if len(advised_rows) > 1 else ""
         advice = capitalized(row.by_level.advice_summary or "")
         yield Paragraph(f"{name}{advice}", forms=SCREEN)
     for reason in dict.fromkeys(row.by_level.unknown_because for row in rows):
@@ -284,8 +287,7 @@ def level_facts(by_level: VarianceByLevel) -> Iterator[tuple[str, str]]:
         yield "More measuring", by_level.advice_summary
 
 
-def _shape_lines(condition: ConditionResult, metric: str, min_effect: float) -> Iterator[str]:
-    """Yield the lines of a page on the distribution of a condition."""
+def _page_shape_lines(condition: ConditionResult, metric: str, min_effect: float) -> Iterator[str]:
     summary = condition.metrics.get(metric)
     if summary is not None:
         one_mode = f"1 mode: {metric_formatter(metric)(summary.modes[0].at)}"
@@ -328,7 +330,6 @@ def _statistics_section(document: ResultDocument, comparison: Comparison) -> Sec
 
 
 def _unusual_shapes(document: ResultDocument) -> Iterator[str]:
-    """Yield lines on iterations, several modes and changes of state."""
     metric = document.primary_metric
     for condition in document.conditions:
         for sentence in iteration_sentences(condition):
@@ -356,17 +357,17 @@ def _drift_lines(document: ResultDocument) -> Iterator[str]:
         consequence = "nothing keeps this out of its interval"
     if not document.has_random_order:
         consequence = "nothing keeps this out of a ratio: the trials were not in random order"
-    drifts: dict[bool, dict[str, float]] = {True: {}, False: {}}
+    ratios_by_direction: dict[bool, dict[str, float]] = {True: {}, False: {}}
     for condition in document.conditions:
         summary = condition.metrics.get(metric)
         if summary is None:
             continue
-        if (ratio := _certain_drift(summary, _min_drift(document, condition.name))) is not None:
-            drifts[ratio > 1.0][condition.name] = ratio
-    for ratios in drifts.values():
+        if (ratio := _drift_ratio(summary, _min_drift(document, condition.name))) is not None:
+            ratios_by_direction[ratio > 1.0][condition.name] = ratio
+    for ratios in ratios_by_direction.values():
         if ratios:
             phrase = _drift_phrase(metric, [*ratios.values()])
-            quantity = "" if metric in _RUN_TIMES else f"{metric_name(metric)} of "
+            quantity = "" if metric in _RUN_TIME_METRICS else f"{metric_name(metric)} of "
             yield f"drift: {quantity}{names_of([*ratios])} {phrase}; {consequence}"
 
 
@@ -385,11 +386,11 @@ def _min_drift(document: ResultDocument, condition: str) -> float:
     return max(min_effect, min(half_widths, default=0.0))
 
 
-def _mode_name(modes: Sequence[Mode], mode: int, metric: str) -> str:
+def _mode_name(modes: Sequence[Mode], mode_index: int, metric: str) -> str:
     if len(modes) == 2:
-        slow, fast = ("slow", "fast") if metric.endswith("_s") else ("high", "low")
-        return f"the {slow if mode == 1 else fast} one"
-    return f"that at {metric_formatter(metric)(modes[mode].at)}"
+        upper_name, lower_name = ("slow", "fast") if metric.endswith("_s") else ("high", "low")
+        return f"the {upper_name if mode_index == 1 else lower_name} one"
+    return f"that at {metric_formatter(metric)(modes[mode_index].at)}"
 
 
 def _covariate_phrase(association: ModeAssociation) -> str:
@@ -414,28 +415,29 @@ def _variance_table(rows: Sequence[VarianceRow]) -> Table:
     levels = list(
         dict.fromkeys(component.level for row in rows for component in row.by_level.components)
     )
-    scopes = {row.by_level.these for row in rows}
-    across = rows[0].by_level.across
+    inner_scopes = {row.by_level.these for row in rows}
+    outer_scope = rows[0].by_level.across
     # A scope, such as "these 20 processes", may have another number in each row.
-    heading = scopes.pop() if len(scopes) == 1 else across.replace("across", "these", 1)
-    cells: list[HeadedCells] = []
+    general_scope = outer_scope.replace("across", "these", 1)
+    inner_heading = inner_scopes.pop() if len(inner_scopes) == 1 else general_scope
+    table_rows: list[HeadedCells] = []
     for row in rows:
         by_level = row.by_level
         mean = UNKNOWN if by_level.mean is None else row.format_value(by_level.mean)
         components = {
             component.level: _component_text(component) for component in by_level.components
         }
-        cells.append(
+        table_rows.append(
             (
                 ("by level:name", row.name),
                 ("mean:number", Styled(mean, "strong")),
-                (heading, row.format_interval(by_level.these_ci)),
-                (across, row.format_interval(by_level.across_ci)),
+                (inner_heading, row.format_interval(by_level.these_ci)),
+                (outer_scope, row.format_interval(by_level.across_ci)),
                 *((level, components.get(level, UNKNOWN)) for level in levels),
             )
         )
     return Table(
-        *columns_and_rows(cells),
+        *columns_and_rows(table_rows),
         max_rows=_MAX_LEVEL_ROWS,
         notes=(
             "A level's cell: its share of the variance of the logarithm, and the standard "

@@ -34,15 +34,15 @@ from equipoise.report.units import capitalized, duration, range_text
 from equipoise.stats.intervention import CONFIRMED_WIDTH, describe_fraction
 from equipoise.stats.spread import CHANCE_KIND, describe_spread
 
-NOTE = (
+_CLOSES_NOTE = (
     "Closes: the fraction of the gap that disappears with the change. All intervals together hold "
     "at the campaign's alpha, however long one looks (docs/reference/causes.md)."
 )
-STAYS_OPEN = "No tested intervention closes the gap, so its cause is still unknown."
-NOT_REACHED = (
+NO_CHANGE_CLOSES = "No tested intervention closes the gap, so its cause is still unknown."
+NO_CHANGE_REACHES = (
     "No intervention can change what the evidence names, so the cause of the gap is still unknown."
 )
-TOO_FEW_BLOCKS = (
+NO_CHANGE_DECIDED = (
     "No intervention is decided yet; more blocks may decide one "
     "(equipoise resume, docs/reference/causes.md)."
 )
@@ -56,29 +56,29 @@ _STATUS_PHRASES = {
     "not reachable": "no intervention reaches it",
 }
 _PART_NAMES = {"queueing": "waiting for a processor"}
-_SOURCE = "source"
+_SOURCE_STATUS = "source"
 """Status of a source of variation that certainly spreads the times."""
 _ROUNDING = 0.005
-_MAX_ROUNDED_TO_ONE = 1.0 + _ROUNDING
+_MAX_SHOWN_AS_ONE = 1.0 + _ROUNDING
 """Largest fraction that is shown as 100 %."""
 
 
 def why_parts(document: ResultDocument, flame_graph: bytes | None = None) -> Iterator[Part]:
     """Build all sections that explain a result; none if nothing was explained."""
-    extra = document.extra_time
+    extra_time = document.extra_time
     sources = [cause for cause in document.why if cause.kind == CHANCE_KIND]
     if sources:
         yield _sources_section(sources)
     remedies = remedy_sentences(document)
     if remedies:
         yield Section("What to do", (Bullets(remedies),))
-    if extra is not None:
-        yield _extra_time_section(document, extra, flame_graph)
+    if extra_time is not None:
+        yield _extra_time_section(document, extra_time, flame_graph)
     interventions = interventions_section(document)
     if interventions is not None:
-        brief = replace(interventions, title="What was changed on both conditions")
-        yield from whole_and_brief(interventions, brief)
-    if extra is None:
+        brief_section = replace(interventions, title="What was changed on both conditions")
+        yield from whole_and_brief(interventions, brief_section)
+    if extra_time is None:
         causes = tuple(cause.summary for cause in document.why if cause.kind != CHANCE_KIND)
         if causes:
             yield Section("Why", (Bullets(causes),), forms=WRITTEN)
@@ -90,44 +90,44 @@ def remedy_sentences(document: ResultDocument) -> tuple[str, ...]:
         cause for cause in document.why if cause.kind != CHANCE_KIND and cause.status != "refuted"
     ]
     tests = (test for cause in causes for test in cause.tested)
-    confirmed = {test.intervention: test for test in tests if test.outcome == "confirmed"}
-    sentences = tuple(
+    confirmed_tests = {test.intervention: test for test in tests if test.outcome == "confirmed"}
+    change_sentences = tuple(
         f"{capitalized(outcome.summary)} closes "
         f"{describe_fraction(outcome.share, outcome.share_ci)} of the gap. "
         f"To keep it: {outcome.advice}"
-        for outcome in confirmed.values()
+        for outcome in confirmed_tests.values()
         if outcome.advice
     )
-    first = next(
+    first_cause = next(
         (cause for cause in causes if cause.status == "confirmed"), next(iter(causes), None)
     )
-    if first is None or first.remedy is None:
-        return sentences
-    note = "" if first.status == "confirmed" else " (No test has confirmed this cause.)"
-    return (*sentences, f"{first.remedy}{note}")
+    if first_cause is None or first_cause.remedy is None:
+        return change_sentences
+    note = "" if first_cause.status == "confirmed" else " (No test has confirmed this cause.)"
+    return (*change_sentences, f"{first_cause.remedy}{note}")
 
 
-def because_sentence(document: ResultDocument, comparison: Comparison) -> str:
+def cause_sentence(document: ResultDocument, comparison: Comparison) -> str:
     """Return the sentence on the first cause of a gap; empty if the gap was not explained."""
-    extra = document.extra_time
+    extra_time = document.extra_time
     pair = (comparison.baseline, comparison.candidate)
-    if extra is None or (extra.baseline, extra.candidate) != pair:
+    if extra_time is None or (extra_time.baseline, extra_time.candidate) != pair:
         return ""
     causes = [cause for cause in document.why if cause.kind != CHANCE_KIND]
     confirmed = [cause for cause in causes if cause.status == "confirmed"]
     if not causes:
-        return f"Why: {extra.summary}; no rule finds a cause for it."
-    possible = confirmed or [cause for cause in causes if cause.status != "refuted"]
-    if not possible:
-        return f"Why: {extra.summary}; every tested cause is refuted."
-    first = possible[0]
-    cause, *_ = first.summary.partition(". ")
-    sentence = f"Why ({_STATUS_PHRASES.get(first.status, first.status)}): {cause.rstrip('.')}."
-    test = next((test for test in first.tested if test.outcome == "confirmed"), None)
+        return f"Why: {extra_time.summary}; no rule finds a cause for it."
+    possible_causes = confirmed or [cause for cause in causes if cause.status != "refuted"]
+    if not possible_causes:
+        return f"Why: {extra_time.summary}; every tested cause is refuted."
+    cause = possible_causes[0]
+    summary, *_ = cause.summary.partition(". ")
+    sentence = f"Why ({_STATUS_PHRASES.get(cause.status, cause.status)}): {summary.rstrip('.')}."
+    test = next((test for test in cause.tested if test.outcome == "confirmed"), None)
     if test is not None:
         fraction = describe_fraction(test.share, test.share_ci)
         sentence += f" {capitalized(test.summary)} closes {fraction} of the gap."
-    return f"{sentence} What to do: {first.remedy}" if first.remedy else sentence
+    return f"{sentence} What to do: {cause.remedy}" if cause.remedy else sentence
 
 
 def interventions_section(document: ResultDocument) -> Section | None:
@@ -141,33 +141,34 @@ def interventions_section(document: ResultDocument) -> Section | None:
     interventions = sorted(by_name.values(), key=lambda intervention: intervention.blocks == 0)
     if not interventions:
         return None
-    rows = columns_and_rows(map(_intervention_cells, interventions))
-    brief = columns_and_rows(map(_brief_intervention_cells, interventions))
+    full_table = columns_and_rows(map(_intervention_cells, interventions))
+    brief_table = columns_and_rows(map(_brief_intervention_cells, interventions))
     parts: list[Part] = [
         *whole_and_brief(
-            Table(*rows, label="What was changed"), Table(*brief, max_rows=_MAX_BRIEF_ROWS)
+            Table(*full_table, label="What was changed"),
+            Table(*brief_table, max_rows=_MAX_BRIEF_ROWS),
         )
     ]
     if not any(intervention.outcome == "confirmed" for intervention in interventions):
         is_undecided = any(map(_may_yet_be_confirmed, interventions))
         outcomes = {intervention.outcome for intervention in interventions}
-        unknown_cause = NOT_REACHED if outcomes == {"not reachable"} else STAYS_OPEN
-        parts.append(Paragraph(TOO_FEW_BLOCKS if is_undecided else unknown_cause))
-    unknown = tuple(
+        unknown_cause = NO_CHANGE_REACHES if outcomes == {"not reachable"} else NO_CHANGE_CLOSES
+        parts.append(Paragraph(NO_CHANGE_DECIDED if is_undecided else unknown_cause))
+    unknown_lines = tuple(
         f"{intervention.summary}: {intervention.unknown_because}"
         for intervention in interventions
         if intervention.unknown_because
     )
-    unreachable = tuple(
+    unreachable_lines = tuple(
         f"{intervention.summary} cannot reach it: {intervention.unchanged}"
         for intervention in interventions
         if intervention.unchanged
     )
-    if unknown or unreachable:
-        parts.append(Bullets((*unknown, *unreachable), forms=EVERYWHERE - BRIEF))
-    if unknown:
-        parts.append(Bullets(unknown, max_items=_MAX_BRIEF_ROWS, forms=BRIEF))
-    note = " ".join((NOTE, *_fraction_notes(interventions)))
+    if unknown_lines or unreachable_lines:
+        parts.append(Bullets((*unknown_lines, *unreachable_lines), forms=EVERYWHERE - BRIEF))
+    if unknown_lines:
+        parts.append(Bullets(unknown_lines, max_items=_MAX_BRIEF_ROWS, forms=BRIEF))
+    note = " ".join((_CLOSES_NOTE, *_fraction_notes(interventions)))
     parts.append(Paragraph(note, "dim", forms=EVERYWHERE - BRIEF))
     return Section(_interventions_title(document), tuple(parts))
 
@@ -179,35 +180,35 @@ def _fraction_notes(interventions: Sequence[InterventionOutcome]) -> Iterator[st
         for intervention in interventions
         if intervention.share is not None
     ]
-    if any(low is not None and low > _MAX_ROUNDED_TO_ONE for _, low, _ in fractions):
+    if any(low is not None and low > _MAX_SHOWN_AS_ONE for _, low, _ in fractions):
         yield "More than 100 %: with the change the order of the two is reversed."
-    elif any(share > _MAX_ROUNDED_TO_ONE for share, _, _ in fractions):
+    elif any(share > _MAX_SHOWN_AS_ONE for share, _, _ in fractions):
         yield "An estimate above 100 % with 100 % in its interval: all of the gap may be gone."
     if any(high is not None and high < -_ROUNDING for _, _, high in fractions):
         yield "Below 0 %: the change makes the gap larger."
     elif any(share < -_ROUNDING for share, _, _ in fractions):
         yield "An estimate below 0 % with 0 % in its interval: the change may do nothing."
-    confirmed = [
+    confirmed_fractions = [
         intervention.share
         for intervention in interventions
         if intervention.share and intervention.outcome == "confirmed"
     ]
-    if len(confirmed) > 1 and sum(confirmed) > _MAX_ROUNDED_TO_ONE:
+    if len(confirmed_fractions) > 1 and sum(confirmed_fractions) > _MAX_SHOWN_AS_ONE:
         yield (
             "The fractions add up to more than 100 %: several changes remove the same cause, or "
             "one cause hides another."
         )
 
 
-def _share_notes(extra: ExtraTime) -> tuple[str, ...]:
+def _share_notes(extra_time: ExtraTime) -> tuple[str, ...]:
     """Return a note that explains shares of the extra time above 100 %, if there are any."""
-    shares = [part.share_of_gap for part in extra.parts if part.share_of_gap is not None]
-    if sum(shares) > _MAX_ROUNDED_TO_ONE:
+    shares = [part.share_of_gap for part in extra_time.parts if part.share_of_gap is not None]
+    if sum(shares) > _MAX_SHOWN_AS_ONE:
         return (
             f"The shares add up to {round(100 * sum(shares))} %: processor time adds up over all "
             "threads, and several threads or processes worked at once.",
         )
-    if any(share > _MAX_ROUNDED_TO_ONE for share in shares):
+    if any(share > _MAX_SHOWN_AS_ONE for share in shares):
         return ("A share is above 100 % because another part became smaller.",)
     return ()
 
@@ -250,12 +251,12 @@ def source_sentences(document: ResultDocument) -> tuple[str, ...]:
 
 
 def _source_sentences(sources: Sequence[Explanation]) -> Iterator[str]:
-    confirmed = [source.summary for source in sources if source.status == _SOURCE]
-    yield from (f"{capitalized(summary)}." for summary in confirmed)
-    if not confirmed:
+    confirmed_summaries = [source.summary for source in sources if source.status == _SOURCE_STATUS]
+    yield from (f"{capitalized(summary)}." for summary in confirmed_summaries)
+    if not confirmed_summaries:
         yield "No source that was held makes the times spread."
-    remainder = (source.summary for source in sources if source.status == "remainder")
-    yield from (f"{capitalized(summary)}." for summary in remainder)
+    remainder_summaries = (source.summary for source in sources if source.status == "remainder")
+    yield from (f"{capitalized(summary)}." for summary in remainder_summaries)
 
 
 def _source_cells(source: Explanation) -> tuple[str, ...]:
@@ -267,22 +268,22 @@ def _source_cells(source: Explanation) -> tuple[str, ...]:
         UNKNOWN if share is None else f"{-100 * share:+.0f} %",
         UNKNOWN if low is None or high is None else f"{-100 * high:+.0f} % to {-100 * low:+.0f} %",
         f"{source.evidence['p_value']:.2g}",
-        "a source of the spread" if source.status == _SOURCE else "",
+        "a source of the spread" if source.status == _SOURCE_STATUS else "",
     )
 
 
 def _extra_time_section(
-    document: ResultDocument, extra: ExtraTime, flame_graph: bytes | None
+    document: ResultDocument, extra_time: ExtraTime, flame_graph: bytes | None
 ) -> Section:
     """Build the section on where the extra time of the slower condition goes, and its causes."""
-    headings = (extra.baseline, extra.candidate, "extra", "95 % interval", "share")
+    headings = (extra_time.baseline, extra_time.candidate, "extra", "95 % interval", "share")
     parts: list[Part] = [
-        Paragraph(f"{capitalized(extra.summary)}."),
+        Paragraph(f"{capitalized(extra_time.summary)}."),
         Table(
             (Column(""), *(Column(heading, "number") for heading in headings)),
-            tuple(map(_part_cells, extra.parts)),
+            tuple(map(_part_cells, extra_time.parts)),
             label="Where the extra time goes",
-            notes=_share_notes(extra),
+            notes=_share_notes(extra_time),
             forms=EVERYWHERE - BRIEF,
         ),
     ]
@@ -290,20 +291,22 @@ def _extra_time_section(
     if causes:
         label = "What the extra time comes from"
         shares = [cause.share_of_gap or 0.0 for cause in causes]
-        overlap = "The shares add up to more than 100 %: causes overlap, or one hides another."
-        notes = (overlap,) if len(shares) > 1 and sum(shares) > _MAX_ROUNDED_TO_ONE else ()
+        overlap_note = "The shares add up to more than 100 %: causes overlap, or one hides another."
+        notes = (overlap_note,) if len(shares) > 1 and sum(shares) > _MAX_SHOWN_AS_ONE else ()
         rows = [_cause_cells(cause) for cause in causes]
         table = Table(*columns_and_rows(rows), label=label, max_rows=_MAX_CAUSES, notes=notes)
-        brief = [{name: row[name] for name in _BRIEF_COLUMNS} for row in rows]
-        parts += whole_and_brief(table, Table(*columns_and_rows(brief), max_rows=_MAX_BRIEF_ROWS))
+        brief_rows = [{name: row[name] for name in _BRIEF_COLUMNS} for row in rows]
+        brief = Table(*columns_and_rows(brief_rows), max_rows=_MAX_BRIEF_ROWS)
+        parts += whole_and_brief(table, brief)
     else:
         no_cause = "No rule finds a cause in what was observed (docs/reference/causes.md)."
         parts.append(Paragraph(no_cause))
     if flame_graph is not None:
         parts.append(FlameGraph(flame_graph))
-    if extra.unseen:
-        parts.append(Bullets(tuple(_unseen_lines(extra)), "dim", forms=EVERYWHERE - BRIEF))
-    return Section(f"Where the extra {_seconds(extra.gap_s)} of `{extra.slower}` go", tuple(parts))
+    if extra_time.unseen:
+        parts.append(Bullets(tuple(_unseen_lines(extra_time)), "dim", forms=EVERYWHERE - BRIEF))
+    title = f"Where the extra {_seconds(extra_time.gap_s)} of `{extra_time.slower}` go"
+    return Section(title, tuple(parts))
 
 
 def _part_cells(part: TimePart) -> tuple[str, ...]:
@@ -334,8 +337,8 @@ def _percent(share: float | None) -> str:
     return UNKNOWN if share is None else f"{round(100 * share)} %"
 
 
-def _unseen_lines(extra: ExtraTime) -> Iterator[str]:
-    for source, remarks in extra.unseen.items():
+def _unseen_lines(extra_time: ExtraTime) -> Iterator[str]:
+    for source, remarks in extra_time.unseen.items():
         yield f"not seen by {source}: {listed(remarks, _MAX_REMARKS, '; ')}"
 
 
@@ -371,7 +374,6 @@ def _fraction_by_condition(outcome: InterventionOutcome) -> str:
 
 
 def _may_yet_be_confirmed(outcome: InterventionOutcome) -> bool:
-    """Return whether more blocks may decide an intervention."""
     if outcome.outcome != "open" or outcome.unknown_because is not None:
         return False
     low, high = outcome.share_ci
@@ -392,10 +394,10 @@ def _interventions_title(document: ResultDocument) -> str:
 
 def _explained_comparison(document: ResultDocument) -> Comparison | None:
     """Return the comparison of wall time whose gap was explained; ``None`` if there is none."""
-    extra = document.extra_time
+    extra_time = document.extra_time
     for comparison in document.comparisons:
         pair = (comparison.baseline, comparison.candidate)
-        is_explained = extra is None or pair == (extra.baseline, extra.candidate)
+        is_explained = extra_time is None or pair == (extra_time.baseline, extra_time.candidate)
         if comparison.metric == "wall_s" and is_explained:
             return comparison
     return None

@@ -21,9 +21,9 @@ def to_csv(documents: Sequence[Document]) -> str:
 def _merged_columns(column_lists: Iterable[Sequence[str]]) -> list[str]:
     """Return the columns of all lists once, in an order that fits the order in each list."""
     columns: list[str] = []
-    for names in column_lists:
+    for column_list in column_lists:
         index = len(columns)
-        for name in reversed(names):
+        for name in reversed(column_list):
             if name in columns:
                 index = columns.index(name)
             else:

@@ -46,7 +46,7 @@ def page(documents: Sequence[Document]) -> str:
         for number, document in enumerate(documents, start=1)
     ]
     library = vega_library()
-    script = _script()
+    script = _page_script()
     figures = {
         "renderer": "svg" if sum(chart.rows for chart in charts) <= MAX_VECTOR_ROWS else "canvas",
         "themes": {theme: configuration(theme) for theme in ("light", "dark")},
@@ -93,13 +93,12 @@ def page(documents: Sequence[Document]) -> str:
 
 
 def _with_visible_texts(value: Any) -> Any:
-    """Return nested values in which the control characters of each text are visible."""
     if isinstance(value, str):
         return visible_lines(value)
     if isinstance(value, dict):
-        return {key: _with_visible_texts(inner) for key, inner in value.items()}
+        return {key: _with_visible_texts(inner_value) for key, inner_value in value.items()}
     if isinstance(value, list | tuple):
-        return [_with_visible_texts(inner) for inner in value]
+        return [_with_visible_texts(inner_value) for inner_value in value]
     return value
 
 
@@ -167,11 +166,11 @@ def columns_of_rows(rows: list[dict[str, Any]]) -> dict[str, Any]:
     names = dict.fromkeys(name for row in rows for name in row)
     return {
         "rows": len(rows),
-        "columns": {name: _column([row.get(name) for row in rows]) for name in names},
+        "columns": {name: _packed_column([row.get(name) for row in rows]) for name in names},
     }
 
 
-def _column(values: list[Any]) -> Any:
+def _packed_column(values: list[Any]) -> Any:
     if not any(isinstance(value, str | bool) for value in values):
         return values
     levels: dict[Any, int] = {}
@@ -190,7 +189,9 @@ def _with_charts(
                 yield replace(part, parts=inner_parts)
             case Figures():
                 views = tuple(
-                    _view(figure, anchor, charts, on_paper=figure.name not in part.unprinted_names)
+                    _figure_view(
+                        figure, anchor, charts, on_paper=figure.name not in part.unprinted_names
+                    )
                     for figure in part.figures()
                 )
                 if views:
@@ -203,7 +204,7 @@ def _with_charts(
                 yield part
 
 
-def _view(figure: Figure, anchor: str, charts: list[Chart], *, on_paper: bool) -> FigureView:
+def _figure_view(figure: Figure, anchor: str, charts: list[Chart], *, on_paper: bool) -> FigureView:
     """Return the view of a figure on the page; add its chart to ``charts``."""
     specification: dict[str, Any] = figure.chart.to_dict(validate=False)
     title = specification.pop("title")
@@ -221,7 +222,7 @@ def _view(figure: Figure, anchor: str, charts: list[Chart], *, on_paper: bool) -
     )
 
 
-def _script() -> str:
+def _page_script() -> str:
     """Return the script of the page: its files in one function, so that they share a scope."""
     scripts = [(_TEMPLATES_FOLDER / name).read_text(encoding="utf-8") for name in _SCRIPTS]
     return "\n".join(['(() => {\n"use strict";', *scripts, "})();"])

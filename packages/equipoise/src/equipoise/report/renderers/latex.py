@@ -68,7 +68,7 @@ def to_latex(document: Document) -> str:
     parts = tuple(_without_sections(parts_in(document.parts, "text")))
     tables = [part for part in parts if isinstance(part, Table)]
     answer = " ".join(_answer_sentences(parts))
-    other_texts = list(_notes(parts))
+    other_texts = list(_texts_besides_tables(parts))
     lines = [r"% needs \usepackage{booktabs}"]
     for number, table in enumerate(tables, start=1):
         caption = " ".join(filter(None, (answer if number == 1 else "", text(table.title))))
@@ -78,9 +78,9 @@ def to_latex(document: Document) -> str:
     return "\n".join(lines if tables else [*lines, answer, *other_texts]) + "\n"
 
 
-def text(plain: str) -> str:
+def text(plain_text: str) -> str:
     """Return plain text with all special characters of LaTeX escaped."""
-    return _LIGATURE.sub(r"\1{}", visible(plain).translate(_ESCAPES))
+    return _LIGATURE.sub(r"\1{}", visible(plain_text).translate(_ESCAPES))
 
 
 def _without_sections(parts: Iterable[Part]) -> Iterator[Part]:
@@ -89,9 +89,9 @@ def _without_sections(parts: Iterable[Part]) -> Iterator[Part]:
         if not isinstance(part, Section):
             yield part
             continue
-        for inner in _without_sections(part.parts):
-            is_untitled = isinstance(inner, Table) and not inner.title
-            yield replace(inner, title=part.title) if is_untitled else inner
+        for inner_part in _without_sections(part.parts):
+            is_untitled = isinstance(inner_part, Table) and not inner_part.title
+            yield replace(inner_part, title=part.title) if is_untitled else inner_part
 
 
 def _answer_sentences(parts: Sequence[Part]) -> Iterator[str]:
@@ -102,12 +102,11 @@ def _answer_sentences(parts: Sequence[Part]) -> Iterator[str]:
 
 
 def _claim_sentence(claim: Claim) -> str:
-    because = f" {text(claim.because)}" if claim.because else ""
-    return rf"\textbf{{{text(claim.badge)}}}: {text(claim.text)}{because}"
+    cause = f" {text(claim.cause_sentence)}" if claim.cause_sentence else ""
+    return rf"\textbf{{{text(claim.badge)}}}: {text(claim.text)}{cause}"
 
 
-def _notes(parts: Sequence[Part]) -> Iterator[str]:
-    """Yield the texts of all parts except the tables and the sentences of the answer."""
+def _texts_besides_tables(parts: Sequence[Part]) -> Iterator[str]:
     for part in parts:
         match part:
             case Answer():
@@ -120,7 +119,7 @@ def _notes(parts: Sequence[Part]) -> Iterator[str]:
             case Facts():
                 yield text(facts_sentence(part))
             case Warnings():
-                for warning in part.first_of_each_code:
+                for warning in part.shown_warnings:
                     yield f"Warning: {text(warning.summary)} {text(warning.hint)}"
                 if part.hidden_count:
                     yield f"And {part.hidden_count} more warnings like these."

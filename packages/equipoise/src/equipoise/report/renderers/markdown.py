@@ -60,23 +60,23 @@ def to_markdown(document: Document, write_figures: FigureWriter = write_no_figur
     return "\n\n".join(_blocks(parts_in(document.parts, "text"), write_figures)) + "\n"
 
 
-def text(plain: str) -> str:
+def text(plain_text: str) -> str:
     """Return plain text with all special characters of Markdown escaped."""
-    escaped = _SPECIAL_CHARACTER.sub(r"\\\g<0>", unbroken(visible(plain)))
+    escaped = _SPECIAL_CHARACTER.sub(r"\\\g<0>", unbroken(visible(plain_text)))
     escaped = escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _REFERENCE.sub(_EMPTY_COMMENT, escaped)
 
 
-def line(plain: str) -> str:
+def line(plain_text: str) -> str:
     """Return plain text, escaped so that it may begin a line or an item of a list."""
-    return _SPECIAL_BEGINNING.sub(r"\1\\\2", text(plain.strip()))
+    return _SPECIAL_BEGINNING.sub(r"\1\\\2", text(plain_text.strip()))
 
 
 def code_block(*lines: str) -> str:
     """Return lines as a block of code, whose fence is longer than any backticks in the lines."""
     content = "\n".join(map(visible, lines))
-    longest = max(map(len, re.findall("`+", content)), default=0)
-    fence = "`" * max(3, longest + 1)
+    longest_run = max(map(len, re.findall("`+", content)), default=0)
+    fence = "`" * max(3, longest_run + 1)
     return f"{fence}\n{content}\n{fence}"
 
 
@@ -141,8 +141,8 @@ def _answer(answer: Answer) -> Iterator[str]:
         if claim.estimate and not claim.subject:
             interval = f", {text(claim.interval)}" if claim.interval else ""
             yield f"**{text(claim.estimate)}**{interval}"
-        if claim.because:
-            yield line(claim.because)
+        if claim.cause_sentence:
+            yield line(claim.cause_sentence)
     notes: list[str] = []
     for claim in answer.claims:
         if claim.subject:
@@ -155,9 +155,9 @@ def _answer(answer: Answer) -> Iterator[str]:
 def _table(table: Table) -> Iterator[str]:
     if table.title.strip():
         yield f"**{text(table.title)}**"
-    aligned = ("---:" if column.kind == "number" else ":---" for column in table.columns)
+    alignments = ("---:" if column.kind == "number" else ":---" for column in table.columns)
     rows = ([text_of(cell) for cell in row] for row in table.rows)
-    yield "\n".join((_row(table.headings), f"|{'|'.join(aligned)}|", *map(_row, rows)))
+    yield "\n".join((_row(table.headings), f"|{'|'.join(alignments)}|", *map(_row, rows)))
     if table.notes:
         yield "\n".join(f"- {line(note)}" for note in table.notes)
 
@@ -167,7 +167,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _warnings(part: Warnings) -> Iterator[str]:
-    for warning in part.first_of_each_code:
+    for warning in part.shown_warnings:
         hint = f" Hint: {text(warning.hint)}" if warning.hint else ""
         yield f"- {line(warning.summary)}{hint}"
     if part.hidden_count:

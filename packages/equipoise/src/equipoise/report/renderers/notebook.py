@@ -44,24 +44,24 @@ def with_picture(document: Document, draw: Callable[[], altair.LayerChart | None
 
 def parts_to_html(parts: Iterable[Part]) -> str:
     """Return parts of a document as a piece of HTML."""
-    return f"<div>{''.join(_pieces(parts_in(parts, 'notebook')))}</div>"
+    return f"<div>{''.join(_html_pieces(parts_in(parts, 'notebook')))}</div>"
 
 
-def _pieces(parts: Iterable[Part]) -> Iterator[str]:
+def _html_pieces(parts: Iterable[Part]) -> Iterator[str]:
     for part in parts:
         match part:
             case Answer():
                 yield from (f"<p>{text(line)}</p>" for line in (part.title, *part.lines) if line)
                 for claim in part.claims:
                     yield f"<p><strong>{text(claim.badge)}</strong>: {text(claim.text)}</p>"
-                    for note in (claim.because, *claim.remarks):
+                    for note in (claim.cause_sentence, *claim.remarks):
                         if note:
                             yield f"<p>{text(note)}</p>"
                 notes = list(filter(None, map(claim_note, part.claims)))
                 if notes:
                     yield html.folded("How sure, and of what", html.bullets(notes))
             case Section():
-                inner_html = "".join(_pieces(part.parts))
+                inner_html = "".join(_html_pieces(part.parts))
                 if part.folded:
                     yield html.folded(part.title, inner_html)
                 else:
@@ -89,7 +89,7 @@ def _pieces(parts: Iterable[Part]) -> Iterator[str]:
 
 
 def _warnings(part: Warnings) -> Iterator[str]:
-    for warning in part.first_of_each_code:
+    for warning in part.shown_warnings:
         hint = f" Hint: {text(warning.hint)}" if warning.hint else ""
         yield f"<p><strong>Warning</strong>: {text(warning.summary)}{hint}</p>"
     if part.hidden_count:

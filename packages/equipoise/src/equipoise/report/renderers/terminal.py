@@ -123,8 +123,8 @@ def print_to(console: Console, parts: Iterable[Part]) -> None:
 
 def console_for(color: bool, *, stderr: bool = False) -> Console:
     """Return a console that prints plain text to stdout or stderr."""
-    plain: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
-    console = Console(no_color=not color, stderr=stderr, **plain)
+    plain_settings: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
+    console = Console(no_color=not color, stderr=stderr, **plain_settings)
     # With FORCE_COLOR, rich treats a pipe as a terminal of 80 columns, but a pipe has no width.
     if not console.file.isatty():
         console.width = _UNLIMITED_WIDTH
@@ -138,9 +138,9 @@ def text_histogram(values: Sequence[float], low: float, high: float, width: int 
     """
     finite = np.asarray(values, dtype=np.float64)
     finite = finite[np.isfinite(finite)]
-    positions = (finite - low) / (high - low) if high > low else np.full(len(finite), 0.5)
-    bins = np.clip((positions * width).astype(np.int64), 0, width - 1)
-    counts = np.bincount(bins, minlength=width).tolist()
+    fractions = (finite - low) / (high - low) if high > low else np.full(len(finite), 0.5)
+    bin_indexes = np.clip((fractions * width).astype(np.int64), 0, width - 1)
+    counts = np.bincount(bin_indexes, minlength=width).tolist()
     max_count = max(counts)
     if max_count == 0:
         return " " * width
@@ -196,7 +196,7 @@ def _print_answer(console: Console, answer: Answer) -> None:
 
 
 def _print_claim(console: Console, claim: Claim) -> None:
-    badge = (f"{claim.badge}: ", STYLES.get(claim.tone, "bold"))
+    badge = (f"{claim.badge}: ", STYLES.get(claim.color_verdict, "bold"))
     _print_prose(console, Text.assemble(badge, visible(claim.text)))
     lines = [*claim.certainty, *claim.remarks]
     if claim.estimate and claim.interval:
@@ -225,7 +225,7 @@ def _print_command(console: Console, part: Command) -> None:
 
 
 def _print_warnings(console: Console, part: Warnings) -> None:
-    for warning in part.first_of_each_code:
+    for warning in part.shown_warnings:
         badge = (f"{part.badge}: ", STYLES[part.badge])
         _print_prose(console, Text.assemble(badge, visible(warning.summary)))
         if warning.hint:
@@ -248,14 +248,14 @@ def _print_table(console: Console, table: Table) -> None:
         console.print(Text(visible(table.title), style="bold"))
     shown_count = table.max_rows or len(table.rows)
     rows = table.rows[:shown_count]
-    for fitted in _fitted_tables(columns, rows):
-        rich_table = _rich_table(fitted)
+    for fitted_table in _fitted_tables(columns, rows):
+        rich_table = _rich_table(fitted_table)
         unlimited = console.options.update(max_width=_UNLIMITED_WIDTH)
         if console.measure(rich_table, options=unlimited).maximum <= console.width:
             break
     console.print(rich_table)
-    if hidden := [column.heading for column in columns if column not in fitted.columns]:
-        note = f"not shown at this width: {', '.join(hidden)}"
+    if headings := [column.heading for column in columns if column not in fitted_table.columns]:
+        note = f"not shown at this width: {', '.join(headings)}"
         _print_prose(console, Text(visible(note), style="dim"))
     _print_hidden_count(console, len(table.rows) - shown_count)
     for note in table.notes:
@@ -270,30 +270,32 @@ def _fitted_tables(
     layouts = _LAYOUTS if has_histogram else _LAYOUTS[:1]
     for layout in layouts:
         yield _FittedTable(columns, rows, layout)
-    intervals = [index for index in range(len(columns)) if _has_interval(columns, rows, index)]
+    indexes = range(len(columns))
+    interval_indexes = [index for index in indexes if _has_interval(columns, rows, index)]
     # rich breaks the cells of a `words` column into lines, so such a table always fits.
-    if not intervals or any(column.kind == "words" for column in columns):
+    if not interval_indexes or any(column.kind == "words" for column in columns):
         return
     # The names, the intervals, and the estimates to the left of the intervals.
-    needed = {0, *intervals, *(index - 1 for index in intervals)}
-    kept = list(range(len(columns)))
-    for index in reversed(range(len(columns))):
-        if index not in needed:
-            kept.remove(index)
-            yield _with_columns(columns, rows, kept, layouts[-1])
-    narrow = replace(layouts[-1], name_width=_MIN_NAME_WIDTH)
-    yield _with_columns(columns, rows, kept, narrow)
+    needed_indexes = {0, *interval_indexes, *(index - 1 for index in interval_indexes)}
+    kept_indexes = list(indexes)
+    for index in reversed(indexes):
+        if index not in needed_indexes:
+            kept_indexes.remove(index)
+            yield _with_columns(columns, rows, kept_indexes, layouts[-1])
+    narrow_layout = replace(layouts[-1], name_width=_MIN_NAME_WIDTH)
+    yield _with_columns(columns, rows, kept_indexes, narrow_layout)
     # Drop intervals rather than the names of the rows.
-    for last in reversed(intervals[:-1]):
-        yield _with_columns(columns, rows, [index for index in kept if index <= last], narrow)
+    for last_index in reversed(interval_indexes[:-1]):
+        left_indexes = [index for index in kept_indexes if index <= last_index]
+        yield _with_columns(columns, rows, left_indexes, narrow_layout)
 
 
 def _with_columns(
-    columns: Sequence[Column], rows: Sequence[Sequence[Cell]], kept: list[int], layout: _Layout
+    columns: Sequence[Column], rows: Sequence[Sequence[Cell]], indexes: list[int], layout: _Layout
 ) -> _FittedTable:
     return _FittedTable(
-        [columns[index] for index in kept],
-        [[row[index] for index in kept if index < len(row)] for row in rows],
+        [columns[index] for index in indexes],
+        [[row[index] for index in indexes if index < len(row)] for row in rows],
         layout,
     )
 
@@ -319,7 +321,7 @@ def _rich_table(fitted: _FittedTable) -> RichTable:
             no_wrap=column.kind == "id" or _has_interval(fitted.columns, fitted.rows, index),
         )
     for row in fitted.rows:
-        cells = [_cell(cell, fitted.layout) for cell in row]
+        cells = [_cell_text(cell, fitted.layout) for cell in row]
         for column, cell in zip(fitted.columns, cells, strict=False):
             # If the column had this setting, rich would also shorten run ids in other columns.
             cell.no_wrap = column.kind != "words"
@@ -327,7 +329,7 @@ def _rich_table(fitted: _FittedTable) -> RichTable:
     return table
 
 
-def _cell(cell: Cell, layout: _Layout) -> Text:
+def _cell_text(cell: Cell, layout: _Layout) -> Text:
     if isinstance(cell, Histogram):
         drawing = text_histogram(cell.values, cell.low, cell.high, layout.bins)
         return Text(f"{cell.ends[0]} {drawing} {cell.ends[1]}" if layout.has_ends else drawing)
