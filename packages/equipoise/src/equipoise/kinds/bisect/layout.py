@@ -29,8 +29,7 @@ from equipoise.kinds.bisect.terms import StepTrend
 from equipoise.stats.arrays import NORMAL_MAD, FloatArray
 
 LAYOUT_SPREAD = 0.003
-"""Default scale of the half-t prior of s, in log units, unless a campaign over layouts measured a
-larger spread."""
+"""Scale of the half-t prior of s, in log units; a campaign may have measured a larger spread."""
 PRIOR_DEGREES_OF_FREEDOM = 3
 """Degrees of freedom of the half-t prior."""
 SPREAD_COUNT = 24
@@ -40,8 +39,7 @@ MAX_RESIDUAL = 2.5
 MIN_SCALE = 1e-6
 """Minimum standard deviation of a block's noise, in log units."""
 MIN_POSITION_CHANCE = 0.8
-"""Minimum probability that a step is at its own commit, among all commits between its neighbours.
-"""
+"""Minimum probability that a step is at its own commit, not at another between its neighbours."""
 TREND_LEVEL = 0.01
 """Maximum chance that a search reports a trend if its steps are constant."""
 MIN_TREND_BLOCKS = 10
