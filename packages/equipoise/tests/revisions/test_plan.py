@@ -93,7 +93,7 @@ def test_each_benchmark_of_a_gate_has_a_line_that_bisect_takes() -> None:
     options = command.make_context("bisect", words[2:]).params
     assert (options["good"], options["bad"]) == ("1" * 40, "2" * 40)
     assert (options["build"], options["metrics"]) == ("make all", "cpu_s")
-    assert options["words"] == ("./bench", "a b")
+    assert options["argv"] == ("./bench", "a b")
     assert "--metrics" not in lines_of("wall_s")["parse"]
     # Without --bad, a bisection ends at the working tree as well.
     assert "--bad" not in lines_of("wall_s", uncommitted=True)["parse"]
@@ -116,14 +116,14 @@ def test_a_benchmark_that_a_program_lists_is_named_with_the_program() -> None:
     line = lines_of("time_s", tool="google-benchmark")["render"]
     options = command.make_context("bisect", list(line[2:])).params
     assert (options["kind"], options["metrics"]) == ("google-benchmark", "render")
-    assert options["words"] == ("./bench", "a b")
+    assert options["argv"] == ("./bench", "a b")
 
 
 def test_one_command_bisects_all_slower_benchmarks() -> None:
     lines = joined_bisect_lines(lines_of("cpu_s"))
     assert lines["parse"] == lines["render"]
     options = command.make_context("bisect", shlex.split(lines["parse"])[2:]).params
-    assert (options["good"], options["metrics"], options["words"]) == ("1" * 40, "cpu_s", ())
+    assert (options["good"], options["metrics"], options["argv"]) == ("1" * 40, "cpu_s", ())
     assert options["benches"] == ("parse=./bench 'a b'", "render=./bench render")
     of_tool = joined_bisect_lines(lines_of("parse time_s", "render time_s", tool="cargo"))
     options = command.make_context("bisect", shlex.split(of_tool["render"])[2:]).params
