@@ -1,7 +1,6 @@
 """``equipoise bisect``: find the commit that made a program slower.
 
-The options become a `BisectRequest`, and this becomes a plan. The terms of the plan, `BisectPlan`,
-are its additions for a bisection.
+The options become a `BisectRequest`; this becomes a plan with a `BisectPlan` as its terms.
 """
 
 from __future__ import annotations

@@ -186,7 +186,6 @@ def _suite_parts(document: BisectDocument) -> Iterator[Part]:
     yield Facts((("Cost", f"{cost} in {waiting_time(first_search.seconds)}"),))
     yield from _resume_command(document)
     for search in searches:
-        # Without a confirmed gap, no commit was searched.
         if search.margin is not None:
             parts: list[Part] = [*_commit_parts(search, search.alpha), *_branch_sections(search)]
             if facts := tuple(_left_over_facts(document, search)):
