@@ -10,7 +10,7 @@ import pytest
 from equipoise.design.command_line import shell_line_with_placeholders
 from equipoise.kinds.bisect.command import command
 from equipoise.kinds.gate.analysis import joined_bisect_lines
-from equipoise.kinds.gate.command import GateRequest, Pair, bisect_lines
+from equipoise.kinds.gate.command import CheckoutPair, GateRequest, bisect_lines
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast
 from equipoise.model.revisions import Revision
@@ -21,7 +21,7 @@ from equipoise.revisions.plan import Checkout, conditions_of_gate
 
 
 @pytest.fixture
-def sides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pair:
+def sides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CheckoutPair:
     """Two trees with a program each."""
     monkeypatch.setenv("PATH", "/bin:/usr/bin")
     repository = Repository(tmp_path / "own", "inside")
@@ -35,7 +35,9 @@ def sides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pair:
     return made[0], made[1]
 
 
-def test_one_benchmark_is_two_conditions_in_their_own_folders(sides: Pair, tmp_path: Path) -> None:
+def test_one_benchmark_is_two_conditions_in_their_own_folders(
+    sides: CheckoutPair, tmp_path: Path
+) -> None:
     benchmark = Benchmark("b", ("./bench", "$HOME;"))
     conditions, contrasts = conditions_of_gate([benchmark], sides, None)
     assert [condition.name for condition in conditions] == [
@@ -51,7 +53,9 @@ def test_one_benchmark_is_two_conditions_in_their_own_folders(sides: Pair, tmp_p
     assert contrasts == (Contrast(0, 1, "revision", {}),)
 
 
-def test_each_of_several_benchmarks_is_compared_with_itself(sides: Pair, tmp_path: Path) -> None:
+def test_each_of_several_benchmarks_is_compared_with_itself(
+    sides: CheckoutPair, tmp_path: Path
+) -> None:
     benchmarks = [Benchmark("one", ("./bench",)), Benchmark("two", ("true",))]
     conditions, contrasts = conditions_of_gate(benchmarks, sides, None)
     assert [condition.levels["benchmark"] for condition in conditions] == [
@@ -135,7 +139,9 @@ def test_lines_that_differ_in_more_stay_apart() -> None:
         assert joined == {name: shell_line_with_placeholders(one) for name, one in apart.items()}
 
 
-def test_reading_command_is_the_same_for_both_revisions(sides: Pair, tmp_path: Path) -> None:
+def test_reading_command_is_the_same_for_both_revisions(
+    sides: CheckoutPair, tmp_path: Path
+) -> None:
     tool = TOOLS["cargo"]
     conditions, _ = conditions_of_gate([Benchmark("b", ("true", "x"))], sides, tool)
     for condition, side in zip(conditions, sides, strict=True):
@@ -155,14 +161,16 @@ def test_reading_command_is_the_same_for_both_revisions(sides: Pair, tmp_path: P
         ("no-such-program", "there is no program 'no-such-program' on the PATH"),
     ],
 )
-def test_missing_program_is_refused(name: str, problem: str, sides: Pair, tmp_path: Path) -> None:
+def test_missing_program_is_refused(
+    name: str, problem: str, sides: CheckoutPair, tmp_path: Path
+) -> None:
     Path(sides[0].folder, "text").write_text("")
     with pytest.raises(UnusableInput, match=problem) as caught:
         conditions_of_gate([Benchmark("b", (name,))], sides, None)
     assert caught.value.hint
 
 
-def test_a_program_of_the_users_own_tree_is_refused(sides: Pair, tmp_path: Path) -> None:
+def test_a_program_of_the_users_own_tree_is_refused(sides: CheckoutPair, tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "own")
     for path in (tmp_path / "own" / "bench", tmp_path / "link" / "bench"):

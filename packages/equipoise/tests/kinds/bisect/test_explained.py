@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.kinds.bisect.explained import MAX_LINE_LETTERS, MAX_LINES, _hunks_of, _identifier
+from equipoise.kinds.bisect.explained import MAX_LINE_LETTERS, MAX_LINES, _hunks_naming, _identifier
 
 PATCH = """diff --git a/a.c b/a.c
 index 1..2 100644
@@ -29,7 +29,7 @@ diff --git a/b.c b/b.c
 
 
 def test_changes_of_a_function_come_before_places_that_only_show_it() -> None:
-    hunks = list(_hunks_of(PATCH, ("sort_twice", "sort")))
+    hunks = list(_hunks_naming(PATCH, ("sort_twice", "sort")))
     assert [(hunk.file, hunk.function, hunk.lines[0][:6]) for hunk in hunks] == [
         ("a.c", "sort_twice", "@@ -1,"),
         ("a.c", "sort", "@@ -20"),
@@ -39,7 +39,7 @@ def test_changes_of_a_function_come_before_places_that_only_show_it() -> None:
 
 
 def test_a_part_of_a_name_does_not_count() -> None:
-    assert list(_hunks_of(PATCH, ("twice", "sor"))) == []
+    assert list(_hunks_naming(PATCH, ("twice", "sor"))) == []
 
 
 def test_a_word_in_data_or_prose_is_not_a_use_of_a_function() -> None:
@@ -47,12 +47,12 @@ def test_a_word_in_data_or_prose_is_not_a_use_of_a_function() -> None:
         f"diff --git a/{file} b/{file}\n--- a/{file}\n+++ b/{file}\n@@ -1 +1 @@\n+width = 3\n"
         for file in ("Cargo.toml", "README.md", "a.rs")
     )
-    assert [hunk.file for hunk in _hunks_of(patch, ("width",))] == ["a.rs"]
+    assert [hunk.file for hunk in _hunks_naming(patch, ("width",))] == ["a.rs"]
 
 
 def test_long_places_are_cut() -> None:
     lines = "\n".join(["+swap " + "x" * MAX_LINE_LETTERS] * (MAX_LINES + 5))
-    (hunks,) = _hunks_of(f"+++ b/a.c\n@@ -1 +1 @@\n{lines}\n", ("swap",))
+    (hunks,) = _hunks_naming(f"+++ b/a.c\n@@ -1 +1 @@\n{lines}\n", ("swap",))
     assert hunks.lines[-1] == "… 6 more lines"
     assert max(map(len, hunks.lines)) == MAX_LINE_LETTERS
 

@@ -85,5 +85,5 @@ def test_a_file_without_a_series_is_refused(tmp_path: Path, equipoise: Equipoise
     path = written(tmp_path, "log.txt", "nothing")
     answer = equipoise("history", "--import", str(path))
     assert answer.status == 2
-    assert "no values over commits" in answer.err
+    assert "no values of commits" in answer.err
     assert "--format: asv, pyperf, conbench, bencher, csv" in answer.err

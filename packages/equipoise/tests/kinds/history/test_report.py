@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from equipoise.api import Result
 from equipoise.cli.writing import write_documents
 from equipoise.kinds.history.analysis import change_sentence, history_sentence
-from equipoise.kinds.history.report import answer
+from equipoise.kinds.history.report import build_answer
 from equipoise.kinds.history.terms import HistoryDocument, HistoryResult
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import FAILURE, CampaignWarning
@@ -188,7 +188,7 @@ def test_reports_show_values_if_more_of_the_metric_is_better(
     document = replace(history_document(result=result), more_is_better=("throughput_per_s",))
     assert "-20.0 %, 99.75 % interval -20.4 % to -19.5 %" in screen(document, capsys)
     # A fall has the colour of a loss, as a ratio of costs above 1 has.
-    assert [claim.color_verdict for claim in answer(document, result).claims] == [
+    assert [claim.color_verdict for claim in build_answer(document, result).claims] == [
         "slower",
         "faster",
     ]

@@ -47,7 +47,7 @@ from equipoise.shared.safe_text import shortened
 from equipoise.shared.spelling import option
 from equipoise.stats.verdict import e_value_of
 
-_VERDICTS: dict[str, BisectVerdict] = {
+_VERDICT_OF_STATE: dict[str, BisectVerdict] = {
     "confirming": "undecided",
     "no difference": "no difference",
     "searching": "set",
@@ -87,7 +87,7 @@ def bisect_results(record: RunRecord, blocks: Blocks) -> tuple[BisectResult, ...
         return ()
     withdrawals = withdrawals_of(record)
     return tuple(
-        _result(
+        _benchmark_result(
             _ResultInputs(
                 record,
                 blocks,
@@ -103,21 +103,21 @@ def bisect_results(record: RunRecord, blocks: Blocks) -> tuple[BisectResult, ...
     )
 
 
-def _result(inputs: _ResultInputs, not_built: Collection[int]) -> BisectResult:
+def _benchmark_result(inputs: _ResultInputs, not_built: Collection[int]) -> BisectResult:
     """Return the result for one benchmark; ``not_built`` covers all benchmarks."""
     plan, terms = inputs.record.plan, inputs.terms
     lines = inputs.search.bisection.lines()
-    first, *branches = (_line_result(inputs, line) for line in lines)
-    measured = {terms.commit_of(trial.condition) for trial in inputs.record.trials}
+    main_line, *branches = (_branch_of_line(inputs, line) for line in lines)
+    measured_commits = {terms.commit_of(trial.condition) for trial in inputs.record.trials}
     result = BisectResult(
-        **{name: getattr(first, name) for name in SearchedLine.__struct_fields__},
+        **{name: getattr(main_line, name) for name in SearchedLine.__struct_fields__},
         good=terms.good,
         bad=terms.bad,
         metric=inputs.search.benchmark.metric,
         min_effect=plan.judgement.min_effect,
         alpha=plan.judgement.alpha,
         trials=inputs.trials.total(),
-        builds=len(measured.union(not_built)),
+        builds=len(measured_commits.union(not_built)),
         seconds=seconds_of_segments(inputs.record),
         blocks_to_go=_blocks_to_go(lines),
         build=terms.build,
@@ -150,20 +150,20 @@ def warnings_of_bisection(
     """Yield warnings about steps that change or are small, and about metrics without spread."""
     terms = bisection_of(plan)
     for result in results:
-        yield from _warnings_of_trends(
+        yield from _trend_warnings(
             result, more_is_better=resolution_of(blocks, result.metric).more_is_better
         )
     if not plan.layouts:
         for result in results:
-            yield from _warnings_of_layouts(terms, result)
+            yield from _layout_warnings(terms, result)
     for benchmark in benchmarks_of(plan):
         cost_of, costs = cost_function(benchmark.metric), defaultdict[int, list[float | None]](list)
         for block in blocks.values():
             for trial in block:
                 if terms.process_of(trial.condition) == benchmark.process:
                     costs[trial.condition].append(cost_of(trial))
-        repeated = [values for values in costs.values() if len(values) >= _MIN_EQUAL_RUNS]
-        if len(repeated) > 1 and all(len(set(values)) == 1 for values in repeated):
+        repeated_costs = [values for values in costs.values() if len(values) >= _MIN_EQUAL_RUNS]
+        if len(repeated_costs) > 1 and all(len(set(values)) == 1 for values in repeated_costs):
             metric = benchmark.metric
             if benchmark.name not in ("", metric.removesuffix(BENCHMARK_SUFFIX)):
                 metric = f"{metric} of {benchmark.name}"
@@ -207,26 +207,26 @@ class _ResultInputs(Struct, frozen=True):
         )
 
 
-def _line_result(inputs: _ResultInputs, line: LineState) -> BisectBranch:
+def _branch_of_line(inputs: _ResultInputs, line: LineState) -> BisectBranch:
     """Return the result of one line as a branch; the merge of the first line is empty."""
     state, all_commits = line.state, inputs.commits
     commits = tuple(all_commits[commit] for commit in line.commits)
-    course = tuple(_course(inputs, line))
+    course = tuple(_course_blocks(inputs, line))
     return BisectBranch(
         merge="" if line.merge is None else all_commits[line.merge].name,
         after=commits[0].name,
         until=commits[-1].name,
-        verdict=_VERDICTS[state.verdict],
+        verdict=_VERDICT_OF_STATE[state.verdict],
         culprits=tuple(
-            _culprit(inputs, commits, step, trend)
+            _culprit_of_step(inputs, commits, step, trend)
             for step, trend in sorted(
                 zip(state.named_steps, line.trends, strict=True), key=lambda pair: pair[0].last
             )
         ),
-        candidates=tuple(_candidates(inputs, line, course)),
-        gap=_gap(commits, state.stretches[0]),
+        candidates=tuple(_candidate_commits(inputs, line, course)),
+        gap=_gap_of_stretch(commits, state.stretches[0]),
         left_over=tuple(
-            _gap(commits, stretch)
+            _gap_of_stretch(commits, stretch)
             for stretch in state.stretches[1:]
             if stretch.blocks and stretch.verdict not in _NAMED_VERDICTS
         ),
@@ -235,7 +235,7 @@ def _line_result(inputs: _ResultInputs, line: LineState) -> BisectBranch:
         course=course,
         summary="",
         unconfirmed=tuple(
-            _unconfirmed(inputs, commits, candidate)
+            _unconfirmed_commit(inputs, commits, candidate)
             for candidate in sorted(
                 state.unconfirmed_steps, key=lambda candidate: candidate.step.last
             )
@@ -243,76 +243,75 @@ def _line_result(inputs: _ResultInputs, line: LineState) -> BisectBranch:
     )
 
 
-def _course(inputs: _ResultInputs, line: LineState) -> Iterator[BisectBlock]:
-    last_counts = list(itertools.accumulate(stretch.blocks for stretch in line.state.stretches))
+def _course_blocks(inputs: _ResultInputs, line: LineState) -> Iterator[BisectBlock]:
+    block_counts = list(itertools.accumulate(stretch.blocks for stretch in line.state.stretches))
     block_numbers = inputs.search.blocks
-    for count, (number, (earlier, later)) in enumerate(line.course, start=1):
-        search = bisect.bisect_left(last_counts, count) + 1
-        yield BisectBlock(block_numbers[number - 1], earlier, later, search)
+    for block_count, (block_number, (earlier, later)) in enumerate(line.course, start=1):
+        search_number = bisect.bisect_left(block_counts, block_count) + 1
+        yield BisectBlock(block_numbers[block_number - 1], earlier, later, search_number)
 
 
-def _warnings_of_trends(result: BisectResult, *, more_is_better: bool) -> Iterator[CampaignWarning]:
-    benchmark = f" in {result.benchmark}" if result.benchmark else ""
+def _trend_warnings(result: BisectResult, *, more_is_better: bool) -> Iterator[CampaignWarning]:
+    benchmark_clause = f" in {result.benchmark}" if result.benchmark else ""
     for culprit in result.every_culprit:
         if culprit.trend is None:
             continue
         power = -1.0 if more_is_better else 1.0
-        first, last = culprit.trend.first_ratio**power, culprit.trend.last_ratio**power
-        verb = "grew" if abs(math.log(last)) > abs(math.log(first)) else "faded"
+        first_ratio, last_ratio = culprit.trend.first_ratio**power, culprit.trend.last_ratio**power
+        verb = "grew" if abs(math.log(last_ratio)) > abs(math.log(first_ratio)) else "faded"
         commit = culprit.commit
         # The working tree is the default of --bad.
         bad = "" if commit.endswith(CHANGED_SUFFIX) else f" {option('bad', short_name(commit))}"
         yield CampaignWarning(
             "no_constant_ratio",
-            f"the step of {short_name(commit)}{benchmark} {verb} while the "
-            f"search ran, from about {signed_change(first)} to {signed_change(last)}: no single "
-            "ratio describes it",
+            f"the step of {short_name(commit)}{benchmark_clause} {verb} while the search "
+            f"ran, from about {signed_change(first_ratio)} to {signed_change(last_ratio)}: no "
+            "single ratio describes it",
             "the reported interval is that of the blocks against its parent; to measure the step "
             f"again, bisect with {option('good', short_name(culprit.parent))}{bad}",
         )
 
 
-def _warnings_of_layouts(terms: BisectPlan, result: BisectResult) -> Iterator[CampaignWarning]:
+def _layout_warnings(terms: BisectPlan, result: BisectResult) -> Iterator[CampaignWarning]:
     spread = terms.layout_spread
     if spread is None or spread.percent <= 0.0:
         return
-    benchmark = f" in {result.benchmark}" if result.benchmark else ""
+    benchmark_clause = f" in {result.benchmark}" if result.benchmark else ""
     for culprit in result.every_culprit:
         if culprit.ratio is None:
             continue
-        step = 100.0 * abs(math.log(culprit.ratio))
-        if step < MIN_LAYOUT_SPREADS * spread.percent:
+        step_size = 100.0 * abs(math.log(culprit.ratio))
+        if step_size < MIN_LAYOUT_SPREADS * spread.percent:
             yield CampaignWarning(
                 "step_of_layout",
-                f"the step of {short_name(culprit.commit)}{benchmark}, {step:.2g} %, is below ten "
-                f"times the spread of memory layouts, {spread.percent:.2g} % in campaign "
-                f"{spread.run}: commits that change nothing differ by their layouts, too",
+                f"the step of {short_name(culprit.commit)}{benchmark_clause}, {step_size:.2g} %, "
+                f"is below ten times the spread of memory layouts, {spread.percent:.2g} % in "
+                f"campaign {spread.run}: commits that change nothing differ by their layouts, too",
                 "let the build link several layouts, and draw one for each block with "
-                f"{option('layouts')} "
-                "12 (docs/how-to/search-over-layouts.md)",
+                f"{option('layouts')} 12 (docs/how-to/search-over-layouts.md)",
             )
 
 
-def _groups(count: int, not_built: Collection[int]) -> Iterator[range]:
+def _commit_groups(commit_count: int, not_built: Collection[int]) -> Iterator[range]:
     """Yield groups of commits: commits that do not build, and the next commit that builds."""
-    first = 1
-    for commit in range(1, count + 1):
+    first_commit = 1
+    for commit in range(1, commit_count + 1):
         if commit not in not_built:
-            yield range(first, commit + 1)
-            first = commit + 1
+            yield range(first_commit, commit + 1)
+            first_commit = commit + 1
 
 
-def _candidates(
+def _candidate_commits(
     inputs: _ResultInputs, line: LineState, course: Sequence[BisectBlock]
 ) -> Iterator[BisectCommit]:
     state, all_commits, trials = line.state, inputs.commits, inputs.trials
     not_built = {index for index, commit in enumerate(line.commits) if commit in inputs.not_built}
     culprits = {step.last for step in state.named_steps}
-    for group in _groups(len(line.commits) - 1, not_built):
+    for group in _commit_groups(len(line.commits) - 1, not_built):
         # A group is excluded once all of its members are excluded.
-        exclusions = [state.excluded_at[index - 1] for index in group]
-        known_exclusions = [number for number in exclusions if number is not None]
-        excluded_at = max(known_exclusions) if len(known_exclusions) == len(group) else None
+        exclusion_blocks = [state.excluded_at[index - 1] for index in group]
+        known_blocks = [number for number in exclusion_blocks if number is not None]
+        excluded_at = max(known_blocks) if len(known_blocks) == len(group) else None
         log_e_value = min(state.log_e_values[index - 1] for index in group)
         for index in group:
             commit = all_commits[line.commits[index]]
@@ -331,7 +330,7 @@ def _candidates(
             )
 
 
-def _culprit(
+def _culprit_of_step(
     inputs: _ResultInputs, commits: Sequence[Commit], step: NamedStep, trend: StepTrend | None
 ) -> Culprit:
     culprit = Culprit(
@@ -348,7 +347,7 @@ def _culprit(
     return replace(culprit, summary=sentence)
 
 
-def _unconfirmed(
+def _unconfirmed_commit(
     inputs: _ResultInputs, commits: Sequence[Commit], step: UnconfirmedStep
 ) -> UnconfirmedCommit:
     unconfirmed = UnconfirmedCommit(**_step_fields(commits, step.step), reason=step.reason)
@@ -379,7 +378,7 @@ def _step_fields(commits: Sequence[Commit], step: NamedStep) -> dict[str, Any]:
     }
 
 
-def _gap(commits: Sequence[Commit], stretch: StretchState) -> BisectGap:
+def _gap_of_stretch(commits: Sequence[Commit], stretch: StretchState) -> BisectGap:
     verdict = stretch.gap
     status: GapStatus = "undecided"
     if stretch.verdict == "no difference":
@@ -444,7 +443,7 @@ def branch_sentence(branch: BisectBranch, *, more_is_better: bool = False) -> st
             parts = f"; {_parts_clause(culprits)}" if culprits else ""
             return (
                 f"If one commit of the branch of {merge} made the whole difference, it is "
-                f"{_among(remaining)}{parts}."
+                f"{_remaining_clause(remaining)}{parts}."
             )
         case "no difference":
             excluded = _exclusion_clause(branch.gap, more_is_better=more_is_better)
@@ -462,11 +461,11 @@ def branch_sentence(branch: BisectBranch, *, more_is_better: bool = False) -> st
 
 def bisect_sentence(result: BisectResult, *, more_is_better: bool = False) -> str:
     """Return the answer of a search, followed by the sentences of its branches."""
-    answer = _answer(result, more_is_better=more_is_better)
+    answer = _answer_sentence(result, more_is_better=more_is_better)
     return " ".join((answer, *(branch.summary for branch in result.branches)))
 
 
-def _answer(result: BisectResult, *, more_is_better: bool) -> str:
+def _answer_sentence(result: BisectResult, *, more_is_better: bool) -> str:
     certainty = f"{100.0 * (1.0 - result.alpha):g} %"
     culprits = result.culprits
     remaining = [candidate for candidate in result.candidates if candidate.status == "left"]
@@ -487,19 +486,19 @@ def _answer(result: BisectResult, *, more_is_better: bool) -> str:
         case "set":
             parts = f"; {_parts_clause(culprits)}" if culprits else ""
             return (
-                f"If one commit made the whole difference, it is {_among(remaining)} "
+                f"If one commit made the whole difference, it is {_remaining_clause(remaining)} "
                 f"({certainty}){parts}."
             )
         case "no difference":
             return (
-                f"There is no difference to search for: {_names(result)} are the same, within "
-                f"{result.min_effect:g} %"
+                f"There is no difference to search for: {_end_names(result)} are the same, "
+                f"within {result.min_effect:g} %"
                 f"{_exclusion_clause(result.gap, more_is_better=more_is_better)}."
             )
         case "undecided":
             blocks = counted(len(result.course), "block")
             return (
-                f"Whether {_names(result)} differ is not known after {blocks}"
+                f"Whether {_end_names(result)} differ is not known after {blocks}"
                 f"{_exclusion_clause(result.gap, more_is_better=more_is_better)}."
             )
 
@@ -510,7 +509,7 @@ def _summary_inside_sentence(culprit: Culprit) -> str:
     return sentence[0].lower() + sentence[1:] if culprit.not_built else sentence
 
 
-def _names(result: BisectResult) -> str:
+def _end_names(result: BisectResult) -> str:
     return f"{result.good.label} and {result.bad.label}"
 
 
@@ -519,7 +518,7 @@ def _parts_clause(culprits: Sequence[Culprit]) -> str:
     return f"{names} {'each made' if len(culprits) > 1 else 'made'} a part of it"
 
 
-def _among(candidates: Sequence[BisectCommit]) -> str:
+def _remaining_clause(candidates: Sequence[BisectCommit]) -> str:
     """Return the remaining commits, or the ends of their range if there are many."""
     names = [short_name(candidate.commit) for candidate in candidates]
     if len(names) == 1:

@@ -1,4 +1,7 @@
-"""``equipoise bisect``: find the commit that made a program slower."""
+"""``equipoise bisect``: find the commit that made a program slower.
+
+The options become a `BisectRequest`; this becomes a plan with a `BisectPlan` as its terms.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +81,7 @@ class BisectRequest(CommitsRequest, frozen=True, kw_only=True):
 
     @property
     def commits_with_branches(self) -> tuple[Commit, ...]:
-        """The commit of each condition."""
+        """Commits in the order of the conditions: from good to bad, then those of branches."""
         return (*self.commits, *self.merged.commits)
 
     @property
@@ -99,7 +102,7 @@ def bisect_plan(
     request: BisectRequest,
     builds: CommitBuilds,
     scratch: Path,
-    layout_spread: LayoutSpread | None = None,
+    measured_spread: LayoutSpread | None = None,
 ) -> PlanAndWarnings:
     """Return the plan of a bisection, and warnings.
 
@@ -109,9 +112,9 @@ def bisect_plan(
     names a benchmark that does not exist. Raise `ConditionFailed` if the tool's benchmarks fail in
     the run that lists their metrics.
     """
-    plan, common_terms, warnings = plan_of_commits(STUDY, request, builds, scratch)
+    plan, commits_terms, warnings = plan_of_commits(STUDY, request, builds, scratch)
     terms = BisectPlan(
-        **asdict(common_terms),
+        **asdict(commits_terms),
         good=request.good,
         bad=request.bad,
         likely=request.likely,
@@ -120,19 +123,19 @@ def bisect_plan(
         branch_commits=request.merged.commits,
         branches=request.merged.branches,
         why=request.why,
-        layout_spread=layout_spread,
+        layout_spread=measured_spread,
     )
     contrasts: list[Contrast] = []
-    for good in range(0, len(plan.conditions), len(request.commits_with_branches)):
-        levels = plan.conditions[good].levels
+    for good_index in range(0, len(plan.conditions), len(request.commits_with_branches)):
+        levels = plan.conditions[good_index].levels
         stratum = {factor: level for factor, level in levels.items() if factor != REVISION}
-        contrasts.append(Contrast(good, good + terms.last, REVISION, stratum))
-    layouts_plan, layout_warnings = plan_with_layouts(plan, request.layouts, None)
+        contrasts.append(Contrast(good_index, good_index + terms.last, REVISION, stratum))
+    bisection_plan, layout_warnings = plan_with_layouts(plan, request.layouts, None)
     # A search ends when the culprit is known, even if each layout ran in few blocks only.
-    layouts_plan = replace(
-        layouts_plan, stopping=plan.stopping, chosen_contrasts=tuple(contrasts), terms=terms
+    bisection_plan = replace(
+        bisection_plan, stopping=plan.stopping, chosen_contrasts=tuple(contrasts), terms=terms
     )
-    return layouts_plan, (*layout_warnings, *warnings)
+    return bisection_plan, (*layout_warnings, *warnings)
 
 
 EXAMPLE = "equipoise bisect --good v1.4 --bad main --build make -- ./bench"
@@ -189,14 +192,14 @@ def command(bisect_options: BisectOptions) -> int:
     --alpha.
     """
     output = bisect_options.output.checked()
-    request = _request(bisect_options)
+    request = _bisect_request(bisect_options)
     with scratch_folder() as scratch, measuring(output) as (ledger, listener):
         with open_cache(request.repository, request.build, request.tool, scratch) as cache:
             builds = CommitBuilds(cache, request.commits_with_branches)
             listener.building((f"good {request.good.label}", f"bad {request.bad.label}"))
             builds.build_needed(request.needed)
-            spread = _layout_spread(ledger, request.repository)
-            plan, warnings = bisect_plan(request, builds, scratch, spread)
+            measured_spread = _latest_layout_spread(ledger, request.repository)
+            plan, warnings = bisect_plan(request, builds, scratch, measured_spread)
             plan = replace(plan, command_line=_recorded_command(request, plan.seed))
             if bisect_options.bad is None:
                 tree_warnings = warnings_of_working_tree(
@@ -212,7 +215,7 @@ def command(bisect_options: BisectOptions) -> int:
                 segment_of=partial(CommitsSegment, builds=builds),
             )
             if request.why is not None:
-                _explain(ledger.read_run(run_id), builds, ledger, listener, output)
+                _explain_culprit(ledger.read_run(run_id), builds, ledger, listener, output)
             result = read_result(run_id, ledger, output)
     return show_result(result, output)
 
@@ -255,7 +258,7 @@ def resume_bisection(
                 segment_of=partial(CommitsSegment, builds=builds),
             )
         if terms.why is not None:
-            _explain(ledger.read_run(record.id), builds, ledger, listener, output)
+            _explain_culprit(ledger.read_run(record.id), builds, ledger, listener, output)
     return record.id
 
 
@@ -267,11 +270,11 @@ def built_culprit(record: RunRecord, gap: Gap, ledger: Ledger) -> Iterator[None]
     `ConditionFailed` if one of the two commits no longer builds.
     """
     with revisions.builds_of_record(record) as builds:
-        _build_gap(record, gap, builds, ledger)
+        _build_both_commits(record, gap, builds, ledger)
         yield
 
 
-def _explain(
+def _explain_culprit(
     record: RunRecord,
     builds: CommitBuilds,
     ledger: Ledger,
@@ -285,11 +288,11 @@ def _explain(
     terms, gap = bisection_of(record.plan), largest_gap(record)
     experiment = None
     if gap is not None and gap.is_explainable:
-        _build_gap(record, gap, builds, ledger)
+        _build_both_commits(record, gap, builds, ledger)
         experiment = latest_experiment(record, ledger, gap.contrast)
     if experiment is None:
         explain_gap(record, ledger, replace(output, tests_causes=terms.why == "test"))
-    elif _was_interrupted(experiment):
+    elif _is_interrupted(experiment):
         conduct.resume(experiment.id, CampaignLimits(), ledger, listener)
 
 
@@ -307,52 +310,52 @@ def _is_explained(record: RunRecord, ledger: Ledger) -> bool:
     if terms.why == "observe":
         return True
     experiment = latest_experiment(record, ledger, gap.contrast)
-    return experiment is not None and not _was_interrupted(experiment)
+    return experiment is not None and not _is_interrupted(experiment)
 
 
-def _was_interrupted(record: RunRecord) -> bool:
+def _is_interrupted(record: RunRecord) -> bool:
     """Return whether the last segment of a campaign was killed or interrupted."""
     return record.segments[-1].stopped_because in (None, INTERRUPTED)
 
 
-def _build_gap(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) -> None:
-    """Build both commits of a gap, and record their diff unless it is recorded already."""
-    terms, culprit = bisection_of(record.plan), gap.contrast.candidate
-    parent, commit = map(terms.commit_of, gap.pair)
-    for reason in builds.make((parent, commit)).values():
-        raise ConditionFailed(reason, hint="bisect again, because the build was removed")
+def _build_both_commits(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) -> None:
+    """Build the two commits of a culprit's gap, and record their diff if it is not recorded."""
+    terms, culprit_condition = bisection_of(record.plan), gap.contrast.candidate
+    parent_index, commit_index = map(terms.commit_of, gap.pair)
+    for reason in builds.make((parent_index, commit_index)).values():
+        raise ConditionFailed(reason, hint="restore what its build needs, and try again")
     if any(
-        (observation.source, observation.condition) == (DIFF, culprit)
+        (observation.source, observation.condition) == (DIFF, culprit_condition)
         for observation in record.observations
     ):
         return
     diff = diff_between(
         repository_of(terms),
-        terms.commits_with_branches[parent],
-        terms.commits_with_branches[commit],
+        terms.commits_with_branches[parent_index],
+        terms.commits_with_branches[commit_index],
     )
     if diff is not None:
-        document = msgspec.json.encode(diff)
+        encoded_diff = msgspec.json.encode(diff)
         ledger.record_observation(
-            record.id, Observation(DIFF, culprit, 1, 0, time.time(), document, None)
+            record.id, Observation(DIFF, culprit_condition, 1, 0, time.time(), encoded_diff, None)
         )
 
 
-def _request(bisect_options: BisectOptions) -> BisectRequest:
-    common = bisect_options.request("bisection", EXAMPLE)
-    repository = common.repository
+def _bisect_request(bisect_options: BisectOptions) -> BisectRequest:
+    commits_request = bisect_options.request("bisection", EXAMPLE)
+    repository = commits_request.repository
     good = find_revision(repository, bisect_options.good, "--good")
     bad = revisions.revision_of(repository, bisect_options.bad, "--bad")
     if bisect_options.layouts is None:
-        _check_no_layout_number(common.benchmarks)
+        _require_no_layout_placeholder(commits_request.benchmarks)
     commits = commits_between(repository, good, bad)
     merged = merged_commits(repository, commits)
-    likely = bisect_options.likely
+    suspected_paths = bisect_options.likely
     why: Literal["observe", "test"] | None = None
     if bisect_options.output.why:
         why = "test" if bisect_options.output.tests_causes else "observe"
     return BisectRequest(
-        **asdict(common),
+        **asdict(commits_request),
         good=good,
         bad=bad,
         commits=commits,
@@ -360,38 +363,35 @@ def _request(bisect_options: BisectOptions) -> BisectRequest:
         prose=prose_commits(repository, (*commits, *merged.commits)),
         layouts=bisect_options.layouts,
         why=why,
-        likely=likely,
-        prior=weights_by_path(repository, commits, likely) if likely else (),
+        likely=suspected_paths,
+        prior=weights_by_path(repository, commits, suspected_paths) if suspected_paths else (),
     )
 
 
 def _recorded_command(request: BisectRequest, seed: int) -> tuple[str, ...]:
-    """Return the typed command with the hashes of the good and the bad commit, as words."""
+    """Return the argument vector that repeats the bisection of the same two commits."""
     bad = request.bad
     return typed_command(
         good=request.good.commit, bad=None if bad.uncommitted else bad.commit, seed=seed
     )
 
 
-def _layout_spread(ledger: Ledger, repository: Repository) -> LayoutSpread | None:
-    """Return the spread over memory layouts from the latest campaign of this repository with one.
-
-    The result is ``None`` if no campaign has measured the spread.
-    """
+def _latest_layout_spread(ledger: Ledger, repository: Repository) -> LayoutSpread | None:
+    """Return the spread from the latest campaign of this repository over memory layouts, if any."""
     for run_id in ledger.runs_over_layouts():
         record = ledger.read_run(run_id)
         terms = record.plan.terms
-        folder = record.plan.measure.working_folder
+        measured_folder = record.plan.measure.working_folder
         if isinstance(terms, CommitsPlan):
-            folder = terms.repository
-        if Path(folder).is_relative_to(repository.top):
+            measured_folder = terms.repository
+        if Path(measured_folder).is_relative_to(repository.top):
             percent = layout_spread(record)
             if percent is not None:
                 return LayoutSpread(percent, run_id)
     return None
 
 
-def _check_no_layout_number(benchmarks: Sequence[Benchmark]) -> None:
+def _require_no_layout_placeholder(benchmarks: Sequence[Benchmark]) -> None:
     if any(LAYOUT in word for benchmark in benchmarks for word in benchmark.command):
         raise UnusableInput(
             f"{LAYOUT} in the command is the number of a memory layout, but --layouts is missing",

@@ -1,4 +1,4 @@
-"""Explain why a culprit differs from its parent, with the hunks of its diff."""
+"""Explain why a culprit, a named commit, differs from its parent; show the hunks of its diff."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from equipoise.why.explanation import GapEvidence
 from equipoise.why.kind import NamedGap, WhyKind
 
 MAX_HUNKS = 5
+"""Maximum number of hunks that are shown."""
 MAX_LINES = 40
 """Maximum number of lines of a hunk that are shown."""
 MAX_LINE_LETTERS = 200
@@ -106,7 +107,7 @@ def _named_culprits(record: RunRecord, blocks: Blocks) -> Iterator[NamedGap]:
     plan, terms = record.plan, bisection_of(record.plan)
     indices = {commit.name: index for index, commit in enumerate(terms.commits_with_branches)}
     results = bisect_results(record, blocks)
-    yielded: set[tuple[int, int]] = set()
+    yielded_pairs: set[tuple[int, int]] = set()
     for benchmark, result in zip(benchmarks_of(plan), results, strict=bool(results)):
         explained_merges = {branch.merge for branch in result.branches if branch.culprits}
         for culprit in result.every_culprit:
@@ -115,8 +116,8 @@ def _named_culprits(record: RunRecord, blocks: Blocks) -> Iterator[NamedGap]:
                 for name in (culprit.parent, culprit.commit)
             )
             # If one command measures several benchmarks, the first represents all benchmarks.
-            if culprit.commit not in explained_merges and (parent, commit) not in yielded:
-                yielded.add((parent, commit))
+            if culprit.commit not in explained_merges and (parent, commit) not in yielded_pairs:
+                yielded_pairs.add((parent, commit))
                 yield NamedGap(Contrast(parent, commit, REVISION), benchmark.metric, culprit)
 
 
@@ -151,8 +152,8 @@ def _explained_culprit(
     """
     terms = bisection_of(record.plan)
     functions = tuple(dict.fromkeys((*_named_functions(causes), *_slower_functions(difference))))
-    diff = _diff_of(record, contrast.candidate)
-    hunks = [] if diff is None else list(_hunks_of(diff.patch, functions))
+    diff = _recorded_diff(record, contrast.candidate)
+    hunks = [] if diff is None else list(_hunks_naming(diff.patch, functions))
     return ExplainedCulprit(
         commit=terms.commits_with_branches[terms.commit_of(contrast.candidate)].name,
         parent=terms.commits_with_branches[terms.commit_of(contrast.baseline)].name,
@@ -183,7 +184,7 @@ def _slower_functions(difference: Difference) -> Iterator[str]:
             yield short_name(function)
 
 
-def _diff_of(record: RunRecord, condition: int) -> CommitDiff | None:
+def _recorded_diff(record: RunRecord, condition: int) -> CommitDiff | None:
     for observation in reversed(record.observations):
         is_diff = (observation.source, observation.condition) == (DIFF, condition)
         if is_diff and observation.document is not None:
@@ -201,18 +202,18 @@ def _identifier(name: str) -> str:
     return words[-1] if words else ""
 
 
-def _hunks_of(patch: str, functions: Sequence[str]) -> Iterator[DiffHunk]:
-    """Yield the hunks that name a function; hunks that change such a line come first."""
+def _hunks_naming(patch: str, functions: Sequence[str]) -> Iterator[DiffHunk]:
+    """Yield the hunks that name a function, first those in which a changed line names it."""
     hunks = [hunk for hunk in _hunks(patch) if PurePosixPath(hunk[0]).suffix not in _TEXT_SUFFIXES]
-    yielded: set[int] = set()
+    yielded_indices: set[int] = set()
     for only_changed in (True, False):
         for function in functions:
             find_name = re.compile(rf"\b{re.escape(_identifier(function))}\b").search
             for index, (file, lines) in enumerate(hunks):
                 searched = [line for line in lines if not (only_changed and line[:1] == " ")]
-                if index not in yielded and any(map(find_name, searched)):
-                    yielded.add(index)
-                    yield DiffHunk(file, function, tuple(_shortened(lines)))
+                if index not in yielded_indices and any(map(find_name, searched)):
+                    yielded_indices.add(index)
+                    yield DiffHunk(file, function, tuple(_shortened_lines(lines)))
 
 
 def _hunks(patch: str) -> Iterator[tuple[str, list[str]]]:
@@ -225,7 +226,7 @@ def _hunks(patch: str) -> Iterator[tuple[str, list[str]]]:
             file = match["file"]
 
 
-def _shortened(lines: Sequence[str]) -> Iterator[str]:
+def _shortened_lines(lines: Sequence[str]) -> Iterator[str]:
     for line in lines[:MAX_LINES]:
         yield line if len(line) <= MAX_LINE_LETTERS else f"{line[: MAX_LINE_LETTERS - 1]}…"
     if len(lines) > MAX_LINES:

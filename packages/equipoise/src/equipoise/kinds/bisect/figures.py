@@ -60,19 +60,19 @@ def branch_chart(result: BisectBranch) -> alt.LayerChart:
 def _search_chart(
     result: BisectResult | BisectBranch, title: str, axis_ends: str
 ) -> alt.LayerChart:
-    count = len(result.candidates)
+    commit_count = len(result.candidates)
     course = _without_empty_searches(result.course)
     # Number of trials at the end of each block.
     trials = {block.block: _TRIALS_PER_BLOCK * count for count, block in enumerate(course, start=1)}
-    last = max([_TRIALS_PER_BLOCK, *trials.values()])
-    areas = list(_excluded_areas(result.candidates, trials, last))
+    last_trial = max([_TRIALS_PER_BLOCK, *trials.values()])
+    areas = list(_excluded_areas(result.candidates, trials, last_trial))
     # The first block of each search compares both ends.
-    ends = {block.search: (block.earlier, block.later) for block in reversed(course)}
-    blocks = [_block_row(result, block, ends[block.search], trials) for block in course]
-    culprits = [
+    search_ends = {block.search: (block.earlier, block.later) for block in reversed(course)}
+    block_rows = [_block_row(result, block, search_ends[block.search], trials) for block in course]
+    culprit_rows = [
         {
             "number": number,
-            "until": last,
+            "until": last_trial,
             "name": short_name(candidate.commit),
             "subject": candidate.subject,
             "author": candidate.author,
@@ -80,11 +80,11 @@ def _search_chart(
         for number, candidate in enumerate(result.candidates, start=1)
         if candidate.status == "culprit"
     ]
-    x = count_axis("trials", 0, last * (1.0 + _LABEL_SHARE), "trials")
+    x = count_axis("trials", 0, last_trial * (1.0 + _LABEL_SHARE), "trials")
     y = alt.Y(
         "number:Q",
         title=f"commit, {axis_ends}",
-        scale=alt.Scale(domain=[-0.5, count + 0.5], nice=False, zero=False, reverse=True),
+        scale=alt.Scale(domain=[-0.5, commit_count + 0.5], nice=False, zero=False, reverse=True),
         axis=alt.Axis(tickMinStep=1, format="d", grid=False),
     )
     legend = alt.Color(
@@ -111,7 +111,7 @@ def _search_chart(
             ),
         ),
         layer(
-            blocks,
+            block_rows,
             rule(1.5),
             x=x,
             y=y,
@@ -122,13 +122,13 @@ def _search_chart(
             ),
         ),
         layer(
-            culprits,
+            culprit_rows,
             point(90, shape="diamond", color=color_of(1)),
-            x=alt.X("until:Q", scale=plain_scale(0, last * (1.0 + _LABEL_SHARE))),
+            x=alt.X("until:Q", scale=plain_scale(0, last_trial * (1.0 + _LABEL_SHARE))),
             y=y,
             tooltip=tooltips(("name:N", "culprit"), ("subject:N",), ("author:N",)),
         ),
-        *labels(culprits, "name:N", x="until:Q", y=y, mark={"align": "left", "dx": 9}),
+        *labels(culprit_rows, "name:N", x="until:Q", y=y, mark={"align": "left", "dx": 9}),
     ]
     drawn_trials = _TRIALS_PER_BLOCK * len(course)
     later_trials = _TRIALS_PER_BLOCK * (len(result.course) - len(course))
@@ -138,7 +138,7 @@ def _search_chart(
         if candidate.excluded_at in trials
     ]
     summary = (
-        f"{len(exclusion_trials)} of {count} commits are excluded after "
+        f"{len(exclusion_trials)} of {commit_count} commits are excluded after "
         f"{max(exclusion_trials, default=drawn_trials)} trials."
     )
     notes = [summary]
@@ -150,8 +150,8 @@ def _search_chart(
         layers,
         title=title,
         notes=notes,
-        description=f"A search among {count} commits over {drawn_trials} trials: {summary}",
-        height=min(420, 140 + 6 * count),
+        description=f"A search among {commit_count} commits over {drawn_trials} trials: {summary}",
+        height=min(420, 140 + 6 * commit_count),
     )
 
 
@@ -193,25 +193,25 @@ def _excluded_areas(
     candidates: Sequence[BisectCommit], trials: dict[int, int], last_trial: int
 ) -> Iterator[dict[str, Any]]:
     """Yield an area for each range of successive commits that the same block excluded."""
-    numbered = enumerate(candidates, start=1)
-    for block, group in itertools.groupby(numbered, key=lambda pair: pair[1].excluded_at):
+    numbered_commits = enumerate(candidates, start=1)
+    for block, group in itertools.groupby(numbered_commits, key=lambda pair: pair[1].excluded_at):
         members = list(group)
         if block is None or block not in trials:
             continue
-        (first_number, first), (last_number, final) = members[0], members[-1]
+        (first_number, first_commit), (last_number, last_commit) = members[0], members[-1]
         is_single = first_number == last_number
-        names = f"{short_name(first.commit)} to {short_name(final.commit)}"
+        names = f"{short_name(first_commit.commit)} to {short_name(last_commit.commit)}"
         yield {
             "block": block,
             "trials": trials[block],
             "until": last_trial,
             "number": first_number - 0.5,
             "until_number": last_number + 0.5,
-            "commits": short_name(first.commit)
+            "commits": short_name(first_commit.commit)
             if is_single
             else f"{len(members)} commits, {names}",
-            "subject": first.subject if is_single else "",
-            "author": first.author if is_single else "",
+            "subject": first_commit.subject if is_single else "",
+            "author": first_commit.author if is_single else "",
         }
 
 

@@ -44,9 +44,9 @@ class BisectionJudge(CommitsJudge):
     def __init__(self, plan: Plan, stopping: Stopping, builds: Builds | None = None) -> None:
         super().__init__(plan, stopping, builds)
         judgement, terms, own_pairs = plan.judgement, bisection_of(plan), OwnPairs()
-        spread = LAYOUT_SPREAD
+        layout_spread = LAYOUT_SPREAD
         if terms.layout_spread is not None:
-            spread = max(spread, terms.layout_spread.percent / 100.0)
+            layout_spread = max(layout_spread, terms.layout_spread.percent / 100.0)
         self._bad = terms.last
         """Index of the bad commit: the number of commits after the good commit."""
         self.searches = tuple(
@@ -60,7 +60,7 @@ class BisectionJudge(CommitsJudge):
                         prior=terms.prior or None,
                         own_pairs=own_pairs,
                         prose=[commit for commit in terms.prose if 0 < commit <= terms.last],
-                        layout_spread=spread,
+                        layout_spread=layout_spread,
                     ),
                     terms.branches,
                     terms.prose,
@@ -90,9 +90,9 @@ class BisectionJudge(CommitsJudge):
             if not orders:
                 continue
             costs = [blocks[index].costs if index in blocks else None for index in indices]
-            is_counted = command.add(costs, min(orders[0], key=orders[0].__getitem__))
-            for index, counts in zip(indices, is_counted, strict=True):
-                if counts:
+            counted_flags = command.add(costs, min(orders[0], key=orders[0].__getitem__))
+            for index, is_counted in zip(indices, counted_flags, strict=True):
+                if is_counted:
                     self.searches[index].blocks.append(number)
 
     def _withdraw(self, commit: int, benchmark: int) -> None:
@@ -108,33 +108,33 @@ class BisectionJudge(CommitsJudge):
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
         """Return the gap of each benchmark, or the number of commits left once it is confirmed."""
-        return tuple(map(self._status, self.searches))
+        return tuple(map(self._comparison_status, self.searches))
 
-    def _status(self, search: BenchmarkSearch) -> ComparisonStatus:
+    def _comparison_status(self, search: BenchmarkSearch) -> ComparisonStatus:
         bisection, benchmark = search.bisection, search.benchmark
         state = bisection.state()
         gap = state.gap
-        left_count = sum(not excluded for excluded in state.excluded)
-        clause = f"{left_count} of {self._bad} commits are left"
+        remaining_count = sum(not excluded for excluded in state.excluded)
+        progress = f"{remaining_count} of {self._bad} commits are left"
         if state.named_steps:
-            culprits = [self._name(benchmark, step.last) for step in state.named_steps]
-            clause = f"{joined(culprits)} made a difference"
+            culprits = [self._condition_name(benchmark, step.last) for step in state.named_steps]
+            progress = f"{joined(culprits)} made a difference"
         elif benchmark.name:
-            clause = f"{benchmark.name}: {clause}"
+            progress = f"{benchmark.name}: {progress}"
         merge = bisection.searched_merge
         if merge is not None:
-            clause += f", and the branch of {self._name(benchmark, merge)} is searched"
+            progress += f", and the branch of {self._condition_name(benchmark, merge)} is searched"
         return ComparisonStatus(
-            self._name(benchmark, self._bad),
+            self._condition_name(benchmark, self._bad),
             gap.verdict if state.verdict == "no difference" else "undecided",
             gap.ratio,
             gap.ratio_ci,
-            baseline=self._name(benchmark, REFERENCE_COMMIT),
+            baseline=self._condition_name(benchmark, REFERENCE_COMMIT),
             blocks=state.blocks,
-            search="" if state.verdict in ("confirming", "no difference") else clause,
+            search="" if state.verdict in ("confirming", "no difference") else progress,
         )
 
-    def _name(self, benchmark: CommitBenchmark, commit: int) -> str:
+    def _condition_name(self, benchmark: CommitBenchmark, commit: int) -> str:
         """Return the name of a commit's condition, with the benchmark if there are several."""
         condition = self.plan.conditions[self.terms.condition_of(benchmark.process, commit)]
         if not benchmark.name or BENCHMARK in condition.levels:

@@ -29,8 +29,7 @@ from equipoise.kinds.bisect.terms import StepTrend
 from equipoise.stats.arrays import NORMAL_MAD, FloatArray
 
 LAYOUT_SPREAD = 0.003
-"""Default scale of the half-t prior of s, in log units, unless a campaign over layouts measured a
-larger spread."""
+"""Scale of the half-t prior of s, in log units; a campaign may have measured a larger spread."""
 PRIOR_DEGREES_OF_FREEDOM = 3
 """Degrees of freedom of the half-t prior."""
 SPREAD_COUNT = 24
@@ -40,8 +39,7 @@ MAX_RESIDUAL = 2.5
 MIN_SCALE = 1e-6
 """Minimum standard deviation of a block's noise, in log units."""
 MIN_POSITION_CHANCE = 0.8
-"""Minimum probability that a step is at its own commit, among all commits between its neighbours.
-"""
+"""Minimum probability that a step is at its own commit, not at another between its neighbours."""
 TREND_LEVEL = 0.01
 """Maximum chance that a search reports a trend if its steps are constant."""
 MIN_TREND_BLOCKS = 10
@@ -108,33 +106,33 @@ def persistent_steps(
     withdrawn
         Commits that do not run; their blocks are ignored.
     """
-    usable = _usable(blocks, withdrawn)
-    remaining = {candidate.commit: candidate.level for candidate in candidates}
-    if not usable or not remaining:
+    usable_blocks = _without_unusable(blocks, withdrawn)
+    remaining_levels = {candidate.commit: candidate.level for candidate in candidates}
+    if not usable_blocks or not remaining_levels:
         return ()
-    model = _Model(usable, layout_spread)
-    while remaining:
-        commits = sorted(remaining)
+    model = _LevelModel(usable_blocks, layout_spread)
+    while remaining_levels:
+        commits = sorted(remaining_levels)
         excess = {
-            commit: chance / remaining[commit]
+            commit: chance / remaining_levels[commit]
             for commit, chance in zip(
                 commits, model.small_step_chances(commits, margin), strict=True
             )
         }
-        worst = max(commits, key=excess.__getitem__)
-        if excess[worst] <= 1.0:
+        worst_commit = max(commits, key=excess.__getitem__)
+        if excess[worst_commit] <= 1.0:
             chances = {commit: model.position_chance(commits, commit) for commit in commits}
-            worst = min(commits, key=chances.__getitem__)
-            if chances[worst] >= MIN_POSITION_CHANCE:
+            worst_commit = min(commits, key=chances.__getitem__)
+            if chances[worst_commit] >= MIN_POSITION_CHANCE:
                 break
-        del remaining[worst]
-    return tuple(sorted(remaining))
+        del remaining_levels[worst_commit]
+    return tuple(sorted(remaining_levels))
 
 
 def step_trends(
     blocks: Sequence[LayoutBlock],
-    named: Sequence[int],
-    steps: Sequence[int],
+    named_commits: Sequence[int],
+    step_commits: Sequence[int],
     *,
     layout_spread: float = LAYOUT_SPREAD,
     withdrawn: Collection[int] = (),
@@ -147,32 +145,34 @@ def step_trends(
     ----------
     blocks, layout_spread, withdrawn
         As for `persistent_steps`.
-    named
-        Commits of ``steps`` that are named.
-    steps
+    named_commits
+        Commits of ``step_commits`` that are named.
+    step_commits
         Commits with a step, in ascending order.
     """
-    usable = _usable(blocks, withdrawn)
-    if not usable or not named:
-        return (None,) * len(named)
-    model, trends = _Model(usable, layout_spread), []
-    for step in named:
-        numbers = [
-            number
-            for number, block in enumerate(usable)
-            if [other for other in steps if block.before < other <= block.after] == [step]
+    usable_blocks = _without_unusable(blocks, withdrawn)
+    if not usable_blocks or not named_commits:
+        return (None,) * len(named_commits)
+    model, trends = _LevelModel(usable_blocks, layout_spread), []
+    for step in named_commits:
+        block_indices = [
+            index
+            for index, block in enumerate(usable_blocks)
+            if [other for other in step_commits if block.before < other <= block.after] == [step]
         ]
-        line = None
-        if len(numbers) >= MIN_TREND_BLOCKS:
-            slope_column = np.zeros(len(usable))
-            slope_column[numbers] = np.asarray(numbers) - np.mean(numbers)
-            line = model.trend(steps, step, slope_column)
-        is_certain = line is not None and line.chance * len(named) <= TREND_LEVEL
-        trends.append(line if is_certain else None)
+        trend = None
+        if len(block_indices) >= MIN_TREND_BLOCKS:
+            slope_column = np.zeros(len(usable_blocks))
+            slope_column[block_indices] = np.asarray(block_indices) - np.mean(block_indices)
+            trend = model.trend(step_commits, step, slope_column)
+        is_certain = trend is not None and trend.chance * len(named_commits) <= TREND_LEVEL
+        trends.append(trend if is_certain else None)
     return tuple(trends)
 
 
-def _usable(blocks: Sequence[LayoutBlock], withdrawn: Collection[int]) -> Sequence[LayoutBlock]:
+def _without_unusable(
+    blocks: Sequence[LayoutBlock], withdrawn: Collection[int]
+) -> list[LayoutBlock]:
     return [
         block
         for block in blocks
@@ -180,7 +180,7 @@ def _usable(blocks: Sequence[LayoutBlock], withdrawn: Collection[int]) -> Sequen
     ]
 
 
-class _Model:
+class _LevelModel:
     """The model of the levels of the measured commits: steps and layouts.
 
     All matrices are diagonal for each s in the eigenvectors of the normal equations of the levels.
@@ -189,30 +189,30 @@ class _Model:
     def __init__(self, blocks: Sequence[LayoutBlock], layout_spread: float) -> None:
         self.commits = np.unique([(block.before, block.after) for block in blocks])
         design = np.zeros((len(blocks), len(self.commits)))
-        rows = np.arange(len(blocks))
-        design[rows, np.searchsorted(self.commits, [block.after for block in blocks])] = 1.0
-        design[rows, np.searchsorted(self.commits, [block.before for block in blocks])] -= 1.0
+        block_rows = np.arange(len(blocks))
+        design[block_rows, np.searchsorted(self.commits, [block.after for block in blocks])] = 1.0
+        design[block_rows, np.searchsorted(self.commits, [block.before for block in blocks])] -= 1.0
         eigenvalues, self._vectors = np.linalg.eigh(design.T @ design)
         eigenvalues = np.where(eigenvalues > 1e-9 * eigenvalues.max(), eigenvalues, 0.0)
         self._inverse = np.divide(
             1.0, eigenvalues, out=np.zeros_like(eigenvalues), where=eigenvalues > 0.0
         )
-        levels, clipped, scale = _levels(blocks, design, self._inverse, self._vectors)
+        levels, clipped, scale = _estimated_levels(blocks, design, self._inverse, self._vectors)
         weight = 1.0 / (scale * scale)
         self._design, self._clipped, self._weight = design, clipped, weight
         self._residuals = clipped - design @ levels
         self._eigenvalues = weight * eigenvalues
-        self._sums = weight * (self._vectors.T @ (design.T @ clipped))
+        self._weighted_sums = weight * (self._vectors.T @ (design.T @ clipped))
         spreads = np.linspace(0.0, max(float(np.ptp(levels)), MIN_SCALE), SPREAD_COUNT)
         self.spreads = spreads
         variances = spreads[:, None] ** 2
         self._shrinkage = 1.0 / (1.0 + variances * self._eigenvalues)
-        self._squares = weight * float(clipped @ clipped) - np.sum(
-            variances * self._shrinkage * self._sums**2, axis=1
+        self._weighted_squares = weight * float(clipped @ clipped) - np.sum(
+            variances * self._shrinkage * self._weighted_sums**2, axis=1
         )
         self._log_determinants = np.sum(np.log1p(variances * self._eigenvalues), axis=1)
-        freedom = PRIOR_DEGREES_OF_FREEDOM
-        self._log_prior = -0.5 * (freedom + 1) * np.log1p((spreads / layout_spread) ** 2 / freedom)
+        degrees = PRIOR_DEGREES_OF_FREEDOM
+        self._log_prior = -0.5 * (degrees + 1) * np.log1p((spreads / layout_spread) ** 2 / degrees)
 
     def small_step_chances(self, steps: Sequence[int], margin: float) -> FloatArray:
         """Return the probability that each step is at most the margin or √2·s."""
@@ -267,39 +267,39 @@ class _Model:
         indicators = (self.commits[:, None] >= np.asarray(steps)).astype(np.float64)
         rotated = self._vectors.T @ indicators
         if slope_column is not None:
-            # A part of the column is a sum of levels; layouts do not change the rest.
-            inside = self._inverse * (self._vectors.T @ (self._design.T @ slope_column))
-            outside = slope_column - self._design @ (self._vectors @ inside)
-            rotated = np.column_stack([rotated, inside])
+            # The levels explain a part of the column; layouts do not change the rest.
+            column_levels = self._inverse * (self._vectors.T @ (self._design.T @ slope_column))
+            column_rest = slope_column - self._design @ (self._vectors @ column_levels)
+            rotated = np.column_stack([rotated, column_levels])
         weights = self._eigenvalues * self._shrinkage
         information = np.einsum("cj,sc,ck->sjk", rotated, weights, rotated)
-        scores = (self._shrinkage * self._sums) @ rotated
+        scores = (self._shrinkage * self._weighted_sums) @ rotated
         if slope_column is not None:
-            information[:, -1, -1] += self._weight * float(outside @ outside)
-            scores[:, -1] += self._weight * float(outside @ self._clipped)
+            information[:, -1, -1] += self._weight * float(column_rest @ column_rest)
+            scores[:, -1] += self._weight * float(column_rest @ self._clipped)
         inverse = np.linalg.inv(information)
         estimates = np.einsum("sjk,sk->sj", inverse, scores)
         errors = np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))
-        residual_squares = self._squares - np.sum(scores * estimates, axis=1)
+        residual_squares = self._weighted_squares - np.sum(scores * estimates, axis=1)
         determinants = np.linalg.slogdet(information)[1]
         logs = self._log_prior - 0.5 * (self._log_determinants + determinants + residual_squares)
         max_log = float(logs.max())
-        chances = np.exp(logs - max_log)
-        total = float(chances.sum())
-        return chances / total, estimates, errors, max_log + math.log(total)
+        scaled_weights = np.exp(logs - max_log)
+        weight_sum = float(scaled_weights.sum())
+        return scaled_weights / weight_sum, estimates, errors, max_log + math.log(weight_sum)
 
 
-def _levels(
+def _estimated_levels(
     blocks: Sequence[LayoutBlock], design: FloatArray, inverse: FloatArray, vectors: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
     """Return the levels, the differences without slot effect and outliers, and the noise scale."""
     differences = np.array([block.difference for block in blocks])
-    finite = np.isfinite(differences)
+    is_finite = np.isfinite(differences)
     # A timeout gets a large difference, which is clipped like an outlier.
-    limit = max(1.0, 2.0 * float(np.max(np.abs(differences[finite]), initial=0.0)))
-    differences = np.clip(differences, -limit, limit)
+    max_difference = max(1.0, 2.0 * float(np.max(np.abs(differences[is_finite]), initial=0.0)))
+    differences = np.clip(differences, -max_difference, max_difference)
     orders = np.array([float(block.order) for block in blocks])
-    freedom = max(1, len(blocks) - len(inverse) + 1)
+    degrees = max(1, len(blocks) - len(inverse) + 1)
     clipped, levels, slot, scale = differences, np.zeros(len(inverse)), 0.0, MIN_SCALE
     for _ in range(_ITERATION_COUNT):
         levels = vectors @ (inverse * (vectors.T @ (design.T @ clipped)))
@@ -310,7 +310,7 @@ def _levels(
         residuals -= slot * orders
         sizes = np.abs(residuals)
         spread = NORMAL_MAD * float(np.median(sizes)) or float(np.sqrt(np.mean(sizes**2)))
-        scale = max(MIN_SCALE, spread * math.sqrt(len(blocks) / freedom))
+        scale = max(MIN_SCALE, spread * math.sqrt(len(blocks) / degrees))
         clipped = fitted + np.clip(residuals, -MAX_RESIDUAL * scale, MAX_RESIDUAL * scale)
     return levels, clipped, scale
 

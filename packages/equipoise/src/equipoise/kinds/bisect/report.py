@@ -104,7 +104,7 @@ class BisectReport(ReportKind):
         if not searches:
             return None
         first_figure, other_figures = campaign_figures(report)
-        search_answer = answer(document)
+        search_answer = build_answer(document)
         has_one_figure = len(searches) == 1 and not searches[0].branches
         all_parts: tuple[Part, ...] = (
             *brief_and_verbose(search_answer),
@@ -112,10 +112,10 @@ class BisectReport(ReportKind):
             *([] if has_one_figure else [other_figures]),
             *self.gap_parts(document),
             *why_parts(document, report.flame_graph),
-            *parts(document),
+            *parts_below_answer(document),
             *how_it_ran(report),
         )
-        rows = (row for search in searches for row in numbers(document, search))
+        rows = (row for search in searches for row in number_rows(document, search))
         return whole_document(report, search_answer, all_parts, rows)
 
     def gap_parts(self, document: BisectDocument) -> Iterator[Part]:
@@ -129,7 +129,7 @@ class BisectReport(ReportKind):
             yield from _contradictions(search)
 
 
-def answer(document: BisectDocument) -> Answer:
+def build_answer(document: BisectDocument) -> Answer:
     """Build the answer: the culprits, or the remaining commits."""
     claims = [claim for search in document.searches for claim in culprit_claims(document, search)]
     if document.bisect is None:
@@ -149,7 +149,7 @@ def answer(document: BisectDocument) -> Answer:
     return with_failures(document, search_answer, "The search")
 
 
-def parts(document: BisectDocument) -> Iterator[Part]:
+def parts_below_answer(document: BisectDocument) -> Iterator[Part]:
     """Build the parts below the answer: commits, gaps, and cost of the search."""
     result = document.bisect
     if result is None:
@@ -159,7 +159,7 @@ def parts(document: BisectDocument) -> Iterator[Part]:
     if result.margin is not None:
         yield Section("Commits", tuple(_commit_parts(result, result.alpha)))
     yield from _branch_sections(result)
-    facts = [*_left_over_facts(document, result), ("Cost", _cost(result))]
+    facts = [*_left_over_facts(document, result), ("Cost", _cost_text(result))]
     if result.blocks_to_go is not None:
         facts.append(("Expected rest", f"about {2 * result.blocks_to_go} more trials"))
     yield Facts(tuple(facts), forms=SCREEN)
@@ -171,22 +171,21 @@ def parts(document: BisectDocument) -> Iterator[Part]:
 def _suite_parts(document: BisectDocument) -> Iterator[Part]:
     """Build a row for each benchmark, the cost, and a section for each search."""
     searches = document.bisects
-    first = searches[0]
+    first_search = searches[0]
     yield Table(
         *columns_and_rows(_benchmark_row(document, search) for search in searches),
         label="Benchmarks",
         max_rows=MAX_BENCHMARK_ROWS,
         notes=(
-            f"With {100.0 * (1.0 - first.alpha):g} % certainty, every commit that is named for any "
-            "benchmark changed it.",
+            f"With {100.0 * (1.0 - first_search.alpha):g} % certainty, every commit that is named "
+            "for any benchmark changed it.",
         ),
     )
     trials = sum(condition.analysed for condition in document.trials)
-    cost = f"{counted(trials, 'trial')} of {counted(first.builds, 'commit')}"
-    yield Facts((("Cost", f"{cost} in {waiting_time(first.seconds)}"),))
+    cost = f"{counted(trials, 'trial')} of {counted(first_search.builds, 'commit')}"
+    yield Facts((("Cost", f"{cost} in {waiting_time(first_search.seconds)}"),))
     yield from _resume_command(document)
     for search in searches:
-        # Without a confirmed gap, no commit was searched.
         if search.margin is not None:
             parts: list[Part] = [*_commit_parts(search, search.alpha), *_branch_sections(search)]
             if facts := tuple(_left_over_facts(document, search)):
@@ -253,7 +252,7 @@ def _branch_sections(result: BisectResult) -> Iterator[Section]:
 
 
 def _all_commits_section(result: BisectResult) -> Section:
-    candidates = _candidates(result)
+    candidates = _all_commits(result)
     table = Table(*columns_and_rows(map(_commit_row, candidates)), label="Every commit")
     return Section(f"Every commit ({len(candidates)})", (table,), folded=True, forms=PAGE)
 
@@ -298,10 +297,10 @@ def _diff_sentence(explained: ExplainedCulprit) -> str:
     return f" The diff changes none of them by name{cut}: its changes elsewhere affect them."
 
 
-def numbers(document: BisectDocument, result: BisectResult) -> Iterator[NumberRow]:
+def number_rows(document: BisectDocument, result: BisectResult) -> Iterator[NumberRow]:
     """Yield a row for each commit after the good one, then for each commit of branches."""
     culprits = {culprit.commit: culprit for culprit in result.every_culprit}
-    for candidate in _candidates(result):
+    for candidate in _all_commits(result):
         culprit = culprits.get(candidate.commit)
         yield {
             "run": document.run.id,
@@ -325,31 +324,31 @@ def culprit_claims(document: BisectDocument, result: BisectResult) -> tuple[Clai
     )
 
 
-def _candidates(result: BisectResult) -> tuple[BisectCommit, ...]:
+def _all_commits(result: BisectResult) -> tuple[BisectCommit, ...]:
     """Return the commits from good to bad, then the commits of the searched branches."""
     return tuple(candidate for line in result.lines for candidate in line.candidates)
 
 
 def _claim(document: BisectDocument, result: BisectResult, culprit: Culprit, gap: str) -> Claim:
-    ratio, interval = _in_values(document, result, culprit.ratio, culprit.ratio_ci)
+    ratio, interval = _ratio_of_values(document, result, culprit.ratio, culprit.ratio_ci)
     estimate, ends = estimate_and_interval(ratio, interval)
     evidence = f"e-value {significant(culprit.e_value)} that it makes a difference"
-    fraction = _fraction_of_gap(culprit, gap)
+    explained_share = _share_clause(culprit, gap)
     author_and_date = ", ".join(filter(None, (culprit.author, culprit.date[:10])))
     facts = [
         ("Subject", culprit.subject),
         ("Author and date", author_and_date),
         ("Evidence", evidence),
     ]
-    if fraction:
-        facts.append(("Gap", fraction))
-    benchmark = f"{result.benchmark}: " if result.benchmark else ""
+    if explained_share:
+        facts.append(("Gap", explained_share))
+    prefix = f"{result.benchmark}: " if result.benchmark else ""
     return Claim(
         badge="culprit",
         color_verdict="slower" if culprit.ratio is None or culprit.ratio > 1.0 else "faster",
-        text=f"{benchmark}{culprit.summary}",
+        text=f"{prefix}{culprit.summary}",
         subject=(
-            f"{benchmark}{metric_name(result.metric)} of {short_name(culprit.commit)} against "
+            f"{prefix}{metric_name(result.metric)} of {short_name(culprit.commit)} against "
             f"{short_name(culprit.parent)}"
         ),
         estimate=estimate,
@@ -357,13 +356,13 @@ def _claim(document: BisectDocument, result: BisectResult, culprit: Culprit, gap
         strip=strip_of(ratio, interval, result.metric, result.min_effect),
         remarks=tuple(_remarks(culprit, result, document.run.command_line)),
         certainty=tuple(
-            filter(None, (f"{culprit.subject} ({author_and_date})", evidence, fraction))
+            filter(None, (f"{culprit.subject} ({author_and_date})", evidence, explained_share))
         ),
         facts=tuple(facts),
     )
 
 
-def _fraction_of_gap(culprit: Culprit, gap: str) -> str:
+def _share_clause(culprit: Culprit, gap_name: str) -> str:
     """Return the clause with the fraction of the gap that a culprit explains; empty if unknown."""
     share = culprit.share_of_gap
     if share is None:
@@ -371,15 +370,15 @@ def _fraction_of_gap(culprit: Culprit, gap: str) -> str:
     bounds = ("unlimited" if end is None else f"{100.0 * end:.0f} %" for end in culprit.share_ci)
     has_interval = culprit.share_ci != (None, None)
     interval = " to ".join(bounds) if has_interval else "its interval is still unlimited"
-    return f"explains {100.0 * share:.0f} % of {gap} ({interval})"
+    return f"explains {100.0 * share:.0f} % of {gap_name} ({interval})"
 
 
 def _remarks(culprit: Culprit, result: BisectResult, command_line: str | None) -> Iterator[str]:
     if culprit.not_built:
         names = ", ".join(map(short_name, culprit.not_built))
         yield f"Not built: {names}. Any of them may be the culprit instead."
-    searched = {branch.merge for branch in result.branches}
-    if culprit.is_merge and culprit.commit not in searched and command_line is not None:
+    searched_merges = {branch.merge for branch in result.branches}
+    if culprit.is_merge and culprit.commit not in searched_merges and command_line is not None:
         line = _bisect_line_of_branch(culprit, command_line)
         yield f"It is a merge. This line searches its branch: {line}"
 
@@ -389,14 +388,14 @@ def _bisect_line_of_branch(merge: Culprit, command_line: str) -> str:
 
     ``command_line`` is the command line of the search that named the merge.
     """
-    name = merge.commit
-    good_and_bad = f'--good "$(git merge-base {name}^1 {name}^2)" --bad {name}^2'
+    merge_name = merge.commit
+    good_and_bad = f'--good "$(git merge-base {merge_name}^1 {merge_name}^2)" --bad {merge_name}^2'
     command = "equipoise bisect"
     other_options = _GOOD_OR_BAD_OPTION.sub("", command_line.removeprefix(command), count=2)
     return f"{command} {good_and_bad}{other_options}"
 
 
-def _in_values(
+def _ratio_of_values(
     document: BisectDocument, result: BisectResult, ratio: float | None, interval: Interval
 ) -> tuple[float | None, Interval]:
     """Return a ratio of costs as a ratio of values, which is its inverse if more is better."""
@@ -407,7 +406,7 @@ def _in_values(
 
 def gap_text(document: BisectDocument, result: BisectResult, gap: BisectGap) -> str:
     """Return a gap with its interval: ``+5.10 % (98 % interval +4.60 % to +5.60 %)``."""
-    ratio, interval = _in_values(document, result, gap.ratio, gap.ratio_ci)
+    ratio, interval = _ratio_of_values(document, result, gap.ratio, gap.ratio_ci)
     estimate, ends = estimate_and_interval(ratio, interval)
     blocks = counted(gap.blocks, "block")
     status = "" if gap.status in ("slower", "faster") else f", {gap.status}"
@@ -424,8 +423,8 @@ def _commit_parts(result: SearchedLine, alpha: float) -> Iterator[Part]:
         if not is_excluded:
             rows += map(_commit_row, members)
             continue
-        first, last = short_name(members[0].commit), short_name(members[-1].commit)
-        commit_range = first if len(members) == 1 else f"{first} to {last}"
+        first_name, last_name = short_name(members[0].commit), short_name(members[-1].commit)
+        commit_range = first_name if len(members) == 1 else f"{first_name} to {last_name}"
         rows.append(
             {
                 **dict.fromkeys(_commit_row(members[0]), ""),
@@ -443,8 +442,8 @@ def _commit_parts(result: SearchedLine, alpha: float) -> Iterator[Part]:
     yield from whole_and_brief(
         table, Table(*columns_and_rows(brief_rows), max_rows=_MAX_BRIEF_COMMIT_ROWS)
     )
-    if course := _course_sentence(result):
-        yield Paragraph(course, forms=EVERYWHERE - BRIEF)
+    if sentence := _course_sentence(result):
+        yield Paragraph(sentence, forms=EVERYWHERE - BRIEF)
 
 
 def _commit_row(commit: BisectCommit) -> Mapping[str, Cell]:
@@ -478,27 +477,27 @@ def _commit_notes(result: SearchedLine, alpha: float) -> Iterator[str]:
 
 def _course_sentence(result: SearchedLine) -> str:
     """Return how the search narrowed: ``Commits left: 64; 23 after block 20; 1 after block 31``."""
-    blocks = sorted(
+    exclusion_blocks = sorted(
         candidate.excluded_at
         for candidate in result.candidates
         if candidate.excluded_at is not None
     )
-    if not blocks:
+    if not exclusion_blocks:
         return ""
-    count = len(result.candidates)
+    commit_count = len(result.candidates)
     all_stages = [
-        (count - excluded_count, block)
-        for excluded_count, block in enumerate(blocks, start=1)
-        if excluded_count == len(blocks) or blocks[excluded_count] != block
+        (commit_count - excluded_count, block)
+        for excluded_count, block in enumerate(exclusion_blocks, start=1)
+        if excluded_count == len(exclusion_blocks) or exclusion_blocks[excluded_count] != block
     ]
     stages = [all_stages[0]]
-    for left, block in all_stages[1:]:
-        if 2 * left <= stages[-1][0] or (left, block) == all_stages[-1]:
-            stages.append((left, block))
+    for left_count, block in all_stages[1:]:
+        if 2 * left_count <= stages[-1][0] or (left_count, block) == all_stages[-1]:
+            stages.append((left_count, block))
     if len(stages) > _MAX_STAGES:
         stages = [*stages[: _MAX_STAGES - 1], stages[-1]]
-    clauses = (f"{left} after block {block}" for left, block in stages)
-    return f"Commits left: {'; '.join((str(count), *clauses))}."
+    clauses = (f"{left_count} after block {block}" for left_count, block in stages)
+    return f"Commits left: {'; '.join((str(commit_count), *clauses))}."
 
 
 def _left_over_facts(document: BisectDocument, result: BisectResult) -> Iterator[tuple[str, str]]:
@@ -523,15 +522,15 @@ def _gap_with_ends(document: BisectDocument, result: BisectResult, gap: BisectGa
     return f"{commit_range} {gap_text(document, result, gap)}"
 
 
-def _cost(result: BisectResult) -> str:
+def _cost_text(result: BisectResult) -> str:
     """Return the cost of a search: ``72 trials of 9 commits in 34 s; 1 commit does not build``."""
-    not_built = sum(candidate.not_built for candidate in _candidates(result))
-    failures = ""
-    if not_built:
-        subject = "1 commit does" if not_built == 1 else f"{not_built} commits do"
-        failures = f"; {subject} not build or run"
-    cost = f"{result.trials} trials of {counted(result.builds - not_built, 'commit')}"
-    return f"{cost} in {waiting_time(result.seconds)}{failures}"
+    failed_count = sum(candidate.not_built for candidate in _all_commits(result))
+    failure_clause = ""
+    if failed_count:
+        subject = "1 commit does" if failed_count == 1 else f"{failed_count} commits do"
+        failure_clause = f"; {subject} not build or run"
+    cost = f"{result.trials} trials of {counted(result.builds - failed_count, 'commit')}"
+    return f"{cost} in {waiting_time(result.seconds)}{failure_clause}"
 
 
 def _contradictions(result: BisectResult) -> Iterator[str]:
@@ -539,7 +538,7 @@ def _contradictions(result: BisectResult) -> Iterator[str]:
         yield "a bisection has no alpha between 0 and 1, or no smallest effect"
     for line in result.lines:
         if (line.verdict == "culprit") > len(line.culprits):
-            yield "a bisection with a culprit names none"
+            yield "a bisection has the verdict culprit, but names no culprit"
         if any(
             not 0 <= block.earlier < block.later <= len(line.candidates) for block in line.course
         ):

@@ -115,7 +115,7 @@ class Bisection:
         Maximum blocks to search each remainder; by default as many as the first search took, at
         least 150.
     prose
-        Commits that change only documentation, which no build reads. They are never named.
+        Commits that change only documentation. No build reads it, so they are never named.
     layout_spread
         Prior scale of the standard deviation of a layout, in log units; above 0.
     """
@@ -142,7 +142,7 @@ class Bisection:
         self.count = count
         self._alpha = alpha
         self._min_margin = margin_of(min_effect)
-        self._prior = () if prior is None else _checked_prior(prior, count)
+        self._prior = () if prior is None else _valid_prior(prior, count)
         self._resolution = resolution
         self._own_pairs = OwnPairs() if own_pairs is None else own_pairs
         self._remainder_blocks = remainder_blocks
@@ -150,7 +150,7 @@ class Bisection:
         self._own_ranks: dict[Pair, int] = {}
         """Rank of each own pair among the own pairs of this line of commits, from 1."""
         self._layout_blocks: list[LayoutBlock] = []
-        self._persistent_cache: tuple[object, frozenset[int]] = (None, frozenset())
+        self._cached_steps: tuple[object, frozenset[int]] = (None, frozenset())
         self._withdrawn: set[int] = set()
         self._waiting_stretches: deque[Pair] = deque()
         self._block_count = 0
@@ -227,10 +227,10 @@ class Bisection:
         Raise `UnusableInput` if the commit is GOOD or BAD.
         """
         if commit in (0, self.count):
-            role = "good" if commit == 0 else "bad"
+            end_name = "good" if commit == 0 else "bad"
             raise UnusableInput(
-                f"the {role} commit does not build or run",
-                hint=f"name another commit with {option(role)}",
+                f"the {end_name} commit does not build or run",
+                hint=f"name another commit with {option(end_name)}",
             )
         if commit in self._withdrawn:
             return
@@ -330,8 +330,8 @@ class Bisection:
         candidates = self._candidates
         if not candidates:
             return []
-        key = (self._block_count, len(self._withdrawn), len(candidates))
-        if self._persistent_cache[0] != key:
+        cache_key = (self._block_count, len(self._withdrawn), len(candidates))
+        if self._cached_steps[0] != cache_key:
             steps = [
                 CandidateStep(
                     candidate.named_pair[1],
@@ -340,47 +340,47 @@ class Bisection:
                 for candidate in candidates
                 if candidate.named_pair is not None
                 and candidate.is_beyond_margin
-                and not self._changes_only_prose(candidate.named_pair)
+                and not self._changes_only_documentation(candidate.named_pair)
             ]
-            persistent = persistent_steps(
+            persistent_commits = persistent_steps(
                 self._layout_blocks,
                 steps,
                 margin=self._min_margin,
                 layout_spread=self._layout_spread,
                 withdrawn=self._withdrawn,
             )
-            self._persistent_cache = (key, frozenset(persistent))
+            self._cached_steps = (cache_key, frozenset(persistent_commits))
         return [
             candidate
             for candidate in candidates
-            if candidate.named_pair and candidate.named_pair[1] in self._persistent_cache[1]
+            if candidate.named_pair and candidate.named_pair[1] in self._cached_steps[1]
         ]
 
     def _unconfirmed_reason(self, stretch: Stretch) -> UnconfirmedReason:
         assert stretch.named_pair is not None, "only a candidate is not confirmed"
-        if self._changes_only_prose(stretch.named_pair):
+        if self._changes_only_documentation(stretch.named_pair):
             return "prose"
         return "layouts" if stretch.is_beyond_margin else "min_effect"
 
-    def _changes_only_prose(self, pair: Pair) -> bool:
+    def _changes_only_documentation(self, pair: Pair) -> bool:
         return self._prose.issuperset(range(pair[0] + 1, pair[1] + 1))
 
     def state(self) -> BisectionState:
         """Return the state of the bisection."""
-        first = self._stretches[0]
-        search = first.search
+        first_stretch = self._stretches[0]
+        bets = first_stretch.bets
         equal_chances = (1.0 / self.count,) * self.count
         return BisectionState(
             verdict=self.verdict,
-            gap=first.judge_gap(),
-            log_e_values=(0.0,) * self.count if search is None else tuple(search.ln_e_values()),
-            excluded_at=(None,) * self.count if search is None else tuple(search.excluded_at()),
-            chances=equal_chances if search is None else tuple(search.weights()),
+            gap=first_stretch.judge_gap(),
+            log_e_values=(0.0,) * self.count if bets is None else tuple(bets.ln_e_values()),
+            excluded_at=(None,) * self.count if bets is None else tuple(bets.excluded_at()),
+            chances=equal_chances if bets is None else tuple(bets.weights()),
             named_steps=self.named_steps,
             unconfirmed_steps=self.unconfirmed_steps,
             stretches=tuple(stretch.state() for stretch in self._stretches),
             blocks=self._block_count,
-            margin=None if search is None else search.margin(),
+            margin=None if bets is None else bets.margin(),
         )
 
     def _begin_next_stretches(self) -> None:
@@ -397,8 +397,8 @@ class Bisection:
         """Put the remainders of the gap of a stretch that ended into the queue."""
         remainders: tuple[Pair, ...] = ()
         if stretch.named_pair is not None:
-            before, after = stretch.named_pair
-            remainders = ((stretch.first, before), (after, stretch.last))
+            previous_commit, named_commit = stretch.named_pair
+            remainders = ((stretch.first, previous_commit), (named_commit, stretch.last))
         elif stretch.verdict == "several" and stretch.split is not None:
             remainders = ((stretch.first, stretch.split), (stretch.split, stretch.last))
         ends = (stretch.first, stretch.last)
@@ -422,16 +422,16 @@ class Bisection:
             prior=self._prior[first:last],
             withdrawn=self._withdrawn,
             resolution=self._resolution,
-            limit=limit,
+            max_blocks=limit,
         )
 
     def _margin_of_remainders(self) -> float:
-        search = self._stretches[0].search
-        assert search is not None, "a gap has remainders only after it is confirmed"
-        return max(self._min_margin, search.margin())
+        bets = self._stretches[0].bets
+        assert bets is not None, "a gap has remainders only after it is confirmed"
+        return max(self._min_margin, bets.margin())
 
 
-def _checked_prior(prior: Sequence[float], count: int) -> tuple[float, ...]:
+def _valid_prior(prior: Sequence[float], count: int) -> tuple[float, ...]:
     weights = tuple(map(float, prior))
     if len(weights) != count or not all(0.0 <= weight < math.inf for weight in weights):
         raise UnusableInput(
@@ -473,7 +473,7 @@ class BranchingBisection:
         self._branches, self._prose = tuple(branches), frozenset(prose)
         self._withdrawn: set[int] = set()
         self._block_count = 0
-        self._lines = [_Line(None, tuple(range(line.count + 1)), line)]
+        self._lines = [_LineSearch(None, tuple(range(line.count + 1)), line)]
 
     def set_resolution(self, resolution: Resolution) -> None:
         """Set the resolution of the metric; do nothing once a block has a finite cost."""
@@ -489,7 +489,7 @@ class BranchingBisection:
         if line is None:
             return None
         built_on_line = [line.indices[commit] for commit in built if commit in line.indices]
-        return line.global_pair(line.search.next_pair(built_on_line, build_trials))
+        return line.pair_in_bisection(line.search.next_pair(built_on_line, build_trials))
 
     def add(self, pair: Pair, costs: tuple[float, float], order: int) -> None:
         """Add one complete block of the pair that ``next_pair`` returned.
@@ -506,7 +506,7 @@ class BranchingBisection:
         line.search.add(local_pair, costs, order)
         self._block_count += 1
         line.course.append((self._block_count, local_pair))
-        self._begin_branches(line)
+        self._begin_branch_searches(line)
 
     def withdraw(self, commit: int) -> None:
         """Withdraw a commit that does not build or run.
@@ -516,7 +516,7 @@ class BranchingBisection:
         self._withdrawn.add(commit)
         for line in list(self._lines):
             line.withdraw(commit)
-            self._begin_branches(line)
+            self._begin_branch_searches(line)
 
     @property
     def is_open(self) -> bool:
@@ -527,7 +527,7 @@ class BranchingBisection:
     def fixed_pair(self) -> Pair | None:
         """The only pair that can run now; ``None`` at a choice of pairs, and at the end."""
         line = self._open_line()
-        return None if line is None else line.global_pair(line.search.fixed_pair)
+        return None if line is None else line.pair_in_bisection(line.search.fixed_pair)
 
     def can_use(self, pair: Collection[int]) -> bool:
         """Return whether this bisection can use a block of a pair that another bisection chose."""
@@ -552,7 +552,7 @@ class BranchingBisection:
         return self._lines[0].search.state()
 
     def lines(self) -> tuple[LineState, ...]:
-        """Return the state of each search: the first line, then branches in their order."""
+        """Return the state of each search: the first line, then the branches in search order."""
         return tuple(line.state() for line in self._lines)
 
     @property
@@ -572,19 +572,19 @@ class BranchingBisection:
         earlier, later = sorted(pair, key=line.indices.__getitem__)
         return earlier, later
 
-    def _open_line(self) -> _Line | None:
+    def _open_line(self) -> _LineSearch | None:
         return next((line for line in reversed(self._lines) if line.is_open), None)
 
-    def _begin_branches(self, line: _Line) -> None:
+    def _begin_branch_searches(self, line: _LineSearch) -> None:
         """Begin the searches of the branches of merges that the line has named."""
         if not self._branches:
             return
-        searched = {(other.merge, other.commits) for other in self._lines}
+        searched_branches = {(other.merge, other.commits) for other in self._lines}
         for merge, pair in line.possible_merges():
             for branch in self._branches:
                 if (
                     branch.merge == merge
-                    and (merge, branch.commits) not in searched
+                    and (merge, branch.commits) not in searched_branches
                     and line.search.is_named(pair)
                 ):
                     prose = [
@@ -593,12 +593,12 @@ class BranchingBisection:
                         if index and commit in self._prose
                     ]
                     search = line.search.branch_search(len(branch.commits) - 1, prose)
-                    self._lines.append(_Line(merge, branch.commits, search))
+                    self._lines.append(_LineSearch(merge, branch.commits, search))
                     for commit in sorted(self._withdrawn):
                         self._lines[-1].withdraw(commit)
 
 
-class _Line:
+class _LineSearch:
     """One line of commits, and its search."""
 
     def __init__(self, merge: int | None, commits: tuple[int, ...], search: Bisection) -> None:
@@ -612,7 +612,7 @@ class _Line:
     def is_open(self) -> bool:
         return not self._missing and self.search.is_open
 
-    def global_pair(self, pair: Pair | None) -> Pair | None:
+    def pair_in_bisection(self, pair: Pair | None) -> Pair | None:
         """Return a pair of this line by its indices in the whole bisection."""
         return pair and (self.commits[pair[0]], self.commits[pair[1]])
 
@@ -627,9 +627,9 @@ class _Line:
 
     def possible_merges(self) -> Iterator[tuple[int, Pair]]:
         """Yield each measured candidate that is a single commit, and its own pair on this line."""
-        for before, last in self.search.measured_pairs:
-            if last == before + 1:
-                yield self.commits[last], (before, last)
+        for previous_commit, named_commit in self.search.measured_pairs:
+            if named_commit == previous_commit + 1:
+                yield self.commits[named_commit], (previous_commit, named_commit)
 
     def state(self) -> LineState:
         return LineState(

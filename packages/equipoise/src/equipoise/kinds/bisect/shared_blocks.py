@@ -43,17 +43,17 @@ class SharedBlocks:
             The commit that ran first.
         """
         chooser = self._chooser()
-        is_counted: list[bool] = []
-        for bisection, pair in zip(self.bisections, costs, strict=True):
-            if pair is None or not (bisection is chooser or bisection.can_use(pair.keys())):
-                is_counted.append(False)
+        counted_flags: list[bool] = []
+        for bisection, block in zip(self.bisections, costs, strict=True):
+            if block is None or not (bisection is chooser or bisection.can_use(block.keys())):
+                counted_flags.append(False)
                 continue
-            earlier, later = bisection.ordered_pair(pair.keys())
+            earlier, later = bisection.ordered_pair(block.keys())
             order = BASELINE_FIRST if earlier == first else CANDIDATE_FIRST
-            bisection.add((earlier, later), (pair[earlier], pair[later]), order)
-            is_counted.append(True)
+            bisection.add((earlier, later), (block[earlier], block[later]), order)
+            counted_flags.append(True)
         self._block_count += 1
-        return tuple(is_counted)
+        return tuple(counted_flags)
 
     def _chooser(self) -> BranchingBisection | None:
         """Return the bisection whose turn it is; ``None`` if all have ended."""
@@ -67,15 +67,15 @@ class SharedBlocks:
 def next_pairs(
     commands: Sequence[SharedBlocks], built: Collection[int], build_trials: float
 ) -> dict[int, Pair]:
-    """Return the pair in the next block for each command that has not ended, by command number.
+    """Return the next pair of each command that has not ended, by the index of the command.
 
     Commands share the builds of a block, so the commits of earlier commands count as built.
     """
-    ready = set(built)
+    built_commits = set(built)
     pairs: dict[int, Pair] = {}
     for number, command in enumerate(commands):
-        pair = command.next_pair(ready, build_trials)
+        pair = command.next_pair(built_commits, build_trials)
         if pair is not None:
             pairs[number] = pair
-            ready.update(pair)
+            built_commits.update(pair)
     return pairs

@@ -110,8 +110,8 @@ class Stretch:
 
     The state depends only on the blocks. A gap within ± ``margin``, in log units, counts as equal.
     ``prior`` has the weights of the commits after the first; it is empty for equal weights.
-    ``withdrawn`` has the commits of the line that do not run. ``limit`` is the maximum number of
-    blocks.
+    ``withdrawn`` has the commits of the line that do not run. ``max_blocks`` is the maximum number
+    of blocks.
     """
 
     def __init__(
@@ -124,13 +124,13 @@ class Stretch:
         prior: Sequence[float],
         withdrawn: Collection[int],
         resolution: Resolution,
-        limit: int | None,
+        max_blocks: int | None,
     ) -> None:
         self.first, self.last = first, last
         self.blocks = 0
-        lacks_end = first in withdrawn or last in withdrawn
-        self.verdict: StretchVerdict = "undecided" if lacks_end else "confirming"
-        self.search: BisectionSearch | None = None
+        is_end_withdrawn = first in withdrawn or last in withdrawn
+        self.verdict: StretchVerdict = "undecided" if is_end_withdrawn else "confirming"
+        self.bets: BisectionSearch | None = None
         """The bets; ``None`` until the gap is confirmed."""
         self.split: int | None = None
         """Commit at which a stretch without a single culprit is split."""
@@ -138,7 +138,7 @@ class Stretch:
         """Own pair of the commit that is named."""
         self.ranks: dict[Pair, int] = {}
         """The k of each own pair that has run."""
-        self._alpha, self._margin, self._limit = alpha, margin, limit
+        self._alpha, self._margin, self._max_blocks = alpha, margin, max_blocks
         self._prior, self._withdrawn = prior, set(withdrawn)
         self.resolution, self._past_costs = resolution, PastValues(resolution)
         self.gap = self._empty_blocks()
@@ -154,7 +154,7 @@ class Stretch:
     @property
     def fixed_pair(self) -> Pair | None:
         """The only pair that can run now; ``None`` if there is a choice of pairs."""
-        return (self.first, self.last) if self.search is None else self.named_pair
+        return (self.first, self.last) if self.bets is None else self.named_pair
 
     @property
     def is_open(self) -> bool:
@@ -171,7 +171,7 @@ class Stretch:
 
     def next_pair(self, built: Collection[int], build_trials: float) -> Pair:
         """Return the pair that runs next; the stretch must be open."""
-        if self.search is None:
+        if self.bets is None:
             return self.first, self.last
         if self.named_pair is not None:
             return self.named_pair
@@ -179,8 +179,8 @@ class Stretch:
         built_inside = [
             commit - self.first for commit in built if self.first <= commit <= self.last
         ]
-        before, after = self.search.choose(built_inside, build_cost)
-        return self.first + before, self.first + after
+        earlier, later = self.bets.choose(built_inside, build_cost)
+        return self.first + earlier, self.first + later
 
     def can_use(self, pair: Pair) -> bool:
         """Return whether this stretch can use a block of a pair that another search chose.
@@ -190,9 +190,9 @@ class Stretch:
         """
         if self.fixed_pair is not None:
             return pair == self.fixed_pair
-        before, after = pair
-        is_inside = self.first <= before and after <= self.last
-        is_own_pair = self._withdrawn.issuperset(range(before + 1, after))
+        earlier, later = pair
+        is_inside = self.first <= earlier and later <= self.last
+        is_own_pair = self._withdrawn.issuperset(range(earlier + 1, later))
         is_whole_gap = pair == (self.first, self.last)
         return is_inside and not is_whole_gap and (pair in self.ranks or not is_own_pair)
 
@@ -200,19 +200,20 @@ class Stretch:
         self, pair: Pair, costs: tuple[float, float], order: int, number: int, own_pairs: OwnPairs
     ) -> None:
         """Add a block; ``number`` counts the blocks of the whole bisection, from 1."""
-        fixed = self.fixed_pair
-        if not self.first <= pair[0] < pair[1] <= self.last or fixed not in (None, pair):
-            expected = fixed or f"two commits from {self.first} to {self.last}"
-            raise ValueError(f"{pair} is not the pair that runs now: {expected}")
+        fixed_pair = self.fixed_pair
+        if not self.first <= pair[0] < pair[1] <= self.last or fixed_pair not in (None, pair):
+            expected_pair = fixed_pair or f"two commits from {self.first} to {self.last}"
+            raise ValueError(f"{pair} is not the pair that runs now: {expected_pair}")
         self.blocks += 1
-        if self.search is None:
+        if self.bets is None:
             self._add_to_gap(costs, order)
         elif self.named_pair is not None:
             self._add_past_costs(costs)
             self._own_blocks[self.named_pair].append(*costs, order)
         else:
-            self._add_to_search(self.search, pair, costs, order, number, own_pairs)
-        if self._has_no_verdict and self._limit is not None and self.blocks >= self._limit:
+            self._add_to_bets(self.bets, pair, costs, order, number, own_pairs)
+        is_used_up = self._max_blocks is not None and self.blocks >= self._max_blocks
+        if self._has_no_verdict and is_used_up:
             self.verdict = "undecided"
 
     def withdraw(self, commit: int) -> None:
@@ -224,11 +225,11 @@ class Stretch:
             )
         elif commit in (self.first, self.last):
             self.verdict = "undecided"
-        elif self.search is not None and self.first < commit < self.last:
-            self.search.withdraw(commit - self.first)
+        elif self.bets is not None and self.first < commit < self.last:
+            self.bets.withdraw(commit - self.first)
             for pair in [pair for pair in self._own_blocks if commit in pair]:
                 del self._own_blocks[pair], self.ranks[pair]
-            self._conclude(self.search)
+            self._conclude(self.bets)
 
     def judge_gap(self) -> ComparisonVerdict:
         """Return the verdict on the last commit compared with the first."""
@@ -247,7 +248,7 @@ class Stretch:
 
     def named_step(self, gap: PairedBlocks) -> NamedStep | None:
         """Return the step of the named commit; ``gap`` has the blocks of the whole gap."""
-        if self.named_pair is None or self.search is None:
+        if self.named_pair is None or self.bets is None:
             return None
         blocks, level = self._own_blocks[self.named_pair], self._level_of(self.named_pair)
         step = judge_alone(blocks, 0.0, level)
@@ -259,14 +260,14 @@ class Stretch:
             gap_at_half.typical,
             (gap_at_half.low, gap_at_half.high),
         )
-        before, last = self.named_pair
+        previous_commit, named_commit = self.named_pair
         return NamedStep(
-            first=before + 1,
-            last=last,
+            first=previous_commit + 1,
+            last=named_commit,
             rank=self.ranks[self.named_pair],
             # The e-value uses no more blocks once the commit is named.
-            e_value=e_value_of(self.search.own_ln_e_value(last - self.first)),
-            margin=self.search.margin(),
+            e_value=e_value_of(self.bets.own_ln_e_value(named_commit - self.first)),
+            margin=self.bets.margin(),
             blocks=step.blocks,
             ratio=step.ratio,
             ratio_ci=step.ratio_ci,
@@ -278,9 +279,9 @@ class Stretch:
     @property
     def is_beyond_margin(self) -> bool:
         """Whether the step between the two builds is certainly larger than the margin."""
-        if self.named_pair is None or self.search is None:
+        if self.named_pair is None or self.bets is None:
             return False
-        if self._margin <= self.search.margin():
+        if self._margin <= self.bets.margin():
             # The e-value is already evidence against the larger of the two margins.
             return True
         evidence = self._own_blocks[self.named_pair].engine.ln_e_value_beyond(self._margin)
@@ -302,11 +303,11 @@ class Stretch:
         that named the commit. It should also be known whether the step exceeds the margin, unless
         that takes more than four times these blocks.
         """
-        count, min_blocks = len(self._own_blocks[pair]), self._min_step_blocks
+        block_count, min_blocks = len(self._own_blocks[pair]), self._min_step_blocks
         max_blocks = max(min_blocks, MAX_EXCEEDING_FACTOR * self._naming_blocks)
-        if not self._can_measure_step or count >= max_blocks:
+        if not self._can_measure_step or block_count >= max_blocks:
             return True
-        if count < min_blocks:
+        if block_count < min_blocks:
             return False
         verdict = judge_alone(self._own_blocks[pair], 0.0, self._level_of(pair))
         step = verdict.typical or 0.0
@@ -314,7 +315,7 @@ class Stretch:
         is_narrow = half_width <= MAX_STEP_HALF_WIDTH * abs(step)
         max_narrowing_blocks = max(min_blocks, MAX_NARROWING_FACTOR * self._naming_blocks)
         is_below_margin = max(abs(verdict.low), abs(verdict.high)) < self._margin
-        return (is_narrow or count >= max_narrowing_blocks) and (
+        return (is_narrow or block_count >= max_narrowing_blocks) and (
             is_below_margin or self.is_beyond_margin
         )
 
@@ -322,10 +323,10 @@ class Stretch:
         return PairedBlocks(resolution=self.resolution)
 
     def _blocks_to_go(self) -> int | None:
-        if self.search is None or not self._has_no_verdict:
+        if self.bets is None or not self._has_no_verdict:
             return None
         # A block's difference has twice the variance of a trial.
-        ratio = self.search.scale() / self.search.step()
+        ratio = self.bets.scale() / self.bets.step()
         factor = 0.5 * (150 + 30 * math.log2(self.last - self.first)) * ratio * ratio
         return max(1, math.ceil(0.5 * (40 + factor)) - self.blocks)
 
@@ -333,43 +334,43 @@ class Stretch:
         difference = self._add_past_costs(costs)[0]
         self.gap.append(*costs, order)
         self._confirming.append((difference, float(order)))
-        if not self._may_have_verdict():
+        if not self._can_have_verdict():
             return
         gap = self.judge_gap()
         if gap.verdict == "equivalent":
             self.verdict = "no difference"
         elif gap.verdict != "undecided":
             self.verdict = "searching"
-            self.search = self._begin_search(1.0 if gap.low > 0 else -1.0)
-            self._conclude(self.search)
+            self.bets = self._new_bets(1.0 if gap.low > 0 else -1.0)
+            self._conclude(self.bets)
 
-    def _may_have_verdict(self) -> bool:
+    def _can_have_verdict(self) -> bool:
         """Return quickly whether the gap may have a verdict; always true if it has a verdict."""
-        excluded = self.gap.engine.blocks_to_exclude
+        blocks_to_exclude = self.gap.engine.blocks_to_exclude
         if len(self.gap) < self._min_gap_blocks:
             return False
-        if excluded(0.0, self._alpha) is not None:
+        if blocks_to_exclude(0.0, self._alpha) is not None:
             return True
         level, margin = equivalence_level(self._alpha), self._margin
         return (
             margin > 0
             and len(self.gap) >= EQUIVALENCE_BLOCKS
-            and excluded(-margin, level) is not None
-            and excluded(margin, level) is not None
+            and blocks_to_exclude(-margin, level) is not None
+            and blocks_to_exclude(margin, level) is not None
         )
 
-    def _begin_search(self, direction: float) -> BisectionSearch:
-        search = BisectionSearch(
+    def _new_bets(self, direction: float) -> BisectionSearch:
+        bets = BisectionSearch(
             self.last - self.first, self._alpha, direction, self._confirming, list(self._prior)
         )
         for commit in sorted(self._withdrawn):
             if self.first < commit < self.last:
-                search.withdraw(commit - self.first)
-        return search
+                bets.withdraw(commit - self.first)
+        return bets
 
-    def _add_to_search(
+    def _add_to_bets(
         self,
-        search: BisectionSearch,
+        bets: BisectionSearch,
         pair: Pair,
         costs: tuple[float, float],
         order: int,
@@ -379,39 +380,39 @@ class Stretch:
         difference, tolerance = self._add_past_costs(costs)
         local_pair = (pair[0] - self.first, pair[1] - self.first)
         rank = own_pairs.count + 1
-        if search.add(local_pair, difference, float(order), tolerance, number, rank):
+        if bets.add(local_pair, difference, float(order), tolerance, number, rank):
             own_pairs.count = self.ranks[pair] = rank
             self._own_blocks[pair] = self._empty_blocks()
         if pair in self._own_blocks:
             self._own_blocks[pair].append(*costs, order)
         if pair == (self.first, self.last):
             self.gap.append(*costs, order)
-        self._conclude(search)
+        self._conclude(bets)
 
     def _add_past_costs(self, costs: tuple[float, float]) -> tuple[float, float]:
         """Add a block's costs; return its difference, and its tolerance given earlier blocks."""
-        past = self._past_costs
-        tolerance = 0.0 if past.is_exact or past.is_empty else past.tolerance()
-        quantum = 0.0 if past.are_inverse else past.quantum
+        past_costs = self._past_costs
+        tolerance = 0.0 if past_costs.is_exact or past_costs.is_empty else past_costs.tolerance()
+        quantum = 0.0 if past_costs.are_inverse else past_costs.quantum
         before, after = costs
         if 0.0 < before < math.inf and 0.0 < after < math.inf:
             difference = math.log(after) - math.log(before)
         else:
             difference = float(block_differences(np.array([before]), np.array([after]), quantum)[0])
-        if not past.is_exact:
-            past.add([before], [after])
+        if not past_costs.is_exact:
+            past_costs.add([before], [after])
         return difference, tolerance
 
-    def _conclude(self, search: BisectionSearch) -> None:
-        outcome, group, split = search.outcome()
+    def _conclude(self, bets: BisectionSearch) -> None:
+        outcome, own_pair, split_commit = bets.outcome()
         if outcome == "open":
             return
         self.verdict = outcome
-        if group is not None:
-            self.named_pair = (self.first + group[0], self.first + group[1])
+        if own_pair is not None:
+            self.named_pair = (self.first + own_pair[0], self.first + own_pair[1])
             self._min_step_blocks = earliest_block(0.5 * self._level_of(self.named_pair))
             self._naming_blocks = len(self._own_blocks[self.named_pair])
-        self.split = None if split is None else self.first + split
+        self.split = None if split_commit is None else self.first + split_commit
 
 
 def level_of_rank(alpha: float, rank: int) -> float:

@@ -61,9 +61,9 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
     assert isinstance(terms, GatePlan)
     if not blocks:
         return None
-    by_metric = [pairings_of(plan, blocks, metric) for metric in terms.metrics]
+    metric_pairings = [pairings_of(plan, blocks, metric) for metric in terms.metrics]
     # All metrics of a benchmark stand together.
-    pairings = list(itertools.chain.from_iterable(zip(*by_metric, strict=True)))
+    pairings = list(itertools.chain.from_iterable(zip(*metric_pairings, strict=True)))
     effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
     decisions = judge_gate([pairing.pairs for pairing in pairings], min_effect=effect, alpha=alpha)
     rows = tuple(
@@ -121,8 +121,8 @@ def _row(plan: Plan, pairing: Pairing, decision: GateDecision) -> GateRow:
     row = GateRow(
         benchmark=benchmark_of(plan, pairing),
         metric=pairing.metric,
-        baseline_median=_median(pairing.pairs.baseline),
-        candidate_median=_median(pairing.pairs.candidate),
+        baseline_median=_finite_median(pairing.pairs.baseline),
+        candidate_median=_finite_median(pairing.pairs.candidate),
         ratio=verdict.ratio,
         ratio_ci=verdict.ratio_ci,
         equivalence_ci=verdict.equivalence_ci,
@@ -145,72 +145,72 @@ def benchmark_of(plan: Plan, pairing: Pairing) -> str:
     return name if len(plan.terms.metrics) == 1 else f"{name}: {pairing.metric}"
 
 
-def _median(costs: NDArray[np.float64]) -> float | None:
+def _finite_median(costs: NDArray[np.float64]) -> float | None:
     median = float(np.median(costs)) if len(costs) else np.inf
     return median if np.isfinite(median) else None
 
 
 def _row_sentence(row: GateRow, min_effect: float) -> str:
-    limit = f"slower by more than {min_effect:g} %"
+    claim = f"slower by more than {min_effect:g} %"
     match row.outcome:
         case "slower":
             low = row.equivalence_ci[0]
             extent = "it ran out of time" if low is None else f"by at least {100 * (low - 1):.3g} %"
-            return f"{row.benchmark} is {limit}, {extent}."
+            return f"{row.benchmark} is {claim}, {extent}."
         case "passes":
-            return f"{row.benchmark} is not {limit}."
+            return f"{row.benchmark} is not {claim}."
         case "undecided":
             blocks = counted(row.blocks, "block")
-            return f"whether {row.benchmark} is {limit} is not known after {blocks}."
+            return f"whether {row.benchmark} is {claim} is not known after {blocks}."
 
 
 def _gate_sentence(
     terms: GatePlan, rows: tuple[GateRow, ...], outcomes: Counter[GateOutcome], min_effect: float
 ) -> str:
-    compared = f"{terms.candidate.label} against {terms.baseline.label}"
+    revisions = f"{terms.candidate.label} against {terms.baseline.label}"
     if len(rows) == 1:
-        return f"{compared}: {rows[0].summary}"
-    limit = f"slower by more than {min_effect:g} %"
+        return f"{revisions}: {rows[0].summary}"
+    claim = f"slower by more than {min_effect:g} %"
     if slower := outcomes["slower"]:
-        clause = f"{slower} of {len(rows)} benchmarks {'is' if slower == 1 else 'are'} {limit}"
+        clause = f"{slower} of {len(rows)} benchmarks {'is' if slower == 1 else 'are'} {claim}"
     else:
-        clause = f"none of {len(rows)} benchmarks is known to be {limit}"
-    undecided = f", {outcomes['undecided']} undecided" if outcomes["undecided"] else ""
-    return f"{compared}: {clause}{undecided}."
+        clause = f"none of {len(rows)} benchmarks is known to be {claim}"
+    undecided_clause = f", {outcomes['undecided']} undecided" if outcomes["undecided"] else ""
+    return f"{revisions}: {clause}{undecided_clause}."
 
 
-def joined_bisect_lines(lines: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def joined_bisect_lines(bisect_argvs: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Return the shell line that bisects each benchmark; the same line for all if possible.
 
-    ``lines`` has the command line of each benchmark, as words. Command lines can be joined if they
+    ``bisect_argvs`` has the argument vector of each bisection. Vectors can be joined if they
     differ only in ``--metrics`` (with a tool) or only in the benchmark's command.
     """
-    command_lines = list(lines.values())
+    argvs = list(bisect_argvs.values())
     # A word with a placeholder such as $TOKEN must not be quoted again.
-    if len(lines) > 1 and not any("$" in word for line in command_lines for word in line):
-        joined = _joined_by_metrics(command_lines) or _joined_by_command(command_lines, list(lines))
-        if joined is not None:
-            return dict.fromkeys(lines, shell_line(joined))
-    return {name: shell_line_with_placeholders(line) for name, line in lines.items()}
+    if len(bisect_argvs) > 1 and not any("$" in word for argv in argvs for word in argv):
+        joined_argv = _joined_by_metrics(argvs) or _joined_by_command(argvs, list(bisect_argvs))
+        if joined_argv is not None:
+            return dict.fromkeys(bisect_argvs, shell_line(joined_argv))
+    return {name: shell_line_with_placeholders(argv) for name, argv in bisect_argvs.items()}
 
 
-def _joined_by_metrics(lines: Sequence[Sequence[str]]) -> list[str] | None:
-    first = list(lines[0])
-    if "--kind" not in first or "--metrics" not in first:
+def _joined_by_metrics(argvs: Sequence[Sequence[str]]) -> list[str] | None:
+    first_argv = list(argvs[0])
+    if "--kind" not in first_argv or "--metrics" not in first_argv:
         return None
-    index = first.index("--metrics") + 1
-    if len({(*line[:index], *line[index + 1 :]) for line in lines}) > 1:
+    index = first_argv.index("--metrics") + 1
+    if len({(*argv[:index], *argv[index + 1 :]) for argv in argvs}) > 1:
         return None
-    return [*first[:index], ",".join(line[index] for line in lines), *first[index + 1 :]]
+    return [*first_argv[:index], ",".join(argv[index] for argv in argvs), *first_argv[index + 1 :]]
 
 
-def _joined_by_command(lines: Sequence[Sequence[str]], names: Sequence[str]) -> list[str] | None:
-    if any("--" not in line or "=" in name for line, name in zip(lines, names, strict=True)):
+def _joined_by_command(argvs: Sequence[Sequence[str]], names: Sequence[str]) -> list[str] | None:
+    if any("--" not in argv or "=" in name for argv, name in zip(argvs, names, strict=True)):
         return None
-    separator = lines[0].index("--")
-    options = list(lines[0][:separator])
-    if any(list(line[: line.index("--")]) != options for line in lines):
+    separator = argvs[0].index("--")
+    joined_argv = list(argvs[0][:separator])
+    if any(list(argv[: argv.index("--")]) != joined_argv for argv in argvs):
         return None
-    for line, name in zip(lines, names, strict=True):
-        options += ["--bench", f"{name}={shlex.join(line[separator + 1 :])}"]
-    return options
+    for argv, name in zip(argvs, names, strict=True):
+        joined_argv += ["--bench", f"{name}={shlex.join(argv[separator + 1 :])}"]
+    return joined_argv

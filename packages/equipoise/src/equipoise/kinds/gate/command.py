@@ -66,17 +66,17 @@ class GateRequest(RevisionsRequest, frozen=True, kw_only=True):
     """Whether an undecided benchmark fails the gate."""
 
 
-Pair = tuple[Checkout, Checkout]
-"""Checkouts of the baseline and the candidate, both built."""
+CheckoutPair = tuple[Checkout, Checkout]
+"""Checkouts of the baseline and of the candidate, both built."""
 
 
 def check_out_and_build(
-    request: GateRequest, scratch: Path, builds: BuildCache | None, *, say: Callable[[str], None]
-) -> Pair:
+    request: GateRequest, scratch: Path, builds: BuildCache | None, *, show: Callable[[str], None]
+) -> CheckoutPair:
     """Check both revisions out and build them, unless the cache has their builds.
 
     ``builds`` is the cache. It is ``None`` if the gate builds nothing; the scratch folder then gets
-    the checkouts. ``say`` is called with a line about each step.
+    the checkouts. ``show`` is called with a line about each step.
 
     Raise `UnusableInput` if a revision cannot be checked out or lacks the user's folder.
     Raise `ConditionFailed` if a revision cannot be built.
@@ -89,15 +89,15 @@ def check_out_and_build(
     checkouts: list[Checkout] = []
     for role, revision in zip(("baseline", "candidate"), revisions, strict=True):
         if builds is None:
-            say(f"checking out the {role} {revision.label}")
-            parent = scratch / REVISION_FOLDERS[len(checkouts)]
-            parent.mkdir()
-            tree = check_out(repository, revision, parent)
+            show(f"checking out the {role} {revision.label}")
+            parent_folder = scratch / REVISION_FOLDERS[len(checkouts)]
+            parent_folder.mkdir()
+            revision_folder = check_out(repository, revision, parent_folder)
         else:
-            say(f"building the {role} {revision.label}: {request.build}")
+            show(f"building the {role} {revision.label}: {request.build}")
             source = sources[len(checkouts)]
-            tree = builds.get(source, f"the {role} {revision.label}", sources).tree
-        checkouts.append(Checkout(role, revision, tree, repository))
+            revision_folder = builds.get(source, f"the {role} {revision.label}", sources).tree
+        checkouts.append(Checkout(role, revision, revision_folder, repository))
     for checkout in checkouts:
         if not checkout.folder.is_dir():
             raise UnusableInput(
@@ -108,7 +108,7 @@ def check_out_and_build(
 
 
 def gate_plan(
-    request: GateRequest, pair: Pair, scratch: Path
+    request: GateRequest, checkouts: CheckoutPair, scratch: Path
 ) -> tuple[Plan, tuple[CampaignWarning, ...]]:
     """Return the plan of a gate, and warnings about benchmarks that only one revision has.
 
@@ -117,14 +117,14 @@ def gate_plan(
     metrics.
     """
     tool = request.tool
-    benchmarks, unlisted = common_benchmarks(request, pair)
-    conditions, contrasts = conditions_of_gate(benchmarks, pair, tool)
-    metrics, unreported = metrics_of(request, pair, conditions, scratch)
+    benchmarks, listing_warnings = common_benchmarks(request, checkouts)
+    conditions, contrasts = conditions_of_gate(benchmarks, checkouts, tool)
+    metrics, metric_warnings = metrics_of(request, checkouts, conditions, scratch)
     plan = request.plan(
         STUDY,
         conditions,
         metrics,
-        folder=str(pair[1].folder),
+        folder=str(checkouts[1].folder),
         # A tool without a listing option has just run once to list its benchmarks.
         warmup=1 if tool is None or tool.listing is not None else 0,
         stopping=Stopping(leave_out_decided=True),
@@ -141,7 +141,7 @@ def gate_plan(
             dict(bisect_lines(request, benchmarks, metrics)),
         ),
     )
-    return plan, (*unlisted, *unreported)
+    return plan, (*listing_warnings, *metric_warnings)
 
 
 def bisect_lines(
@@ -152,7 +152,7 @@ def bisect_lines(
     A bisection compares one metric of a command, or the times that a tool reports.
     """
     candidate = request.candidate
-    line_for = partial(
+    argv_for = partial(
         bisect_command,
         request.baseline.commit,
         None if candidate.uncommitted else candidate.commit,
@@ -160,20 +160,20 @@ def bisect_lines(
     )
     tool = request.tool
     if tool is None and len(metrics) == 1:
-        lines = (
-            (benchmark.name, line_for(benchmark.command, metric=metrics[0]))
+        named_argvs = (
+            (benchmark.name, argv_for(benchmark.command, metric=metrics[0]))
             for benchmark in benchmarks
         )
     elif tool is not None and len(request.benchmarks) == 1:
         names = [metric.removesuffix(BENCHMARK_SUFFIX) for metric in metrics]
         if tool.listing is not None:
-            is_time = tuple(metrics) == (BENCHMARK_SUFFIX.strip(),)
-            names = [benchmark.name for benchmark in benchmarks] if is_time else []
+            is_only_time = tuple(metrics) == (BENCHMARK_SUFFIX.strip(),)
+            names = [benchmark.name for benchmark in benchmarks] if is_only_time else []
         command = request.benchmarks[0].command
-        lines = ((name, line_for(command, kind=tool.name, metric=name)) for name in names)
+        named_argvs = ((name, argv_for(command, kind=tool.name, metric=name)) for name in names)
     else:
         return
-    yield from ((name, argv) for name, argv in lines if argv is not None)
+    yield from ((name, argv) for name, argv in named_argvs if argv is not None)
 
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -250,10 +250,10 @@ def command(gate_options: GateOptions) -> int:
     Both are checked out into private folders, built there, and compared in random order until it
     is known for each benchmark whether it is slower by more than --min-effect.
     """
-    output, markdown = gate_options.output.checked(), gate_options.markdown
-    if markdown is not None:
-        check_folder(markdown)
-    request = _request(repository_at(Path.cwd()), gate_options)
+    output, markdown_file = gate_options.output.checked(), gate_options.markdown
+    if markdown_file is not None:
+        check_folder(markdown_file)
+    request = _gate_request(repository_at(Path.cwd()), gate_options)
     # Only a user at a terminal waits for the builds.
     on_step = say if sys.stderr.isatty() and not output.quiet else lambda step: None
     with (
@@ -261,8 +261,8 @@ def command(gate_options: GateOptions) -> int:
         measuring(output, after_interrupt="run the gate again") as (ledger, listener),
         _build_cache(request, scratch) as builds,
     ):
-        pair = check_out_and_build(request, scratch, builds, say=on_step)
-        plan, warnings = gate_plan(request, pair, scratch)
+        checkouts = check_out_and_build(request, scratch, builds, show=on_step)
+        plan, warnings = gate_plan(request, checkouts, scratch)
         plan = replace(plan, command_line=_recorded_command(request, plan.seed))
         warnings = (*_warnings(request, of_working_tree=gate_options.candidate is None), *warnings)
         run_id = conduct.start(plan, ledger, listener, warnings=warnings)
@@ -270,7 +270,7 @@ def command(gate_options: GateOptions) -> int:
     write_files(result, output)
     document = result.document
     assert isinstance(document, GateDocument)
-    _write_summary(document, markdown, output)
+    _write_summary(document, markdown_file, output)
     _report_undecided(document.gate)
     return _gate_status(result)
 
@@ -313,15 +313,15 @@ def _write_summary(document: GateDocument, markdown: Path | None, output: Output
 
     A terminal shows the summary as a screen; a pipe gets the same Markdown as the files.
     """
-    report = gate_document(document)
-    summary = to_markdown(report)
+    screen_document = gate_document(document)
+    summary = to_markdown(screen_document)
     if markdown is not None:
         write_file(markdown, f"{summary}\n{COMMENT_MARK}\n".encode())
     step_file = os.environ.get(STEP_SUMMARY)
     if step_file:
         try:
-            with Path(step_file).open("a", encoding="utf-8") as file:
-                file.write(summary)
+            with Path(step_file).open("a", encoding="utf-8") as stream:
+                stream.write(summary)
         except OSError as error:
             # A missing summary must not hide the outcome of the gate.
             say(
@@ -332,12 +332,12 @@ def _write_summary(document: GateDocument, markdown: Path | None, output: Output
     if output.has_screen and sys.stdout.isatty():
         from equipoise.report.renderers.terminal import print_document
 
-        print_document(report, color=output.color, form=output.screen_form)
+        print_document(screen_document, color=output.color, form=output.screen_form)
     elif output.has_screen:
         sys.stdout.write(summary)
 
 
-def _request(repository: Repository, gate_options: GateOptions) -> GateRequest:
+def _gate_request(repository: Repository, gate_options: GateOptions) -> GateRequest:
     tool = gate_options.program.tool
     kind_option = "" if tool is None else f"--kind {tool.name} "
     example = f"equipoise gate --baseline main {kind_option}--build make -- ./bench"

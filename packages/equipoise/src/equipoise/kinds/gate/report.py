@@ -87,7 +87,7 @@ def gate_document(document: GateDocument) -> Document:
     if gate is None:
         title = "Equipoise: no gate was judged"
         return Document(document.run.id, title, (Paragraph(title, "heading"),))
-    title = f"Equipoise gate: {_heading(gate)}"
+    title = f"Equipoise gate: {_outcome_heading(gate)}"
     blocks = counted(document.run.blocks, "block")
     # The rows share alpha, so the alpha of a single row may be smaller.
     alpha = max((comparison.alpha for comparison in document.comparisons), default=0.0)
@@ -95,7 +95,7 @@ def gate_document(document: GateDocument) -> Document:
         Paragraph(title, "heading"),
         Paragraph(gate.summary),
         *(Paragraph(sentence) for sentence in shortage_sentences(gate)),
-        *(replace(table, forms=EVERYWHERE - BRIEF) for table in _tables(gate.rows, alpha)),
+        *(replace(table, forms=EVERYWHERE - BRIEF) for table in _row_tables(gate.rows, alpha)),
         _brief_table(gate),
         Command(
             document.run.command_line or "",
@@ -113,11 +113,11 @@ def gate_document(document: GateDocument) -> Document:
     if document.warnings:
         sentences = tuple(f"{warning.summary}; {warning.hint}" for warning in document.warnings)
         parts += [Bullets(sentences, forms=TEXT), Warnings(document.warnings, forms=VERBOSE)]
-    parts.append(Paragraph(_last_line(document), "dim", forms=BRIEF))
+    parts.append(Paragraph(_brief_last_line(document), "dim", forms=BRIEF))
     return Document(document.run.id, title, tuple(parts))
 
 
-def _last_line(document: GateDocument) -> str:
+def _brief_last_line(document: GateDocument) -> str:
     """Return the last line of a brief screen: the run, its warnings, and how to see more."""
     run, count = document.run, len(document.warnings)
     warnings = f" and {counted(count, 'warning')}" if count else ""
@@ -125,7 +125,7 @@ def _last_line(document: GateDocument) -> str:
     return f"run {run.id}: {blocks} (more{warnings}: {option('verbose')})"
 
 
-def _heading(gate: GateResult) -> str:
+def _outcome_heading(gate: GateResult) -> str:
     """Return the outcome in a few words: green only if every benchmark passes."""
     undecided = 0 if gate.shortage is None else gate.shortage.undecided
     if not gate.passed:
@@ -167,18 +167,18 @@ def shortage_sentences(gate: GateResult) -> tuple[str, ...]:
     )
 
 
-def _tables(rows: Sequence[GateRow], alpha: float) -> Iterator[Part]:
+def _row_tables(rows: Sequence[GateRow], alpha: float) -> Iterator[Part]:
     order = list(OUTCOME_LABELS)
     cells = [_row(row, alpha) for row in sorted(rows, key=lambda row: order.index(row.outcome))]
     lengths = (sum(len(text(cell)) + 3 for cell in row.values()) for row in cells)
     shown_count = bisect.bisect_right(list(itertools.accumulate(lengths)), _MAX_ROW_CHARACTERS)
     pass_count = sum(row.outcome == "passes" for row in rows)
     unfolded_count = len(rows) if pass_count <= _MAX_UNFOLDED_PASSES else len(rows) - pass_count
-    if unfolded := cells[: min(shown_count, unfolded_count)]:
-        yield Table(*columns_and_rows(unfolded))
-    if folded := cells[unfolded_count:shown_count]:
+    if unfolded_cells := cells[: min(shown_count, unfolded_count)]:
+        yield Table(*columns_and_rows(unfolded_cells))
+    if folded_cells := cells[unfolded_count:shown_count]:
         title = f"{pass_count} benchmarks pass"
-        yield Section(title, (Table(*columns_and_rows(folded)),), folded=True)
+        yield Section(title, (Table(*columns_and_rows(folded_cells)),), folded=True)
     if len(rows) > shown_count:
         yield Paragraph(
             f"{len(rows) - shown_count} more are in the document that {option('json')} writes."
@@ -193,8 +193,8 @@ def _brief_table(gate: GateResult) -> Table:
     cells = (
         {
             "benchmark:name": row.benchmark,
-            "baseline:number": _median(row.baseline_median, row.metric),
-            "candidate:number": _median(row.candidate_median, row.metric),
+            "baseline:number": _median_text(row.baseline_median, row.metric),
+            "candidate:number": _median_text(row.candidate_median, row.metric),
             "change between": interval_text(row.equivalence_ci, "open"),
             "outcome": OUTCOME_LABELS[row.outcome],
         }
@@ -212,8 +212,8 @@ def _row(row: GateRow, alpha: float) -> Mapping[str, str]:
     )
     return {
         "benchmark:name": row.benchmark,
-        "baseline:number": _median(row.baseline_median, row.metric),
-        "candidate:number": _median(row.candidate_median, row.metric),
+        "baseline:number": _median_text(row.baseline_median, row.metric),
+        "candidate:number": _median_text(row.candidate_median, row.metric),
         "change:number": change,
         "interval": interval,
         "equivalence interval": _equivalence_interval(row, alpha),
@@ -229,5 +229,5 @@ def _equivalence_interval(row: GateRow, alpha: float) -> str:
     return f"{interval_text(interval, 'open')} ({percentage(1.0 - shared_level)}{scope})"
 
 
-def _median(value: float | None, metric: str) -> str:
+def _median_text(value: float | None, metric: str) -> str:
     return "timed out" if value is None else metric_value(value, metric)

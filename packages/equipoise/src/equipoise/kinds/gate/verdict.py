@@ -86,7 +86,7 @@ class GateForecast(Struct, frozen=True):
     """Forecast for one undecided comparison of a gate."""
 
     blocks: int
-    """Number of blocks that the comparison needs, measured ones included."""
+    """Number of blocks that the comparison needs, including the measured blocks."""
     is_lower_bound: bool
     """Whether ``blocks`` is the minimum for any comparison; this one may need many more."""
 
@@ -112,8 +112,8 @@ def forecast_gate(
     is_open = [decision.outcome == "undecided" for decision in decisions]
     # The next decided comparison shares alpha with the comparisons that are decided already.
     level = alpha * min(count - sum(is_open) + 1, count) / max(1, count)
-    share = MAX_CONTINUATIONS // max(1, sum(is_open))
-    continuations = max(MIN_CONTINUATIONS, min(CONTINUATIONS, share))
+    max_per_comparison = MAX_CONTINUATIONS // max(1, sum(is_open))
+    continuations = max(MIN_CONTINUATIONS, min(CONTINUATIONS, max_per_comparison))
     margin = margin_of(min_effect)
 
     def forecast(blocks: PairedBlocks, decision: GateDecision) -> GateForecast | None:
@@ -149,7 +149,7 @@ def _median_length(
     for _ in range(continuations):
         drawn_blocks = generator.integers(count, size=extra_blocks)
         coins = generator.choice(np.array([-1, 1], dtype=np.int8), extra_blocks)
-        continued = BettingSequence(
+        continued_sequence = BettingSequence(
             np.concatenate(
                 (
                     differences,
@@ -159,7 +159,7 @@ def _median_length(
             np.concatenate((orders, coins)),
             np.concatenate((tolerances, tolerances[drawn_blocks])),
         )
-        length = continued.blocks_to_exclude(margin, level)
+        length = continued_sequence.blocks_to_exclude(margin, level)
         lengths.append(math.inf if length is None else max(length, count + 1))
     median = sorted(lengths)[continuations // 2]
     return None if math.isinf(median) else int(median)

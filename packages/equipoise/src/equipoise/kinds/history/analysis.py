@@ -52,6 +52,7 @@ from equipoise.stats.changes import MIN_VALUES, LevelChange, level_changes
 _MAX_DIFFERENCES = 6
 """Maximum number of differences of the environment that an era names."""
 _UNRECORDED_DIFFERENCE = "the tools that build the commits"
+"""Difference between two eras whose recorded environments are the same."""
 
 
 class HistoryAnalysis(CommitsAnalysis):
@@ -70,28 +71,28 @@ def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
     Raise `UnusableInput` if a trial has no value for the metric.
     """
     plan = record.plan
-    series = series_of(record)
-    state = read_history(series).state()
+    records = series_of(record)
+    state = read_history(records).state()
     metric = plan.judgement.primary_metric
-    blocks = [complete_blocks(campaign.draws, campaign.trials) for campaign in series]
+    blocks = [complete_blocks(campaign.draws, campaign.trials) for campaign in records]
     more_is_better = any(
         resolution_of(campaign_blocks, metric).more_is_better for campaign_blocks in blocks
     )
-    era_numbers = _era_numbers(series)
+    era_numbers = _era_numbers(records)
     campaigns = tuple(
         _campaign(campaign, [*campaign_blocks.values()], era)
-        for campaign, campaign_blocks, era in zip(series, blocks, era_numbers, strict=True)
+        for campaign, campaign_blocks, era in zip(records, blocks, era_numbers, strict=True)
     )
     changes = tuple(
-        _change(series, change, metric, more_is_better=more_is_better) for change in state.changes
+        _change(records, change, metric, more_is_better=more_is_better) for change in state.changes
     )
     result = HistoryResult(
         baseline=terms.baseline,
         latest=terms.latest,
-        revisions=tuple(_revisions(terms, state)),
+        revisions=tuple(_curve_revisions(terms, state)),
         changes=changes,
         pairs=state.pairs,
-        eras=tuple(_eras(series, era_numbers)),
+        eras=tuple(_eras(records, era_numbers)),
         campaigns=campaigns,
         commits=len(terms.commits) - 1,
         metric=metric,
@@ -107,7 +108,7 @@ def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
     return replace(result, summary=history_sentence(result, more_is_better=more_is_better))
 
 
-def _revisions(terms: HistoryPlan, state: HistoryState) -> Iterator[HistoryRevision]:
+def _curve_revisions(terms: HistoryPlan, state: HistoryState) -> Iterator[HistoryRevision]:
     points = {point.hash: point for point in state.revisions}
     for index, commit in enumerate(terms.commits):
         point = points.get(commit.hash, RevisionPoint(commit.hash))
@@ -132,21 +133,21 @@ def _revisions(terms: HistoryPlan, state: HistoryState) -> Iterator[HistoryRevis
 
 
 def _change(
-    series: Sequence[RunRecord], change: Change, metric: str, *, more_is_better: bool
+    records: Sequence[RunRecord], change: Change, metric: str, *, more_is_better: bool
 ) -> HistoryChange:
     pair = change.pair
-    record, commits = _campaign_with(series, pair.after, pair.until)
-    until, is_confirmed = commits[-1], change.is_confirmed
+    record, commits = _latest_campaign_with(records, pair.after, pair.until)
+    later_commit, is_confirmed = commits[-1], change.is_confirmed
     result = HistoryChange(
-        commit=until.hash if is_confirmed else None,
+        commit=later_commit.hash if is_confirmed else None,
         after=pair.after,
         until=pair.until,
-        subject=until.subject,
-        author=until.author,
-        date=until.date,
+        subject=later_commit.subject,
+        author=later_commit.author,
+        date=later_commit.date,
         commits=len(commits),
         not_built=change.not_built,
-        is_merge=until.is_merge,
+        is_merge=later_commit.is_merge,
         ratio=pair.ratio,
         ratio_ci=pair.ratio_ci,
         level=pair.level,
@@ -161,11 +162,11 @@ def _change(
     return replace(result, summary=change_sentence(result, metric, more_is_better=more_is_better))
 
 
-def _campaign_with(
-    series: Sequence[RunRecord], after: str, until: str
+def _latest_campaign_with(
+    records: Sequence[RunRecord], after: str, until: str
 ) -> tuple[RunRecord, tuple[Commit, ...]]:
-    """Return the latest campaign with both commits, and its commits after one up to the other."""
-    for record in reversed(series):
+    """Return the latest campaign with both, and its commits after ``after``, up to ``until``."""
+    for record in reversed(records):
         commits = history_of(record.plan).commits
         hashes = [commit.hash for commit in commits]
         if after in hashes and until in hashes:
@@ -189,46 +190,44 @@ def _confirming_line(record: RunRecord, after: str, until: str) -> str | None:
 
 
 def _campaign(record: RunRecord, blocks: Sequence[tuple[object, ...]], era: int) -> HistoryCampaign:
-    measured = {trial.condition for trial in record.trials}
-    ended = record.segments[-1].ended_at if record.segments else None
+    conditions = {trial.condition for trial in record.trials}
+    ended_at = record.segments[-1].ended_at if record.segments else None
     return HistoryCampaign(
         run=record.id,
         started=iso_time(record.started_at),
-        ended=None if ended is None else iso_time(ended),
+        ended=None if ended_at is None else iso_time(ended_at),
         stopped_because=record.stopped_because,
         era=era,
         blocks=len(blocks),
         trials=sum(map(len, blocks)),
-        builds=len(measured | {withdrawal.commit for withdrawal in withdrawals_of(record)}),
+        builds=len(conditions | {withdrawal.commit for withdrawal in withdrawals_of(record)}),
         seconds=seconds_of_segments(record),
         until=history_of(record.plan).commits[-1].hash,
     )
 
 
-def _era_numbers(series: Sequence[RunRecord]) -> list[int]:
+def _era_numbers(records: Sequence[RunRecord]) -> list[int]:
     """Return the era number of each campaign; eras count from 1 in the order of their starts."""
     numbers: dict[str, int] = {}
-    return [
-        numbers.setdefault(history_of(campaign.plan).era, len(numbers) + 1) for campaign in series
-    ]
+    return [numbers.setdefault(history_of(record.plan).era, len(numbers) + 1) for record in records]
 
 
-def _eras(series: Sequence[RunRecord], era_numbers: Sequence[int]) -> Iterator[HistoryEra]:
+def _eras(records: Sequence[RunRecord], era_numbers: Sequence[int]) -> Iterator[HistoryEra]:
     latest_era = 0
-    for previous, record, era in zip((None, *series), series, era_numbers, strict=False):
+    for previous, record, era in zip((None, *records), records, era_numbers, strict=False):
         if era > latest_era:
             latest_era = era
-            differences = () if previous is None else tuple(_differences(previous, record))
+            differences = () if previous is None else tuple(_difference_texts(previous, record))
             yield HistoryEra(era, iso_time(record.started_at), differences)
 
 
-def _differences(previous: RunRecord, record: RunRecord) -> Iterator[str]:
+def _difference_texts(previous_record: RunRecord, record: RunRecord) -> Iterator[str]:
     """Yield the recorded differences between the environments of two campaigns."""
-    differences = environment_differences(previous.environment, record.environment)
+    differences = environment_differences(previous_record.environment, record.environment)
     for difference in itertools.islice(differences, _MAX_DIFFERENCES):
-        old = "unknown" if difference.there is None else difference.there
-        new = "unknown" if difference.here is None else difference.here
-        yield f"{difference.name.replace('_', ' ')}: {new} instead of {old}"
+        old_text = "unknown" if difference.there is None else difference.there
+        new_text = "unknown" if difference.here is None else difference.here
+        yield f"{difference.name.replace('_', ' ')}: {new_text} instead of {old_text}"
     if len(differences) > _MAX_DIFFERENCES:
         yield f"{len(differences) - _MAX_DIFFERENCES} more facts"
     if not differences:
@@ -257,10 +256,10 @@ def history_sentence(result: HistoryResult, *, more_is_better: bool = False) -> 
     if len(changes) == 1:
         return f"One change in {since}: {changes[0].summary}"
     if not changes:
-        measured = sum(revision.blocks > 0 for revision in result.revisions[1:])
+        measured_count = sum(revision.blocks > 0 for revision in result.revisions[1:])
         return (
             f"No change above {result.min_effect:g} % is certain in {since}; "
-            f"{counted(measured, 'commit')} measured."
+            f"{counted(measured_count, 'commit')} measured."
         )
     up, down = ("slower", "faster") if is_time(result.metric) else ("higher", "lower")
     # Ratios are of costs; if more of the metric is better, the cost is its inverse.
@@ -297,7 +296,7 @@ def series_result(
     return SeriesResult(
         series=tuple(analysed),
         min_effect=min_effect,
-        summary=_summary(analysed),
+        summary=_summary_of_all(analysed),
         again=command_line,
     )
 
@@ -306,17 +305,17 @@ def _with_suspicions(
     series: ImportedSeries, min_effect: float, command: Sequence[str], build: str | None
 ) -> ImportedSeries:
     changes = level_changes(np.array([point.value for point in series.points]), min_effect)
-    suspicions = tuple(_suspicion(series, change, command, build) for change in changes)
+    suspicions = tuple(_suspicion_of_change(series, change, command, build) for change in changes)
     return replace(series, suspicions=suspicions, summary=_summary_of_series(series, suspicions))
 
 
-def _suspicion(
+def _suspicion_of_change(
     series: ImportedSeries, change: LevelChange, command: Sequence[str], build: str | None
 ) -> Suspicion:
     after, until = series.points[change.first].commit, series.points[change.last].commit
     best_commit = shown_commit(series.points[change.place].commit)
     ratio = change.ratio
-    size = as_factor(ratio) if reads_as_factor(ratio) else f"{100.0 * (ratio - 1.0):+.1f} %"
+    size_text = as_factor(ratio) if reads_as_factor(ratio) else f"{100.0 * (ratio - 1.0):+.1f} %"
     interval = f"between {shown_commit(after)} and {shown_commit(until)}"
     return Suspicion(
         after=after,
@@ -329,7 +328,7 @@ def _suspicion(
             build=build,
             metric=_BISECT_METRICS.get(series.metric, PRIMARY_METRIC),
         ),
-        summary=f"{series.benchmark}: {size} at about {best_commit}, {interval}.",
+        summary=f"{series.benchmark}: {size_text} at about {best_commit}, {interval}.",
     )
 
 
@@ -344,7 +343,7 @@ def _summary_of_series(series: ImportedSeries, suspicions: Sequence[Suspicion]) 
     return f"{series.benchmark}: {count_clause} over {count} commits."
 
 
-def _summary(series: Sequence[ImportedSeries]) -> str:
+def _summary_of_all(series: Sequence[ImportedSeries]) -> str:
     benchmarks = [imported.benchmark for imported in series for _ in imported.suspicions]
     series_clause = counted(len(series), "imported benchmark")
     if not benchmarks:

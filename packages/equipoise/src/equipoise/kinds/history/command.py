@@ -82,7 +82,7 @@ class HistoryRequest(CommitsRequest, frozen=True, kw_only=True):
     host: str
     """Name of the host; campaigns of hosts with the same name belong to the same history."""
     command_line: tuple[str, ...] = ()
-    """Command that adds new commits, as words."""
+    """Argument vector of the command that adds new commits."""
 
     @property
     def needed(self) -> tuple[NeededCommit, ...]:
@@ -104,16 +104,16 @@ def history_plan(request: HistoryRequest, builds: CommitBuilds, scratch: Path) -
     benchmarks. Raise `ConditionFailed` if the benchmarks of the tool failed in the run that lists
     their metrics.
     """
-    plan, common_terms, warnings = plan_of_commits(STUDY, request, builds, scratch)
-    if common_terms.benchmarks:
-        names = [benchmark.name for benchmark in common_terms.benchmarks]
+    plan, commits_terms, warnings = plan_of_commits(STUDY, request, builds, scratch)
+    if commits_terms.benchmarks:
+        names = [benchmark.name for benchmark in commits_terms.benchmarks]
         raise UnusableInput(
             "a history measures one benchmark, but the command has "
             f"{len(names)}: {', '.join(names[:MAX_LISTED_BENCHMARKS])}",
             hint=f"run one history per benchmark, the first with {option('metrics', names[0])}",
         )
     terms = HistoryPlan(
-        **asdict(common_terms),
+        **asdict(commits_terms),
         baseline=request.baseline,
         latest=request.latest,
         selected=request.selected,
@@ -124,12 +124,12 @@ def history_plan(request: HistoryRequest, builds: CommitBuilds, scratch: Path) -
     return replace(plan, terms=terms, command_line=request.command_line), warnings
 
 
-def plan_after(plan: Plan, earlier: Sequence[str]) -> Plan:
-    """Return the plan of a campaign that continues the series of ``earlier`` campaigns."""
+def continued_plan(plan: Plan, earlier_ids: Sequence[str]) -> Plan:
+    """Return the plan of a campaign that continues the series of the campaigns given by run id."""
     return replace(
         plan,
-        seed=seed_of_campaign(plan.seed, len(earlier)),
-        terms=replace(history_of(plan), earlier=tuple(earlier)),
+        seed=seed_of_campaign(plan.seed, len(earlier_ids)),
+        terms=replace(history_of(plan), earlier=tuple(earlier_ids)),
     )
 
 
@@ -159,8 +159,8 @@ def _series_digest(request: HistoryRequest, judgement: Judgement) -> str:
 def _era_digest(request: HistoryRequest, builds: CommitBuilds) -> str:
     """Return the digest of the properties that make the numbers of two campaigns comparable."""
     # The command may be a program of the toolchain, such as an interpreter.
-    line = " ".join([request.build or "", *_benchmark_command(request)])
-    tools = digest_of_toolchain(line, own_environment(), request.repository)
+    shell_line = " ".join([request.build or "", *_benchmark_command(request)])
+    tools = digest_of_toolchain(shell_line, own_environment(), request.repository)
     recipe = builds.recipe
     return digest(
         [_DIGEST_VERSION, tools, recipe.environment, recipe.submodules, snapshot().get("kernel")]
@@ -178,8 +178,8 @@ EXAMPLE = "equipoise history --from v1.4 --build make -- ./bench"
 class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
     """Parsed options of ``equipoise history``; `HistoryRequest` has the commits that they name."""
 
-    first: str | None
-    last: str
+    from_revision: str | None
+    to_revision: str
     every: int | None
     tags: bool
     since: str | None
@@ -189,11 +189,11 @@ class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
     series_format: str | None
 
     @property
-    def measures(self) -> bool:
-        """Whether the options name anything to measure, not only files of ``--import``."""
+    def names_measurement(self) -> bool:
+        """Whether the options name a program or commits to measure, not only imported files."""
         program = self.program
         has_program = program.argv or program.kind or program.benches or program.suite
-        has_commits = self.first or self.every or self.tags or self.since or self.only_new
+        has_commits = self.from_revision or self.every or self.tags or self.since or self.only_new
         return bool(has_program or has_commits)
 
     def with_arguments_as_files(self) -> HistoryOptions:
@@ -209,7 +209,7 @@ class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
 @click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
 @click.option(
     "--from",
-    "first",
+    "from_revision",
     metavar="REV",
     shell_complete=complete_revisions,
     show_default="that of the latest history; with --since, the last commit before",
@@ -217,7 +217,7 @@ class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
 )
 @click.option(
     "--to",
-    "last",
+    "to_revision",
     metavar="REV",
     shell_complete=complete_revisions,
     default="HEAD",
@@ -282,10 +282,10 @@ def command(history_options: HistoryOptions) -> int:
             command=history_options.program.argv,
             build=history_options.program.build,
         )
-    if imported is not None and not history_options.measures:
+    if imported is not None and not history_options.names_measurement:
         return show_imported(imported, output)
     requests = tuple(
-        _requests_by_benchmark(_request(history_options, output), history_options, output)
+        _requests_by_benchmark(_history_request(history_options, output), history_options, output)
     )
     first_request, *_ = requests
     results: list[CampaignResult] = []
@@ -296,7 +296,7 @@ def command(history_options: HistoryOptions) -> int:
             listener.building((f"baseline {first_request.baseline.label}",))
             builds.build_needed(first_request.needed)
             for request in requests:
-                run_id = _measure(request, builds, scratch, ledger, listener)
+                run_id = _run_campaign(request, builds, scratch, ledger, listener)
                 result = analyse(run_id, ledger, output)
                 results.append(
                     result if imported is None else _with_imported_series(result, imported)
@@ -312,7 +312,7 @@ def command(history_options: HistoryOptions) -> int:
     return status
 
 
-def _measure(
+def _run_campaign(
     request: HistoryRequest,
     builds: CommitBuilds,
     scratch: Path,
@@ -325,7 +325,7 @@ def _measure(
     with conduct.series_lock(series, ledger):
         earlier = ledger.read_campaigns(ledger.runs_of_series(series, STUDY))
         if earlier:
-            plan = plan_after(plan, [campaign.id for campaign in earlier])
+            plan = continued_plan(plan, [campaign.id for campaign in earlier])
         judge = HistoryJudge(plan, plan.stopping, builds, earlier)
         if earlier and judge.stop_reason() is not None:
             run_id = earlier[-1].id
@@ -384,15 +384,15 @@ def resume_history(
             )
 
 
-def _request(history_options: HistoryOptions, output: OutputOptions) -> HistoryRequest:
-    common = history_options.request("history", EXAMPLE)
-    repository = common.repository
-    check_judgement(common.limits)
-    latest = find_revision(repository, history_options.last, "--to")
-    baseline = _baseline(history_options, repository, latest, output)
+def _history_request(history_options: HistoryOptions, output: OutputOptions) -> HistoryRequest:
+    commits_request = history_options.request("history", EXAMPLE)
+    repository = commits_request.repository
+    check_judgement(commits_request.limits)
+    latest = find_revision(repository, history_options.to_revision, "--to")
+    baseline = _find_baseline(history_options, repository, latest, output)
     commits = commits_between(repository, baseline, latest, CURVE_ENDS)
     return HistoryRequest(
-        **asdict(common),
+        **asdict(commits_request),
         baseline=baseline,
         latest=latest,
         commits=commits,
@@ -418,32 +418,33 @@ def _requests_by_benchmark(
     if count > 1:
         limits = replace(limits, budget=(limits.budget or BUDGET_S) / count)
     for benchmark in request.benchmarks:
-        single = replace(request, benchmarks=(benchmark,), limits=limits)
-        argv = _recorded_command(single, history_options, is_only=count == 1)
-        yield replace(single, command_line=argv)
+        benchmark_request = replace(request, benchmarks=(benchmark,), limits=limits)
+        argv = _recorded_command(benchmark_request, history_options, is_only=count == 1)
+        yield replace(benchmark_request, command_line=argv)
 
 
-def _baseline(
+def _find_baseline(
     history_options: HistoryOptions, repository: Repository, latest: Revision, output: OutputOptions
 ) -> Revision:
     """Return the baseline from ``--from``, from the latest history, or from ``--since``."""
-    if history_options.first is not None:
-        return find_revision(repository, history_options.first, "--from")
-    terms = _latest_history(output)
+    if history_options.from_revision is not None:
+        return find_revision(repository, history_options.from_revision, "--from")
+    terms = _latest_terms(output)
     if terms is not None:
         commit = find_revision(repository, terms.baseline.commit, "--from").commit
         return replace(terms.baseline, commit=commit)
     since = history_options.since
-    before = None if since is None else last_commit_before(repository, latest, since)
-    if before is None:
+    baseline = None if since is None else last_commit_before(repository, latest, since)
+    if baseline is None:
+        no_commit = "" if since is None else f", and no commit is before --since {since}"
         raise UnusableInput(
-            "a history needs a baseline, and the ledger has no earlier history to take it from",
+            f"a history needs a baseline, but the ledger has no earlier history{no_commit}",
             hint=f"add --from REV, for example {EXAMPLE}",
         )
-    return before
+    return baseline
 
 
-def _latest_history(output: OutputOptions) -> HistoryPlan | None:
+def _latest_terms(output: OutputOptions) -> HistoryPlan | None:
     """Return the terms of the latest history in the ledger; ``None`` if there is none."""
     if not ledger_exists(output.ledger):
         return None
@@ -459,7 +460,7 @@ def _selected_commits(
     every, tags, since = history_options.every, history_options.tags, history_options.since
     if (every is not None) + tags + (since is not None) > 1:
         raise UnusableInput(
-            "--every, --tags and --since exclude each other", hint="give only one of these options"
+            "--every, --tags and --since exclude each other", hint="keep only one of these options"
         )
     if tags:
         return tagged_commits(repository, commits)
@@ -471,7 +472,7 @@ def _selected_commits(
 def _recorded_command(
     request: HistoryRequest, history_options: HistoryOptions, *, is_only: bool
 ) -> tuple[str, ...]:
-    """Return the command that adds new commits to the history of a benchmark, as words."""
+    """Return the argument vector that adds new commits to the history of a benchmark."""
     (benchmark,) = request.benchmarks
     fixed_values: dict[str, object] = {"argv": history_options.program.argv or None}
     if not is_only:
@@ -485,7 +486,7 @@ def _recorded_command(
     if request.host != os.uname().nodename:
         fixed_values["host"] = request.host
     return typed_command(
-        first=request.baseline.commit, imported=None, series_format=None, **fixed_values
+        from_revision=request.baseline.commit, imported=None, series_format=None, **fixed_values
     )
 
 
@@ -518,8 +519,8 @@ def read_imported(
     """
     from equipoise.kinds.history.analysis import series_result
 
-    names = [name for file in files for name in _matching_files(file)]
-    sources = [read_within_bounds(name, Path(name)) for name in names]
+    paths = [path for pattern in files for path in _matching_files(pattern)]
+    sources = [read_within_bounds(path, Path(path)) for path in paths]
     series = read_series(sources, series_format, SERIES_FORMATS)
     return series_result(
         series, min_effect=min_effect, command_line=command_line, command=command, build=build

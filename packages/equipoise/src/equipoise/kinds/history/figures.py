@@ -79,16 +79,16 @@ def history_chart(result: HistoryResult) -> alt.LayerChart:
     """
     revisions = [revision for revision in result.revisions if revision.ratio is not None]
     indices = {revision.commit: revision.place for revision in result.revisions}
-    marks = list(_marks(result, indices))
+    marks = list(_change_marks(result, indices))
     axis = ratio_axis(
         axis_values([(revision.ratio, revision.ratio_ci) for revision in revisions]),
         result.min_effect,
     )
-    last = max([1, *indices.values()]) + 0.5
-    x = count_axis("place", -0.5, end_of_axis(marks, last), "commits after the baseline")
-    name = metric_name(result.metric)
-    y_axis = _with_space_above(axis, stretch_for(marks))
-    y = y_axis.channel(alt.Y, f"{name} against {result.baseline.asked}")
+    last_x = max([1, *indices.values()]) + 0.5
+    x = count_axis("place", -0.5, end_of_axis(marks, last_x), "commits after the baseline")
+    metric = metric_name(result.metric)
+    y_axis = _with_space_above(axis, stretch_for_lanes(marks))
+    y = y_axis.channel(alt.Y, f"{metric} against {result.baseline.asked}")
     kinds = list(dict.fromkeys(mark["kind"] for mark in marks))
     color, shape = color_and_shape(
         "kind",
@@ -97,14 +97,14 @@ def history_chart(result: HistoryResult) -> alt.LayerChart:
         top_legend(labelLimit=300, columns=2),
         [0, *(_UP_SHAPE if kind == _change_labels(result)[0] else _DOWN_SHAPE for kind in kinds)],
     )
-    curve = [_curve_row(axis, revision) for revision in revisions]
+    curve_rows = [_curve_row(axis, revision) for revision in revisions]
     suspicions = list(_suspicion_rows(result.series, indices))
-    has_small_marks = len(curve) > _MAX_LARGE_MARKS
+    has_small_marks = len(curve_rows) > _MAX_LARGE_MARKS
     tooltip = tooltips(*_COMMIT_FIELDS, *RATIO_TOOLTIPS, ("blocks:Q",), ("era:O",))
-    line = rule(1.5, color=color_of(_CHANGE_COLOR), aria=False)
-    stretch = alt.MarkDef("rect", color=color_of(_CHANGE_COLOR), opacity=0.13, aria=False)
-    band = alt.MarkDef("area", color=color_of(_CURVE_COLOR), opacity=0.15, aria=False)
-    bar = rule(1 if has_small_marks else 3, color=color_of(_CURVE_COLOR))
+    line_mark = rule(1.5, color=color_of(_CHANGE_COLOR), aria=False)
+    range_mark = alt.MarkDef("rect", color=color_of(_CHANGE_COLOR), opacity=0.13, aria=False)
+    band_mark = alt.MarkDef("area", color=color_of(_CURVE_COLOR), opacity=0.15, aria=False)
+    bar_mark = rule(1 if has_small_marks else 3, color=color_of(_CURVE_COLOR))
     curve_mark = point(20 if has_small_marks else 50)
     not_built = [revision for revision in result.revisions if revision.status == "not built"]
     channels = {"color": color, "shape": shape}
@@ -112,12 +112,12 @@ def history_chart(result: HistoryResult) -> alt.LayerChart:
         *axis.landmarks(result.min_effect, y),
         *draw_lines(
             [mark for mark in marks if mark["is_range"]],
-            lambda rows, top: layer(rows, stretch, x=x, x2="after:Q", y=top, y2=LOWER_EDGE),
+            lambda rows, top: layer(rows, range_mark, x=x, x2="after:Q", y=top, y2=LOWER_EDGE),
         ),
-        *draw_lines(marks, lambda rows, top: layer(rows, line, x=x, y=top, y2=LOWER_EDGE)),
-        layer(curve, band, x=x, y=y, y2="high:Q"),
-        layer(curve, bar, x=x, y=y, y2="high:Q", tooltip=tooltip),
-        layer(curve, curve_mark, x=x, y="ratio:Q", tooltip=tooltip, **channels),
+        *draw_lines(marks, lambda rows, top: layer(rows, line_mark, x=x, y=top, y2=LOWER_EDGE)),
+        layer(curve_rows, band_mark, x=x, y=y, y2="high:Q"),
+        layer(curve_rows, bar_mark, x=x, y=y, y2="high:Q", tooltip=tooltip),
+        layer(curve_rows, curve_mark, x=x, y="ratio:Q", tooltip=tooltip, **channels),
         layer(
             list(map(_commit_row, not_built)),
             point(50, shape="cross", angle=45, color=color_of(5)),
@@ -140,12 +140,12 @@ def history_chart(result: HistoryResult) -> alt.LayerChart:
             ),
         ),
     ]
-    measured = f"{counted(len(curve) - 1, 'commit')} against {result.baseline.label}"
+    compared = f"{counted(len(curve_rows) - 1, 'commit')} against {result.baseline.label}"
     return frame(
         layers,
-        title=f"{name[:1].upper()}{name[1:]} over the commits since {result.baseline.asked}",
+        title=f"{metric[:1].upper()}{metric[1:]} over the commits since {result.baseline.asked}",
         notes=list(_notes(result, axis, marks, suspicions)),
-        description=f"Ratio of the {name} of {measured}, with intervals. {result.summary}",
+        description=f"Ratio of the {metric} of {compared}, with intervals. {result.summary}",
         height=HEIGHT,
     )
 
@@ -170,7 +170,7 @@ def _with_space_above(axis: RatioAxis, stretch: float) -> RatioAxis:
     return replace(axis, high=axis.low * (axis.high / axis.low) ** stretch)
 
 
-def _marks(result: HistoryResult, indices: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+def _change_marks(result: HistoryResult, indices: Mapping[str, int]) -> Iterator[dict[str, Any]]:
     """Yield a mark for each change whose commit is drawn, with the lane of its label."""
     changes = [change for change in result.changes if change.until in indices]
     lanes = lanes_of([indices[change.until] for change in changes], max([1, *indices.values()]))
@@ -223,7 +223,7 @@ def _suspicion_rows(
     for imported in series:
         for suspicion in imported.suspicions:
             commit = imported.points[suspicion.place].commit
-            matches = [index for name, index in indices.items() if name.startswith(commit)]
+            matches = [index for sha, index in indices.items() if sha.startswith(commit)]
             if len(matches) == 1:
                 yield {
                     "place": matches[0],
@@ -254,15 +254,15 @@ def lanes_of(positions: Sequence[float], length: float) -> list[int]:
     overlap an earlier label gets the lane below it. Below the last lane a mark has no label. The
     positions ascend.
     """
-    width = _LABEL_WIDTH * length / (1.0 - _LABEL_WIDTH)
+    label_width = _LABEL_WIDTH * length / (1.0 - _LABEL_WIDTH)
     lanes: list[int] = []
     for position in positions:
-        overlapped = [
+        overlapped_lanes = [
             lane
             for earlier, lane in zip(positions, lanes, strict=False)
-            if position - earlier < width and lane < _MAX_LANES
+            if position - earlier < label_width and lane < _MAX_LANES
         ]
-        lanes.append(min(1 + max(overlapped, default=-1), _MAX_LANES))
+        lanes.append(min(1 + max(overlapped_lanes, default=-1), _MAX_LANES))
     return lanes
 
 
@@ -271,13 +271,13 @@ def has_label(mark: dict[str, Any]) -> bool:
     return bool(mark["lane"] < _MAX_LANES)
 
 
-def end_of_axis(marks: Rows, last: float) -> float:
-    """Return the end of an axis up to ``last`` with enough room for the labels of its marks."""
-    positions = [float(mark["place"]) for mark in marks if has_label(mark)]
-    return max([last, *(position / (1.0 - _LABEL_WIDTH) for position in positions)])
+def end_of_axis(marks: Rows, min_end: float) -> float:
+    """Return the end of an axis up to ``min_end`` with enough room for the labels of its marks."""
+    label_positions = [float(mark["place"]) for mark in marks if has_label(mark)]
+    return max([min_end, *(position / (1.0 - _LABEL_WIDTH) for position in label_positions)])
 
 
-def stretch_for(marks: Rows) -> float:
+def stretch_for_lanes(marks: Rows) -> float:
     """Return the factor that stretches the vertical axis, so that the lanes fit above the curve."""
     lane_count = 1 + max((mark["lane"] for mark in marks), default=-1)
     return HEIGHT / (HEIGHT - _LANE_HEIGHT * lane_count)
@@ -285,7 +285,7 @@ def stretch_for(marks: Rows) -> float:
 
 def draw_lines(marks: Rows, draw: Callable[[Rows, Any], alt.Chart]) -> Iterator[alt.Chart]:
     """Draw the line below each mark; ``draw`` gets the marks of a lane and the top of the lines."""
-    for lane, lane_marks in _by_lane(marks):
+    for lane, lane_marks in _marks_by_lane(marks):
         yield draw(lane_marks, alt.value(_LANE_HEIGHT * (lane + 0.5) + _MARK_RADIUS))
 
 
@@ -293,14 +293,14 @@ def draw_marks(
     marks: Rows, x: alt.X, draw: Callable[[Rows, Any], alt.Chart]
 ) -> Iterator[alt.Chart]:
     """Draw each mark in its lane, over its line, with the field ``label`` next to it."""
-    for lane, lane_marks in _by_lane(marks):
+    for lane, lane_marks in _marks_by_lane(marks):
         y = alt.value(_LANE_HEIGHT * (lane + 0.5))
         yield draw(lane_marks, y)
         if lane < _MAX_LANES:
             yield from labels(lane_marks, "label:N", x=x, y=y, mark={"align": "left", "dx": 9})
 
 
-def _by_lane(marks: Rows) -> Iterator[tuple[int, Rows]]:
+def _marks_by_lane(marks: Rows) -> Iterator[tuple[int, Rows]]:
     ordered = sorted(marks, key=lambda mark: mark["lane"])
     for lane, lane_marks in itertools.groupby(ordered, key=lambda mark: mark["lane"]):
         yield lane, list(lane_marks)
@@ -339,11 +339,11 @@ def series_chart(imported: ImportedSeries) -> alt.LayerChart:
         }
         for number, commit_value in enumerate(imported.points, start=1)
     ]
-    suspicions = list(_suspicions_in(imported))
+    suspicions = list(_suspicion_ranges(imported))
     tooltip = tooltips(("commit:N",), ("date:N",), ("value:Q", title, "~s"))
     layers = [
         layer(suspicions, alt.MarkDef("rect", style="negligible"), x=x, x2="last:Q"),
-        layer(list(_levels(imported)), rule(1.5, color=SERIES_COLOR), x=x, x2="until:Q", y=y),
+        layer(list(_level_rows(imported)), rule(1.5, color=SERIES_COLOR), x=x, x2="until:Q", y=y),
         layer(points, point(30, color=SERIES_COLOR), x=x, y=y, tooltip=tooltip),
         layer(suspicions, SUSPICION_MARK, x=alt.X("at:Q"), y=y, tooltip=SUSPICION_TOOLTIPS),
     ]
@@ -357,7 +357,7 @@ def series_chart(imported: ImportedSeries) -> alt.LayerChart:
     )
 
 
-def _suspicions_in(series: ImportedSeries) -> Iterator[dict[str, Any]]:
+def _suspicion_ranges(series: ImportedSeries) -> Iterator[dict[str, Any]]:
     """Yield each suspicion: its range of possible commits, and the most likely commit (``at``)."""
     for suspicion in series.suspicions:
         yield {
@@ -371,15 +371,15 @@ def _suspicions_in(series: ImportedSeries) -> Iterator[dict[str, Any]]:
         }
 
 
-def _levels(series: ImportedSeries) -> Iterator[dict[str, Any]]:
+def _level_rows(series: ImportedSeries) -> Iterator[dict[str, Any]]:
     """Yield a line for each level between suspicions; a series without suspicions has no line."""
     begin = 0.5
     for suspicion in series.suspicions:
         yield {"place": begin, "until": suspicion.place + 0.5, "value": rounded(suspicion.before)}
         begin = suspicion.place + 0.5
     if series.suspicions:
-        last = series.suspicions[-1]
-        level = rounded(last.before * last.ratio)
+        last_suspicion = series.suspicions[-1]
+        level = rounded(last_suspicion.before * last_suspicion.ratio)
         yield {"place": begin, "until": len(series.points) + 0.5, "value": level}
 
 

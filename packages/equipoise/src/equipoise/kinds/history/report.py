@@ -121,29 +121,29 @@ class HistoryReport(ReportKind):
         document = report.document
         assert isinstance(document, HistoryDocument)
         result = document.history
-        curve_answer = answer(document, result)
+        curve_answer = build_answer(document, result)
         curve, _ = campaign_figures(report)
         all_parts: tuple[Part, ...] = (
             *whole_and_brief(curve_answer, _brief_answer(curve_answer)),
             replace(curve, forms=WITH_PICTURES),
-            *parts(document, result),
+            *parts_below_answer(document, result),
             *series_parts(result.series),
             *how_it_ran(report),
         )
-        # `parts` already shows the earlier campaigns.
+        # `parts_below_answer` already shows the earlier campaigns.
         report = replace(report, other_campaigns=())
-        return whole_document(report, curve_answer, all_parts, numbers(document, result))
+        return whole_document(report, curve_answer, all_parts, number_rows(document, result))
 
     def contradictions(self, document: HistoryDocument) -> Iterator[str]:
         """Yield the contradictions of a document that no history can have computed."""
         return _contradictions(document.history)
 
 
-def answer(document: HistoryDocument, result: HistoryResult) -> Answer:
+def build_answer(document: HistoryDocument, result: HistoryResult) -> Answer:
     """Build the answer: the changes, and the ratio of the latest commit."""
     result = history_of_values(result, document.more_is_better)
-    claims = tuple(_claim(document, result, change) for change in result.changes)
-    title, lines = result.summary, tuple(_latest_sentence(result))
+    claims = tuple(_change_claim(document, result, change) for change in result.changes)
+    title, lines = result.summary, tuple(_sentence_on_latest(result))
     if len(claims) > MAX_DETAILED_CHANGES:
         lines = (f"The latest change: {claims[-1].text}", *lines)
         claims = ()
@@ -154,23 +154,23 @@ def answer(document: HistoryDocument, result: HistoryResult) -> Answer:
     return with_failures(document, Answer(title=title, lines=lines, claims=claims), "The campaign")
 
 
-def _brief_answer(answer: Answer) -> Answer:
+def _brief_answer(full_answer: Answer) -> Answer:
     """Return the answer without claims: a table has the changes on a brief screen."""
-    if not answer.title:
+    if not full_answer.title:
         # One change: the claim is the answer.
-        claims = tuple(replace(claim, certainty=()) for claim in answer.claims)
-        return replace(answer, claims=claims)
-    return replace(answer, claims=())
+        claims = tuple(replace(claim, certainty=()) for claim in full_answer.claims)
+        return replace(full_answer, claims=claims)
+    return replace(full_answer, claims=())
 
 
-def parts(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]:
+def parts_below_answer(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]:
     """Build the parts below the answer: changes, curve, campaigns, and commands to continue."""
     result = history_of_values(result, document.more_is_better)
     if result.changes:
-        yield from _changes(document, result)
-    yield from _curve(result)
-    yield Section("Campaigns of this history", tuple(_campaigns(result)), forms=WRITTEN)
-    facts = tuple(_facts(result))
+        yield from _change_parts(document, result)
+    yield from _curve_parts(result)
+    yield Section("Campaigns of this history", tuple(_campaign_table(result)), forms=WRITTEN)
+    facts = tuple(_cost_facts(result))
     yield Facts(facts, forms=VERBOSE)
     yield Section("Cost", (Facts(facts),), forms=WRITTEN)
     if result.blocks_to_go:
@@ -179,7 +179,7 @@ def parts(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]:
     yield Command(document.run.command_line or "", "To add new commits:", forms=VERBOSE)
 
 
-def numbers(document: HistoryDocument, result: HistoryResult) -> Iterator[NumberRow]:
+def number_rows(document: HistoryDocument, result: HistoryResult) -> Iterator[NumberRow]:
     """Yield a row for each commit of the curve, and for the later commit of each change."""
     changes = {change.until: change for change in result.changes}
     revisions = {revision.commit: revision for revision in result.revisions}
@@ -204,7 +204,7 @@ def numbers(document: HistoryDocument, result: HistoryResult) -> Iterator[Number
         }
 
 
-def _latest_sentence(result: HistoryResult) -> Iterator[str]:
+def _sentence_on_latest(result: HistoryResult) -> Iterator[str]:
     """Yield the sentence with the ratio of the latest measured commit."""
     measured = [revision for revision in result.revisions[1:] if revision.ratio is not None]
     if not measured:
@@ -213,9 +213,9 @@ def _latest_sentence(result: HistoryResult) -> Iterator[str]:
     estimate, interval = estimate_and_interval(latest.ratio, latest.ratio_ci)
     is_last = latest.commit == result.latest.commit
     name = result.latest.label if is_last else short_name(latest.commit)
-    level = "" if latest.level is None else f"{percentage(1.0 - latest.level)} interval "
+    coverage = "" if latest.level is None else f"{percentage(1.0 - latest.level)} interval "
     blocks = counted(latest.blocks, "block")
-    yield f"{name} against {result.baseline.label}: {estimate} ({level}{interval}; {blocks})."
+    yield f"{name} against {result.baseline.label}: {estimate} ({coverage}{interval}; {blocks})."
 
 
 def _tone(document: HistoryDocument, result: HistoryResult, change: HistoryChange) -> str:
@@ -226,8 +226,8 @@ def _tone(document: HistoryDocument, result: HistoryResult, change: HistoryChang
     return "faster" if is_better else "slower"
 
 
-def _claim(document: HistoryDocument, result: HistoryResult, change: HistoryChange) -> Claim:
-    estimate, ends = estimate_and_interval(change.ratio, change.ratio_ci)
+def _change_claim(document: HistoryDocument, result: HistoryResult, change: HistoryChange) -> Claim:
+    estimate, interval_text = estimate_and_interval(change.ratio, change.ratio_ci)
     after, until = short_name(change.after), short_name(change.until)
     author_and_date = ", ".join(filter(None, (change.author, change.date[:10])))
     threshold = change.threshold
@@ -244,15 +244,15 @@ def _claim(document: HistoryDocument, result: HistoryResult, change: HistoryChan
         text=change.summary,
         subject=f"{metric_name(result.metric)} of {until} against {after}",
         estimate=estimate,
-        interval=f"{percentage(1.0 - change.level)} interval {ends}",
+        interval=f"{percentage(1.0 - change.level)} interval {interval_text}",
         strip=strip_of(change.ratio, change.ratio_ci, result.metric, result.min_effect),
-        remarks=tuple(_remarks(change)),
+        remarks=tuple(_change_remarks(change)),
         certainty=tuple(certainty),
         facts=tuple(facts),
     )
 
 
-def _remarks(change: HistoryChange) -> Iterator[str]:
+def _change_remarks(change: HistoryChange) -> Iterator[str]:
     if change.not_built:
         names = ", ".join(map(short_name, change.not_built))
         yield f"Not built: {names}. Any of them may have made the change instead."
@@ -260,7 +260,7 @@ def _remarks(change: HistoryChange) -> Iterator[str]:
         yield "It is a merge: the change may come from any commit of its branch."
 
 
-def _changes(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]:
+def _change_parts(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]:
     rows = columns_and_rows(
         _change_row(change, _tone(document, result, change)) for change in result.changes
     )
@@ -279,12 +279,12 @@ def _changes(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]
     else:
         yield Section("Changes", (table, notes, *commands), forms=VERBOSE)
     if len(result.changes) > 1:
-        yield replace(_brief_changes(document, result), forms=BRIEF)
+        yield replace(_brief_change_table(document, result), forms=BRIEF)
     if commands:
         yield replace(commands[0], forms=BRIEF)
 
 
-def _brief_changes(document: HistoryDocument, result: HistoryResult) -> Table:
+def _brief_change_table(document: HistoryDocument, result: HistoryResult) -> Table:
     rows = [_change_row(change, _tone(document, result, change)) for change in result.changes]
     latest = [{name: row[name] for name in _BRIEF_COLUMNS} for row in rows[-_MAX_BRIEF_CHANGES:]]
     hidden_count = len(rows) - len(latest)
@@ -294,11 +294,11 @@ def _brief_changes(document: HistoryDocument, result: HistoryResult) -> Table:
 
 def _change_row(change: HistoryChange, tone: str) -> Mapping[str, Cell]:
     estimate, interval = estimate_and_interval(change.ratio, change.ratio_ci, unknown=UNKNOWN)
-    culprit = "confirmed"
+    certainty = "confirmed"
     if not change.confirmed:
-        culprit = f"one or more of {change.commits} commits after {short_name(change.after)}"
+        certainty = f"one or more of {change.commits} commits after {short_name(change.after)}"
     elif change.not_built:
-        culprit = f"confirmed, or one of {len(change.not_built)} before it"
+        certainty = f"confirmed, or one of {len(change.not_built)} before it"
     return {
         "commit": short_name(change.until)
         if change.confirmed
@@ -310,7 +310,7 @@ def _change_row(change: HistoryChange, tone: str) -> Mapping[str, Cell]:
         "interval": interval,
         "e-value:number": significant(change.e_value),
         "blocks:number": str(change.blocks),
-        "which": culprit,
+        "which": certainty,
     }
 
 
@@ -323,17 +323,17 @@ def _change_notes(result: HistoryResult) -> Iterator[str]:
     yield "A change is confirmed if one commit ran side by side with its parent."
 
 
-def _curve(result: HistoryResult) -> Iterator[Part]:
+def _curve_parts(result: HistoryResult) -> Iterator[Part]:
     """Build the tables of the commits over the baseline: a selection, or all commits on a page."""
     if len(result.revisions) < 2:
         return
-    selection = _selection(result, MAX_ROWS)
+    selection = _selected_revisions(result, MAX_ROWS)
     hidden_count = len(result.revisions) - len(selection)
     notes = [_curve_note(result)]
     if hidden_count:
         notes.append(f"{counted(hidden_count, 'commit')} between them left out.")
     yield Section("Curve", (_screen_table(selection, result, notes),), forms=VERBOSE)
-    brief_selection = _selection(result, _MAX_BRIEF_ROWS)
+    brief_selection = _selected_revisions(result, _MAX_BRIEF_ROWS)
     yield replace(_screen_table(brief_selection, result, ()), forms=BRIEF)
     yield Section("Curve", (_text_table(selection, notes),), forms=TEXT)
     page_table = _text_table(result.revisions, [_curve_note(result)])
@@ -341,15 +341,15 @@ def _curve(result: HistoryResult) -> Iterator[Part]:
     yield Section(title, (page_table,), folded=True, forms=PAGE)
 
 
-def _selection(result: HistoryResult, max_rows: int) -> tuple[HistoryRevision, ...]:
+def _selected_revisions(result: HistoryResult, max_rows: int) -> tuple[HistoryRevision, ...]:
     """Return up to ``max_rows`` commits: both commits of each change, and others evenly spaced."""
     revisions = result.revisions
     changed = {commit for change in result.changes for commit in (change.after, change.until)}
-    last = len(revisions) - 1
+    last_row = len(revisions) - 1
     changed_rows = [row for row, revision in enumerate(revisions) if revision.commit in changed]
-    steps = max(1, max_rows - 1)
-    even_rows = [round(step * last / steps) for step in range(steps + 1)]
-    rows = list(dict.fromkeys((0, last, *changed_rows, *even_rows)))[:max_rows]
+    step_count = max(1, max_rows - 1)
+    even_rows = [round(step * last_row / step_count) for step in range(step_count + 1)]
+    rows = list(dict.fromkeys((0, last_row, *changed_rows, *even_rows)))[:max_rows]
     return tuple(revisions[row] for row in sorted(rows))
 
 
@@ -391,8 +391,8 @@ def _screen_table(
     """Build the table for a terminal: each commit with a picture of its interval."""
     margin = 1.0 + result.min_effect / 100.0
     extremes = axis_values([(revision.ratio, revision.ratio_ci) for revision in revisions])
-    ends = [1.0 / margin, margin, *filter(None, extremes)]
-    low, high = math.log(min(ends)), math.log(max(ends))
+    drawn_ratios = [1.0 / margin, margin, *filter(None, extremes)]
+    low, high = math.log(min(drawn_ratios)), math.log(max(drawn_ratios))
 
     def column_of(ratio: float) -> int:
         fraction = (math.log(ratio) - low) / (high - low)
@@ -424,8 +424,8 @@ def _screen_table(
     return Table(columns, tuple(rows), label=_CURVE_LABEL, notes=tuple(notes))
 
 
-def _campaigns(result: HistoryResult) -> Iterator[Part]:
-    eras = (
+def _campaign_table(result: HistoryResult) -> Iterator[Part]:
+    era_notes = (
         f"Era {era.era} began {minute_of(era.started)}: {'; '.join(era.differences)}. Commits are "
         "compared within an era only."
         for era in result.eras
@@ -434,7 +434,7 @@ def _campaigns(result: HistoryResult) -> Iterator[Part]:
     yield Table(
         *columns_and_rows(map(_campaign_row, result.campaigns)),
         label="Campaigns of this history, the oldest first",
-        notes=tuple(eras),
+        notes=tuple(era_notes),
     )
 
 
@@ -451,7 +451,7 @@ def _campaign_row(campaign: HistoryCampaign) -> Mapping[str, Cell]:
     }
 
 
-def _facts(result: HistoryResult) -> Iterator[tuple[str, str]]:
+def _cost_facts(result: HistoryResult) -> Iterator[tuple[str, str]]:
     campaigns = counted(len(result.campaigns), "campaign")
     cost = f"{result.trials} trials of {counted(result.builds, 'build')}"
     yield "Cost", f"{cost} in {waiting_time(result.seconds)}, over {campaigns}"
@@ -502,7 +502,7 @@ def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
             {
                 "benchmark:name": imported.benchmark,
                 "change:number": percent_change(suspicion.ratio),
-                "level before:number": _with_unit(suspicion.before, imported.unit),
+                "level before:number": _level_text(suspicion.before, imported.unit),
                 "about at": shown_commit(imported.points[suspicion.place].commit),
                 "after": shown_commit(suspicion.after),
                 "until": shown_commit(suspicion.until),
@@ -513,7 +513,7 @@ def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
         table = Table(*columns_and_rows(rows), label="Suspicions", max_rows=MAX_ROWS)
         title = "Suspicions, not measured side by side"
         yield Section(title, (table, *_confirming_lines(series)))
-    yield Figures(lambda: _figures(series[:_MAX_FIGURES]), title="Imported series")
+    yield Figures(lambda: _series_figures(series[:_MAX_FIGURES]), title="Imported series")
     rows_of_series = (
         {
             "benchmark:name": imported.benchmark,
@@ -560,7 +560,7 @@ def _confirming_lines(series: Sequence[ImportedSeries]) -> Iterator[Part]:
         yield Section("More lines", tuple(hidden_lines), folded=True, forms=PAGE)
 
 
-def _figures(series: Sequence[ImportedSeries]) -> Iterator[Figure]:
+def _series_figures(series: Sequence[ImportedSeries]) -> Iterator[Figure]:
     from equipoise.figures.gallery import Figure
     from equipoise.kinds.history.figures import HOW_TO_READ_SERIES, series_chart
 
@@ -568,7 +568,7 @@ def _figures(series: Sequence[ImportedSeries]) -> Iterator[Figure]:
         yield Figure("series", HOW_TO_READ_SERIES, series_chart(imported))
 
 
-def _with_unit(value: float, unit: str | None) -> str:
+def _level_text(value: float, unit: str | None) -> str:
     """Return a level as text; times and numbers of bytes get a readable unit."""
     if unit in _SECONDS_PER_UNIT:
         return duration(value * _SECONDS_PER_UNIT[unit])
@@ -595,4 +595,4 @@ def _contradictions(result: HistoryResult) -> Iterator[str]:
         if not all(map(math.isfinite, values)):
             yield "a series has a value that is not finite"
         if any(not 0 <= suspicion.place < len(values) for suspicion in series.suspicions):
-            yield "a suspicion is at no value of its series"
+            yield "a suspicion has an index outside its series"

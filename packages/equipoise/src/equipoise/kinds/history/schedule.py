@@ -88,23 +88,23 @@ class Schedule(Struct, frozen=True):
         """
         if len(self.curve_commits) == 1:
             return ()
-        ready = frozenset(built)
-        preferred = ready if build_trials >= CHEAP_BUILD_TRIALS else frozenset()
+        built_set = frozenset(built)
+        preferred = built_set if build_trials >= CHEAP_BUILD_TRIALS else frozenset()
         stretches = self._stretches()
-        changing = [pair for pair, state in self.states.items() if state.is_changing]
-        unrefined = [
-            pair for pair in stretches if not any(_contains(stretch, pair) for stretch in changing)
+        changes = [pair for pair, state in self.states.items() if state.is_changing]
+        unrefined_pairs = [
+            pair for pair in stretches if not any(_contains(stretch, pair) for stretch in changes)
         ]
-        screening = self._side_by_side(unrefined, SCREENING_BLOCKS, ready)
-        if screening:
-            return screening
+        screening_block = self._side_by_side_block(unrefined_pairs, SCREENING_BLOCKS, built_set)
+        if screening_block:
+            return screening_block
         patience = FIRST_PATIENCE
         max_blocks = max((state.blocks for state in self.states.values()), default=0)
         while True:
             block = (
-                self._refinement(patience, preferred)
-                or self._side_by_side(stretches, patience, ready)
-                or self._side_by_side(self._halved(stretches, preferred), patience, ready)
+                self._refining_block(patience, preferred)
+                or self._side_by_side_block(stretches, patience, built_set)
+                or self._side_by_side_block(self._halved(stretches, preferred), patience, built_set)
                 or self._undersampled_block()
             )
             if block or patience > max_blocks:
@@ -116,7 +116,7 @@ class Schedule(Struct, frozen=True):
         if not self.next_block((), 0.0):
             return 0
         needed_commits = {*self.measured, *self.curve_commits}
-        pairs = _chain(sorted(commit for commit in needed_commits if commit >= self.start))
+        pairs = _pairs_along(sorted(commit for commit in needed_commits if commit >= self.start))
         all_expected = (state.expected_blocks for state in self.states.values())
         forecasts = [expected for expected in all_expected if expected is not None]
         median = statistics.median(forecasts) if forecasts else FIRST_PATIENCE
@@ -135,80 +135,80 @@ class Schedule(Struct, frozen=True):
             for step in range(COARSE_STRETCHES + 1)
         }
         ends = {BASELINE, *self.measured, last}
-        measured_pairs = [pair for pair in _chain(sorted(ends)) if pair in self.states]
+        measured_pairs = [pair for pair in _pairs_along(sorted(ends)) if pair in self.states]
         new = {commit for commit in grid if not any(u < commit < v for u, v in measured_pairs)}
-        return [pair for pair in _chain(sorted(ends | new)) if pair[0] >= self.start]
+        return [pair for pair in _pairs_along(sorted(ends | new)) if pair[0] >= self.start]
 
-    def _halved(self, stretches: Sequence[Pair], ready: frozenset[int]) -> list[Pair]:
+    def _halved(self, stretches: Sequence[Pair], preferred: frozenset[int]) -> list[Pair]:
         """Return the stretches, the widest of them halved at an unmeasured commit of the curve."""
         missing_commits = [
             [commit for commit in self.curve_commits if u < commit < v] for u, v in stretches
         ]
-        widest = max(map(len, missing_commits), default=0)
+        max_missing = max(map(len, missing_commits), default=0)
         halves = {
-            _middle(commits, ready)
+            _middle_commit(commits, preferred)
             for commits in missing_commits
-            if commits and 2 * len(commits) > widest
+            if commits and 2 * len(commits) > max_missing
         }
-        return _chain(sorted(halves.union(*stretches)))
+        return _pairs_along(sorted(halves.union(*stretches)))
 
-    def _refinement(self, patience: int, ready: frozenset[int]) -> tuple[int, ...]:
+    def _refining_block(self, patience: int, preferred: frozenset[int]) -> tuple[int, ...]:
         """Return a block that narrows the shortest changing stretch; empty if nothing changes."""
-        changing = [pair for pair, state in self.states.items() if state.is_changing]
+        changes = [pair for pair, state in self.states.items() if state.is_changing]
         weak_suspects = [
             pair
             for pair, state in self.states.items()
             if state.is_weak_suspect and not state.is_changing
         ]
-        changing += [
-            pair for pair in weak_suspects if any(_contains(stretch, pair) for stretch in changing)
+        changes += [
+            pair for pair in weak_suspects if any(_contains(stretch, pair) for stretch in changes)
         ]
         innermost = [
             pair
-            for pair in changing
-            if not any(other != pair and _contains(pair, other) for other in changing)
+            for pair in changes
+            if not any(inner != pair and _contains(pair, inner) for inner in changes)
         ]
         # Named changes come first; among equals, short stretches come first.
         innermost.sort(key=lambda pair: (self._state(pair).status != "named", pair[1] - pair[0]))
         for pair in innermost:
-            block = self._refine(pair, patience * SUSPECT_PATIENCE_FACTOR, ready)
+            block = self._inner_block(pair, patience * SUSPECT_PATIENCE_FACTOR, preferred)
             if block:
                 return block
         return ()
 
-    def _refine(self, pair: Pair, patience: int, ready: frozenset[int]) -> tuple[int, ...]:
+    def _inner_block(self, pair: Pair, patience: int, preferred: frozenset[int]) -> tuple[int, ...]:
         first, last = pair
-        inside = [commit for commit in self.measured if first <= commit <= last]
-        if len(inside) > 2:
-            scarcest = self._scarcest(_chain(inside), patience)
-            return () if scarcest is None else _with_neighbour(scarcest, inside)
-        between = [commit for commit in self.runnable if first < commit < last]
-        if between:
-            return (first, _middle(between, ready), last)
+        measured_inside = [commit for commit in self.measured if first <= commit <= last]
+        if len(measured_inside) > 2:
+            least_run = self._least_run_pair(_pairs_along(measured_inside), patience)
+            return () if least_run is None else _with_next_commit(least_run, measured_inside)
+        untried = [commit for commit in self.runnable if first < commit < last]
+        if untried:
+            return (first, _middle_commit(untried, preferred), last)
         return pair if self._state(pair).needs_blocks(patience) else ()
 
-    def _side_by_side(
-        self, pairs: Sequence[Pair], patience: int, ready: frozenset[int]
+    def _side_by_side_block(
+        self, pairs: Sequence[Pair], patience: int, built: frozenset[int]
     ) -> tuple[int, ...]:
         """Return the baseline and successive commits, around the pair with the fewest blocks.
 
-        ``pairs`` are in order; commits in ``ready`` need no build.
+        ``pairs`` are in order; commits in ``built`` need no build.
         """
-        scarcest = self._scarcest(pairs, patience)
-        if scarcest is None:
+        least_run = self._least_run_pair(pairs, patience)
+        if least_run is None:
             return ()
-        commits = list(scarcest)
+        commits = list(least_run)
         while True:
             neighbours = [pair for pair in pairs if pair[0] == commits[-1] or pair[1] == commits[0]]
             neighbours = [pair for pair in neighbours if self._state(pair).needs_blocks(patience)]
-            added = min(neighbours, key=lambda pair: self._state(pair).blocks, default=None)
-            if added is None:
+            added_pair = min(neighbours, key=lambda pair: self._state(pair).blocks, default=None)
+            if added_pair is None:
                 break
-            extended = sorted({*commits, *added})
-            is_too_long = len({BASELINE, *extended}) > 1 + MAX_COMMITS_OF_BLOCK
-            if is_too_long or len({BASELINE, *extended} - ready) > MAX_BUILDS:
+            extended_commits = sorted({*commits, *added_pair})
+            is_too_long = len({BASELINE, *extended_commits}) > 1 + MAX_COMMITS_OF_BLOCK
+            if is_too_long or len({BASELINE, *extended_commits} - built) > MAX_BUILDS:
                 break
-            commits = extended
+            commits = extended_commits
         return tuple(sorted({BASELINE, *commits}))
 
     def _undersampled_block(self) -> tuple[int, ...]:
@@ -216,7 +216,7 @@ class Schedule(Struct, frozen=True):
         undersampled = [commit for commit in self.undersampled if commit >= self.start]
         return (BASELINE, *undersampled[:MAX_COMMITS_OF_BLOCK]) if undersampled else ()
 
-    def _scarcest(self, pairs: Sequence[Pair], patience: int) -> Pair | None:
+    def _least_run_pair(self, pairs: Sequence[Pair], patience: int) -> Pair | None:
         """Return the pair with the fewest blocks among the pairs that need more.
 
         Among equal pairs it is the latest whose earlier commit has run, so that no pair spans later
@@ -233,7 +233,7 @@ class Schedule(Struct, frozen=True):
         return self.states.get(pair, UNMEASURED)
 
 
-def _chain(commits: Sequence[int]) -> list[Pair]:
+def _pairs_along(commits: Sequence[int]) -> list[Pair]:
     return list(itertools.pairwise(commits))
 
 
@@ -241,7 +241,7 @@ def _contains(pair: Pair, inner: Pair) -> bool:
     return pair[0] <= inner[0] and inner[1] <= pair[1]
 
 
-def _with_neighbour(pair: Pair, commits: Sequence[int]) -> tuple[int, ...]:
+def _with_next_commit(pair: Pair, commits: Sequence[int]) -> tuple[int, ...]:
     """Return a pair with the commit next to it, so that one block measures two stretches."""
     index = commits.index(pair[1])
     if index + 1 < len(commits):
@@ -249,12 +249,12 @@ def _with_neighbour(pair: Pair, commits: Sequence[int]) -> tuple[int, ...]:
     return (commits[index - 2], *pair)
 
 
-def _middle(commits: Sequence[int], ready: frozenset[int]) -> int:
-    """Return the middle commit, or a commit of the middle half that needs no build."""
+def _middle_commit(commits: Sequence[int], preferred: frozenset[int]) -> int:
+    """Return the middle commit, or a preferred commit of the middle half."""
     middle = (len(commits) - 1) / 2
-    near = [
+    near_indices = [
         index
         for index, commit in enumerate(commits)
-        if commit in ready and abs(index - middle) <= len(commits) / 4
+        if commit in preferred and abs(index - middle) <= len(commits) / 4
     ]
-    return commits[min(near or [math.floor(middle)], key=lambda index: abs(index - middle))]
+    return commits[min(near_indices or [math.floor(middle)], key=lambda index: abs(index - middle))]

@@ -120,19 +120,19 @@ class History:
         self._resolution = NO_RESOLUTION
         self._hashes: tuple[str, ...] = ()
         self._selected: frozenset[int] = frozenset()
-        self._start = BASELINE
+        self._start_index = BASELINE
         self._indices: dict[str, int] = {}
-        self._parents: dict[str, str] = {}
-        self._eras: dict[str, int] = {}
+        self._parent_hashes: dict[str, str] = {}
+        self._era_numbers: dict[str, int] = {}
         self._era = 0
-        self._withdrawn: dict[int, set[str]] = {}
+        self._withdrawn_by_era: dict[int, set[str]] = {}
         self._retriable: set[str] = set()
         """Withdrawn commits that the present campaign may try once more."""
         self._measured: set[str] = set()
-        self._with_baseline: dict[tuple[str, int], _CommitComparison] = {}
+        self._curve_comparisons: dict[tuple[str, int], _CommitComparison] = {}
         """Comparison with the baseline for each commit and era."""
-        self._pairs: list[_Pair] = []
-        self._pairs_by_commits: dict[tuple[str, str], list[_Pair]] = {}
+        self._pairs: list[_CommitPair] = []
+        self._pairs_by_commits: dict[tuple[str, str], list[_CommitPair]] = {}
         self._named_spans: list[IndexPair] = []
         self._blocks = self._baseline_blocks = 0
         self._has_finite_cost = False
@@ -168,21 +168,21 @@ class History:
                 f"{short_name(self._hashes[BASELINE])}",
                 hint=f"name the first baseline again with {option('from')}",
             )
-        measured = [index for index, sha in enumerate(hashes) if sha in self._measured]
-        self._start = max(measured, default=BASELINE) if only_new else BASELINE
+        measured_indices = [index for index, sha in enumerate(hashes) if sha in self._measured]
+        self._start_index = max(measured_indices, default=BASELINE) if only_new else BASELINE
         self._hashes, self._selected = tuple(hashes), frozenset(selected)
         self._indices.update({sha: index for index, sha in enumerate(hashes)})
-        self._parents.update(zip(hashes[1:], hashes, strict=False))
-        self._era = self._eras.setdefault(era, len(self._eras) + 1)
+        self._parent_hashes.update(zip(hashes[1:], hashes, strict=False))
+        self._era = self._era_numbers.setdefault(era, len(self._era_numbers) + 1)
         # A commit that failed in a block stays out: it may have failed because it was slow. A
         # commit that never ran may have lacked a library, or the network.
-        self._retriable = self._withdrawn.setdefault(self._era, set()) - self._measured
+        self._retriable = self._withdrawn_by_era.setdefault(self._era, set()) - self._measured
 
     def set_resolution(self, resolution: Resolution) -> None:
         """Set the resolution of the metric; do nothing once a block has a finite cost."""
         if not self._has_finite_cost:
             self._resolution = resolution
-            for comparison in (*self._pairs, *self._with_baseline.values()):
+            for comparison in (*self._pairs, *self._curve_comparisons.values()):
                 comparison.blocks.set_resolution(resolution)
 
     def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
@@ -195,7 +195,7 @@ class History:
         build_trials
             Measured seconds of a build over the seconds of a trial.
         """
-        return self._schedule().next_block(built, build_trials)
+        return self._present_schedule().next_block(built, build_trials)
 
     def add(self, costs: Mapping[int, float], order: Sequence[int]) -> None:
         """Add one complete block: the cost of each commit that ran, and the order of the commits.
@@ -210,10 +210,10 @@ class History:
         is_known = all(0 <= commit < len(self._hashes) for commit in commits)
         if len(commits) < 2 or sorted(order) != commits or not is_known:
             raise ValueError(f"a block cannot have the commits {commits} in the order {order}")
-        self._withdrawn[self._era] -= {self._hashes[commit] for commit in commits}
+        self._withdrawn_by_era[self._era] -= {self._hashes[commit] for commit in commits}
         self._open_pairs(commits)
         pairs = self._pairs_of(commits)
-        for comparison in (*pairs, *self._comparisons_with_baseline(commits)):
+        for comparison in (*pairs, *self._comparisons_of_block(commits)):
             earlier, later = self._indices[comparison.after], self._indices[comparison.until]
             is_earlier_first = order.index(earlier) < order.index(later)
             direction = BASELINE_FIRST if is_earlier_first else CANDIDATE_FIRST
@@ -237,20 +237,20 @@ class History:
                 "the baseline does not build or run",
                 hint=f"name another baseline with {option('from')}",
             )
-        self._withdrawn[self._era].add(self._hashes[commit])
+        self._withdrawn_by_era[self._era].add(self._hashes[commit])
         self._retriable.discard(self._hashes[commit])
 
     def state(self) -> HistoryState:
         """Return the state of the history."""
-        withdrawn = self._withdrawn.get(self._era, set())
+        withdrawn_hashes = self._withdrawn_by_era.get(self._era, set())
         return HistoryState(
-            revisions=tuple(self._revisions()),
-            changes=tuple(self._changes()),
+            revisions=tuple(self._curve_points()),
+            changes=tuple(self._innermost_changes()),
             pairs=tuple(self._history_pair(pair) for pair in self._pairs),
-            withdrawn=tuple(sha for sha in self._hashes if sha in withdrawn),
-            eras=len(self._eras),
+            withdrawn=tuple(sha for sha in self._hashes if sha in withdrawn_hashes),
+            eras=len(self._era_numbers),
             blocks=self._blocks,
-            blocks_to_go=self._schedule().blocks_to_go(),
+            blocks_to_go=self._present_schedule().blocks_to_go(),
         )
 
     def progress(self) -> tuple[int, tuple[Change, ...]]:
@@ -259,15 +259,15 @@ class History:
         This is much faster than `state`.
         """
         measured = sum(sha in self._measured for sha in self._hashes[BASELINE + 1 :])
-        return measured, tuple(self._changes())
+        return measured, tuple(self._innermost_changes())
 
-    def _schedule(self) -> Schedule:
-        withdrawn = self._withdrawn.get(self._era, set()) - self._retriable
-        hashes = enumerate(self._hashes)
-        indices = {sha: index for index, sha in hashes if sha not in withdrawn}
+    def _present_schedule(self) -> Schedule:
+        withdrawn = self._withdrawn_by_era.get(self._era, set()) - self._retriable
+        indexed_hashes = enumerate(self._hashes)
+        indices = {sha: index for index, sha in indexed_hashes if sha not in withdrawn}
         runnable = tuple(indices.values())
         curve_commits = sorted({BASELINE, *self._selected, *runnable[-1:]} & set(runnable))
-        pairs: dict[IndexPair, _Pair] = {}
+        pairs: dict[IndexPair, _CommitPair] = {}
         # Of several pairs of the same commits, a decided pair wins, then the pair of this era.
         for pair in sorted(self._pairs, key=lambda pair: (pair.is_decided, pair.era == self._era)):
             if pair.after in indices and pair.until in indices:
@@ -278,7 +278,7 @@ class History:
             measured=tuple(index for sha, index in indices.items() if sha in self._measured),
             states={ends: pair.state_in_era(self._era) for ends, pair in pairs.items()},
             undersampled=tuple(filter(self._is_undersampled, curve_commits)),
-            start=max(index for index in runnable if index <= self._start),
+            start=max(index for index in runnable if index <= self._start_index),
         )
 
     def _is_undersampled(self, commit: int) -> bool:
@@ -288,44 +288,44 @@ class History:
             return False
         return all(
             len(comparison.blocks) < max(CURVE_BLOCKS, earliest_block(comparison.level))
-            for comparison in self._with_baseline_by_era(sha)
+            for comparison in self._comparisons_by_era(sha)
         )
 
-    def _with_baseline_by_era(self, sha: str) -> list[_CommitComparison]:
-        keys = ((sha, era) for era in range(1, len(self._eras) + 1))
-        return [self._with_baseline[key] for key in keys if key in self._with_baseline]
+    def _comparisons_by_era(self, sha: str) -> list[_CommitComparison]:
+        keys = ((sha, era) for era in range(1, len(self._era_numbers) + 1))
+        return [self._curve_comparisons[key] for key in keys if key in self._curve_comparisons]
 
     def _open_pairs(self, commits: Sequence[int]) -> None:
         """Open each pair of neighbours in the block if no commit between them has run so far."""
-        withdrawn = self._withdrawn[self._era]
-        for first, second in zip(commits, commits[1:], strict=False):
-            after, until = self._hashes[first], self._hashes[second]
-            between = self._hashes[first + 1 : second]
+        withdrawn = self._withdrawn_by_era[self._era]
+        for earlier, later in zip(commits, commits[1:], strict=False):
+            earlier_hash, later_hash = self._hashes[earlier], self._hashes[later]
+            between = self._hashes[earlier + 1 : later]
             is_adjacent = not any(sha in self._measured and sha not in withdrawn for sha in between)
-            same_commits = self._pairs_by_commits.setdefault((after, until), [])
+            pairs_of_commits = self._pairs_by_commits.setdefault((earlier_hash, later_hash), [])
             if is_adjacent and not any(
-                pair.era == self._era or pair.is_decided for pair in same_commits
+                pair.era == self._era or pair.is_decided for pair in pairs_of_commits
             ):
-                number = len(self._pairs) + 1
-                arguments = (self._era, number, self._alpha, self._empty_blocks())
-                new_pair = _Pair(after, until, *arguments, self.margin)
+                pair_number = len(self._pairs) + 1
+                comparison_fields = (self._era, pair_number, self._alpha, self._empty_blocks())
+                new_pair = _CommitPair(earlier_hash, later_hash, *comparison_fields, self.margin)
                 self._pairs.append(new_pair)
-                same_commits.append(new_pair)
+                pairs_of_commits.append(new_pair)
 
-    def _comparisons_with_baseline(self, commits: Sequence[int]) -> Iterator[_CommitComparison]:
+    def _comparisons_of_block(self, commits: Sequence[int]) -> Iterator[_CommitComparison]:
         """Yield the comparison with the baseline of each commit in a block with the baseline."""
         if commits[0] != BASELINE:
             return
         for commit in commits[1:]:
             key = (self._hashes[commit], self._era)
-            if key not in self._with_baseline:
-                number, baseline = len(self._with_baseline) + 1, self._hashes[BASELINE]
-                self._with_baseline[key] = _CommitComparison(
+            if key not in self._curve_comparisons:
+                number, baseline = len(self._curve_comparisons) + 1, self._hashes[BASELINE]
+                self._curve_comparisons[key] = _CommitComparison(
                     baseline, key[0], self._era, number, self._alpha, self._empty_blocks()
                 )
-            yield self._with_baseline[key]
+            yield self._curve_comparisons[key]
 
-    def _pairs_of(self, commits: Sequence[int]) -> list[_Pair]:
+    def _pairs_of(self, commits: Sequence[int]) -> list[_CommitPair]:
         """Return the pairs of this era with both commits in ``commits``."""
         hashes = [self._hashes[commit] for commit in commits]
         return [
@@ -335,7 +335,7 @@ class History:
             if pair.era == self._era
         ]
 
-    def _name_changes(self, pairs: Sequence[_Pair]) -> None:
+    def _name_changes(self, pairs: Sequence[_CommitPair]) -> None:
         """Name each pair with enough evidence as a change; ``pairs`` have new evidence.
 
         Each named change lowers the thresholds of all other pairs, so these are tested again.
@@ -346,7 +346,7 @@ class History:
                 max_discount = math.log(len(self._named_spans) + 1)
                 if pair.is_named or pair.ln_e_value < ln_threshold - max_discount:
                     continue
-                spans = [*self._named_spans, self._span(pair)]
+                spans = [*self._named_spans, self._index_span(pair)]
                 ln_threshold -= math.log(_disjoint_count(spans))
                 if pair.ln_e_value >= ln_threshold:
                     pair.mark_as_change(ln_threshold)
@@ -354,64 +354,64 @@ class History:
                     break
             else:
                 return
-            withdrawn = self._withdrawn[self._era]
+            withdrawn = self._withdrawn_by_era[self._era]
             pairs_of_era = (pair for pair in self._pairs if pair.era == self._era)
             pairs = [
                 pair for pair in pairs_of_era if withdrawn.isdisjoint((pair.after, pair.until))
             ]
 
-    def _span(self, pair: _Pair) -> IndexPair:
+    def _index_span(self, pair: _CommitPair) -> IndexPair:
         return self._indices[pair.after], self._indices[pair.until]
 
-    def _changes(self) -> Iterator[Change]:
-        named_pairs = sorted((pair for pair in self._pairs if pair.is_named), key=self._span)
+    def _innermost_changes(self) -> Iterator[Change]:
+        named_pairs = sorted((pair for pair in self._pairs if pair.is_named), key=self._index_span)
         for pair in named_pairs:
-            if any(self._contains(pair, other) for other in named_pairs if other is not pair):
+            if any(self._contains(pair, inner) for inner in named_pairs if inner is not pair):
                 continue
-            between = self._commits_between(pair)
-            withdrawn = self._withdrawn.get(pair.era, set())
+            hashes_between = self._commits_between(pair)
+            withdrawn_hashes = self._withdrawn_by_era.get(pair.era, set())
             yield Change(
                 self._history_pair(pair),
                 threshold=e_value_of(pair.ln_threshold),
-                is_confirmed=all(sha in withdrawn for sha in between),
-                not_built=tuple(sha for sha in between if sha in withdrawn),
+                is_confirmed=all(sha in withdrawn_hashes for sha in hashes_between),
+                not_built=tuple(sha for sha in hashes_between if sha in withdrawn_hashes),
             )
 
-    def _contains(self, pair: _Pair, other: _Pair) -> bool:
-        """Return whether ``pair`` contains ``other``, or is a later pair of the same commits."""
-        commits = (pair.after, *self._commits_between(pair), pair.until)
-        if other.after not in commits or other.until not in commits:
+    def _contains(self, pair: _CommitPair, inner: _CommitPair) -> bool:
+        """Return whether ``pair`` contains ``inner``, or is a later pair of the same commits."""
+        hashes = (pair.after, *self._commits_between(pair), pair.until)
+        if inner.after not in hashes or inner.until not in hashes:
             return False
-        return self._span(pair) != self._span(other) or other.number < pair.number
+        return self._index_span(pair) != self._index_span(inner) or inner.number < pair.number
 
-    def _commits_between(self, pair: _Pair) -> tuple[str, ...]:
+    def _commits_between(self, pair: _CommitPair) -> tuple[str, ...]:
         """Return the hashes of the commits between the two of a pair, in order."""
-        commits: list[str] = []
-        sha = self._parents[pair.until]
+        hashes: list[str] = []
+        sha = self._parent_hashes[pair.until]
         while sha != pair.after:
-            commits.append(sha)
-            sha = self._parents[sha]
-        return tuple(reversed(commits))
+            hashes.append(sha)
+            sha = self._parent_hashes[sha]
+        return tuple(reversed(hashes))
 
-    def _revisions(self) -> Iterator[RevisionPoint]:
+    def _curve_points(self) -> Iterator[RevisionPoint]:
         baseline = self._hashes[BASELINE]
         yield RevisionPoint(baseline, 1.0, (1.0, 1.0), blocks=self._baseline_blocks)
         for sha in self._hashes[BASELINE + 1 :]:
-            if comparisons := self._with_baseline_by_era(sha):
-                latest = comparisons[-1]
-                verdict = latest.judge()
+            if comparisons := self._comparisons_by_era(sha):
+                comparison = comparisons[-1]
+                verdict = comparison.judge()
                 yield RevisionPoint(
                     sha,
                     verdict.ratio,
                     verdict.ratio_ci,
-                    latest.level,
-                    len(latest.blocks),
-                    latest.era,
+                    comparison.level,
+                    len(comparison.blocks),
+                    comparison.era,
                 )
             elif sha in self._measured:
                 yield RevisionPoint(sha)
 
-    def _history_pair(self, pair: _Pair) -> HistoryPair:
+    def _history_pair(self, pair: _CommitPair) -> HistoryPair:
         verdict = pair.judge()
         return HistoryPair(
             pair=pair.number,
@@ -454,7 +454,7 @@ class _CommitComparison(Struct, eq=False):
         return judge_alone(self.blocks, 0.0, self.level)
 
 
-class _Pair(_CommitComparison, eq=False):
+class _CommitPair(_CommitComparison, eq=False):
     """Two commits between which the cost may have changed."""
 
     margin: float
@@ -508,7 +508,7 @@ class _Pair(_CommitComparison, eq=False):
 
     def _expected_blocks(self) -> float | None:
         """Forecast the blocks until the interval fits into the margin; it shrinks as 1/√blocks."""
-        verdict = self._judge_alone()
+        verdict = self._verdict_at_alpha()
         half_width = (verdict.equivalence_high - verdict.equivalence_low) / 2
         if not math.isfinite(half_width):
             return None
@@ -516,20 +516,20 @@ class _Pair(_CommitComparison, eq=False):
 
     @property
     def _is_equivalent(self) -> bool:
-        verdict = self._judge_alone()
+        verdict = self._verdict_at_alpha()
         return -self.margin <= verdict.equivalence_low and verdict.equivalence_high <= self.margin
 
     def _seems_to_change(self, level: float) -> bool:
         """Return whether the estimate is at least the margin, and differs from 0 at a level."""
-        estimate = self._judge_alone().typical or 0.0
+        estimate = self._verdict_at_alpha().typical or 0.0
         is_zero_excluded = self.blocks.engine.blocks_to_exclude(0.0, level) is not None
         return abs(estimate) >= self.margin and is_zero_excluded
 
-    def _judge_alone(self) -> ComparisonVerdict:
+    def _verdict_at_alpha(self) -> ComparisonVerdict:
         return judge_alone(self.blocks, 0.0, self.alpha)
 
     def _is_narrow(self) -> bool:
-        """Return whether the interval of a named change is narrow, or has had enough blocks.
+        """Return whether the interval of a named change is narrow, or had many blocks already.
 
         It is narrow if both ends are within half of the estimate.
         """
