@@ -144,7 +144,11 @@ def test_no_input_of_the_action_is_run_by_a_shell(name: str, tmp_path: Path) -> 
 def test_the_action_gives_its_inputs_to_the_history(tmp_path: Path) -> None:
     inputs = {"FROM": "v1.0", "NEW": "true", "RUNNER": "github Linux X64", "BUILD": "make all"}
     options = history_options(said_by(step_named("History"), tmp_path, inputs))
-    assert (options["first"], options["last"], options["only_new"]) == ("v1.0", "HEAD", True)
+    assert (options["from_revision"], options["to_revision"], options["only_new"]) == (
+        "v1.0",
+        "HEAD",
+        True,
+    )
     assert (options["host"], options["build"]) == ("github Linux X64", "make all")
     assert (options["argv"], options["budget"]) == (("./bench",), 120.0)
     assert str(options["report_file"]) == "equipoise-history.md"

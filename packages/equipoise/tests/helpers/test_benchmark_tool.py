@@ -162,7 +162,7 @@ def test_output_that_is_cut_off_is_not_guessed(tmp_path: Path) -> None:
     (tmp_path / "said").write_text("BenchmarkAdd-2   100   10.0\n")
     done = run("go", "cat", str(tmp_path / "said"))
     assert done.returncode == 1
-    assert "line 1 is cut off" in done.stderr
+    assert "line 1 is truncated" in done.stderr
 
 
 def test_no_module_of_the_repository_replaces_ours(tmp_path: Path) -> None:

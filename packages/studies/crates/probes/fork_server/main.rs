@@ -79,7 +79,10 @@ extern "C" fn main(count: c_int, arguments: *const *const c_char) -> c_int {
             execute(c"/bin/sh".as_ptr(), [shell, option, detail, null()])
         }
         // SAFETY: a string of digits.
-        _ => (allocate(unsafe { strtoul(detail, null_mut(), 10) }), Work::End),
+        _ => (
+            allocate(unsafe { strtoul(detail, null_mut(), 10) }),
+            Work::End,
+        ),
     };
     while let Some(children) = next_request() {
         let started = nanoseconds();
