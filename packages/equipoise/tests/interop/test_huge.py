@@ -74,7 +74,8 @@ def test_200_mb_of_every_format_is_refused_in_one_line_and_little_memory(tmp_pat
     small, *refusals = imported_one_by_one(tmp_path, "small.csv", *huge)
     assert small["status"] == 0
     for name, refusal in zip(huge, refusals, strict=True):
-        what = f"{name}: the samples in this folder are" if (tmp_path / name).is_dir() else f"{name} is"
+        is_folder = (tmp_path / name).is_dir()
+        what = f"{name}: the samples in this folder are" if is_folder else f"{name} is"
         first, hint = refusal["errors"].splitlines()
         assert first == f"equipoise: {what} larger than 64 MiB"
         assert hint.startswith("  hint: ")
