@@ -40,22 +40,22 @@ def test_the_first_cause_is_the_planted_one(planted: Planted, folder: Path) -> N
     if planted.at_once and not two_threads_run_at_once(folder):
         pytest.skip("no two threads run at once here, now: the pair has no gap")
     difference = observe(planted, folder, max_rounds=MAX_ROUNDS)
-    if planted.at_once and not has_gap_of_two_processors(difference.gap):
-        pytest.skip(f"the two threads shared a cache in some runs: {difference.gap}")
     causes = suggested_causes(difference)
+    if not causes and planted.at_once and changes_from_run_to_run(difference.gap):
+        pytest.skip(f"the cache of these processors is shared now and then: {difference.gap}")
     assert causes, f"nothing was named of {difference.gap}"
     assert causes[0].cause == planted.cause, causes[0].summary
     assert causes[0].evidence[planted.key] in planted.expected(folder)
 
 
-def has_gap_of_two_processors(gap: Change) -> bool:
-    """Return whether a planted gap is certainly a quarter of the run or more.
+def changes_from_run_to_run(gap: Change) -> bool:
+    """Tell whether a planted gap is known to less than half of itself.
 
-    The host of a virtual machine moves its processors. Two of one core share the innermost cache,
-    where two threads cost each other hardly anything.
+    The host of a virtual machine moves its processors: two of one core share the innermost cache,
+    and what two threads cost each other there changes twenty times from one run to the next.
     """
-    low, _ = gap.extra_ci
-    return low is not None and low >= gap.baseline / 4
+    low, high = gap.extra_ci
+    return low is not None and high is not None and high - low > gap.extra
 
 
 @pytest.mark.parametrize("planted", alike(), ids=lambda planted: planted.name)

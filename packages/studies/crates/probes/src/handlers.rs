@@ -54,7 +54,7 @@ pub fn send_signal(process: libc::pid_t, signal: libc::c_int) -> Result<(), Prob
     expect("kill", unsafe { libc::kill(process, signal) }, 0)
 }
 
-/// Checks that exactly `count` signals were handled since `handled_count` returned `before`.
+/// Checks that exactly `count` signals were handled since `handled` returned `before`.
 pub fn check_handled(count: u64, before: u64) -> Result<(), Problem> {
     let handled = handled() - before;
     if handled == count {
