@@ -48,8 +48,7 @@ BLOCKS, BLOCKS_WITH_TAIL = 200, 400
 LIGHT = 0.003
 """Standard deviation of the log time of a run that is not slow."""
 DEARER = 1.03
-"""Blocks that light tails may need for the bound of the means, over those before. The floor of 59
-blocks, in which a slow run of 5 % shows, comes on top: it is in the blocks of now."""
+"""Blocks that light tails may need now, over those before."""
 KEPT = 0.5
 """Part of the campaigns called equivalent before that must still be, with equal slow runs."""
 
@@ -91,7 +90,7 @@ class Cell:
     keeps: bool = False
     """Whether at least half of those called equivalent before must still be."""
     is_light: bool = False
-    """Whether the bound of the means may cost 3 % more blocks at most."""
+    """Whether its blocks may grow by 3 % at most."""
     has_no_difference: bool = False
     """Whether exchanging the two changes nothing: then the test of slow runs has its level."""
 
@@ -270,9 +269,9 @@ def problems_of(cell: Cell, outcomes: Sequence[Outcome]) -> Iterator[str]:
     if cell.has_no_difference and Share.of(one.different for one in outcomes).exceeds(ALPHA):
         yield f"{cell.name}: called different in more than alpha"
     if cell.is_light:
-        ratio = mean_blocks(cell, outcomes, "by_means") / mean_blocks(cell, outcomes, "before")
+        ratio = mean_blocks(cell, outcomes, "now") / mean_blocks(cell, outcomes, "before")
         if ratio > DEARER:
-            yield f"{cell.name}: the means cost {ratio:.3f} times as many blocks as before"
+            yield f"{cell.name}: {ratio:.3f} times as many blocks as before"
 
 
 def mean_blocks(cell: Cell, outcomes: Sequence[Outcome], rule: str) -> float:
@@ -286,7 +285,7 @@ def bound_of(cell: Cell) -> str:
         return f"at most {100 * cell.most:.1f}"
     if cell.keeps:
         return "at least half of before"
-    return f"means: blocks at most ×{DEARER}" if cell.is_light else ""
+    return f"blocks at most ×{DEARER}" if cell.is_light else ""
 
 
 def main() -> int:
