@@ -132,9 +132,9 @@ def test_no_metric_at_all(tmp_path: Path) -> None:
 
 def test_an_unknown_metric_is_refused_by_the_first_trial(equipoise: Any, tmp_path: Path) -> None:
     with pytest.raises(eq.EquipoiseError) as caught:
-        eq.compare("true", "true", metrics=("speed",), ledger=tmp_path / "l.db")
+        eq.compare("true", "true", metrics=("speed",), seed=1, ledger=tmp_path / "l.db")
     assert "has no speed" in caught.value.what
-    answer = equipoise("compare", "true", "true", "--metrics", "speed")
+    answer = equipoise("compare", "true", "true", "--metrics", "speed", "--seed", "1")
     assert printed_error(answer) == (caught.value.what, caught.value.hint)
 
 

@@ -72,6 +72,22 @@ class Planted:
             condition("candidate", self.candidate, self.candidate_environment),
         )
 
+    def has_gap(self, folder: Path) -> bool:
+        """Whether the candidate takes a tenth longer than the baseline, now, without observers.
+
+        Two threads may run in turns. The host of a virtual machine may have moved its processors
+        to one core, whose threads share the innermost cache: a shared line costs nothing there.
+        """
+
+        def seconds(condition: Condition) -> float:
+            began = time.monotonic()
+            subprocess.run(condition.command, check=True)
+            return time.monotonic() - began
+
+        runs = [[seconds(condition) for condition in self.conditions(folder)] for _ in range(5)]
+        baseline, candidate = (min(times) for times in zip(*runs, strict=True))
+        return candidate >= 1.1 * baseline
+
     def expected(self, folder: Path) -> tuple[Any, ...]:
         """The values in its evidence that would do, of what was built in that folder."""
         values = self.value if isinstance(self.value, tuple) else (self.value,)
@@ -107,18 +123,6 @@ def before_others() -> tuple[str, ...]:
     except OSError:
         return ()
     return command if tried.returncode == 0 else ()
-
-
-def two_threads_run_at_once(folder: Path) -> bool:
-    """Whether two threads of a program in that folder are quicker than one, now."""
-
-    def seconds(threads: int) -> float:
-        command = (*before_others(), str(folder / "halves"), "10000000", str(threads))
-        began = time.monotonic()
-        subprocess.run(command, check=True)
-        return time.monotonic() - began
-
-    return all(seconds(2) < 0.75 * seconds(1) for _ in range(3))
 
 
 def new_interpreter() -> str | None:
