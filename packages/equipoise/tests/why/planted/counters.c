@@ -7,7 +7,8 @@ static _Alignas(4096) volatile long counters[2048];
 static long rounds;
 
 __attribute__((noinline)) static void count_up(volatile long *counter) {
-    for (long round = 0; round < rounds; round++) *counter += 1;
+    for (long round = 0; round < rounds; round++)
+        __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
 static void *counting(void *counter) {

@@ -216,7 +216,7 @@ def pairs() -> tuple[Planted, ...]:
             "one lock of all threads", "4000 own", "4000 shared"
         ),
         _of_program("counters", "memory_contention", "function", "count_up")(
-            "false sharing", "100000000 apart", "100000000 together", at_once=True
+            "false sharing", "4000000 apart", "4000000 together", at_once=True
         ),
         _of_program("reader", "cold_file", "file", "{folder}/large")(
             "cold file", "{folder}/large warm", "{folder}/large cold"
