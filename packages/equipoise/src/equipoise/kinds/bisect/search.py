@@ -40,7 +40,7 @@ from equipoise.kinds.bisect.stretch import (
 from equipoise.kinds.bisect.terms import StepTrend, UnconfirmedReason
 from equipoise.model.errors import UnusableInput
 from equipoise.revisions.commits import MergedBranch
-from equipoise.revisions.terms import Pair
+from equipoise.revisions.terms import IndexPair
 from equipoise.shared.spelling import option
 from equipoise.stats.resolution import NO_RESOLUTION, Resolution
 from equipoise.stats.verdict import ComparisonVerdict, check_alpha, margin_of
@@ -147,12 +147,12 @@ class Bisection:
         self._own_pairs = OwnPairs() if own_pairs is None else own_pairs
         self._remainder_blocks = remainder_blocks
         self._prose, self._layout_spread = frozenset(prose), layout_spread
-        self._own_ranks: dict[Pair, int] = {}
+        self._own_ranks: dict[IndexPair, int] = {}
         """Rank of each own pair among the own pairs of this line of commits, from 1."""
         self._layout_blocks: list[LayoutBlock] = []
         self._cached_steps: tuple[object, frozenset[int]] = (None, frozenset())
         self._withdrawn: set[int] = set()
-        self._waiting_stretches: deque[Pair] = deque()
+        self._waiting_stretches: deque[IndexPair] = deque()
         self._block_count = 0
         self._stretches = [self._new_stretch((0, count))]
 
@@ -168,15 +168,15 @@ class Bisection:
         return self._stretches[-1].is_open
 
     @property
-    def fixed_pair(self) -> Pair | None:
+    def fixed_pair(self) -> IndexPair | None:
         """The only pair that can run now; ``None`` if there is a choice of pairs."""
         return self._stretches[-1].fixed_pair
 
-    def can_use(self, pair: Pair) -> bool:
+    def can_use(self, pair: IndexPair) -> bool:
         """Return whether this search can use a block of a pair that another search chose."""
         return self.is_open and self._stretches[-1].can_use(pair)
 
-    def next_pair(self, built: Collection[int], build_trials: float) -> Pair | None:
+    def next_pair(self, built: Collection[int], build_trials: float) -> IndexPair | None:
         """Return the pair that runs next; ``None`` if the search has ended.
 
         Parameters
@@ -189,7 +189,7 @@ class Bisection:
         stretch = self._stretches[-1]
         return stretch.next_pair(built, build_trials) if stretch.is_open else None
 
-    def add(self, pair: Pair, costs: tuple[float, float], order: int) -> None:
+    def add(self, pair: IndexPair, costs: tuple[float, float], order: int) -> None:
         """Add one complete block of the pair that ``next_pair`` returned.
 
         ``costs`` are those of the earlier and the later commit, +inf for a trial that timed out.
@@ -259,7 +259,7 @@ class Bisection:
         )
 
     @property
-    def measured_pairs(self) -> tuple[Pair, ...]:
+    def measured_pairs(self) -> tuple[IndexPair, ...]:
         """Own pairs of the candidates whose steps need no more blocks, in search order."""
         return tuple(
             candidate.named_pair
@@ -267,7 +267,7 @@ class Bisection:
             if candidate.named_pair and not candidate.is_open
         )
 
-    def is_named(self, pair: Pair) -> bool:
+    def is_named(self, pair: IndexPair) -> bool:
         """Return whether the candidate with this own pair is named, given all blocks so far."""
         return any(candidate.named_pair == pair for candidate in self._confirmed_candidates())
 
@@ -362,7 +362,7 @@ class Bisection:
             return "prose"
         return "layouts" if stretch.is_beyond_margin else "min_effect"
 
-    def _changes_only_documentation(self, pair: Pair) -> bool:
+    def _changes_only_documentation(self, pair: IndexPair) -> bool:
         return self._prose.issuperset(range(pair[0] + 1, pair[1] + 1))
 
     def state(self) -> BisectionState:
@@ -395,7 +395,7 @@ class Bisection:
 
     def _add_remainders(self, stretch: Stretch) -> None:
         """Put the remainders of the gap of a stretch that ended into the queue."""
-        remainders: tuple[Pair, ...] = ()
+        remainders: tuple[IndexPair, ...] = ()
         if stretch.named_pair is not None:
             previous_commit, named_commit = stretch.named_pair
             remainders = ((stretch.first, previous_commit), (named_commit, stretch.last))
@@ -406,7 +406,7 @@ class Bisection:
             pair for pair in remainders if pair[0] < pair[1] and pair != ends
         )
 
-    def _new_stretch(self, ends: Pair) -> Stretch:
+    def _new_stretch(self, ends: IndexPair) -> Stretch:
         first, last = ends
         margin, limit = self._min_margin, self._remainder_blocks
         if ends == (0, self.count):
@@ -454,7 +454,7 @@ class LineState(Struct, frozen=True):
     state: BisectionState
     trends: tuple[StepTrend | None, ...]
     """Change of each of ``state.named_steps`` during the search; ``None`` if not certain."""
-    course: tuple[tuple[int, Pair], ...]
+    course: tuple[tuple[int, IndexPair], ...]
     """Number and pair of each block of the line; the numbers count all blocks of the bisection."""
 
 
@@ -480,7 +480,7 @@ class BranchingBisection:
         if len(self._lines) == 1:
             self._lines[0].search.set_resolution(resolution)
 
-    def next_pair(self, built: Collection[int], build_trials: float) -> Pair | None:
+    def next_pair(self, built: Collection[int], build_trials: float) -> IndexPair | None:
         """Return the pair that runs next; ``None`` if all searches have ended.
 
         Parameters are those of `Bisection.next_pair`.
@@ -491,7 +491,7 @@ class BranchingBisection:
         built_on_line = [line.indices[commit] for commit in built if commit in line.indices]
         return line.pair_in_bisection(line.search.next_pair(built_on_line, build_trials))
 
-    def add(self, pair: Pair, costs: tuple[float, float], order: int) -> None:
+    def add(self, pair: IndexPair, costs: tuple[float, float], order: int) -> None:
         """Add one complete block of the pair that ``next_pair`` returned.
 
         Parameters and errors are those of `Bisection.add`; the earlier commit is the first of the
@@ -524,7 +524,7 @@ class BranchingBisection:
         return self._open_line() is not None
 
     @property
-    def fixed_pair(self) -> Pair | None:
+    def fixed_pair(self) -> IndexPair | None:
         """The only pair that can run now; ``None`` at a choice of pairs, and at the end."""
         line = self._open_line()
         return None if line is None else line.pair_in_bisection(line.search.fixed_pair)
@@ -561,7 +561,7 @@ class BranchingBisection:
         line = self._open_line()
         return None if line is None else line.merge
 
-    def ordered_pair(self, pair: Collection[int]) -> Pair:
+    def ordered_pair(self, pair: Collection[int]) -> IndexPair:
         """Return the two commits of the block that runs now, the earlier commit first.
 
         Raise `ValueError` if one of the commits is not on the line that is searched now.
@@ -605,14 +605,14 @@ class _LineSearch:
         self.merge, self.commits, self.search = merge, commits, search
         self.indices: Mapping[int, int] = {commit: index for index, commit in enumerate(commits)}
         """Index along this line of each commit, by its index in the whole bisection."""
-        self.course: list[tuple[int, Pair]] = []
+        self.course: list[tuple[int, IndexPair]] = []
         self._missing: set[int] = set()
 
     @property
     def is_open(self) -> bool:
         return not self._missing and self.search.is_open
 
-    def pair_in_bisection(self, pair: Pair | None) -> Pair | None:
+    def pair_in_bisection(self, pair: IndexPair | None) -> IndexPair | None:
         """Return a pair of this line by its indices in the whole bisection."""
         return pair and (self.commits[pair[0]], self.commits[pair[1]])
 
@@ -625,7 +625,7 @@ class _LineSearch:
         else:
             self.search.withdraw(index)
 
-    def possible_merges(self) -> Iterator[tuple[int, Pair]]:
+    def possible_merges(self) -> Iterator[tuple[int, IndexPair]]:
         """Yield each measured candidate that is a single commit, and its own pair on this line."""
         for previous_commit, named_commit in self.search.measured_pairs:
             if named_commit == previous_commit + 1:

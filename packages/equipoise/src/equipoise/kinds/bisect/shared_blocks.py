@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from equipoise.kinds.bisect.search import BranchingBisection
-from equipoise.revisions.terms import Pair
+from equipoise.revisions.terms import IndexPair
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST
 
 
@@ -24,7 +24,7 @@ class SharedBlocks:
         self.bisections = tuple(bisections)
         self._block_count = 0
 
-    def next_pair(self, built: Collection[int], build_trials: float) -> Pair | None:
+    def next_pair(self, built: Collection[int], build_trials: float) -> IndexPair | None:
         """Return the pair that runs next; ``None`` if all bisections have ended.
 
         Parameters are those of `Bisection.next_pair`.
@@ -57,7 +57,7 @@ class SharedBlocks:
 
     def _chooser(self) -> BranchingBisection | None:
         """Return the bisection whose turn it is; ``None`` if all have ended."""
-        turns: dict[Pair | int, BranchingBisection] = {}
+        turns: dict[IndexPair | int, BranchingBisection] = {}
         for index, bisection in enumerate(self.bisections):
             if bisection.is_open:
                 turns.setdefault(bisection.fixed_pair or index, bisection)
@@ -66,13 +66,13 @@ class SharedBlocks:
 
 def next_pairs(
     commands: Sequence[SharedBlocks], built: Collection[int], build_trials: float
-) -> dict[int, Pair]:
+) -> dict[int, IndexPair]:
     """Return the next pair of each command that has not ended, by the index of the command.
 
     Commands share the builds of a block, so the commits of earlier commands count as built.
     """
     built_commits = set(built)
-    pairs: dict[int, Pair] = {}
+    pairs: dict[int, IndexPair] = {}
     for number, command in enumerate(commands):
         pair = command.next_pair(built_commits, build_trials)
         if pair is not None:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from equipoise._native import EQUIVALENCE_BLOCKS, BisectionSearch
 from equipoise.kinds.bisect.terms import UnconfirmedReason
 from equipoise.model.quantities import Interval
-from equipoise.revisions.terms import CHEAP_BUILD_TRIALS, MAX_STEP_HALF_WIDTH, Pair
+from equipoise.revisions.terms import CHEAP_BUILD_TRIALS, MAX_STEP_HALF_WIDTH, IndexPair
 from equipoise.stats.resolution import PastValues, Resolution
 from equipoise.stats.sequence import PairedBlocks, block_differences
 from equipoise.stats.verdict import (
@@ -134,9 +134,9 @@ class Stretch:
         """The bets; ``None`` until the gap is confirmed."""
         self.split: int | None = None
         """Commit at which a stretch without a single culprit is split."""
-        self.named_pair: Pair | None = None
+        self.named_pair: IndexPair | None = None
         """Own pair of the commit that is named."""
-        self.ranks: dict[Pair, int] = {}
+        self.ranks: dict[IndexPair, int] = {}
         """The k of each own pair that has run."""
         self._alpha, self._margin, self._max_blocks = alpha, margin, max_blocks
         self._prior, self._withdrawn = prior, set(withdrawn)
@@ -144,7 +144,7 @@ class Stretch:
         self.gap = self._empty_blocks()
         self._confirming: list[tuple[float, float]] = []
         """Difference and order of each block that confirmed the gap."""
-        self._own_blocks: dict[Pair, PairedBlocks] = {}
+        self._own_blocks: dict[IndexPair, PairedBlocks] = {}
         # The fraction of the gap needs an interval at half of alpha.
         self._min_gap_blocks = earliest_block(0.5 * alpha)
         # Blocks that the interval of the named step needs, and blocks that named the commit.
@@ -152,7 +152,7 @@ class Stretch:
         self._can_measure_step = True
 
     @property
-    def fixed_pair(self) -> Pair | None:
+    def fixed_pair(self) -> IndexPair | None:
         """The only pair that can run now; ``None`` if there is a choice of pairs."""
         return (self.first, self.last) if self.bets is None else self.named_pair
 
@@ -169,7 +169,7 @@ class Stretch:
             self.resolution, self._past_costs = resolution, PastValues(resolution)
             self.gap.set_resolution(resolution)
 
-    def next_pair(self, built: Collection[int], build_trials: float) -> Pair:
+    def next_pair(self, built: Collection[int], build_trials: float) -> IndexPair:
         """Return the pair that runs next; the stretch must be open."""
         if self.bets is None:
             return self.first, self.last
@@ -182,7 +182,7 @@ class Stretch:
         earlier, later = self.bets.choose(built_inside, build_cost)
         return self.first + earlier, self.first + later
 
-    def can_use(self, pair: Pair) -> bool:
+    def can_use(self, pair: IndexPair) -> bool:
         """Return whether this stretch can use a block of a pair that another search chose.
 
         It cannot use an own pair that has not run yet: with each new own pair, every later named
@@ -197,7 +197,12 @@ class Stretch:
         return is_inside and not is_whole_gap and (pair in self.ranks or not is_own_pair)
 
     def add(
-        self, pair: Pair, costs: tuple[float, float], order: int, number: int, own_pairs: OwnPairs
+        self,
+        pair: IndexPair,
+        costs: tuple[float, float],
+        order: int,
+        number: int,
+        own_pairs: OwnPairs,
     ) -> None:
         """Add a block; ``number`` counts the blocks of the whole bisection, from 1."""
         fixed_pair = self.fixed_pair
@@ -287,7 +292,7 @@ class Stretch:
         evidence = self._own_blocks[self.named_pair].engine.ln_e_value_beyond(self._margin)
         return evidence >= -math.log(self._level_of(self.named_pair))
 
-    def _level_of(self, pair: Pair) -> float:
+    def _level_of(self, pair: IndexPair) -> float:
         """Return alpha/(k(k + 1)) for an own pair that has run."""
         return level_of_rank(self._alpha, self.ranks[pair])
 
@@ -295,7 +300,7 @@ class Stretch:
     def _has_no_verdict(self) -> bool:
         return self.verdict in ("confirming", "searching")
 
-    def _is_step_known(self, pair: Pair) -> bool:
+    def _is_step_known(self, pair: IndexPair) -> bool:
         """Return whether the interval of a named step is good enough.
 
         The interval has both ends after a number of blocks that depends only on its level. Both
@@ -371,7 +376,7 @@ class Stretch:
     def _add_to_bets(
         self,
         bets: BisectionSearch,
-        pair: Pair,
+        pair: IndexPair,
         costs: tuple[float, float],
         order: int,
         number: int,
