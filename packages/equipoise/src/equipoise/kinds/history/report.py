@@ -581,7 +581,7 @@ def _level_text(value: float, unit: str | None) -> str:
 
 def _contradictions(result: HistoryResult) -> Iterator[str]:
     if not (0.0 < result.alpha < 1.0 and 0.0 < result.min_effect <= MAX_MIN_EFFECT):
-        yield "the alpha of a history is not between 0 and 1, or its smallest effect is impossible"
+        yield "a history has an impossible alpha or smallest effect"
     indices = [revision.place for revision in result.revisions]
     if indices and (indices[0] != 0 or indices != sorted(set(indices))):
         yield "the commits of a history do not begin with the baseline, or are not in order"
