@@ -97,16 +97,9 @@ def persistent_steps(
     `MIN_POSITION_CHANCE`. Until all candidates pass, the worst one is left out and counts as a
     layout.
 
-    Parameters
-    ----------
-    blocks
-        All blocks of the line of commits.
-    margin
-        Log units, from 0 up.
-    layout_spread
-        Scale of the prior of s, in log units; above 0.
-    withdrawn
-        Commits that do not run; their blocks are ignored.
+    ``blocks`` has all blocks of the line of commits. ``margin`` and ``layout_spread``, the scale of
+    the prior of s, are in log units. Blocks of the commits in ``withdrawn``, which do not run, are
+    ignored.
     """
     usable_blocks = _without_unusable(blocks, withdrawn)
     remaining_levels = {candidate.commit: candidate.level for candidate in candidates}
@@ -141,16 +134,9 @@ def step_trends(
 ) -> tuple[StepTrend | None, ...]:
     """Return the line by which each named step grew or faded; ``None`` if no change is certain.
 
-    A block measures a step if it contains this step and no other step.
-
-    Parameters
-    ----------
-    blocks, layout_spread, withdrawn
-        As for `persistent_steps`.
-    named_commits
-        Commits of ``step_commits`` that are named.
-    step_commits
-        Commits with a step, in ascending order.
+    A block measures a step if it contains this step and no other step. ``step_commits`` has the
+    commits with a step, in ascending order; ``named_commits`` has those that are named. The other
+    parameters are those of `persistent_steps`.
     """
     usable_blocks = _without_unusable(blocks, withdrawn)
     if not usable_blocks or not named_commits:

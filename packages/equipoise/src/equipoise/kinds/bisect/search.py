@@ -182,12 +182,7 @@ class Bisection:
     def next_pair(self, built: Collection[int], build_trials: float) -> IndexPair | None:
         """Return the pair that runs next; ``None`` if the search has ended.
 
-        Parameters
-        ----------
-        built
-            Commits that can run without a build.
-        build_trials
-            Measured seconds of a build over the seconds of a trial.
+        Commits in ``built`` need no build. ``build_trials`` is the time of a build in trials.
         """
         stretch = self._stretches[-1]
         return stretch.next_pair(built, build_trials) if stretch.is_open else None

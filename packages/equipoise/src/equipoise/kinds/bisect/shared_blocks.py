@@ -36,12 +36,8 @@ class SharedBlocks:
     def add(self, costs: Sequence[Mapping[int, float] | None], first: int) -> tuple[bool, ...]:
         """Add one block; return for each bisection whether the block counts.
 
-        Parameters
-        ----------
-        costs
-            Costs of the two commits for each bisection; ``None`` if a commit was not measured.
-        first
-            The commit that ran first.
+        For each bisection, ``costs`` has the costs of the two commits, or ``None`` if one of them
+        was not measured. ``first`` is the commit that ran first.
         """
         chooser = self._chooser()
         counted_flags: list[bool] = []

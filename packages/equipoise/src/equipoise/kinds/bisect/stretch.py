@@ -42,8 +42,7 @@ COST_OF_BUILD = 0.5
 MAX_NARROWING_FACTOR = 2
 """Maximum blocks to narrow the interval of a step, as a multiple of the blocks that found it."""
 MAX_EXCEEDING_FACTOR = 4
-"""Maximum blocks to compare a step with ``min_effect``, as a multiple of the blocks that found it.
-"""
+"""Maximum blocks to compare a step with ``min_effect``, as such a multiple."""
 
 
 class OwnPairs:
@@ -411,9 +410,8 @@ class Stretch:
         if 0.0 < earlier < math.inf and 0.0 < later < math.inf:
             difference = math.log(later) - math.log(earlier)
         else:
-            difference = float(
-                block_differences(np.array([earlier]), np.array([later]), quantum)[0]
-            )
+            columns = (np.array([earlier]), np.array([later]))
+            difference = float(block_differences(*columns, quantum)[0])
         if not past_costs.is_exact:
             past_costs.add([earlier], [later])
         return difference, tolerance

@@ -169,9 +169,7 @@ class _AnswerWriter:
             for host in host_differences
             if host.differs
         )
-        answer = (
-            "None for certain: the interval of each host overlaps that of the mean of the others."
-        )
+        answer = "None for certain: the interval of each host overlaps that of the others' mean."
         if clauses:
             answer = f"{clauses}. These claims hold together with {self.coverage}."
         return FleetDifferences(question=question, answer=answer, hosts=host_differences)
@@ -242,18 +240,15 @@ def _property_effects(
     ]
     effects: list[PropertyEffect] = []
     for name in PROPERTIES:
-        members_by_value: dict[str, list[tuple[str, float]]] = defaultdict(list)
+        groups: dict[str, list[tuple[str, float]]] = defaultdict(list)
         for host, ln_ratio in hosts_with_ratio:
             value = _property_text(name, host.environment.get(name))
-            members_by_value[value].append((host.host, ln_ratio))
-        if len(members_by_value) > 1:
-            means = [
-                sum(log for _, log in members) / len(members)
-                for members in members_by_value.values()
-            ]
+            groups[value].append((host.host, ln_ratio))
+        if len(groups) > 1:
+            means = [sum(log for _, log in group) / len(group) for group in groups.values()]
             values = tuple(
-                PropertyValue(value, tuple(host for host, _ in members), finite_ratio(mean))
-                for (value, members), mean in zip(members_by_value.items(), means, strict=True)
+                PropertyValue(value, tuple(host for host, _ in group), finite_ratio(mean))
+                for (value, group), mean in zip(groups.items(), means, strict=True)
             )
             effects.append(PropertyEffect(name, values, finite_ratio(max(means) - min(means))))
     yield from sorted(effects, key=lambda effect: -(effect.spread or 0.0))

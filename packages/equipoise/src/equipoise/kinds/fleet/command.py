@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -76,13 +77,7 @@ def measure_fleet(
         builds=portable_builds(build_lines or {}, plan.measure.working_folder),
         build_folders=tuple((build_folders or {}).values()),
     )
-    return _follow(
-        lambda transport, ledger, listener: conducting.start(
-            plan, options, transport, ledger, listener, warnings=warnings
-        ),
-        access,
-        output,
-    )
+    return _follow(partial(conducting.start, plan, options, warnings=warnings), access, output)
 
 
 def resume_fleet(
@@ -99,13 +94,7 @@ def resume_fleet(
     access = replace(host_options, cluster=cluster).access()
     assert access is not None
     options = _fleet_options(access, host_options, output)
-    return _follow(
-        lambda transport, ledger, listener: conducting.resume(
-            record, limits, options, transport, ledger, listener
-        ),
-        access,
-        output,
-    )
+    return _follow(partial(conducting.resume, record, limits, options), access, output)
 
 
 def _fleet_options(

@@ -503,21 +503,13 @@ def read_imported(
 ) -> SeriesResult:
     """Read series of other tools, and find the commits at which their level may have changed.
 
-    Raise `UnusableInput` if a file cannot be read, or has no value for a commit.
+    ``files`` has names of files and folders, or patterns such as ``results/*.json``. Without
+    ``series_format``, the content of each file shows the format. A suspicion is a change of the
+    level by at least ``min_effect`` percent. ``command_line`` is the shell line that reads the
+    files again. The shell lines that confirm a suspicion contain ``command`` (or a placeholder) and
+    ``build``.
 
-    Parameters
-    ----------
-    files
-        Names of files and folders, or patterns such as ``results/*.json``.
-    series_format
-        Name of the format; ``None`` finds it from the content of each file.
-    min_effect
-        Smallest change of the level that is a suspicion, in percent.
-    command_line
-        Shell line that reads the files again.
-    command, build
-        Command and build line in the shell lines that confirm a suspicion; a placeholder replaces a
-        missing command.
+    Raise `UnusableInput` if a file cannot be read, or has no value for a commit.
     """
     from equipoise.kinds.history.analysis import series_result
 

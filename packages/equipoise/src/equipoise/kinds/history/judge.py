@@ -27,10 +27,7 @@ def series_of(record: RunRecord) -> tuple[RunRecord, ...]:
 def read_history(records: Sequence[RunRecord]) -> History:
     """Return the history after all blocks of the campaigns of a series.
 
-    Parameters
-    ----------
-    records
-        At least one campaign, in the order of their starts.
+    ``records`` has at least one campaign, in the order of their starts.
     """
     history = _empty_history(records[0].plan)
     for record in records:
@@ -47,12 +44,8 @@ def check_judgement(limits: CampaignLimits) -> None:
 class HistoryJudge(CommitsJudge):
     """Interim analysis of a campaign of a history, which also chooses the next block.
 
-    Parameters
-    ----------
-    earlier
-        Earlier campaigns of the series, in the order in which they began.
-    history
-        History after the blocks of the earlier campaigns, if it is already known.
+    ``earlier`` has the earlier campaigns of the series, in the order of their starts. ``history``
+    is the history after their blocks, if it is already known.
     """
 
     def __init__(

@@ -142,12 +142,12 @@ class Schedule(Struct, frozen=True):
         }
         ends = {BASELINE, *self.measured, last}
         measured_pairs = [pair for pair in _pairs_along(sorted(ends)) if pair in self.states]
-        unmeasured_grid = {
+        new_commits = {
             commit
             for commit in grid
-            if not any(earlier < commit < later for earlier, later in measured_pairs)
+            if not any(low < commit < high for low, high in measured_pairs)
         }
-        pairs = _pairs_along(sorted(ends | unmeasured_grid))
+        pairs = _pairs_along(sorted(ends | new_commits))
         return [pair for pair in pairs if pair[0] >= self.start]
 
     def _with_widest_halved(

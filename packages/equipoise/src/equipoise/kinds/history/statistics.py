@@ -100,14 +100,10 @@ class History:
     intervals of the curve hold together with probability 1 - alpha if the ratios are constant
     within an era.
 
-    Raise `UnusableInput` if alpha or the smallest effect is out of range.
+    ``alpha`` is between 0 and 1. ``min_effect`` is the smallest change between two commits that
+    matters, in percent; above 0.
 
-    Parameters
-    ----------
-    alpha
-        Between 0 and 1.
-    min_effect
-        Smallest change between two commits that matters, in percent; above 0.
+    Raise `UnusableInput` if alpha or the smallest effect is out of range.
     """
 
     def __init__(self, *, alpha: float, min_effect: float) -> None:
@@ -195,12 +191,7 @@ class History:
     def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
         """Return the commits of the next block in order; empty if nothing is left to measure.
 
-        Parameters
-        ----------
-        built
-            Commits that can run without a build.
-        build_trials
-            Measured seconds of a build over the seconds of a trial.
+        Commits in ``built`` need no build. ``build_trials`` is the time of a build in trials.
         """
         return self._present_schedule().next_block(built, build_trials)
 
@@ -307,10 +298,8 @@ class History:
         withdrawn = self._withdrawn_by_era[self._era]
         for earlier, later in zip(commits, commits[1:], strict=False):
             earlier_hash, later_hash = self._hashes[earlier], self._hashes[later]
-            hashes_between = self._hashes[earlier + 1 : later]
-            is_adjacent = not any(
-                sha in self._measured and sha not in withdrawn for sha in hashes_between
-            )
+            measured_between = self._measured.intersection(self._hashes[earlier + 1 : later])
+            is_adjacent = measured_between <= withdrawn
             pairs_of_commits = self._pairs_by_commits.setdefault((earlier_hash, later_hash), [])
             if is_adjacent and not any(
                 pair.era == self._era or pair.is_decided for pair in pairs_of_commits
