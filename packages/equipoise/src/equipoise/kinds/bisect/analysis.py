@@ -54,8 +54,8 @@ _VERDICT_OF_STATE: dict[str, BisectVerdict] = {
     "culprit": "culprit",
     "several": "several",
 }
-_NAMED_VERDICTS = ("culprit", "several")
-"""Verdicts on a stretch that leaves no remainder, because its commits are named."""
+_DIVIDING_VERDICTS = ("culprit", "several")
+"""Verdicts after which the parts of a stretch are searched, so the stretch is not left over."""
 _MIN_EQUAL_RUNS = 5
 """Number of equal runs of a commit that suggests that its metric is repeatable."""
 
@@ -228,7 +228,7 @@ def _branch_of_line(inputs: _ResultInputs, line: LineState) -> BisectBranch:
         left_over=tuple(
             _gap_of_stretch(commits, stretch)
             for stretch in state.stretches[1:]
-            if stretch.blocks and stretch.verdict not in _NAMED_VERDICTS
+            if stretch.blocks and stretch.verdict not in _DIVIDING_VERDICTS
         ),
         margin=None if state.margin is None else 100.0 * math.expm1(state.margin),
         missing=tuple(all_commits[commit].name for commit in line.missing),
@@ -533,8 +533,8 @@ def _remaining_clause(candidates: Sequence[BisectCommit]) -> str:
 def _exclusion_clause(gap: BisectGap, *, more_is_better: bool) -> str:
     """Return the clause with the excluded differences: ``; a difference above … is excluded``."""
     low, high = inverse_interval(gap.ratio_ci) if more_is_better else gap.ratio_ci
-    limits = [f"below {signed_change(low)}"] if low else []
-    limits += [f"above {signed_change(high)}"] if high else []
-    if not limits:
+    bounds = [f"below {signed_change(low)}"] if low else []
+    bounds += [f"above {signed_change(high)}"] if high else []
+    if not bounds:
         return ""
-    return f"; a difference {joined(limits, 'or')} is excluded"
+    return f"; a difference {joined(bounds, 'or')} is excluded"

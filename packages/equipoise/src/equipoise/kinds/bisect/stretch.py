@@ -40,9 +40,9 @@ COST_OF_BUILD = 0.5
 (docs/methods/bisect.md)."""
 
 MAX_NARROWING_FACTOR = 2
-"""Maximum blocks to narrow the interval of a step, as a multiple of the blocks that found it."""
+"""Maximum blocks to narrow the interval of a step: a multiple of the blocks that found it."""
 MAX_EXCEEDING_FACTOR = 4
-"""Maximum blocks to compare a step with ``min_effect``, as such a multiple."""
+"""Maximum blocks to compare a step with ``min_effect``: a multiple of the same blocks."""
 
 
 class OwnPairs:

@@ -111,6 +111,7 @@ def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
 
 
 def _curve_revisions(terms: HistoryPlan, state: HistoryState) -> Iterator[HistoryRevision]:
+    """Yield the commits that ran or do not build, and those that the curve waits for, in order."""
     points = {point.hash: point for point in state.revisions}
     for index, commit in enumerate(terms.commits):
         point = points.get(commit.hash, RevisionPoint(commit.hash))

@@ -480,7 +480,7 @@ class _MeasuredPair(_CommitComparison, eq=False):
 
     @property
     def is_decided(self) -> bool:
-        """Whether the pair gets no more blocks, in any era."""
+        """Whether later eras need no new pair of the same commits."""
         return self.status != "open"
 
     def mark_as_change(self, ln_threshold: float) -> None:
@@ -539,8 +539,8 @@ class _MeasuredPair(_CommitComparison, eq=False):
     def _is_settled(self) -> bool:
         """Return whether a named change needs no more blocks.
 
-        This is so if its interval is narrow: both ends differ from the estimate by at most half of
-        the estimate. It is also so if twice the blocks ran that the name needed.
+        This is so if the interval is narrow: both ends differ from the estimate by at most half of
+        the estimate. It is also so once the pair has twice the blocks that it had when named.
         """
         blocks, min_blocks = len(self.blocks), earliest_block(self.level)
         if blocks >= max(min_blocks, 2 * self.naming_blocks):
