@@ -206,7 +206,7 @@ def test_the_mean_over_hosts_that_stayed_differs_from_that_over_asked_hosts() ->
     assert result.mean_of_remaining.verdict in ("equivalent", "undecided")
     assert math.isfinite(result.mean_of_remaining.bounds.low)
     assert result.new_host.unknown_because is not None
-    assert "slow left" in result.new_host.unknown_because
+    assert "the fleet lost slow" in result.new_host.unknown_because
 
 
 def test_the_sequence_of_a_host_that_left_is_frozen_and_the_mean_over_the_asked_goes_on() -> None:

@@ -71,7 +71,7 @@ def describe_answers(
     writer = _AnswerWriter(hosts, alpha, one_host, more_is_better)
     by_property = () if one_host is not None else tuple(_property_effects(claims.hosts, hosts))
     subject = "these campaigns" if one_host is not None else "the asked hosts"
-    question = "What is the mean over the hosts that did not stop early?"
+    question = "What is the mean over the hosts that were not lost?"
     remaining = claims.mean_of_remaining
     return FleetAnswers(
         mean=writer.mean(claims.mean, f"What is the mean over {subject}?"),

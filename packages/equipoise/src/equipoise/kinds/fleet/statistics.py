@@ -53,7 +53,7 @@ from equipoise.stats.verdict import (
 
 CampaignState = Literal["measuring", "finished", "left"]
 """State of a host's campaign. ``finished``: the campaign ended by its own rules. ``left``: the host
-was lost or withdrawn before that end, and does not measure any more."""
+was lost, because it stopped before that end or did not begin, and does not measure any more."""
 
 SHARE_OF_HOSTS = 0.1
 """Share of alpha for the mean of the hosts' own sequences, if there are rounds."""
@@ -183,7 +183,7 @@ class FleetClaims(Struct, frozen=True):
     mean: FleetMean
     """Mean over all asked hosts."""
     mean_of_remaining: FleetMean | None
-    """Mean over the hosts that have not left; ``None`` if no host has left."""
+    """Mean over the hosts that were not lost; ``None`` if no host was lost."""
     hosts: tuple[HostClaims, ...]
     """Claims about each host, in the order of the plan."""
     new_host: Prediction
@@ -461,10 +461,10 @@ class _FleetAnalysis:
             return reason
         if self.planned_count is None:
             return "the number of hosts was not fixed before the first trial"
-        left_hosts = [host.name for host in self.hosts if host.state == "left"]
-        if left_hosts:
-            names = ", ".join(left_hosts)
-            return f"{names} stopped early, and the other hosts may differ from such hosts"
+        lost_hosts = [host.name for host in self.hosts if host.state == "left"]
+        if lost_hosts:
+            names = ", ".join(lost_hosts)
+            return f"the fleet lost {names}, and the other hosts may differ from lost hosts"
         return None
 
     def new_host(self) -> Prediction:

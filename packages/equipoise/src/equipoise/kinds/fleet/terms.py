@@ -209,8 +209,8 @@ class FleetAnswers(Struct, frozen=True):
     mean: FleetInterval
     """Mean over all asked hosts, with their weights."""
     stayed: FleetInterval | None
-    """Mean over the hosts that did not stop early; null if no host stopped early. This is another
-    question, because such hosts may differ."""
+    """Mean over the hosts that were not lost; null if no host was lost. This is another question,
+    because lost hosts may differ."""
     new_host: FleetInterval
     """Prediction for a new host, if the asked hosts are exchangeable with it."""
     median: FleetInterval
