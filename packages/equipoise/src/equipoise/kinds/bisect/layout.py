@@ -1,9 +1,9 @@
 """Test whether a step of a bisection persists, or memory layouts alone may explain it.
 
 The bets of a bisection compare two builds. Each build has its own memory layout, so even commits
-that change nothing differ, and the search picks the two that differ most. A layout moves the cost
-of one commit; a step moves the costs of its commit and of all later commits. A model with both
-judges the steps:
+that change nothing differ, and the search picks the pair that differs most. A layout moves the cost
+of one commit; a step moves the costs of its commit and of all later commits. A model with layouts
+and steps judges the steps:
 
     x = level(later) - level(earlier) + slot · order + noise
     level(c) = Σ of the steps up to c + layout(c),  layout(c) ~ N(0, s²)
@@ -40,7 +40,7 @@ MAX_RESIDUAL = 2.5
 MIN_SCALE = 1e-6
 """Minimum standard deviation of a block's noise, in log units."""
 MIN_POSITION_CHANCE = 0.8
-"""Minimum probability that a step is at its own commit, not at another between its neighbours."""
+"""Minimum probability that a step is at its own commit, not at another between two steps."""
 TREND_LEVEL = 0.01
 """Maximum chance that a search reports a trend if its steps are constant."""
 MIN_TREND_BLOCKS = 10

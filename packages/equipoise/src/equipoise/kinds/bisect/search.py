@@ -152,8 +152,8 @@ class Bisection:
         self._ranks_on_line: dict[IndexPair, int] = {}
         """Rank of each own pair among the own pairs of this line of commits, from 1."""
         self._layout_blocks: list[LayoutBlock] = []
-        self._persistent_commits: tuple[object, frozenset[int]] = (None, frozenset())
-        """Key of this cache, and the candidates whose steps persist."""
+        self._persistence_cache: tuple[object, frozenset[int]] = (None, frozenset())
+        """Key of the cache, and the candidates whose steps persist."""
         self._withdrawn: set[int] = set()
         self._waiting_stretches: deque[IndexPair] = deque()
         self._block_count = 0
@@ -274,11 +274,11 @@ class Bisection:
         """Verdict so far; it equals the verdict of ``state``, which is slower to compute."""
         verdict = self._stretches[0].verdict
         if verdict == "culprit":
-            stretches = self._stretches_with_name()
-            if len(stretches) > 1:
+            named_stretches = self._stretches_with_name()
+            if len(named_stretches) > 1:
                 return "several"
-            if stretches != [self._stretches[0]]:
-                return "several" if stretches else "searching"
+            if named_stretches != [self._stretches[0]]:
+                return "several" if named_stretches else "searching"
         assert verdict != "undecided", "the first search may take any number of blocks"
         return verdict
 
@@ -308,12 +308,11 @@ class Bisection:
     @property
     def unconfirmed_steps(self) -> tuple[UnconfirmedStep, ...]:
         """Steps of the candidates that are not named."""
-        stretches_with_name, gap = self._stretches_with_name(), self._stretches[0].gap
+        named_stretches, gap = self._stretches_with_name(), self._stretches[0].gap
         return tuple(
             UnconfirmedStep(step, self._unconfirmed_reason(stretch))
             for stretch in self._stretches
-            if stretch not in stretches_with_name
-            and (step := stretch.candidate_step(gap)) is not None
+            if stretch not in named_stretches and (step := stretch.candidate_step(gap)) is not None
         )
 
     def _stretches_with_name(self) -> list[Stretch]:
@@ -322,7 +321,7 @@ class Bisection:
         if not stretches:
             return []
         cache_key = (self._block_count, len(self._withdrawn), len(stretches))
-        if self._persistent_commits[0] != cache_key:
+        if self._persistence_cache[0] != cache_key:
             steps = [
                 CandidateStep(
                     stretch.candidate_pair[1],
@@ -333,19 +332,18 @@ class Bisection:
                 and stretch.is_beyond_margin
                 and not self._changes_only_documentation(stretch.candidate_pair)
             ]
-            commits = persistent_steps(
+            persistent_commits = persistent_steps(
                 self._layout_blocks,
                 steps,
                 margin=self._min_margin,
                 layout_spread=self._layout_spread,
                 withdrawn=self._withdrawn,
             )
-            self._persistent_commits = (cache_key, frozenset(commits))
-        persistent_commits = self._persistent_commits[1]
+            self._persistence_cache = (cache_key, frozenset(persistent_commits))
         return [
             stretch
             for stretch in stretches
-            if stretch.candidate_pair and stretch.candidate_pair[1] in persistent_commits
+            if stretch.candidate_pair and stretch.candidate_pair[1] in self._persistence_cache[1]
         ]
 
     def _unconfirmed_reason(self, stretch: Stretch) -> UnconfirmedReason:

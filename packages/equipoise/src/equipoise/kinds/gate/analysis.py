@@ -65,9 +65,8 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
     # The metrics of one benchmark follow each other.
     pairings = list(itertools.chain.from_iterable(zip(*metric_pairings, strict=True)))
     min_effect = plan.judgement.min_effect
-    decisions = judge_gate(
-        [pairing.pairs for pairing in pairings], min_effect=min_effect, alpha=plan.judgement.alpha
-    )
+    pairs = [pairing.pairs for pairing in pairings]
+    decisions = judge_gate(pairs, min_effect=min_effect, alpha=plan.judgement.alpha)
     rows = tuple(
         _gate_row(plan, pairing, decision)
         for pairing, decision in zip(pairings, decisions, strict=True)

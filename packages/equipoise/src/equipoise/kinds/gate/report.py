@@ -129,8 +129,8 @@ def _outcome_heading(gate: GateResult) -> str:
     """Return the outcome in a few words: green only if every benchmark passes."""
     undecided = 0 if gate.shortage is None else gate.shortage.undecided
     if not gate.passed:
-        is_any_slower = any(row.outcome == "slower" for row in gate.rows)
-        return "❌ fails" if is_any_slower or not undecided else "❌ fails: undecided"
+        has_slower_row = any(row.outcome == "slower" for row in gate.rows)
+        return "❌ fails" if has_slower_row or not undecided else "❌ fails: undecided"
     if undecided == 0:
         return "✅ passes"
     if undecided == len(gate.rows):

@@ -49,10 +49,10 @@ def judge_gate(
     A candidate fails if its whole interval is beyond the effect. R of K comparisons fail: R is the
     largest number for which R comparisons fail at level alpha·R/K. The null hypothesis of a
     comparison is that the candidate is slower by at most the effect. At level alpha·R/K, a failure
-    means an e-value of at least K/(alpha·R) against it. So this is e-BH (Wang and Ramdas 2022): the
-    expected share of false failures is at most alpha. If no candidate is too slow, the chance that
-    any fails is at most alpha. The passes are selected in the same way. While other comparisons get
-    more blocks, R can only grow, so a comparison keeps its outcome.
+    means an e-value of at least K/(alpha·R) against this hypothesis. So the rule is e-BH (Wang and
+    Ramdas 2022): the expected share of false failures is at most alpha. If no candidate is too
+    slow, the chance that any fails is at most alpha. The passes are selected in the same way. While
+    other comparisons get more blocks, R can only grow, so a comparison keeps its outcome.
 
     A failure uses one side of the interval at alpha, and a pass uses the other side at alpha. A
     candidate whose mean cost exceeds the baseline's by more than the effect does not pass, even if
@@ -126,8 +126,8 @@ def forecast_gate(
             # The typical run passes. Rare slow runs keep the comparison undecided, and a
             # continuation does not simulate these.
             return None
-        each_side = equivalence_level(level)
-        block_count = _median_block_count(blocks, margin, each_side, continuation_count, seed)
+        side_level = equivalence_level(level)
+        block_count = _median_block_count(blocks, margin, side_level, continuation_count, seed)
         return None if block_count is None else GateForecast(block_count, is_lower_bound=False)
 
     return tuple(

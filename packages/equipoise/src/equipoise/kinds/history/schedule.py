@@ -40,7 +40,7 @@ BASELINE = 0
 
 
 class PairState(Struct, frozen=True):
-    """What is known about the difference of a pair of commits, and how many blocks it had."""
+    """Evidence for a change between the commits of a pair, and the number of their blocks."""
 
     status: Literal["changed", "suspect", "equivalent", "open"]
     """``changed``: a certain change. ``suspect``: looks like a change, but is not certain yet."""

@@ -44,7 +44,6 @@ class HistoryPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="hi
     not_adjustable_because: ClassVar[str | None] = "a history is never adjusted"
     restart_hint: ClassVar[str] = "begin another campaign of the history"
     baseline: Revision
-    """Commit with which the curve compares every other commit."""
     latest: Revision
     """Revision of the last commit, as the user named it."""
     selected: tuple[int, ...]
@@ -143,7 +142,6 @@ class HistoryChange(ShortTexts, frozen=True):
     blocks: int
     """Number of blocks in which both commits ran."""
     summary: str
-    """Sentence that states the change."""
     confirm: str | None = None
     """Shell line that finds the commit of a range; null if the change is confirmed."""
 
