@@ -49,8 +49,8 @@ HOW_TO_READ = (
 )
 _MAX_LARGE_MARKS = 80
 """Maximum number of commits with large bars and marks."""
-_CURVE_COLOR, _CHANGE_COLOR = 0, 1
-"""Indices of the two colours in the palette of `color_of`."""
+_CURVE_COLOR, _CHANGE_COLOR, _NOT_BUILT_COLOR = 0, 1, 5
+"""Indices of the colours in the palette of `color_of`."""
 _UP_SHAPE, _DOWN_SHAPE = 3, 5
 """Indices of the two triangles in the list of shapes."""
 _CURVE_LEGEND = "commit over the baseline"
@@ -93,14 +93,14 @@ def history_chart(result: HistoryResult) -> alt.LayerChart:
     metric = metric_name(result.metric)
     y_axis = _with_space_above(axis, stretch_for_lanes(marks))
     y = y_axis.channel(alt.Y, f"{metric} against {result.baseline.asked}")
-    change_legends = list(dict.fromkeys(mark["kind"] for mark in marks))
+    drawn_legends = list(dict.fromkeys(mark["kind"] for mark in marks))
     legend_up, _ = _change_legends(result)
     color, shape = color_and_shape(
         "kind",
-        [_CURVE_LEGEND, *change_legends],
-        [_CURVE_COLOR, *(_CHANGE_COLOR for _ in change_legends)],
+        [_CURVE_LEGEND, *drawn_legends],
+        [_CURVE_COLOR, *(_CHANGE_COLOR for _ in drawn_legends)],
         top_legend(labelLimit=300, columns=2),
-        [0, *(_UP_SHAPE if text == legend_up else _DOWN_SHAPE for text in change_legends)],
+        [0, *(_UP_SHAPE if text == legend_up else _DOWN_SHAPE for text in drawn_legends)],
     )
     curve_rows = [_curve_row(axis, revision) for revision in revisions]
     suspicions = list(_suspicion_rows(result.series, indices))
@@ -125,7 +125,7 @@ def history_chart(result: HistoryResult) -> alt.LayerChart:
         layer(curve_rows, curve_mark, x=x, y="ratio:Q", tooltip=tooltip, **channels),
         layer(
             list(map(_commit_row, not_built)),
-            point(50, shape="cross", angle=45, color=color_of(5)),
+            point(50, shape="cross", angle=45, color=color_of(_NOT_BUILT_COLOR)),
             x=x,
             y=alt.value(HEIGHT - _NOT_BUILT_DISTANCE),
             tooltip=tooltips(("commit:N", "not built"), *_COMMIT_FIELDS[1:]),
