@@ -150,7 +150,7 @@ def shortage_sentences(gate: GateResult) -> tuple[str, ...]:
             f"Not decided after {measured} ({spent}), and no forecast: the change is close to "
             f"{option('min_effect')} {gate.min_effect:g}, or trials vary too much."
         )
-        budget = f"a larger {option('budget')}"
+        action = f"Raise {option('min_effect')}, or run again with a larger {option('budget')}"
     else:
         bound = "at least " if shortage.is_lower_bound else "about "
         problem = (
@@ -158,13 +158,10 @@ def shortage_sentences(gate: GateResult) -> tuple[str, ...]:
             f"blocks, {'' if shortage.is_lower_bound else 'about '}"
             f"{waiting_time(shortage.needed_s)}."
         )
-        budget = f"{option('budget')} {math.ceil(_BUDGET_FACTOR * shortage.needed_s)}"
-    fails = f" {option('fail_undecided')} fails such a gate." if gate.passed else ""
-    return (
-        problem,
-        f"Run again with {budget}, make the benchmark shorter (a block takes "
-        f"{duration(shortage.block_s)}), or raise {option('min_effect')}.{fails}",
-    )
+        budget_s = math.ceil(_BUDGET_FACTOR * shortage.needed_s)
+        action = f"Run again with {option('budget', budget_s)}"
+    fails = f" With {option('fail_undecided')}, an undecided gate fails." if gate.passed else ""
+    return problem, f"{action} (a block takes {duration(shortage.block_s)}).{fails}"
 
 
 def _row_tables(rows: Sequence[GateRow], alpha: float) -> Iterator[Part]:
