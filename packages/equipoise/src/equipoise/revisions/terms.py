@@ -16,7 +16,7 @@ from equipoise.model.kinds import Terms
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.revisions import Commit
 
-Pair = tuple[int, int]
+IndexPair = tuple[int, int]
 """Two commits by index, the earlier one first."""
 CHEAP_BUILD_TRIALS = 2.0
 """Cost of a build, in trials, below which the choice of a pair hardly depends on the build."""

@@ -10,7 +10,7 @@ import pytest
 from equipoise.kinds.bisect.search import Bisection, BranchingBisection
 from equipoise.kinds.bisect.shared_blocks import SharedBlocks, next_pairs
 from equipoise.kinds.bisect.stretch import OwnPairs
-from equipoise.revisions.terms import Pair
+from equipoise.revisions.terms import IndexPair
 from packages.equipoise.tests.kinds.bisect.bisected import one_step
 from packages.equipoise.tests.stats.simulated import FloatArray
 
@@ -28,9 +28,9 @@ def searches(number: int) -> list[BranchingBisection]:
     ]
 
 
-def run(command: SharedBlocks, levels: list[FloatArray], seed: int, blocks: int) -> list[Pair]:
+def run(command: SharedBlocks, levels: list[FloatArray], seed: int, blocks: int) -> list[IndexPair]:
     """Run blocks of a command; return their pairs."""
-    rng, ran = np.random.default_rng(seed), list[Pair]()
+    rng, ran = np.random.default_rng(seed), list[IndexPair]()
     for _ in range(blocks):
         pair = command.next_pair(BUILT, 0.0)
         if pair is None:

@@ -101,7 +101,7 @@ def test_a_host_that_never_delivered_leaves_the_mean_over_the_asked_hosts_unknow
     assert [host.host for host in comparison.hosts] == ["ada", "bea"]
     warnings = {warning.code: warning for warning in document.warnings}
     assert warnings["host_absent"].summary.startswith("cleo: ")
-    assert warnings["host_left"].summary.startswith("bea left after 40 blocks: interrupted")
+    assert warnings["host_left"].summary.startswith("bea stopped early, after 40 blocks (interr")
     assert all(
         f"equipoise resume {document.run.id}" in warning.hint for warning in warnings.values()
     )

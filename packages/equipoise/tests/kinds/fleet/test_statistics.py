@@ -202,11 +202,11 @@ def test_the_mean_over_hosts_that_stayed_differs_from_that_over_asked_hosts() ->
     assert result.mean.verdict == "undecided"
     assert result.mean.bounds.unknown_because == "slow: no bound yet after 0 blocks"
     assert result.mean_of_remaining is not None
-    assert result.mean_of_remaining.host_indexes == (0, 1)
+    assert result.mean_of_remaining.host_indices == (0, 1)
     assert result.mean_of_remaining.verdict in ("equivalent", "undecided")
     assert math.isfinite(result.mean_of_remaining.bounds.low)
     assert result.new_host.unknown_because is not None
-    assert "slow left" in result.new_host.unknown_because
+    assert "the fleet lost slow" in result.new_host.unknown_because
 
 
 def test_the_sequence_of_a_host_that_left_is_frozen_and_the_mean_over_the_asked_goes_on() -> None:
@@ -223,9 +223,9 @@ def test_the_sequence_of_a_host_that_left_is_frozen_and_the_mean_over_the_asked_
     assert sooner.mean.by_hosts.low <= later.mean.by_hosts.low < 0.02
     assert 0.02 < later.mean.by_hosts.high <= sooner.mean.by_hosts.high
     for result in (sooner, later):
-        assert result.mean.host_indexes == (0, 1, 2)
+        assert result.mean.host_indices == (0, 1, 2)
         assert result.mean_of_remaining is not None
-        assert result.mean_of_remaining.host_indexes == (0, 1)
+        assert result.mean_of_remaining.host_indices == (0, 1)
 
 
 def test_three_hosts_hold_a_new_one_with_a_chance_of_a_half_less_alpha() -> None:

@@ -6,14 +6,14 @@ import math
 from collections.abc import Mapping
 
 from equipoise.kinds.history.schedule import MAX_BUILDS, MAX_COMMITS_OF_BLOCK, PairState, Schedule
-from equipoise.revisions.terms import Pair
+from equipoise.revisions.terms import IndexPair
 
 LEFT = PairState("equivalent", 30)
 EVERY = tuple(range(33))
 
 
 def schedule(
-    states: Mapping[Pair, PairState],
+    states: Mapping[IndexPair, PairState],
     *,
     runnable: tuple[int, ...] = EVERY,
     curve_commits: tuple[int, ...] = EVERY,
@@ -29,7 +29,7 @@ def schedule(
     )
 
 
-def left_stretches(*ends: int) -> dict[Pair, PairState]:
+def left_stretches(*ends: int) -> dict[IndexPair, PairState]:
     return dict.fromkeys(zip(ends, ends[1:], strict=False), LEFT)
 
 
@@ -61,9 +61,9 @@ def test_a_weak_suspect_alone_is_not_refined() -> None:
 
 
 def test_a_parent_and_its_commit_run_alone_until_the_step_is_known() -> None:
-    states = left_stretches(0, 8, 9, 10, 32) | {(8, 9): PairState("named", 20)}
+    states = left_stretches(0, 8, 9, 10, 32) | {(8, 9): PairState("changed", 20)}
     assert schedule(states).next_block(EVERY, 1.0) == (8, 9)
-    known = states | {(8, 9): PairState("named", 40, is_narrow=True)}
+    known = states | {(8, 9): PairState("changed", 40, is_settled=True)}
     assert schedule(known).next_block(EVERY, 1.0) != (8, 9)
 
 

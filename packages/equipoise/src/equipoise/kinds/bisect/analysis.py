@@ -18,7 +18,7 @@ from equipoise.analysis.wording import change_clause, signed_change
 from equipoise.campaign.blocks import cost_function, resolution_of, seconds_of_segments
 from equipoise.kinds.bisect.judge import BenchmarkSearch, read_searches
 from equipoise.kinds.bisect.search import LineState
-from equipoise.kinds.bisect.stretch import NamedStep, StretchState, UnconfirmedStep
+from equipoise.kinds.bisect.stretch import MeasuredStep, StretchState, UnconfirmedStep
 from equipoise.kinds.bisect.terms import (
     BisectBlock,
     BisectBranch,
@@ -54,8 +54,8 @@ _VERDICT_OF_STATE: dict[str, BisectVerdict] = {
     "culprit": "culprit",
     "several": "several",
 }
-_NAMED_VERDICTS = ("culprit", "several")
-"""Verdicts on a stretch that leaves no remainder, because its commits are named."""
+_DIVIDING_VERDICTS = ("culprit", "several")
+"""Verdicts after which the parts of a stretch are searched, so the stretch is not left over."""
 _MIN_EQUAL_RUNS = 5
 """Number of equal runs of a commit that suggests that its metric is repeatable."""
 
@@ -131,7 +131,7 @@ def _benchmark_result(inputs: _ResultInputs, not_built: Collection[int]) -> Bise
 
 
 def _blocks_to_go(lines: Sequence[LineState]) -> int | None:
-    """Return the forecast of the latest line that has a forecast; branches come before the line."""
+    """Return the forecast of the latest branch that has a forecast, or else of the first line."""
     for line in (*reversed(lines[1:]), lines[0]):
         forecast = line.state.stretches[-1].blocks_to_go
         if forecast and not line.missing:
@@ -140,7 +140,7 @@ def _blocks_to_go(lines: Sequence[LineState]) -> int | None:
 
 
 MIN_LAYOUT_SPREADS = 10.0
-"""Size of a step, in spreads of layouts, from which on layouts do not explain the step
+"""Minimum size of a step, in spreads of layouts, that layouts cannot explain
 (docs/reference/bisect.md#a-step-must-persist)."""
 
 
@@ -220,7 +220,7 @@ def _branch_of_line(inputs: _ResultInputs, line: LineState) -> BisectBranch:
         culprits=tuple(
             _culprit_of_step(inputs, commits, step, trend)
             for step, trend in sorted(
-                zip(state.named_steps, line.trends, strict=True), key=lambda pair: pair[0].last
+                zip(state.named_steps, line.trends, strict=True), key=lambda item: item[0].last
             )
         ),
         candidates=tuple(_candidate_commits(inputs, line, course)),
@@ -228,22 +228,23 @@ def _branch_of_line(inputs: _ResultInputs, line: LineState) -> BisectBranch:
         left_over=tuple(
             _gap_of_stretch(commits, stretch)
             for stretch in state.stretches[1:]
-            if stretch.blocks and stretch.verdict not in _NAMED_VERDICTS
+            if stretch.blocks and stretch.verdict not in _DIVIDING_VERDICTS
         ),
         margin=None if state.margin is None else 100.0 * math.expm1(state.margin),
         missing=tuple(all_commits[commit].name for commit in line.missing),
         course=course,
         summary="",
         unconfirmed=tuple(
-            _unconfirmed_commit(inputs, commits, candidate)
-            for candidate in sorted(
-                state.unconfirmed_steps, key=lambda candidate: candidate.step.last
+            _unconfirmed_commit(inputs, commits, unconfirmed)
+            for unconfirmed in sorted(
+                state.unconfirmed_steps, key=lambda unconfirmed: unconfirmed.step.last
             )
         ),
     )
 
 
 def _course_blocks(inputs: _ResultInputs, line: LineState) -> Iterator[BisectBlock]:
+    """Yield the blocks of a line; the searches of its stretches ran one after the other."""
     block_counts = list(itertools.accumulate(stretch.blocks for stretch in line.state.stretches))
     block_numbers = inputs.search.blocks
     for block_count, (block_number, (earlier, later)) in enumerate(line.course, start=1):
@@ -267,8 +268,8 @@ def _trend_warnings(result: BisectResult, *, more_is_better: bool) -> Iterator[C
             f"the step of {short_name(commit)}{benchmark_clause} {verb} while the search "
             f"ran, from about {signed_change(first_ratio)} to {signed_change(last_ratio)}: no "
             "single ratio describes it",
-            "the reported interval is that of the blocks against its parent; to measure the step "
-            f"again, bisect with {option('good', short_name(culprit.parent))}{bad}",
+            "to measure the step again, bisect with "
+            f"{option('good', short_name(culprit.parent))}{bad}",
         )
 
 
@@ -331,7 +332,7 @@ def _candidate_commits(
 
 
 def _culprit_of_step(
-    inputs: _ResultInputs, commits: Sequence[Commit], step: NamedStep, trend: StepTrend | None
+    inputs: _ResultInputs, commits: Sequence[Commit], step: MeasuredStep, trend: StepTrend | None
 ) -> Culprit:
     culprit = Culprit(
         **_step_fields(commits, step),
@@ -348,19 +349,20 @@ def _culprit_of_step(
 
 
 def _unconfirmed_commit(
-    inputs: _ResultInputs, commits: Sequence[Commit], step: UnconfirmedStep
+    inputs: _ResultInputs, commits: Sequence[Commit], unconfirmed: UnconfirmedStep
 ) -> UnconfirmedCommit:
-    unconfirmed = UnconfirmedCommit(**_step_fields(commits, step.step), reason=step.reason)
+    fields = _step_fields(commits, unconfirmed.step)
+    commit = UnconfirmedCommit(**fields, reason=unconfirmed.reason)
     summary = unconfirmed_sentence(
-        unconfirmed,
+        commit,
         inputs.search.benchmark.metric,
         inputs.record.plan.judgement.min_effect,
         more_is_better=inputs.more_is_better,
     )
-    return replace(unconfirmed, summary=summary)
+    return replace(commit, summary=summary)
 
 
-def _step_fields(commits: Sequence[Commit], step: NamedStep) -> dict[str, Any]:
+def _step_fields(commits: Sequence[Commit], step: MeasuredStep) -> dict[str, Any]:
     """Return the fields that a culprit and an unconfirmed commit share."""
     commit = commits[step.last]
     return {
@@ -410,7 +412,7 @@ def culprit_sentence(culprit: Culprit, metric: str, *, more_is_better: bool = Fa
 def unconfirmed_sentence(
     commit: UnconfirmedCommit, metric: str, min_effect: float, *, more_is_better: bool = False
 ) -> str:
-    """Return how a commit that is not named differs from its parent, and why it is not named."""
+    """Return the sentence that says how an unnamed commit differs, and why it is not named."""
     phrase = commit_phrase(commit.commit, commit.subject, commit.not_built)
     if commit.ratio is None:
         change = "a difference whose size is not known"
@@ -531,8 +533,8 @@ def _remaining_clause(candidates: Sequence[BisectCommit]) -> str:
 def _exclusion_clause(gap: BisectGap, *, more_is_better: bool) -> str:
     """Return the clause with the excluded differences: ``; a difference above … is excluded``."""
     low, high = inverse_interval(gap.ratio_ci) if more_is_better else gap.ratio_ci
-    limits = [f"below {signed_change(low)}"] if low else []
-    limits += [f"above {signed_change(high)}"] if high else []
-    if not limits:
+    bounds = [f"below {signed_change(low)}"] if low else []
+    bounds += [f"above {signed_change(high)}"] if high else []
+    if not bounds:
         return ""
-    return f"; a difference {joined(limits, 'or')} is excluded"
+    return f"; a difference {joined(bounds, 'or')} is excluded"

@@ -126,16 +126,17 @@ def bisect_plan(
         layout_spread=measured_spread,
     )
     contrasts: list[Contrast] = []
-    for good_index in range(0, len(plan.conditions), len(request.commits_with_branches)):
-        levels = plan.conditions[good_index].levels
+    # Each command has its own condition for the good commit, followed by those of later commits.
+    for good_condition in range(0, len(plan.conditions), len(request.commits_with_branches)):
+        levels = plan.conditions[good_condition].levels
         stratum = {factor: level for factor, level in levels.items() if factor != REVISION}
-        contrasts.append(Contrast(good_index, good_index + terms.last, REVISION, stratum))
-    bisection_plan, layout_warnings = plan_with_layouts(plan, request.layouts, None)
+        contrasts.append(Contrast(good_condition, good_condition + terms.last, REVISION, stratum))
+    layouts_plan, layout_warnings = plan_with_layouts(plan, request.layouts, None)
     # A search ends when the culprit is known, even if each layout ran in few blocks only.
-    bisection_plan = replace(
-        bisection_plan, stopping=plan.stopping, chosen_contrasts=tuple(contrasts), terms=terms
+    layouts_plan = replace(
+        layouts_plan, stopping=plan.stopping, chosen_contrasts=tuple(contrasts), terms=terms
     )
-    return bisection_plan, (*layout_warnings, *warnings)
+    return layouts_plan, (*layout_warnings, *warnings)
 
 
 EXAMPLE = "equipoise bisect --good v1.4 --bad main --build make -- ./bench"
@@ -223,7 +224,10 @@ def command(bisect_options: BisectOptions) -> int:
 def resume(
     record: RunRecord, limits: CampaignLimits, hosts: HostOptions, output: OutputOptions
 ) -> int:
-    """Resume a bisection and show its result; errors are those of `resume_bisection`."""
+    """Resume a bisection and show its result.
+
+    Raise the same errors as `resume_bisection`.
+    """
     with measuring(output) as (ledger, listener):
         run_id = resume_bisection(ledger.read_run(record.id), limits, ledger, listener, output)
         result = analyse(run_id, ledger, output)
@@ -237,7 +241,7 @@ def resume_bisection(
     listener: ProgressListener,
     output: OutputOptions,
 ) -> str:
-    """Resume a bisection and its explanation, unless both have ended; return its run id.
+    """Resume a bisection and its explanation, unless both have ended; return the run id.
 
     Raise `UnusableInput` if the repository, a commit or the toolchain has changed. Raise
     `ConditionFailed` if the good or the bad commit no longer builds or runs.
@@ -281,7 +285,7 @@ def _explain_culprit(
     listener: ProgressListener,
     output: OutputOptions,
 ) -> None:
-    """Explain the culprit with the largest gap, or resume its interrupted experiment."""
+    """Explain the culprit with the largest gap, or resume the interrupted test of its causes."""
     from equipoise.why.gap import largest_gap
     from equipoise.why.result import latest_experiment
 
@@ -323,7 +327,7 @@ def _build_both_commits(record: RunRecord, gap: Gap, builds: CommitBuilds, ledge
     terms, culprit_condition = bisection_of(record.plan), gap.contrast.candidate
     parent_index, commit_index = map(terms.commit_of, gap.pair)
     for reason in builds.make((parent_index, commit_index)).values():
-        raise ConditionFailed(reason, hint="restore what its build needs, and try again")
+        raise ConditionFailed(reason, hint="repair the build of this commit, then try again")
     if any(
         (observation.source, observation.condition) == (DIFF, culprit_condition)
         for observation in record.observations
@@ -377,7 +381,7 @@ def _recorded_command(request: BisectRequest, seed: int) -> tuple[str, ...]:
 
 
 def _latest_layout_spread(ledger: Ledger, repository: Repository) -> LayoutSpread | None:
-    """Return the spread from the latest campaign of this repository over memory layouts, if any."""
+    """Return the spread that the latest campaign over layouts in this repository measured."""
     for run_id in ledger.runs_over_layouts():
         record = ledger.read_run(run_id)
         terms = record.plan.terms

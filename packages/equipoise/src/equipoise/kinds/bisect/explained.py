@@ -40,8 +40,8 @@ MAX_LINE_LETTERS = 200
 _FUNCTION_KEYS = ("function", "called_by", "caller")
 """Keys of evidence that name a function of the program."""
 _COMPILER_SUFFIX = re.compile(r"(\.(constprop|part|isra|cold|lto_priv|llvm)\b.*|::h[0-9a-f]{16})$")
-_ARGUMENTS = re.compile(r"\([^()]*\)( const)?$")
-_PARAMETERS = re.compile(r"<[^<>]*>")
+_ARGUMENT_TYPES = re.compile(r"\([^()]*\)( const)?$")
+_TYPE_PARAMETERS = re.compile(r"<[^<>]*>")
 _IDENTIFIER = re.compile(r"\b[^\W\d]\w*")
 _FILE_OR_HUNK = re.compile(
     r"^(?:--- a/|\+\+\+ b/)(?P<file>.*)|^@@ .*? @@.*(?:\n[ +\-\\].*)*", re.MULTILINE
@@ -60,7 +60,7 @@ class BisectWhy(WhyKind):
 
     def gaps(self, record: RunRecord, blocks: Blocks) -> Sequence[NamedGap]:
         """Return the gap between each culprit and its parent."""
-        return list(_named_culprits(record, blocks))
+        return list(_culprit_gaps(record, blocks))
 
     def judged_comparison(self, gap: NamedGap, comparison: Comparison) -> Comparison:
         """Return the comparison of a culprit with its parent, as the search judged it.
@@ -99,7 +99,7 @@ class BisectWhy(WhyKind):
         return _with_explained(document, record.plan, contrast, explained)
 
 
-def _named_culprits(record: RunRecord, blocks: Blocks) -> Iterator[NamedGap]:
+def _culprit_gaps(record: RunRecord, blocks: Blocks) -> Iterator[NamedGap]:
     """Yield the gap between each culprit and its parent, with the searched metric.
 
     A merge is left out if a commit of its branch is named.
@@ -124,7 +124,7 @@ def _named_culprits(record: RunRecord, blocks: Blocks) -> Iterator[NamedGap]:
 def _with_explained(
     document: BisectDocument, plan: Plan, contrast: Contrast, explained: ExplainedCulprit
 ) -> BisectDocument:
-    """Return the document with an explained culprit in the first search that named it."""
+    """Return the document with the explained culprit in the first search that named it."""
     if document.bisect is not None:
         return replace(document, bisect=replace(document.bisect, explained=explained))
     terms = bisection_of(plan)
@@ -147,7 +147,7 @@ def _explained_culprit(
 ) -> ExplainedCulprit:
     """Return the explanation of a culprit from evidence.
 
-    ``causes`` has the causes of its gap, the largest first. ``experiment`` is the campaign that
+    ``causes`` has the causes of the gap, the largest first. ``experiment`` is the campaign that
     tested the causes, if there is one.
     """
     terms = bisection_of(record.plan)
@@ -178,8 +178,9 @@ def _named_functions(causes: Sequence[Explanation]) -> Iterator[str]:
 def _slower_functions(difference: Difference) -> Iterator[str]:
     """Yield the functions with a relevant share of the gap, certain or not, the largest first."""
     min_extra = MIN_MENTIONED_FRACTION * difference.gap.extra
-    slower = [item for item in difference.functions.items() if item[1].extra >= min_extra > 0.0]
-    for function, _ in sorted(slower, key=lambda item: -item[1].extra):
+    extra_times = {function: time.extra for function, time in difference.functions.items()}
+    slower = [function for function, extra in extra_times.items() if extra >= min_extra > 0.0]
+    for function in sorted(slower, key=lambda function: -extra_times[function]):
         if is_named(function.name):
             yield short_name(function)
 
@@ -195,16 +196,20 @@ def _recorded_diff(record: RunRecord, condition: int) -> CommitDiff | None:
 def _identifier(name: str) -> str:
     """Return a function's name as in the source, without namespaces and types; empty if unknown."""
     name = _COMPILER_SUFFIX.sub("", name)
-    name = _ARGUMENTS.sub("", name)
-    while (shorter := _PARAMETERS.sub("", name)) != name:
+    name = _ARGUMENT_TYPES.sub("", name)
+    while (shorter := _TYPE_PARAMETERS.sub("", name)) != name:
         name = shorter
     words: list[str] = _IDENTIFIER.findall(name)
     return words[-1] if words else ""
 
 
 def _hunks_naming(patch: str, functions: Sequence[str]) -> Iterator[DiffHunk]:
-    """Yield the hunks that name a function, first those in which a changed line names it."""
-    hunks = [hunk for hunk in _hunks(patch) if PurePosixPath(hunk[0]).suffix not in _TEXT_SUFFIXES]
+    """Yield the hunks that name a function; hunks whose changed lines name it come first."""
+    hunks = [
+        (file, lines)
+        for file, lines in _hunks(patch)
+        if PurePosixPath(file).suffix not in _TEXT_SUFFIXES
+    ]
     yielded_indices: set[int] = set()
     for only_changed in (True, False):
         for function in functions:

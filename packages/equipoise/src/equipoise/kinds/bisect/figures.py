@@ -40,6 +40,7 @@ _WHOLE_GAP, _INNER_PAIR, _OWN_PAIR = (
     "a pair between",
     "a commit against its parent",
 )
+"""Kinds of pairs, as the legend names them."""
 _TRIALS_PER_BLOCK = 2
 _LABEL_SHARE = 0.2
 """Extra length of the axis of trials, as a fraction, for the labels of culprits."""
@@ -60,6 +61,7 @@ def branch_chart(result: BisectBranch) -> alt.LayerChart:
 def _search_chart(
     result: BisectResult | BisectBranch, title: str, axis_ends: str
 ) -> alt.LayerChart:
+    """Draw a search: grey areas of excluded commits, a line for each block, and the culprits."""
     commit_count = len(result.candidates)
     course = _without_empty_searches(result.course)
     # Number of trials at the end of each block.
@@ -156,7 +158,7 @@ def _search_chart(
 
 
 def _without_empty_searches(course: Sequence[BisectBlock]) -> Sequence[BisectBlock]:
-    """Return the course without the last searches that confirmed no gap."""
+    """Return the course without the searches at its end that confirmed no gap."""
     searches = [list(group) for _, group in itertools.groupby(course, lambda block: block.search)]
     while len(searches) > 1 and len({(block.earlier, block.later) for block in searches[-1]}) == 1:
         searches.pop()
@@ -194,7 +196,7 @@ def _excluded_areas(
 ) -> Iterator[dict[str, Any]]:
     """Yield an area for each range of successive commits that the same block excluded."""
     numbered_commits = enumerate(candidates, start=1)
-    for block, group in itertools.groupby(numbered_commits, key=lambda pair: pair[1].excluded_at):
+    for block, group in itertools.groupby(numbered_commits, key=lambda item: item[1].excluded_at):
         members = list(group)
         if block is None or block not in trials:
             continue

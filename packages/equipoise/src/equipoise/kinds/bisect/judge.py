@@ -72,7 +72,9 @@ class BisectionJudge(CommitsJudge):
         """The search of each benchmark, after the blocks so far."""
         benchmarks = benchmarks_of(plan)
         self._benchmarks_by_command = tuple(
-            tuple(i for i, benchmark in enumerate(benchmarks) if benchmark.process == process)
+            tuple(
+                index for index, benchmark in enumerate(benchmarks) if benchmark.process == process
+            )
             for process in range(1 + max(benchmark.process for benchmark in benchmarks))
         )
         """Indices of the benchmarks that each command measures."""
@@ -80,6 +82,7 @@ class BisectionJudge(CommitsJudge):
             SharedBlocks([self.searches[index].bisection for index in indices])
             for indices in self._benchmarks_by_command
         )
+        """The searches of each command, which share its blocks."""
 
     def _add_costs(self, number: int, blocks: Mapping[int, BlockRead]) -> None:
         for index, block in blocks.items():
@@ -107,7 +110,7 @@ class BisectionJudge(CommitsJudge):
         )
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
-        """Return the gap of each benchmark, or the number of commits left once it is confirmed."""
+        """Return the status of each benchmark: the gap, and then the number of commits left."""
         return tuple(map(self._comparison_status, self.searches))
 
     def _comparison_status(self, search: BenchmarkSearch) -> ComparisonStatus:

@@ -1,17 +1,18 @@
 """Test whether a step of a bisection persists, or memory layouts alone may explain it.
 
 The bets of a bisection compare two builds. Each build has its own memory layout, so even commits
-that change nothing differ, and the search picks the two that differ most. A layout moves the cost
-of one commit; a step moves the costs of its commit and of all later commits. A model with both
-judges the steps:
+that change nothing differ, and the search picks the pair that differs most. A layout moves the cost
+of one commit; a step moves the costs of its commit and of all later commits. A model with layouts
+and steps judges the steps:
 
     x = level(later) - level(earlier) + slot · order + noise
     level(c) = Σ of the steps up to c + layout(c),  layout(c) ~ N(0, s²)
 
-x is the difference of the log costs of a block; slot is the effect of the position in the block.
-The unknown s has a half-t prior and a restricted likelihood (Harville 1974: the steps have flat
-priors), and all results are averages over its posterior. The model can only withdraw a named
-commit, so the guarantee of the coin does not depend on the model.
+x is the log cost of the later commit of a block minus that of the earlier commit. slot is the
+effect of the order, 1 or -1, in which both ran. The standard deviation s is unknown: it has a
+half-t prior and a restricted likelihood, in which the steps have flat priors (Harville 1974). All
+results are averages over the posterior of s. The model can only refuse a name, so the guarantee of
+the coin does not depend on it.
 
 With a trend added to one step, the model also tests whether this step was constant. Layouts matter
 for this test, because early and late blocks run different commits.
@@ -35,11 +36,11 @@ PRIOR_DEGREES_OF_FREEDOM = 3
 SPREAD_COUNT = 24
 """Number of values of s at which the posterior is computed."""
 MAX_RESIDUAL = 2.5
-"""Standard deviations to which a larger residual of a block is reduced."""
+"""Maximum residual of a block, in standard deviations; a larger residual is clipped."""
 MIN_SCALE = 1e-6
 """Minimum standard deviation of a block's noise, in log units."""
 MIN_POSITION_CHANCE = 0.8
-"""Minimum probability that a step is at its own commit, not at another between its neighbours."""
+"""Minimum probability that a step is at its own commit, not at another between two steps."""
 TREND_LEVEL = 0.01
 """Maximum chance that a search reports a trend if its steps are constant."""
 MIN_TREND_BLOCKS = 10
@@ -51,9 +52,9 @@ _ITERATION_COUNT = 4
 class LayoutBlock(Struct, frozen=True):
     """One block of a bisection."""
 
-    before: int
+    earlier: int
     """Index of the earlier commit."""
-    after: int
+    later: int
     """Index of the later commit."""
     difference: float
     """Log of the later commit's cost over the earlier commit's; infinite if a trial timed out."""
@@ -65,19 +66,19 @@ class CandidateStep(Struct, frozen=True):
     """The step of a commit that makes a difference by the bets."""
 
     commit: int
-    """Index of the commit; its step is from the latest earlier commit that runs."""
+    """Index of the commit; the step is from the latest earlier commit that runs."""
     level: float
-    """Maximum probability of a too small step with which the commit is still named."""
+    """The commit is named only if the probability of a too small step is at most this level."""
 
 
 def difference_of(costs: tuple[float, float]) -> float:
     """Return the log of the second cost over the first; NaN if both are infinite."""
-    before, after = costs
-    if 0.0 < before < math.inf and 0.0 < after < math.inf:
-        return math.log(after) - math.log(before)
-    if before == after:
-        return math.nan if math.isinf(before) else 0.0
-    return math.copysign(math.inf, after - before)
+    first, second = costs
+    if 0.0 < first < math.inf and 0.0 < second < math.inf:
+        return math.log(second) - math.log(first)
+    if first == second:
+        return math.nan if math.isinf(first) else 0.0
+    return math.copysign(math.inf, second - first)
 
 
 def persistent_steps(
@@ -91,20 +92,14 @@ def persistent_steps(
     """Return the candidates whose steps persist, in ascending order.
 
     A step persists if it is larger than ``margin`` and than √2·s, the standard deviation that
-    layouts cause between two commits: the probability of a smaller step is at most its level. Its
-    position must also have at least the probability `MIN_POSITION_CHANCE`. The worst candidate that
-    fails is left out and counts as a layout, until all others pass.
+    layouts cause between two commits: the probability of a smaller step is at most the level of the
+    candidate. The position of the step must also have at least the probability
+    `MIN_POSITION_CHANCE`. Until all candidates pass, the worst one is left out and counts as a
+    layout.
 
-    Parameters
-    ----------
-    blocks
-        All blocks of the line of commits.
-    margin
-        Log units, from 0 up.
-    layout_spread
-        Scale of the prior of s, in log units; above 0.
-    withdrawn
-        Commits that do not run; their blocks are ignored.
+    ``blocks`` has all blocks of the line of commits. ``margin`` and ``layout_spread``, the scale of
+    the prior of s, are in log units. Blocks of the commits in ``withdrawn``, which do not run, are
+    ignored.
     """
     usable_blocks = _without_unusable(blocks, withdrawn)
     remaining_levels = {candidate.commit: candidate.level for candidate in candidates}
@@ -113,14 +108,14 @@ def persistent_steps(
     model = _LevelModel(usable_blocks, layout_spread)
     while remaining_levels:
         commits = sorted(remaining_levels)
-        excess = {
+        chances_over_levels = {
             commit: chance / remaining_levels[commit]
             for commit, chance in zip(
                 commits, model.small_step_chances(commits, margin), strict=True
             )
         }
-        worst_commit = max(commits, key=excess.__getitem__)
-        if excess[worst_commit] <= 1.0:
+        worst_commit = max(commits, key=chances_over_levels.__getitem__)
+        if chances_over_levels[worst_commit] <= 1.0:
             chances = {commit: model.position_chance(commits, commit) for commit in commits}
             worst_commit = min(commits, key=chances.__getitem__)
             if chances[worst_commit] >= MIN_POSITION_CHANCE:
@@ -139,16 +134,9 @@ def step_trends(
 ) -> tuple[StepTrend | None, ...]:
     """Return the line by which each named step grew or faded; ``None`` if no change is certain.
 
-    A block measures a step if it contains this step and no other step.
-
-    Parameters
-    ----------
-    blocks, layout_spread, withdrawn
-        As for `persistent_steps`.
-    named_commits
-        Commits of ``step_commits`` that are named.
-    step_commits
-        Commits with a step, in ascending order.
+    A block measures a step if it contains this step and no other step. ``step_commits`` has the
+    commits with a step, in ascending order; ``named_commits`` has those that are named. The other
+    parameters are those of `persistent_steps`.
     """
     usable_blocks = _without_unusable(blocks, withdrawn)
     if not usable_blocks or not named_commits:
@@ -158,7 +146,7 @@ def step_trends(
         block_indices = [
             index
             for index, block in enumerate(usable_blocks)
-            if [other for other in step_commits if block.before < other <= block.after] == [step]
+            if [other for other in step_commits if block.earlier < other <= block.later] == [step]
         ]
         trend = None
         if len(block_indices) >= MIN_TREND_BLOCKS:
@@ -176,38 +164,40 @@ def _without_unusable(
     return [
         block
         for block in blocks
-        if not math.isnan(block.difference) and not {block.before, block.after} & set(withdrawn)
+        if not math.isnan(block.difference) and not {block.earlier, block.later} & set(withdrawn)
     ]
 
 
 class _LevelModel:
     """The model of the levels of the measured commits: steps and layouts.
 
-    All matrices are diagonal for each s in the eigenvectors of the normal equations of the levels.
+    The normal equations of the levels have the matrix D'D, in which D is the design. In the basis
+    of the eigenvectors of D'D, the covariances of the levels are diagonal for every s.
     """
 
     def __init__(self, blocks: Sequence[LayoutBlock], layout_spread: float) -> None:
-        self.commits = np.unique([(block.before, block.after) for block in blocks])
+        self.commits = np.unique([(block.earlier, block.later) for block in blocks])
         design = np.zeros((len(blocks), len(self.commits)))
-        block_rows = np.arange(len(blocks))
-        design[block_rows, np.searchsorted(self.commits, [block.after for block in blocks])] = 1.0
-        design[block_rows, np.searchsorted(self.commits, [block.before for block in blocks])] -= 1.0
+        rows = np.arange(len(blocks))
+        design[rows, np.searchsorted(self.commits, [block.later for block in blocks])] = 1.0
+        design[rows, np.searchsorted(self.commits, [block.earlier for block in blocks])] -= 1.0
         eigenvalues, self._vectors = np.linalg.eigh(design.T @ design)
+        # Smaller eigenvalues are rounding errors of 0.
         eigenvalues = np.where(eigenvalues > 1e-9 * eigenvalues.max(), eigenvalues, 0.0)
-        self._inverse = np.divide(
+        self._inverses = np.divide(
             1.0, eigenvalues, out=np.zeros_like(eigenvalues), where=eigenvalues > 0.0
         )
-        levels, clipped, scale = _estimated_levels(blocks, design, self._inverse, self._vectors)
-        weight = 1.0 / (scale * scale)
-        self._design, self._clipped, self._weight = design, clipped, weight
+        levels, clipped, scale = _estimated_levels(blocks, design, self._inverses, self._vectors)
+        precision = 1.0 / (scale * scale)
+        self._design, self._clipped, self._precision = design, clipped, precision
         self._residuals = clipped - design @ levels
-        self._eigenvalues = weight * eigenvalues
-        self._weighted_sums = weight * (self._vectors.T @ (design.T @ clipped))
+        self._eigenvalues = precision * eigenvalues
+        self._weighted_sums = precision * (self._vectors.T @ (design.T @ clipped))
         spreads = np.linspace(0.0, max(float(np.ptp(levels)), MIN_SCALE), SPREAD_COUNT)
         self.spreads = spreads
         variances = spreads[:, None] ** 2
         self._shrinkage = 1.0 / (1.0 + variances * self._eigenvalues)
-        self._weighted_squares = weight * float(clipped @ clipped) - np.sum(
+        self._weighted_squares = precision * float(clipped @ clipped) - np.sum(
             variances * self._shrinkage * self._weighted_sums**2, axis=1
         )
         self._log_determinants = np.sum(np.log1p(variances * self._eigenvalues), axis=1)
@@ -216,33 +206,38 @@ class _LevelModel:
 
     def small_step_chances(self, steps: Sequence[int], margin: float) -> FloatArray:
         """Return the probability that each step is at most the margin or √2·s."""
-        weights, estimates, errors, _ = self._posterior(steps)
+        weights, estimates, standard_errors, _ = self._posterior(steps)
         direction = np.sign(weights @ estimates)
         thresholds = np.maximum(margin, math.sqrt(2.0) * self.spreads)[:, None]
-        z = (direction * estimates - thresholds) / errors
+        z = (direction * estimates - thresholds) / standard_errors
         return np.asarray(weights @ _upper_tail(z))
 
     def position_chance(self, steps: Sequence[int], step: int) -> float:
-        """Return the probability that a step is at its own commit, not at another in between.
+        """Return the probability that a step is at its own commit.
 
-        All measured commits between the neighbouring steps have the same prior probability.
+        The step could be at any measured commit between the neighbouring steps, with the same prior
+        probability.
         """
         earlier = max((other for other in steps if other < step), default=int(self.commits[0]))
         later = min((other for other in steps if other > step), default=int(self.commits[-1]) + 1)
         # A step may be anywhere between two measured commits; the later commit represents it.
         own_position = int(self.commits[np.searchsorted(self.commits, step)])
-        others = [other for other in steps if other != step]
+        fixed = [other for other in steps if other != step]
         positions = [int(commit) for commit in self.commits if earlier < commit < later]
-        evidence = np.array([self._posterior([*others, position])[3] for position in positions])
+        evidence = np.array([self._posterior([*fixed, position])[3] for position in positions])
         chances = np.exp(evidence - evidence.max())
         return float(chances[positions.index(own_position)] / chances.sum())
 
     def trend(self, steps: Sequence[int], step: int, slope_column: FloatArray) -> StepTrend:
-        """Return the line through a step; the slope column has a value for each block."""
-        weights, estimates, errors, _ = self._posterior(steps, slope_column)
+        """Return the line by which a step grew or faded.
+
+        ``slope_column`` has the time of each block that measures the step, around a mean of 0, and
+        0 for each other block.
+        """
+        weights, estimates, standard_errors, _ = self._posterior(steps, slope_column)
         slope = float(weights @ estimates[:, -1])
         level = float(weights @ estimates[:, steps.index(step)])
-        z = np.abs(estimates[:, -1]) / (errors[:, -1] * self._excess_spread())
+        z = np.abs(estimates[:, -1]) / (standard_errors[:, -1] * self._excess_spread())
         return StepTrend(
             first_ratio=math.exp(level + slope * float(slope_column.min())),
             last_ratio=math.exp(level + slope * float(slope_column.max())),
@@ -268,31 +263,36 @@ class _LevelModel:
         rotated = self._vectors.T @ indicators
         if slope_column is not None:
             # The levels explain a part of the column; layouts do not change the rest.
-            column_levels = self._inverse * (self._vectors.T @ (self._design.T @ slope_column))
+            column_levels = self._inverses * (self._vectors.T @ (self._design.T @ slope_column))
             column_rest = slope_column - self._design @ (self._vectors @ column_levels)
             rotated = np.column_stack([rotated, column_levels])
         weights = self._eigenvalues * self._shrinkage
         information = np.einsum("cj,sc,ck->sjk", rotated, weights, rotated)
         scores = (self._shrinkage * self._weighted_sums) @ rotated
         if slope_column is not None:
-            information[:, -1, -1] += self._weight * float(column_rest @ column_rest)
-            scores[:, -1] += self._weight * float(column_rest @ self._clipped)
+            information[:, -1, -1] += self._precision * float(column_rest @ column_rest)
+            scores[:, -1] += self._precision * float(column_rest @ self._clipped)
         inverse = np.linalg.inv(information)
         estimates = np.einsum("sjk,sk->sj", inverse, scores)
-        errors = np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))
+        standard_errors = np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))
         residual_squares = self._weighted_squares - np.sum(scores * estimates, axis=1)
         determinants = np.linalg.slogdet(information)[1]
         logs = self._log_prior - 0.5 * (self._log_determinants + determinants + residual_squares)
         max_log = float(logs.max())
         scaled_weights = np.exp(logs - max_log)
         weight_sum = float(scaled_weights.sum())
-        return scaled_weights / weight_sum, estimates, errors, max_log + math.log(weight_sum)
+        log_evidence = max_log + math.log(weight_sum)
+        return scaled_weights / weight_sum, estimates, standard_errors, log_evidence
 
 
 def _estimated_levels(
     blocks: Sequence[LayoutBlock], design: FloatArray, inverse: FloatArray, vectors: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Return the levels, the differences without slot effect and outliers, and the noise scale."""
+    """Return the levels, the differences without slot effect and outliers, and the noise scale.
+
+    Least squares give the levels. The residuals give the slot effect and the scale, and large
+    residuals are clipped. A few iterations make the three consistent.
+    """
     differences = np.array([block.difference for block in blocks])
     is_finite = np.isfinite(differences)
     # A timeout gets a large difference, which is clipped like an outlier.

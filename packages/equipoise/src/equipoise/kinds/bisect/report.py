@@ -1,6 +1,7 @@
 """Build the report of a bisection: the culprits, the remaining commits, the gap and the cost.
 
-The report of several benchmarks has a row for each benchmark, and a section for each search.
+The report of several benchmarks (a suite) has a row for each benchmark, and a section for each
+search.
 """
 
 from __future__ import annotations
@@ -75,6 +76,7 @@ MAX_BENCHMARK_ROWS = 40
 _MAX_STAGES = 6
 """Maximum number of stages in the sentence that describes how the search narrowed."""
 _TAB_WIDTH = 4
+"""Number of letters between tab stops in a shown diff."""
 _MAX_FUNCTIONS = 6
 """Maximum number of functions that a sentence names."""
 _GOOD_OR_BAD_OPTION = re.compile(r" --(?:good|bad) [0-9a-f]{40,}\b")
@@ -137,15 +139,15 @@ def build_answer(document: BisectDocument) -> Answer:
         return with_failures(document, suite_answer, "The searches")
     result = document.bisect
     gap = gap_text(document, result, result.gap)
-    lines: tuple[str, ...] = (
+    gap_lines: tuple[str, ...] = (
         f"The gap between {result.good.label} and {result.bad.label}: {gap}.",
     )
     title = result.summary
     if result.verdict == "culprit" and not failures_of(document):
         # The claim is the answer itself.
-        claims[0] = replace(claims[0], text=title, remarks=(*lines, *claims[0].remarks))
-        title, lines = "", ()
-    search_answer = Answer(title=title, lines=lines, claims=tuple(claims[:MAX_CLAIMS]))
+        claims[0] = replace(claims[0], text=title, remarks=(*gap_lines, *claims[0].remarks))
+        title, gap_lines = "", ()
+    search_answer = Answer(title=title, lines=gap_lines, claims=tuple(claims[:MAX_CLAIMS]))
     return with_failures(document, search_answer, "The search")
 
 
@@ -318,7 +320,9 @@ def number_rows(document: BisectDocument, result: BisectResult) -> Iterator[Numb
 def culprit_claims(document: BisectDocument, result: BisectResult) -> tuple[Claim, ...]:
     """Build a claim for each culprit; the culprits of branches come last."""
     return tuple(
-        _claim(document, result, culprit, "the gap" if line is result else "the gap of its branch")
+        _culprit_claim(
+            document, result, culprit, "the gap" if line is result else "the gap of its branch"
+        )
         for line in result.lines
         for culprit in line.culprits
     )
@@ -329,11 +333,13 @@ def _all_commits(result: BisectResult) -> tuple[BisectCommit, ...]:
     return tuple(candidate for line in result.lines for candidate in line.candidates)
 
 
-def _claim(document: BisectDocument, result: BisectResult, culprit: Culprit, gap: str) -> Claim:
+def _culprit_claim(
+    document: BisectDocument, result: BisectResult, culprit: Culprit, gap_name: str
+) -> Claim:
     ratio, interval = _ratio_of_values(document, result, culprit.ratio, culprit.ratio_ci)
     estimate, ends = estimate_and_interval(ratio, interval)
     evidence = f"e-value {significant(culprit.e_value)} that it makes a difference"
-    explained_share = _share_clause(culprit, gap)
+    explained_share = _share_clause(culprit, gap_name)
     author_and_date = ", ".join(filter(None, (culprit.author, culprit.date[:10])))
     facts = [
         ("Subject", culprit.subject),
@@ -506,9 +512,7 @@ def _left_over_facts(document: BisectDocument, result: BisectResult) -> Iterator
         title = f"Gap of the branch of {short_name(branch.merge)}"
         yield title, _gap_with_ends(document, result, branch.gap)
     left_over = [
-        _gap_with_ends(document, result, stretch)
-        for line in result.lines
-        for stretch in line.left_over
+        _gap_with_ends(document, result, gap) for line in result.lines for gap in line.left_over
     ]
     if left_over:
         yield "Left over", "; ".join(left_over)
@@ -535,18 +539,18 @@ def _cost_text(result: BisectResult) -> str:
 
 def _contradictions(result: BisectResult) -> Iterator[str]:
     if not (0.0 < result.alpha < 1.0 and 0.0 <= result.min_effect <= MAX_MIN_EFFECT):
-        yield "a bisection has no alpha between 0 and 1, or no smallest effect"
+        yield "a bisection has an impossible alpha or smallest effect"
     for line in result.lines:
         if (line.verdict == "culprit") > len(line.culprits):
             yield "a bisection has the verdict culprit, but names no culprit"
         if any(
             not 0 <= block.earlier < block.later <= len(line.candidates) for block in line.course
         ):
-            yield "a block of a bisection has a commit that it does not search"
+            yield "a block of a bisection has a commit outside the searched commits"
         if min(result.trials, result.builds, *(commit.trials for commit in line.candidates)) < 0:
             yield "a bisection has a negative number of trials"
     estimates: list[BisectGap | Culprit | UnconfirmedCommit] = []
     for line in result.lines:
         estimates += (line.gap, *line.left_over, *line.culprits, *line.unconfirmed)
     if not all(map(is_possible_ratio, estimates)):
-        yield "a step of a bisection has no ratio with an interval"
+        yield "a step of a bisection has an impossible ratio or interval"

@@ -3,13 +3,15 @@
 A block runs two commits in the order of a fair coin. The choice of the two commits, and all other
 results, depend only on earlier blocks. So a campaign that is read back has the same state.
 
-The line of first parents is searched first. Once a merge is named and its step is measured, its
-branch is searched, from the commit where the branch began to the merge's second parent, with a
-confirmation of this gap. Then the search of the line continues.
+The line of first parents, from the good commit (GOOD) to the bad commit (BAD), is searched first.
+Once a merge is named and its step is measured, its branch is searched: from the commit where the
+branch began to the merge's second parent, after this gap is confirmed. Then the search of the line
+continues.
 
-The own pair of a commit is this commit and the latest ancestor that runs. A commit is named once
-its own pair certainly differs. The chance that any named commit is wrong is at most alpha, over all
-branches and benchmarks, because the counter k counts the own pairs of all of them.
+The own pair of a commit is this commit and the latest ancestor that runs. A commit is a candidate
+once the bets show that its own pair differs, and is named if memory layouts do not explain its
+step. The chance that any named commit is wrong is at most alpha, over all branches and benchmarks,
+because the counter k counts the own pairs of all of them.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from equipoise.kinds.bisect.layout import (
     step_trends,
 )
 from equipoise.kinds.bisect.stretch import (
-    NamedStep,
+    MeasuredStep,
     OwnPairs,
     Stretch,
     StretchState,
@@ -40,7 +42,7 @@ from equipoise.kinds.bisect.stretch import (
 from equipoise.kinds.bisect.terms import StepTrend, UnconfirmedReason
 from equipoise.model.errors import UnusableInput
 from equipoise.revisions.commits import MergedBranch
-from equipoise.revisions.terms import Pair
+from equipoise.revisions.terms import IndexPair
 from equipoise.shared.spelling import option
 from equipoise.stats.resolution import NO_RESOLUTION, Resolution
 from equipoise.stats.verdict import ComparisonVerdict, check_alpha, margin_of
@@ -59,7 +61,7 @@ class BisectionState(Struct, frozen=True):
 
     verdict: BisectionVerdict
     gap: ComparisonVerdict
-    """BAD over GOOD. All sizes outside its ``equivalence_ci`` are excluded."""
+    """Cost of BAD over that of GOOD. All sizes outside ``equivalence_ci`` are excluded."""
     log_e_values: tuple[float, ...]
     """Log e-values of commits 1 to ``count`` against "the commit made the whole gap", in the first
     search."""
@@ -67,10 +69,10 @@ class BisectionState(Struct, frozen=True):
     """Number of the block at which the first search excluded each commit."""
     chances: tuple[float, ...]
     """Probability of each commit, which steers the first search; no guarantee depends on it."""
-    named_steps: tuple[NamedStep, ...]
+    named_steps: tuple[MeasuredStep, ...]
     """Steps of the named commits, in the order in which they were named."""
     unconfirmed_steps: tuple[UnconfirmedStep, ...]
-    """Steps of the commits that differ from the commit before but are not named."""
+    """Steps of the candidates that are not named."""
     stretches: tuple[StretchState, ...]
     """The first search and the searches of remainders of the gap, in the order of their starts."""
     blocks: int
@@ -147,12 +149,13 @@ class Bisection:
         self._own_pairs = OwnPairs() if own_pairs is None else own_pairs
         self._remainder_blocks = remainder_blocks
         self._prose, self._layout_spread = frozenset(prose), layout_spread
-        self._own_ranks: dict[Pair, int] = {}
+        self._ranks_on_line: dict[IndexPair, int] = {}
         """Rank of each own pair among the own pairs of this line of commits, from 1."""
         self._layout_blocks: list[LayoutBlock] = []
-        self._cached_steps: tuple[object, frozenset[int]] = (None, frozenset())
+        self._persistence_cache: tuple[object, frozenset[int]] = (None, frozenset())
+        """Key of the cache, and the candidates whose steps persist."""
         self._withdrawn: set[int] = set()
-        self._waiting_stretches: deque[Pair] = deque()
+        self._waiting_stretches: deque[IndexPair] = deque()
         self._block_count = 0
         self._stretches = [self._new_stretch((0, count))]
 
@@ -168,28 +171,23 @@ class Bisection:
         return self._stretches[-1].is_open
 
     @property
-    def fixed_pair(self) -> Pair | None:
+    def fixed_pair(self) -> IndexPair | None:
         """The only pair that can run now; ``None`` if there is a choice of pairs."""
         return self._stretches[-1].fixed_pair
 
-    def can_use(self, pair: Pair) -> bool:
+    def can_use(self, pair: IndexPair) -> bool:
         """Return whether this search can use a block of a pair that another search chose."""
         return self.is_open and self._stretches[-1].can_use(pair)
 
-    def next_pair(self, built: Collection[int], build_trials: float) -> Pair | None:
+    def next_pair(self, built: Collection[int], build_trials: float) -> IndexPair | None:
         """Return the pair that runs next; ``None`` if the search has ended.
 
-        Parameters
-        ----------
-        built
-            Commits that can run without a build.
-        build_trials
-            Measured seconds of a build over the seconds of a trial.
+        Commits in ``built`` need no build. ``build_trials`` is the time of a build in trials.
         """
         stretch = self._stretches[-1]
         return stretch.next_pair(built, build_trials) if stretch.is_open else None
 
-    def add(self, pair: Pair, costs: tuple[float, float], order: int) -> None:
+    def add(self, pair: IndexPair, costs: tuple[float, float], order: int) -> None:
         """Add one complete block of the pair that ``next_pair`` returned.
 
         ``costs`` are those of the earlier and the later commit, +inf for a trial that timed out.
@@ -214,7 +212,7 @@ class Bisection:
         count_before = self._own_pairs.count
         stretch.add(pair, costs, order, self._block_count + 1, self._own_pairs)
         if self._own_pairs.count > count_before:
-            self._own_ranks[pair] = len(self._own_ranks) + 1
+            self._ranks_on_line[pair] = len(self._ranks_on_line) + 1
         self._layout_blocks.append(LayoutBlock(*pair, difference_of(costs), order))
         self._block_count += 1
         self._begin_next_stretches()
@@ -259,33 +257,33 @@ class Bisection:
         )
 
     @property
-    def measured_pairs(self) -> tuple[Pair, ...]:
+    def measured_pairs(self) -> tuple[IndexPair, ...]:
         """Own pairs of the candidates whose steps need no more blocks, in search order."""
         return tuple(
-            candidate.named_pair
-            for candidate in self._candidates
-            if candidate.named_pair and not candidate.is_open
+            stretch.candidate_pair
+            for stretch in self._stretches
+            if stretch.candidate_pair and not stretch.is_open
         )
 
-    def is_named(self, pair: Pair) -> bool:
+    def is_named(self, pair: IndexPair) -> bool:
         """Return whether the candidate with this own pair is named, given all blocks so far."""
-        return any(candidate.named_pair == pair for candidate in self._confirmed_candidates())
+        return any(stretch.candidate_pair == pair for stretch in self._stretches_with_name())
 
     @property
     def verdict(self) -> BisectionVerdict:
         """Verdict so far; it equals the verdict of ``state``, which is slower to compute."""
         verdict = self._stretches[0].verdict
         if verdict == "culprit":
-            confirmed = self._confirmed_candidates()
-            if len(confirmed) > 1:
+            named_stretches = self._stretches_with_name()
+            if len(named_stretches) > 1:
                 return "several"
-            if confirmed != [self._stretches[0]]:
-                return "several" if confirmed else "searching"
+            if named_stretches != [self._stretches[0]]:
+                return "several" if named_stretches else "searching"
         assert verdict != "undecided", "the first search may take any number of blocks"
         return verdict
 
     @property
-    def named_steps(self) -> tuple[NamedStep, ...]:
+    def named_steps(self) -> tuple[MeasuredStep, ...]:
         """Steps of the commits named so far, in the order of the search.
 
         By the bets, each of these commits makes a difference. It differs from the commit before by
@@ -293,54 +291,46 @@ class Bisection:
         explain it (``layout.py``). All blocks so far judge all commits together.
         """
         gap = self._stretches[0].gap
-        steps = (candidate.named_step(gap) for candidate in self._confirmed_candidates())
+        steps = (stretch.candidate_step(gap) for stretch in self._stretches_with_name())
         return tuple(step for step in steps if step is not None)
 
     @property
     def trends(self) -> tuple[StepTrend | None, ...]:
         """Line by which each of ``named_steps`` grew or faded; ``None`` if no change is certain."""
-        confirmed = self._confirmed_candidates()
         return step_trends(
             self._layout_blocks,
-            [candidate.named_pair[1] for candidate in confirmed if candidate.named_pair],
-            sorted(
-                candidate.named_pair[1] for candidate in self._candidates if candidate.named_pair
-            ),
+            _candidate_commits(self._stretches_with_name()),
+            sorted(_candidate_commits(self._stretches)),
             layout_spread=self._layout_spread,
             withdrawn=self._withdrawn,
         )
 
     @property
     def unconfirmed_steps(self) -> tuple[UnconfirmedStep, ...]:
-        """Steps of the commits that make a difference by the bets, but are not named."""
-        confirmed, gap = self._confirmed_candidates(), self._stretches[0].gap
+        """Steps of the candidates that are not named."""
+        named_stretches, gap = self._stretches_with_name(), self._stretches[0].gap
         return tuple(
-            UnconfirmedStep(step, self._unconfirmed_reason(candidate))
-            for candidate in self._candidates
-            if candidate not in confirmed and (step := candidate.named_step(gap)) is not None
+            UnconfirmedStep(step, self._unconfirmed_reason(stretch))
+            for stretch in self._stretches
+            if stretch not in named_stretches and (step := stretch.candidate_step(gap)) is not None
         )
 
-    @property
-    def _candidates(self) -> list[Stretch]:
-        """Stretches in which the bets have found a commit that makes a difference."""
-        return [stretch for stretch in self._stretches if stretch.named_pair is not None]
-
-    def _confirmed_candidates(self) -> list[Stretch]:
-        """Return the candidates that are named, given all blocks so far."""
-        candidates = self._candidates
-        if not candidates:
+    def _stretches_with_name(self) -> list[Stretch]:
+        """Return the stretches whose candidate is named, given all blocks so far."""
+        stretches = [stretch for stretch in self._stretches if stretch.candidate_pair is not None]
+        if not stretches:
             return []
-        cache_key = (self._block_count, len(self._withdrawn), len(candidates))
-        if self._cached_steps[0] != cache_key:
+        cache_key = (self._block_count, len(self._withdrawn), len(stretches))
+        if self._persistence_cache[0] != cache_key:
             steps = [
                 CandidateStep(
-                    candidate.named_pair[1],
-                    level_of_rank(self._alpha, self._own_ranks[candidate.named_pair]),
+                    stretch.candidate_pair[1],
+                    level_of_rank(self._alpha, self._ranks_on_line[stretch.candidate_pair]),
                 )
-                for candidate in candidates
-                if candidate.named_pair is not None
-                and candidate.is_beyond_margin
-                and not self._changes_only_documentation(candidate.named_pair)
+                for stretch in stretches
+                if stretch.candidate_pair is not None
+                and stretch.is_beyond_margin
+                and not self._changes_only_documentation(stretch.candidate_pair)
             ]
             persistent_commits = persistent_steps(
                 self._layout_blocks,
@@ -349,20 +339,20 @@ class Bisection:
                 layout_spread=self._layout_spread,
                 withdrawn=self._withdrawn,
             )
-            self._cached_steps = (cache_key, frozenset(persistent_commits))
+            self._persistence_cache = (cache_key, frozenset(persistent_commits))
         return [
-            candidate
-            for candidate in candidates
-            if candidate.named_pair and candidate.named_pair[1] in self._cached_steps[1]
+            stretch
+            for stretch in stretches
+            if stretch.candidate_pair and stretch.candidate_pair[1] in self._persistence_cache[1]
         ]
 
     def _unconfirmed_reason(self, stretch: Stretch) -> UnconfirmedReason:
-        assert stretch.named_pair is not None, "only a candidate is not confirmed"
-        if self._changes_only_documentation(stretch.named_pair):
+        assert stretch.candidate_pair is not None, "only a candidate is not confirmed"
+        if self._changes_only_documentation(stretch.candidate_pair):
             return "prose"
         return "layouts" if stretch.is_beyond_margin else "min_effect"
 
-    def _changes_only_documentation(self, pair: Pair) -> bool:
+    def _changes_only_documentation(self, pair: IndexPair) -> bool:
         return self._prose.issuperset(range(pair[0] + 1, pair[1] + 1))
 
     def state(self) -> BisectionState:
@@ -395,10 +385,10 @@ class Bisection:
 
     def _add_remainders(self, stretch: Stretch) -> None:
         """Put the remainders of the gap of a stretch that ended into the queue."""
-        remainders: tuple[Pair, ...] = ()
-        if stretch.named_pair is not None:
-            previous_commit, named_commit = stretch.named_pair
-            remainders = ((stretch.first, previous_commit), (named_commit, stretch.last))
+        remainders: tuple[IndexPair, ...] = ()
+        if stretch.candidate_pair is not None:
+            previous_commit, candidate = stretch.candidate_pair
+            remainders = ((stretch.first, previous_commit), (candidate, stretch.last))
         elif stretch.verdict == "several" and stretch.split is not None:
             remainders = ((stretch.first, stretch.split), (stretch.split, stretch.last))
         ends = (stretch.first, stretch.last)
@@ -406,14 +396,15 @@ class Bisection:
             pair for pair in remainders if pair[0] < pair[1] and pair != ends
         )
 
-    def _new_stretch(self, ends: Pair) -> Stretch:
+    def _new_stretch(self, ends: IndexPair) -> Stretch:
         first, last = ends
-        margin, limit = self._min_margin, self._remainder_blocks
+        margin, max_blocks = self._min_margin, self._remainder_blocks
         if ends == (0, self.count):
-            limit = None
+            max_blocks = None
         else:
             margin = self._margin_of_remainders()
-            limit = max(REMAINDER_BLOCKS, self._stretches[0].blocks) if limit is None else limit
+            if max_blocks is None:
+                max_blocks = max(REMAINDER_BLOCKS, self._stretches[0].blocks)
         return Stretch(
             first,
             last,
@@ -422,13 +413,17 @@ class Bisection:
             prior=self._prior[first:last],
             withdrawn=self._withdrawn,
             resolution=self._resolution,
-            max_blocks=limit,
+            max_blocks=max_blocks,
         )
 
     def _margin_of_remainders(self) -> float:
         bets = self._stretches[0].bets
         assert bets is not None, "a gap has remainders only after it is confirmed"
         return max(self._min_margin, bets.margin())
+
+
+def _candidate_commits(stretches: Sequence[Stretch]) -> list[int]:
+    return [stretch.candidate_pair[1] for stretch in stretches if stretch.candidate_pair]
 
 
 def _valid_prior(prior: Sequence[float], count: int) -> tuple[float, ...]:
@@ -453,8 +448,8 @@ class LineState(Struct, frozen=True):
     """Ends of the branch that do not run; the branch then cannot be searched."""
     state: BisectionState
     trends: tuple[StepTrend | None, ...]
-    """Change of each of ``state.named_steps`` during the search; ``None`` if not certain."""
-    course: tuple[tuple[int, Pair], ...]
+    """Line by which each of ``state.named_steps`` grew or faded; ``None`` if not certain."""
+    course: tuple[tuple[int, IndexPair], ...]
     """Number and pair of each block of the line; the numbers count all blocks of the bisection."""
 
 
@@ -480,7 +475,7 @@ class BranchingBisection:
         if len(self._lines) == 1:
             self._lines[0].search.set_resolution(resolution)
 
-    def next_pair(self, built: Collection[int], build_trials: float) -> Pair | None:
+    def next_pair(self, built: Collection[int], build_trials: float) -> IndexPair | None:
         """Return the pair that runs next; ``None`` if all searches have ended.
 
         Parameters are those of `Bisection.next_pair`.
@@ -491,11 +486,11 @@ class BranchingBisection:
         built_on_line = [line.indices[commit] for commit in built if commit in line.indices]
         return line.pair_in_bisection(line.search.next_pair(built_on_line, build_trials))
 
-    def add(self, pair: Pair, costs: tuple[float, float], order: int) -> None:
+    def add(self, pair: IndexPair, costs: tuple[float, float], order: int) -> None:
         """Add one complete block of the pair that ``next_pair`` returned.
 
-        Parameters and errors are those of `Bisection.add`; the earlier commit is the first of the
-        pair.
+        Parameters and errors are those of `Bisection.add`; the first commit of the pair is the
+        earlier one.
         """
         line = self._open_line()
         if line is None:
@@ -524,7 +519,7 @@ class BranchingBisection:
         return self._open_line() is not None
 
     @property
-    def fixed_pair(self) -> Pair | None:
+    def fixed_pair(self) -> IndexPair | None:
         """The only pair that can run now; ``None`` at a choice of pairs, and at the end."""
         line = self._open_line()
         return None if line is None else line.pair_in_bisection(line.search.fixed_pair)
@@ -543,7 +538,7 @@ class BranchingBisection:
         return self._lines[0].search.verdict
 
     @property
-    def named_steps(self) -> tuple[NamedStep, ...]:
+    def named_steps(self) -> tuple[MeasuredStep, ...]:
         """Steps of the named commits of the first line."""
         return self._lines[0].search.named_steps
 
@@ -561,7 +556,7 @@ class BranchingBisection:
         line = self._open_line()
         return None if line is None else line.merge
 
-    def ordered_pair(self, pair: Collection[int]) -> Pair:
+    def ordered_pair(self, pair: Collection[int]) -> IndexPair:
         """Return the two commits of the block that runs now, the earlier commit first.
 
         Raise `ValueError` if one of the commits is not on the line that is searched now.
@@ -605,14 +600,14 @@ class _LineSearch:
         self.merge, self.commits, self.search = merge, commits, search
         self.indices: Mapping[int, int] = {commit: index for index, commit in enumerate(commits)}
         """Index along this line of each commit, by its index in the whole bisection."""
-        self.course: list[tuple[int, Pair]] = []
+        self.course: list[tuple[int, IndexPair]] = []
         self._missing: set[int] = set()
 
     @property
     def is_open(self) -> bool:
         return not self._missing and self.search.is_open
 
-    def pair_in_bisection(self, pair: Pair | None) -> Pair | None:
+    def pair_in_bisection(self, pair: IndexPair | None) -> IndexPair | None:
         """Return a pair of this line by its indices in the whole bisection."""
         return pair and (self.commits[pair[0]], self.commits[pair[1]])
 
@@ -625,11 +620,11 @@ class _LineSearch:
         else:
             self.search.withdraw(index)
 
-    def possible_merges(self) -> Iterator[tuple[int, Pair]]:
+    def possible_merges(self) -> Iterator[tuple[int, IndexPair]]:
         """Yield each measured candidate that is a single commit, and its own pair on this line."""
-        for previous_commit, named_commit in self.search.measured_pairs:
-            if named_commit == previous_commit + 1:
-                yield self.commits[named_commit], (previous_commit, named_commit)
+        for previous_commit, candidate in self.search.measured_pairs:
+            if candidate == previous_commit + 1:
+                yield self.commits[candidate], (previous_commit, candidate)
 
     def state(self) -> LineState:
         return LineState(

@@ -8,23 +8,24 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from equipoise.kinds.bisect.search import BranchingBisection
-from equipoise.revisions.terms import Pair
+from equipoise.revisions.terms import IndexPair
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST
 
 
 class SharedBlocks:
     """The bisections of the benchmarks that one command measures; they share each block.
 
-    The bisections take turns in choosing the pair. Bisections that wait for the same fixed pair
-    share a turn, so benchmarks without a difference do not delay the others. A block counts for
-    each bisection that can use its pair. All bisections share one counter of own pairs.
+    The bisections take turns in choosing the pair. A bisection that has no choice waits for a fixed
+    pair. Bisections that wait for the same fixed pair share a turn, so benchmarks without a
+    difference do not delay the others. A block counts for each bisection that can use its pair. All
+    bisections share one counter of own pairs.
     """
 
     def __init__(self, bisections: Sequence[BranchingBisection]) -> None:
         self.bisections = tuple(bisections)
         self._block_count = 0
 
-    def next_pair(self, built: Collection[int], build_trials: float) -> Pair | None:
+    def next_pair(self, built: Collection[int], build_trials: float) -> IndexPair | None:
         """Return the pair that runs next; ``None`` if all bisections have ended.
 
         Parameters are those of `Bisection.next_pair`.
@@ -35,47 +36,47 @@ class SharedBlocks:
     def add(self, costs: Sequence[Mapping[int, float] | None], first: int) -> tuple[bool, ...]:
         """Add one block; return for each bisection whether the block counts.
 
-        Parameters
-        ----------
-        costs
-            Costs of the two commits for each bisection; ``None`` if a commit was not measured.
-        first
-            The commit that ran first.
+        For each bisection, ``costs`` has the costs of the two commits, or ``None`` if one of them
+        was not measured. ``first`` is the commit that ran first.
         """
         chooser = self._chooser()
         counted_flags: list[bool] = []
-        for bisection, block in zip(self.bisections, costs, strict=True):
-            if block is None or not (bisection is chooser or bisection.can_use(block.keys())):
+        for bisection, costs_by_commit in zip(self.bisections, costs, strict=True):
+            if costs_by_commit is None or not (
+                bisection is chooser or bisection.can_use(costs_by_commit.keys())
+            ):
                 counted_flags.append(False)
                 continue
-            earlier, later = bisection.ordered_pair(block.keys())
+            earlier, later = bisection.ordered_pair(costs_by_commit.keys())
             order = BASELINE_FIRST if earlier == first else CANDIDATE_FIRST
-            bisection.add((earlier, later), (block[earlier], block[later]), order)
+            pair_costs = (costs_by_commit[earlier], costs_by_commit[later])
+            bisection.add((earlier, later), pair_costs, order)
             counted_flags.append(True)
         self._block_count += 1
         return tuple(counted_flags)
 
     def _chooser(self) -> BranchingBisection | None:
         """Return the bisection whose turn it is; ``None`` if all have ended."""
-        turns: dict[Pair | int, BranchingBisection] = {}
+        choosers: dict[IndexPair | int, BranchingBisection] = {}
+        """The bisection that chooses in each turn, by its fixed pair, or else by its index."""
         for index, bisection in enumerate(self.bisections):
             if bisection.is_open:
-                turns.setdefault(bisection.fixed_pair or index, bisection)
-        return list(turns.values())[self._block_count % len(turns)] if turns else None
+                choosers.setdefault(bisection.fixed_pair or index, bisection)
+        return list(choosers.values())[self._block_count % len(choosers)] if choosers else None
 
 
 def next_pairs(
     commands: Sequence[SharedBlocks], built: Collection[int], build_trials: float
-) -> dict[int, Pair]:
+) -> dict[int, IndexPair]:
     """Return the next pair of each command that has not ended, by the index of the command.
 
     Commands share the builds of a block, so the commits of earlier commands count as built.
     """
     built_commits = set(built)
-    pairs: dict[int, Pair] = {}
-    for number, command in enumerate(commands):
+    pairs: dict[int, IndexPair] = {}
+    for index, command in enumerate(commands):
         pair = command.next_pair(built_commits, build_trials)
         if pair is not None:
-            pairs[number] = pair
+            pairs[index] = pair
             built_commits.update(pair)
     return pairs

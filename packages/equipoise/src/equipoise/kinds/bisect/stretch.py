@@ -1,8 +1,8 @@
 """Search one stretch of a bisection: confirm the gap between two commits, then find the culprit.
 
-The bets are in Rust (crates/verdict/src/bisection). The confirmation and the interval of a named
-step are those of every comparison (``stats/verdict.py``). The own pair of a commit is this commit
-and the latest ancestor that runs.
+The bets are in Rust (crates/verdict/src/bisection). The confirmation and the interval of a step are
+those of every comparison (``stats/verdict.py``). The own pair of a commit is this commit and the
+latest ancestor that runs. A candidate is the commit that makes a difference by the bets.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from msgspec import Struct
 from equipoise._native import EQUIVALENCE_BLOCKS, BisectionSearch
 from equipoise.kinds.bisect.terms import UnconfirmedReason
 from equipoise.model.quantities import Interval
-from equipoise.revisions.terms import CHEAP_BUILD_TRIALS, MAX_STEP_HALF_WIDTH, Pair
+from equipoise.revisions.terms import CHEAP_BUILD_TRIALS, MAX_STEP_HALF_WIDTH, IndexPair
 from equipoise.stats.resolution import PastValues, Resolution
 from equipoise.stats.sequence import PairedBlocks, block_differences
 from equipoise.stats.verdict import (
@@ -40,9 +40,9 @@ COST_OF_BUILD = 0.5
 (docs/methods/bisect.md)."""
 
 MAX_NARROWING_FACTOR = 2
-"""Maximum blocks to narrow the interval of a named step, over the blocks that named it."""
+"""Maximum blocks to narrow the interval of a step: a multiple of the blocks that found it."""
 MAX_EXCEEDING_FACTOR = 4
-"""Maximum blocks to compare a named step with ``min_effect``, over the blocks that named it."""
+"""Maximum blocks to compare a step with ``min_effect``: a multiple of the same blocks."""
 
 
 class OwnPairs:
@@ -56,22 +56,22 @@ class OwnPairs:
         self.count = 0
 
 
-class NamedStep(Struct, frozen=True):
-    """A step that made a difference, from commit ``first - 1`` to commit ``last``."""
+class MeasuredStep(Struct, frozen=True):
+    """The step of a candidate, from commit ``first - 1`` to commit ``last``."""
 
     first: int
     last: int
     """Equal to ``first``, unless the commits before ``last`` do not run: then ``first`` to ``last``
     are one group."""
     rank: int
-    """The k of its own pair: the first own pair that ran has k = 1."""
+    """The k of the own pair: the first own pair that ran has k = 1."""
     e_value: float
     """Evidence against "the commit is at most ``margin`` slower than the commit before"; at least
     k(k + 1)/alpha."""
     margin: float
-    """Step that the e-value is about, in log units, in the direction of the gap."""
+    """Step in the direction of the gap, in log units, which the e-value shows to be exceeded."""
     blocks: int
-    """Number of blocks of its own pair."""
+    """Number of blocks of the own pair."""
     ratio: float | None
     """Cost of the commit over that of the commit before; ``None`` if it is not finite."""
     ratio_ci: Interval
@@ -84,9 +84,9 @@ class NamedStep(Struct, frozen=True):
 
 
 class UnconfirmedStep(Struct, frozen=True):
-    """A step that makes a difference by the bets, but whose commit is not named."""
+    """The step of a candidate that is not named, and why."""
 
-    step: NamedStep
+    step: MeasuredStep
     reason: UnconfirmedReason
 
 
@@ -98,7 +98,7 @@ class StretchState(Struct, frozen=True):
     last: int
     verdict: StretchVerdict
     gap: ComparisonVerdict
-    """Last commit over first commit, from all blocks of this pair."""
+    """Cost of the last commit over that of the first, from all blocks with both."""
     blocks: int
     blocks_to_go: int | None
     """Rough forecast of the blocks that the search still needs; ``None`` before it began and after
@@ -134,33 +134,34 @@ class Stretch:
         """The bets; ``None`` until the gap is confirmed."""
         self.split: int | None = None
         """Commit at which a stretch without a single culprit is split."""
-        self.named_pair: Pair | None = None
-        """Own pair of the commit that is named."""
-        self.ranks: dict[Pair, int] = {}
+        self.candidate_pair: IndexPair | None = None
+        """Own pair of the candidate; ``None`` until the bets find a candidate."""
+        self.ranks: dict[IndexPair, int] = {}
         """The k of each own pair that has run."""
         self._alpha, self._margin, self._max_blocks = alpha, margin, max_blocks
         self._prior, self._withdrawn = prior, set(withdrawn)
         self.resolution, self._past_costs = resolution, PastValues(resolution)
         self.gap = self._empty_blocks()
-        self._confirming: list[tuple[float, float]] = []
+        self._confirming_blocks: list[tuple[float, float]] = []
         """Difference and order of each block that confirmed the gap."""
-        self._own_blocks: dict[Pair, PairedBlocks] = {}
+        self._own_blocks: dict[IndexPair, PairedBlocks] = {}
         # The fraction of the gap needs an interval at half of alpha.
         self._min_gap_blocks = earliest_block(0.5 * alpha)
-        # Blocks that the interval of the named step needs, and blocks that named the commit.
-        self._min_step_blocks = self._naming_blocks = 0
+        # Blocks that the interval of the step needs, and blocks that found the candidate.
+        self._min_step_blocks = self._finding_blocks = 0
+        # Whether both commits of the candidate's own pair still run.
         self._can_measure_step = True
 
     @property
-    def fixed_pair(self) -> Pair | None:
+    def fixed_pair(self) -> IndexPair | None:
         """The only pair that can run now; ``None`` if there is a choice of pairs."""
-        return (self.first, self.last) if self.bets is None else self.named_pair
+        return (self.first, self.last) if self.bets is None else self.candidate_pair
 
     @property
     def is_open(self) -> bool:
-        """Whether the stretch needs more blocks, to name a commit or to measure its step."""
-        if self.named_pair is not None:
-            return not self._is_step_known(self.named_pair)
+        """Whether the stretch needs more blocks, to find a candidate or to measure its step."""
+        if self.candidate_pair is not None:
+            return not self._is_step_known(self.candidate_pair)
         return self.verdict in ("confirming", "searching")
 
     def set_resolution(self, resolution: Resolution) -> None:
@@ -169,12 +170,12 @@ class Stretch:
             self.resolution, self._past_costs = resolution, PastValues(resolution)
             self.gap.set_resolution(resolution)
 
-    def next_pair(self, built: Collection[int], build_trials: float) -> Pair:
+    def next_pair(self, built: Collection[int], build_trials: float) -> IndexPair:
         """Return the pair that runs next; the stretch must be open."""
         if self.bets is None:
             return self.first, self.last
-        if self.named_pair is not None:
-            return self.named_pair
+        if self.candidate_pair is not None:
+            return self.candidate_pair
         build_cost = COST_OF_CHEAP_BUILD if build_trials < CHEAP_BUILD_TRIALS else COST_OF_BUILD
         built_inside = [
             commit - self.first for commit in built if self.first <= commit <= self.last
@@ -182,11 +183,11 @@ class Stretch:
         earlier, later = self.bets.choose(built_inside, build_cost)
         return self.first + earlier, self.first + later
 
-    def can_use(self, pair: Pair) -> bool:
+    def can_use(self, pair: IndexPair) -> bool:
         """Return whether this stretch can use a block of a pair that another search chose.
 
-        It cannot use an own pair that has not run yet: with each new own pair, every later named
-        commit needs more evidence.
+        It cannot use an own pair that has not run yet: with each new own pair, every later
+        candidate needs more evidence.
         """
         if self.fixed_pair is not None:
             return pair == self.fixed_pair
@@ -197,9 +198,14 @@ class Stretch:
         return is_inside and not is_whole_gap and (pair in self.ranks or not is_own_pair)
 
     def add(
-        self, pair: Pair, costs: tuple[float, float], order: int, number: int, own_pairs: OwnPairs
+        self,
+        pair: IndexPair,
+        costs: tuple[float, float],
+        order: int,
+        block_number: int,
+        own_pairs: OwnPairs,
     ) -> None:
-        """Add a block; ``number`` counts the blocks of the whole bisection, from 1."""
+        """Add a block; ``block_number`` counts the blocks of the whole bisection, from 1."""
         fixed_pair = self.fixed_pair
         if not self.first <= pair[0] < pair[1] <= self.last or fixed_pair not in (None, pair):
             expected_pair = fixed_pair or f"two commits from {self.first} to {self.last}"
@@ -207,11 +213,11 @@ class Stretch:
         self.blocks += 1
         if self.bets is None:
             self._add_to_gap(costs, order)
-        elif self.named_pair is not None:
+        elif self.candidate_pair is not None:
             self._add_past_costs(costs)
-            self._own_blocks[self.named_pair].append(*costs, order)
+            self._own_blocks[self.candidate_pair].append(*costs, order)
         else:
-            self._add_to_bets(self.bets, pair, costs, order, number, own_pairs)
+            self._add_to_bets(self.bets, pair, costs, order, block_number, own_pairs)
         is_used_up = self._max_blocks is not None and self.blocks >= self._max_blocks
         if self._has_no_verdict and is_used_up:
             self.verdict = "undecided"
@@ -221,7 +227,7 @@ class Stretch:
         self._withdrawn.add(commit)
         if not self._has_no_verdict:
             self._can_measure_step = self._can_measure_step and commit not in (
-                self.named_pair or ()
+                self.candidate_pair or ()
             )
         elif commit in (self.first, self.last):
             self.verdict = "undecided"
@@ -246,12 +252,13 @@ class Stretch:
             blocks_to_go=self._blocks_to_go(),
         )
 
-    def named_step(self, gap: PairedBlocks) -> NamedStep | None:
-        """Return the step of the named commit; ``gap`` has the blocks of the whole gap."""
-        if self.named_pair is None or self.bets is None:
+    def candidate_step(self, gap: PairedBlocks) -> MeasuredStep | None:
+        """Return the step of the candidate, if any; ``gap`` has the blocks of the whole gap."""
+        if self.candidate_pair is None or self.bets is None:
             return None
-        blocks, level = self._own_blocks[self.named_pair], self._level_of(self.named_pair)
+        blocks, level = self._own_blocks[self.candidate_pair], self._level_of(self.candidate_pair)
         step = judge_alone(blocks, 0.0, level)
+        # Both intervals together have the level of the fraction.
         step_at_half = judge_alone(blocks, 0.0, 0.5 * level)
         gap_at_half = judge_alone(gap, 0.0, 0.5 * self._alpha)
         share, share_ci = share_of_gap(
@@ -260,13 +267,13 @@ class Stretch:
             gap_at_half.typical,
             (gap_at_half.low, gap_at_half.high),
         )
-        previous_commit, named_commit = self.named_pair
-        return NamedStep(
+        previous_commit, candidate = self.candidate_pair
+        return MeasuredStep(
             first=previous_commit + 1,
-            last=named_commit,
-            rank=self.ranks[self.named_pair],
-            # The e-value uses no more blocks once the commit is named.
-            e_value=e_value_of(self.bets.own_ln_e_value(named_commit - self.first)),
+            last=candidate,
+            rank=self.ranks[self.candidate_pair],
+            # The e-value uses no more blocks once the candidate is found.
+            e_value=e_value_of(self.bets.own_ln_e_value(candidate - self.first)),
             margin=self.bets.margin(),
             blocks=step.blocks,
             ratio=step.ratio,
@@ -279,15 +286,15 @@ class Stretch:
     @property
     def is_beyond_margin(self) -> bool:
         """Whether the step between the two builds is certainly larger than the margin."""
-        if self.named_pair is None or self.bets is None:
+        if self.candidate_pair is None or self.bets is None:
             return False
         if self._margin <= self.bets.margin():
             # The e-value is already evidence against the larger of the two margins.
             return True
-        evidence = self._own_blocks[self.named_pair].engine.ln_e_value_beyond(self._margin)
-        return evidence >= -math.log(self._level_of(self.named_pair))
+        evidence = self._own_blocks[self.candidate_pair].engine.ln_e_value_beyond(self._margin)
+        return evidence >= -math.log(self._level_of(self.candidate_pair))
 
-    def _level_of(self, pair: Pair) -> float:
+    def _level_of(self, pair: IndexPair) -> float:
         """Return alpha/(k(k + 1)) for an own pair that has run."""
         return level_of_rank(self._alpha, self.ranks[pair])
 
@@ -295,16 +302,16 @@ class Stretch:
     def _has_no_verdict(self) -> bool:
         return self.verdict in ("confirming", "searching")
 
-    def _is_step_known(self, pair: Pair) -> bool:
-        """Return whether the interval of a named step is good enough.
+    def _is_step_known(self, pair: IndexPair) -> bool:
+        """Return whether the interval of the candidate's step is good enough.
 
         The interval has both ends after a number of blocks that depends only on its level. Both
         ends should also be within half of the step, unless that takes more than twice the blocks
-        that named the commit. It should also be known whether the step exceeds the margin, unless
-        that takes more than four times these blocks.
+        that found the candidate. It should also be known whether the step exceeds the margin,
+        unless that takes more than four times these blocks.
         """
         block_count, min_blocks = len(self._own_blocks[pair]), self._min_step_blocks
-        max_blocks = max(min_blocks, MAX_EXCEEDING_FACTOR * self._naming_blocks)
+        max_blocks = max(min_blocks, MAX_EXCEEDING_FACTOR * self._finding_blocks)
         if not self._can_measure_step or block_count >= max_blocks:
             return True
         if block_count < min_blocks:
@@ -313,7 +320,7 @@ class Stretch:
         step = verdict.typical or 0.0
         half_width = max(verdict.high - step, step - verdict.low)
         is_narrow = half_width <= MAX_STEP_HALF_WIDTH * abs(step)
-        max_narrowing_blocks = max(min_blocks, MAX_NARROWING_FACTOR * self._naming_blocks)
+        max_narrowing_blocks = max(min_blocks, MAX_NARROWING_FACTOR * self._finding_blocks)
         is_below_margin = max(abs(verdict.low), abs(verdict.high)) < self._margin
         return (is_narrow or block_count >= max_narrowing_blocks) and (
             is_below_margin or self.is_beyond_margin
@@ -325,15 +332,16 @@ class Stretch:
     def _blocks_to_go(self) -> int | None:
         if self.bets is None or not self._has_no_verdict:
             return None
-        # A block's difference has twice the variance of a trial.
-        ratio = self.bets.scale() / self.bets.step()
-        factor = 0.5 * (150 + 30 * math.log2(self.last - self.first)) * ratio * ratio
-        return max(1, math.ceil(0.5 * (40 + factor)) - self.blocks)
+        # A rule of thumb for the number of trials of the search.
+        noise = self.bets.scale() / self.bets.step()
+        # A block's difference has twice the variance of a trial, and a block has two trials.
+        noisy_trials = 0.5 * (150 + 30 * math.log2(self.last - self.first)) * noise * noise
+        return max(1, math.ceil(0.5 * (40 + noisy_trials)) - self.blocks)
 
     def _add_to_gap(self, costs: tuple[float, float], order: int) -> None:
         difference = self._add_past_costs(costs)[0]
         self.gap.append(*costs, order)
-        self._confirming.append((difference, float(order)))
+        self._confirming_blocks.append((difference, float(order)))
         if not self._can_have_verdict():
             return
         gap = self.judge_gap()
@@ -361,7 +369,11 @@ class Stretch:
 
     def _new_bets(self, direction: float) -> BisectionSearch:
         bets = BisectionSearch(
-            self.last - self.first, self._alpha, direction, self._confirming, list(self._prior)
+            self.last - self.first,
+            self._alpha,
+            direction,
+            self._confirming_blocks,
+            list(self._prior),
         )
         for commit in sorted(self._withdrawn):
             if self.first < commit < self.last:
@@ -371,16 +383,16 @@ class Stretch:
     def _add_to_bets(
         self,
         bets: BisectionSearch,
-        pair: Pair,
+        pair: IndexPair,
         costs: tuple[float, float],
         order: int,
-        number: int,
+        block_number: int,
         own_pairs: OwnPairs,
     ) -> None:
         difference, tolerance = self._add_past_costs(costs)
         local_pair = (pair[0] - self.first, pair[1] - self.first)
         rank = own_pairs.count + 1
-        if bets.add(local_pair, difference, float(order), tolerance, number, rank):
+        if bets.add(local_pair, difference, float(order), tolerance, block_number, rank):
             own_pairs.count = self.ranks[pair] = rank
             self._own_blocks[pair] = self._empty_blocks()
         if pair in self._own_blocks:
@@ -390,28 +402,30 @@ class Stretch:
         self._conclude(bets)
 
     def _add_past_costs(self, costs: tuple[float, float]) -> tuple[float, float]:
-        """Add a block's costs; return its difference, and its tolerance given earlier blocks."""
+        """Add a block's costs; return its log difference, and the tie tolerance before it."""
         past_costs = self._past_costs
         tolerance = 0.0 if past_costs.is_exact or past_costs.is_empty else past_costs.tolerance()
         quantum = 0.0 if past_costs.are_inverse else past_costs.quantum
-        before, after = costs
-        if 0.0 < before < math.inf and 0.0 < after < math.inf:
-            difference = math.log(after) - math.log(before)
+        earlier, later = costs
+        if 0.0 < earlier < math.inf and 0.0 < later < math.inf:
+            difference = math.log(later) - math.log(earlier)
         else:
-            difference = float(block_differences(np.array([before]), np.array([after]), quantum)[0])
+            columns = (np.array([earlier]), np.array([later]))
+            difference = float(block_differences(*columns, quantum)[0])
         if not past_costs.is_exact:
-            past_costs.add([before], [after])
+            past_costs.add([earlier], [later])
         return difference, tolerance
 
     def _conclude(self, bets: BisectionSearch) -> None:
+        """Set the verdict, and the candidate or the split, once the bets have an outcome."""
         outcome, own_pair, split_commit = bets.outcome()
         if outcome == "open":
             return
         self.verdict = outcome
         if own_pair is not None:
-            self.named_pair = (self.first + own_pair[0], self.first + own_pair[1])
-            self._min_step_blocks = earliest_block(0.5 * self._level_of(self.named_pair))
-            self._naming_blocks = len(self._own_blocks[self.named_pair])
+            self.candidate_pair = (self.first + own_pair[0], self.first + own_pair[1])
+            self._min_step_blocks = earliest_block(0.5 * self._level_of(self.candidate_pair))
+            self._finding_blocks = len(self._own_blocks[self.candidate_pair])
         self.split = None if split_commit is None else self.first + split_commit
 
 
@@ -440,6 +454,7 @@ def share_of_gap(
 
 
 def _quotient(step: float, gap: float) -> float | None:
+    """Return the quotient of two ends of intervals; ``None`` if it has no bound."""
     if gap <= 0 or not math.isfinite(step):
         return None
     return step / gap

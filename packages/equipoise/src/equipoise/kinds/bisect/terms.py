@@ -88,7 +88,8 @@ BisectVerdict = Literal["culprit", "several", "set", "no difference", "undecided
 ``set``: the difference is certain, and any of several commits may have made it. ``no difference``:
 both revisions are equivalent. ``undecided``: it is not known whether there is a difference."""
 CommitStatus = Literal["culprit", "left", "excluded"]
-"""``left``: the commit may have made the whole difference. ``excluded``: it did not."""
+"""``culprit``: the commit is named. ``left``: it may have made the whole difference. ``excluded``:
+it did not."""
 GapStatus = Literal["slower", "faster", "equivalent", "undecided"]
 
 
@@ -120,7 +121,7 @@ class UnconfirmedCommit(NamedCommit, frozen=True):
     parent: str
     """Hash of the parent, or of the latest ancestor that builds."""
     not_built: tuple[str, ...]
-    """Hashes of the commits between the two that do not build."""
+    """Hashes of the commits between the parent and the commit that do not build."""
     ratio: float | None
     """Cost of the commit over that of its parent."""
     ratio_ci: Interval
@@ -149,7 +150,8 @@ class Culprit(NamedCommit, frozen=True):
     parent: str
     """Hash of the first parent, or of the latest ancestor that builds."""
     not_built: tuple[str, ...]
-    """Hashes of the commits between the two that do not build; each may be the culprit instead."""
+    """Hashes of the commits between the parent and the commit that do not build; each of them may
+    be the culprit instead."""
     is_merge: bool
     ratio: float | None
     """Cost of the commit over that of its parent."""
@@ -179,7 +181,8 @@ class BisectCommit(NamedCommit, frozen=True):
     trials: int
     """Number of measured trials."""
     not_built: bool
-    """Whether the commit does not build or run; it then has the status of the next that does."""
+    """Whether the commit does not build or run. It then has the status of the next commit that
+    does."""
 
 
 class BisectBlock(Struct, frozen=True):
@@ -189,7 +192,8 @@ class BisectBlock(Struct, frozen=True):
     earlier: int
     later: int
     search: int
-    """Number of the search: 1 covers all commits, each later search a remainder of the gap."""
+    """Number of the search: search 1 covers all commits, and each later search covers a remainder
+    of the gap."""
 
 
 class SearchedLine(Struct, frozen=True, kw_only=True):

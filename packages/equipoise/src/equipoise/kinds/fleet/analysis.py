@@ -96,7 +96,7 @@ class FleetAnalysis(AnalysisKind):
 
 
 class Member(Struct, frozen=True):
-    """One asked host, with the record of its campaign if it has arrived."""
+    """One asked host, and the record of its campaign if the record has arrived."""
 
     host: FleetHost
     record: RunRecord | None
@@ -148,7 +148,7 @@ def shared_environment(members: Sequence[Member]) -> dict[str, Any]:
 
 
 def _condition_over_hosts(plan: Plan, index: int, members: Sequence[Member]) -> ConditionResult:
-    """Count the trials of one condition on all hosts; a metric of all hosts has no meaning."""
+    """Count the trials of one condition on all hosts; costs of different hosts are not pooled."""
     condition = plan.conditions[index]
     results = [result for member in members for result in member.host.conditions]
     results = [result for result in results if result.name == condition.name]
@@ -198,7 +198,7 @@ def fleet_comparisons(
             warnings += metric_warnings
             if any(host_pairings):
                 comparisons += (
-                    _comparison(plan, metric, contrast, members, host_pairings, index, level)
+                    _fleet_comparison(plan, metric, contrast, members, host_pairings, index, level)
                     for index, contrast in enumerate(plan.contrasts)
                 )
     return tuple(comparisons), tuple(warnings)
@@ -224,7 +224,7 @@ def _pairings_by_host(
     ]
 
 
-def _comparison(
+def _fleet_comparison(
     plan: Plan,
     metric: str,
     contrast: Contrast,
@@ -233,16 +233,19 @@ def _comparison(
     contrast_index: int,
     level: float,
 ) -> FleetComparison:
+    """Return one comparison over the hosts: the claims, the effect on each host, the sentences."""
     fleet, judgement = plan.terms, plan.judgement
     assert isinstance(fleet, FleetPlan), "only a fleet has comparisons over hosts"
     pairing_by_host = [pairings[contrast_index] if pairings else None for pairings in host_pairings]
-    pairs = [PairedBlocks() if pairing is None else pairing.pairs for pairing in pairing_by_host]
+    blocks_by_host = [
+        PairedBlocks() if pairing is None else pairing.pairs for pairing in pairing_by_host
+    ]
     more_is_better = any(pairing.more_is_better for pairing in pairing_by_host if pairing)
-    baseline, candidate = (plan.conditions[i] for i in (contrast.baseline, contrast.candidate))
+    baseline, candidate = plan.conditions[contrast.baseline], plan.conditions[contrast.candidate]
     claims = claims_of_fleet(
         [
             HostBlocks(member.host.host, member.host.identity, blocks, weight, member.state)
-            for member, blocks, weight in zip(members, pairs, fleet.weights, strict=True)
+            for member, blocks, weight in zip(members, blocks_by_host, fleet.weights, strict=True)
         ],
         min_effect=judgement.min_effect,
         alpha=level,
@@ -264,7 +267,7 @@ def _comparison(
         verdict=mean.verdict,
         min_effect=judgement.min_effect,
         alpha=judgement.alpha,
-        blocks=sum(map(len, pairs)),
+        blocks=sum(map(len, blocks_by_host)),
         mean_ratio=finite_ratio(mean.ln_mean_ratio),
         mean_ratio_ci=(None, None),
         probability_slower=None,
@@ -331,7 +334,7 @@ def _absence_warnings(record: RunRecord, members: Sequence[Member]) -> Iterator[
     fetch_hint = f"run `{command}` to fetch the missing blocks"
     resume_hint = f"{fetch_hint}, and to let the host continue"
     absence = "nothing of the campaign has arrived"
-    consequence = "no number over the asked hosts includes them"
+    consequence = "no result over the hosts contains a block from there"
     unfinished = (
         "the campaign has not ended: the host is still measuring, was killed, or some of its "
         "blocks have not arrived"
@@ -345,16 +348,15 @@ def _absence_warnings(record: RunRecord, members: Sequence[Member]) -> Iterator[
         if names:
             yield CampaignWarning(code, f"{names_of(names)}: {problem}", hint)
     reasons = [
-        f"{member.host.host} left after {counted(member.host.blocks, 'block')}: "
-        f"{member.host.stopped_because or 'unknown'}"
+        f"{member.host.host} stopped early, after {counted(member.host.blocks, 'block')} "
+        f"({member.host.stopped_because})"
         for member in members
         if member.host.state == "left"
     ]
     if reasons:
         yield CampaignWarning(
             "host_left",
-            f"{'; '.join(reasons)}; its blocks until then still count in the mean over all asked "
-            "hosts",
+            f"{'; '.join(reasons)}; the mean over the hosts still contains these blocks",
             resume_hint,
         )
 

@@ -36,7 +36,7 @@ MIN_HOSTS_PER_VALUE = 10
 """Minimum number of hosts with each value of a property that `equipoise observe` needs to study the
 property. It treats hosts as clusters, and needs this number of clusters with each value."""
 
-# Each pair is a question and the pattern of its answer.
+# Each pair is a question, and the pattern of the answer to it.
 _NEW_HOST_PATTERNS = (
     "What would one more host show?",
     "Between {ends}, with a chance of at least {chance}. {hosts} allow no stronger claim, and it "
@@ -66,12 +66,12 @@ def describe_answers(
     """Return the answers over the hosts, each question at level alpha.
 
     ``one_host`` is the name of the host if all campaigns ran on one host, and ``None`` if not. If
-    more is better, ``claims`` has ratios of inverse values, but the sentences of values.
+    more is better, the ratios in ``claims`` are inverted for the sentences.
     """
     writer = _AnswerWriter(hosts, alpha, one_host, more_is_better)
     by_property = () if one_host is not None else tuple(_property_effects(claims.hosts, hosts))
     subject = "these campaigns" if one_host is not None else "the asked hosts"
-    question = "What is the mean over the hosts that stayed?"
+    question = "What is the mean over the hosts that were not lost?"
     remaining = claims.mean_of_remaining
     return FleetAnswers(
         mean=writer.mean(claims.mean, f"What is the mean over {subject}?"),
@@ -113,7 +113,7 @@ class _AnswerWriter:
         return f"{100.0 * (1.0 - self.alpha):.4g} %"
 
     def mean(self, mean: FleetMean, question: str) -> FleetInterval:
-        hosts = tuple(self.names[index] for index in mean.host_indexes)
+        hosts = tuple(self.names[index] for index in mean.host_indices)
         ratio, ratio_ci = mean.ratio, mean.bounds.ratio_ci
         reason = mean.bounds.unknown_because
         if reason is None and ratio is None:
@@ -215,8 +215,8 @@ def _variances(variance: statistics.HostVariance) -> FleetVariances:
         return _unknown_answer(FleetVariances, question, variance.unknown_because)
     between, within = variance.components
     between_text, within_text = (
-        f"{significant(100.0 * math.expm1(math.sqrt(max(0.0, variance.variance))), 2)} %"
-        for variance in (between, within)
+        f"{significant(100.0 * math.expm1(math.sqrt(max(0.0, component.variance))), 2)} %"
+        for component in (between, within)
     )
     return FleetVariances(
         question=question,
@@ -240,15 +240,15 @@ def _property_effects(
     ]
     effects: list[PropertyEffect] = []
     for name in PROPERTIES:
-        by_value: dict[str, list[tuple[str, float]]] = defaultdict(list)
+        groups: dict[str, list[tuple[str, float]]] = defaultdict(list)
         for host, ln_ratio in hosts_with_ratio:
             value = _property_text(name, host.environment.get(name))
-            by_value[value].append((host.host, ln_ratio))
-        if len(by_value) > 1:
-            means = [sum(log for _, log in members) / len(members) for members in by_value.values()]
+            groups[value].append((host.host, ln_ratio))
+        if len(groups) > 1:
+            means = [sum(log for _, log in group) / len(group) for group in groups.values()]
             values = tuple(
-                PropertyValue(value, tuple(host for host, _ in members), finite_ratio(mean))
-                for (value, members), mean in zip(by_value.items(), means, strict=True)
+                PropertyValue(value, tuple(host for host, _ in group), finite_ratio(mean))
+                for (value, group), mean in zip(groups.items(), means, strict=True)
             )
             effects.append(PropertyEffect(name, values, finite_ratio(max(means) - min(means))))
     yield from sorted(effects, key=lambda effect: -(effect.spread or 0.0))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -43,6 +44,7 @@ from equipoise.shared.safe_text import visible
 FREE_TERMINAL_LINES = 4
 """Number of lines of the terminal that the table leaves free."""
 PROBLEM_STATES: frozenset[HostState] = frozenset({"no answer", "failed", "missing"})
+"""States in which a host has a problem."""
 STATE_STYLES: dict[HostState, str] = {
     "failed": "red",
     "missing": "red",
@@ -52,7 +54,7 @@ STATE_STYLES: dict[HostState, str] = {
     "waiting": "dim",
     "ended": "",
 }
-"""Style of each state. If not all hosts fit, hosts with an earlier state come first."""
+"""Style of each state. If the table has no room for all hosts, they come in this order."""
 
 
 def measure_fleet(
@@ -75,11 +77,7 @@ def measure_fleet(
         builds=portable_builds(build_lines or {}, plan.measure.working_folder),
         build_folders=tuple((build_folders or {}).values()),
     )
-    return _follow(
-        lambda *connected: conducting.start(plan, options, *connected, warnings=warnings),
-        access,
-        output,
-    )
+    return _follow(partial(conducting.start, plan, options, warnings=warnings), access, output)
 
 
 def resume_fleet(
@@ -96,9 +94,7 @@ def resume_fleet(
     access = replace(host_options, cluster=cluster).access()
     assert access is not None
     options = _fleet_options(access, host_options, output)
-    return _follow(
-        lambda *connected: conducting.resume(record, limits, options, *connected), access, output
-    )
+    return _follow(partial(conducting.resume, record, limits, options), access, output)
 
 
 def _fleet_options(
@@ -119,7 +115,7 @@ def _follow(
     access: ClusterAccess,
     output: OutputOptions,
 ) -> int:
-    """Follow a fleet's campaign to its end, and show its result; return the exit status.
+    """Follow a fleet's campaign to the end, and show its result; return the exit status.
 
     This process measures nothing, so it needs no measurement lock.
 
@@ -161,13 +157,15 @@ def _show_fleet(
     resume_line = _resume_command(progress.run_id, access)
     if missing_hosts:
         names = ", ".join(host.host for host in missing_hosts)
-        problem = f"{names} did not deliver all blocks: the result lacks the missing blocks"
         if all(host.status.blocks == 0 for host in progress.hosts):
             raise UnusableInput(
                 f"nothing has arrived from {names}: {missing_hosts[0].problem}",
                 hint=f"run {resume_line} to try again",
             )
-        say(problem, f"run {resume_line} to fetch the missing blocks")
+        say(
+            f"{names} did not deliver all blocks: the result lacks the missing blocks",
+            f"run {resume_line} to fetch the missing blocks",
+        )
     return show_result(analyse(progress.run_id, ledger, output), output)
 
 

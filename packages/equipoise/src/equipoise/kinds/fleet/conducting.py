@@ -2,6 +2,8 @@
 
 The coordinator's run has the terms of the fleet and no trial. Each segment of this run is a
 session, in which a coordinator follows the hosts. Between sessions the hosts continue to measure.
+A host begins or resumes its run when it gets an order from the coordinator.
+
 Every host has its own coin, whose seed is a digest of the campaign's seed, the host and its
 position. The identity of a host's run is a digest of the fleet's identity and the position, so the
 same order never begins a second run.
@@ -67,6 +69,7 @@ class FleetOptions(Struct, frozen=True):
     ship: bool = False
     """Whether programs and inputs are sent to hosts that have different ones."""
     allow_concurrent: bool = False
+    """Whether a host measures although another campaign runs there."""
     durable: bool = False
     """Whether the hosts' ledgers wait for the disk after each trial."""
     host_timeout_s: float = HOST_TIMEOUT_S
@@ -98,7 +101,7 @@ def _report_unexpected_error(loop: asyncio.AbstractEventLoop, context: dict[str,
     """Print an error that no task awaits, unless the error is part of a requested end.
 
     A second Ctrl-C ends the wait for hosts that do not answer. Dask's own waits may time out while
-    the connection closes. They are plain futures, while this package starts tasks.
+    the connection closes. Dask waits for plain futures, but this package only for tasks.
     """
     error, future = context.get("exception"), context.get("future")
     is_dask_timeout = isinstance(error, TimeoutError) and not isinstance(future, asyncio.Task)
@@ -121,19 +124,21 @@ async def start(
     first trial.
 
     Raise `UnusableInput` if the scheduler does not answer, there is no worker, or a host has a
-    different version. Raise `Interrupted` if the user interrupted it; then the hosts stop, too.
+    different version. Raise `Interrupted` if the user interrupts; then the hosts stop, too.
     """
     async with _roster_of(transport_context, options.cluster) as roster:
         introductions = tuple(roster.introductions.values())
-        by_host = {introduction.host.identity: introduction for introduction in introductions}
+        introductions_by_host = {
+            introduction.host.identity: introduction for introduction in introductions
+        }
         comparison = await prepare_hosts(
             files_of(plan, options.build_folders, [build.line for build in options.builds]),
             plan.measure.working_folder,
-            tuple(by_host.values()),
+            tuple(introductions_by_host.values()),
             roster,
             ship=options.ship,
         )
-        fleet_plan = replace(plan, terms=_terms(comparison, introductions, options))
+        fleet_plan = replace(plan, terms=_fleet_terms(comparison, introductions, options))
         run_id = ledger.begin_run(fleet_plan, _environment(), time.time())
         with run_lock(run_id, ledger):
             for warning in (*warnings, *_left_out_warnings(comparison, roster)):
@@ -219,7 +224,7 @@ async def _wait_for_introductions(roster: Roster, cluster: str) -> None:
     )
 
 
-def _terms(
+def _fleet_terms(
     comparison: HostComparison, introductions: Sequence[Introduction], options: FleetOptions
 ) -> FleetPlan:
     """Return the terms of a fleet in which every campaign has the same weight.

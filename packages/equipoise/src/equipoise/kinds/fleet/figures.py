@@ -38,7 +38,7 @@ HOW_TO_READ = (
     "with its chance. Within the grey strip the difference is too small to matter."
 )
 MAX_DRAWN_HOSTS = 60
-"""Largest number of hosts in the chart, which are chosen at even ranks of their ratios."""
+"""Maximum number of hosts in the chart, which are chosen at even ranks of their ratios."""
 _HOST, _DIFFERENT_HOST, _MEAN, _NEW_HOST = (
     "host",
     "differs from the others",
@@ -46,9 +46,10 @@ _HOST, _DIFFERENT_HOST, _MEAN, _NEW_HOST = (
     "one more host",
 )
 _BAR_KINDS = (_HOST, _DIFFERENT_HOST, _MEAN, _NEW_HOST)
-_COLOUR_INDEXES = (0, 3, 1, 2)
-"""Indexes of the colours in the palette, one for each kind of row."""
+_COLOR_INDICES = (0, 3, 1, 2)
+"""Index in the palette of the colour of each kind of row."""
 _ROW_HEIGHT = 24
+"""Height of a row, in pixels."""
 
 
 class _Bar(Struct, frozen=True):
@@ -66,20 +67,22 @@ def hosts_chart(comparison: FleetComparison) -> alt.LayerChart | None:
 
     If more of the metric is better, the ratios are ratios of values, not of costs.
     """
-    ratio_hosts = [host for host in comparison.hosts if host.ratio]
-    if len(ratio_hosts) < 2 or comparison.fleet is None:
+    hosts_with_ratio = [host for host in comparison.hosts if host.ratio]
+    if len(hosts_with_ratio) < 2 or comparison.fleet is None:
         return None
-    drawn_hosts = _hosts_to_draw(ratio_hosts)
+    drawn_hosts = _hosts_to_draw(hosts_with_ratio)
     rows = list(_host_bars(comparison, drawn_hosts))
     # The row of one more host has no ratio, so an end of its interval gives its position.
     ratios_and_ends = [(row.ratio or next(filter(None, row.ends), None), row.ends) for row in rows]
-    known_ratios = [entry for entry in ratios_and_ends if entry[0] is not None]
-    axis = ratio_axis(axis_values(known_ratios), comparison.min_effect)
+    drawn_ratios = [(ratio, ends) for ratio, ends in ratios_and_ends if ratio is not None]
+    axis = ratio_axis(axis_values(drawn_ratios), comparison.min_effect)
     x = axis.channel(alt.X, f"{metric_name(comparison.metric)} against {comparison.baseline}")
     y = name_rows("label", [row.label for row in rows])
     kinds = [kind for kind in _BAR_KINDS if any(row.kind == kind for row in rows)]
-    colours = [_COLOUR_INDEXES[_BAR_KINDS.index(kind)] for kind in kinds]
-    color, shape = color_and_shape("kind", kinds, colours, top_legend(columns=2, labelLimit=300))
+    color_indices = [_COLOR_INDICES[_BAR_KINDS.index(kind)] for kind in kinds]
+    color, shape = color_and_shape(
+        "kind", kinds, color_indices, top_legend(columns=2, labelLimit=300)
+    )
     marks: Rows = [
         {
             "label": row.label,
@@ -98,21 +101,21 @@ def hosts_chart(comparison: FleetComparison) -> alt.LayerChart | None:
             layer(points, point(70), x="ratio:Q", y=y, color=color, shape=shape, tooltip=tooltip),
         ],
         title=f"{comparison.candidate} against {comparison.baseline} on each host",
-        notes=list(_notes(comparison, len(ratio_hosts), len(drawn_hosts))),
+        notes=list(_notes(comparison, len(hosts_with_ratio), len(drawn_hosts))),
         description=f"Ratios with intervals, a row for each host. {comparison.summary}",
         height=_ROW_HEIGHT * max(len(rows), 4),
     )
 
 
-def _hosts_to_draw(ratio_hosts: Sequence[HostEffect]) -> list[HostEffect]:
+def _hosts_to_draw(hosts_with_ratio: Sequence[HostEffect]) -> list[HostEffect]:
     """Return at most ``MAX_DRAWN_HOSTS`` hosts, at even ranks of their ratios, in given order."""
-    if len(ratio_hosts) <= MAX_DRAWN_HOSTS:
-        return list(ratio_hosts)
-    ranked = sorted(ratio_hosts, key=lambda host: host.ratio or 0.0)
+    if len(hosts_with_ratio) <= MAX_DRAWN_HOSTS:
+        return list(hosts_with_ratio)
+    ranked = sorted(hosts_with_ratio, key=lambda host: host.ratio or 0.0)
     last_rank = len(ranked) - 1
     ranks = [round(step * last_rank / (MAX_DRAWN_HOSTS - 1)) for step in range(MAX_DRAWN_HOSTS)]
     positions = {ranked[rank].place for rank in ranks}
-    return [host for host in ratio_hosts if host.place in positions]
+    return [host for host in hosts_with_ratio if host.place in positions]
 
 
 def _host_bars(comparison: FleetComparison, drawn_hosts: Sequence[HostEffect]) -> Iterator[_Bar]:

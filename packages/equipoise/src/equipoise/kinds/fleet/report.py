@@ -65,12 +65,12 @@ from equipoise.report.units import change_text, estimate_and_interval, metric_va
 from equipoise.shared.spelling import option
 
 MAX_HOST_ROWS = 24
-"""Largest number of rows for hosts that a table on a terminal shows."""
+"""Maximum number of rows for hosts that a table on a terminal shows."""
 _MAX_MEDIAN_COLUMNS = 6
-"""Largest number of columns of the table of medians."""
+"""Maximum number of columns of the table of medians, without the first."""
 _STATE_SENTENCES = {
     "ended": "ended by its own rules",
-    "left": "left",
+    "left": "stopped early",
     "behind": "still measuring, or the connection broke",
     "no block": "no complete block",
     "absent": "nothing has arrived from it",
@@ -135,8 +135,11 @@ def _fleet_answer(document: FleetDocument, fleet: FleetResult) -> Answer:
     """Build the answer: the mean over the asked hosts, or the reason why the mean is unknown."""
     answer, primary = campaign_answer(document), _primary_comparisons(document)
     if primary:
-        claims = zip(answer.claims, primary, strict=False)
-        return replace(answer, claims=tuple(_claim_over_hosts(*claim, fleet) for claim in claims))
+        claims = (
+            _claim_over_hosts(claim, comparison, fleet)
+            for claim, comparison in zip(answer.claims, primary, strict=False)
+        )
+        return replace(answer, claims=tuple(claims))
     if failures_of(document):
         return replace(answer, lines=(*answer.lines, fleet.summary))
     return replace(answer, title=fleet.summary, lines=())
@@ -203,7 +206,7 @@ def _claim_over_hosts(claim: Claim, comparison: FleetComparison, fleet: FleetRes
     answers = comparison.fleet
     assert answers is not None, "a comparison of a fleet has its answers"
     subject = "these campaigns" if fleet.one_host else "the asked hosts"
-    # If the mean over the asked hosts is unknown, the mean over the hosts that stayed may help.
+    # If the mean over the asked hosts is unknown, another mean may still be known.
     mean_answers = (answers.mean, *(() if answers.stayed is None else (answers.stayed,)))
     remarks = () if answers.mean.unknown_because is None else mean_answers
     return replace(
@@ -354,13 +357,13 @@ def _properties_section(comparison: FleetComparison, answers: FleetAnswers) -> I
 
 
 def _control_sentence(fleet: FleetResult) -> Iterator[Part]:
-    controls = [host for host in fleet.hosts if host.control_excludes_one is not None]
-    if controls:
-        differing_names = [host.host for host in controls if host.control_excludes_one]
+    hosts_with_control = [host for host in fleet.hosts if host.control_excludes_one is not None]
+    if hosts_with_control:
+        differing_names = [host.host for host in hosts_with_control if host.control_excludes_one]
         names = f": {names_of(differing_names)}" if differing_names else ""
         yield Paragraph(
             f"Control: the baseline against itself differs on {len(differing_names)} of "
-            f"{counted(len(controls), 'host')}{names}."
+            f"{counted(len(hosts_with_control), 'host')}{names}."
         )
 
 
@@ -369,7 +372,7 @@ def _medians_table(document: FleetDocument, fleet: FleetResult) -> Iterator[Part
     if not hosts:
         return
     names = [condition.name for condition in document.conditions]
-    medians_by_host = (
+    texts_by_host = (
         {
             condition.name: UNKNOWN
             if condition.median is None
@@ -378,7 +381,7 @@ def _medians_table(document: FleetDocument, fleet: FleetResult) -> Iterator[Part
         }
         for host in hosts
     )
-    medians = [[texts.get(name, UNKNOWN) for name in names] for texts in medians_by_host]
+    medians = [[texts.get(name, UNKNOWN) for name in names] for texts in texts_by_host]
     heading, column_noun = "host", "more condition"
     rows, columns = [host.host for host in hosts], names
     # The columns are the hosts or the conditions, whichever are fewer.
@@ -404,7 +407,7 @@ def _medians_table(document: FleetDocument, fleet: FleetResult) -> Iterator[Part
 
 
 def _host_runs(fleet: FleetResult) -> Iterator[Part]:
-    """Build the table of the hosts' runs, and the command that shows one of them."""
+    """Build the table of the hosts' runs, and the command that shows the first run."""
     hosts_with_run = [(host, host.run) for host in fleet.hosts if host.run]
     if not hosts_with_run:
         return
@@ -435,7 +438,7 @@ def _contradictions(fleet: FleetResult, comparisons: Sequence[FleetComparison]) 
         if any(not 0 <= effect.place < len(positions) for effect in comparison.hosts):
             yield "a comparison of a fleet names a host that is not in the fleet"
         if any(not 0.0 < effect.level < 1.0 or effect.blocks < 0 for effect in comparison.hosts):
-            yield "a host of a comparison has no level between 0 and 1, or negative blocks"
+            yield "a host of a comparison has an impossible level or a negative number of blocks"
         estimates: list[HostEffect | HostDifference | FleetInterval] = [*comparison.hosts]
         if comparison.fleet is not None:
             answers = comparison.fleet
@@ -444,4 +447,4 @@ def _contradictions(fleet: FleetResult, comparisons: Sequence[FleetComparison]) 
         for estimate in estimates:
             is_ratio = estimate.ratio is None or 0.0 <= estimate.ratio < math.inf
             if not (is_ratio and is_interval_of_ratios(estimate.ratio_ci)):
-                yield "a host or an answer of a fleet has no ratio with an interval"
+                yield "a host or an answer of a fleet has an impossible ratio or interval"

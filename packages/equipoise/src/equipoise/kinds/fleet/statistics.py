@@ -11,9 +11,9 @@ verdict, the new host, and the hosts that differ from the others. Each of K comp
 alpha/K.
 
 A *round* is block i of every host, used as one bet. Given the past and the times by position, the
-coins of these blocks are independent and fair. If all of these coins are turned, the weighted mean
-of d - θ over the hosts changes its sign (d is a block difference). The betting engine can use this
-mean like the difference in a block of one campaign. This holds while no host leaves.
+coins of these blocks are independent and fair. Let d be the difference of a block. If all coins of
+a round are turned, the weighted mean of d - θ over the hosts changes its sign. So the betting
+engine can use this mean like the difference in a block of one campaign, until a host leaves.
 
 A *roster* is a set of hosts that are in every round of a stretch. A round that will never be
 complete ends the roster. The remaining hosts are the next roster, which has its own sequence. The
@@ -53,13 +53,14 @@ from equipoise.stats.verdict import (
 
 CampaignState = Literal["measuring", "finished", "left"]
 """State of a host's campaign. ``finished``: the campaign ended by its own rules. ``left``: the host
-was lost or withdrawn before that end, and does not measure any more."""
+was lost, because it stopped before that end or did not begin, and does not measure any more."""
 
 SHARE_OF_HOSTS = 0.1
 """Share of alpha for the mean of the hosts' own sequences, if there are rounds."""
 SHARE_OF_FIRST_ROSTER = 0.8
 """Share of alpha for the rounds of the first roster, whose interval is mostly the narrowest."""
 _MAX_WEIGHT_ERROR = 1e-9
+"""Maximum difference between the sum of the weights and 1."""
 _INFINITE_BOUNDS = (-math.inf, math.inf)
 _MIN_SLOT_BLOCKS = 6
 """Minimum number of blocks for an estimate of the slot effect, the effect of the position in a
@@ -73,14 +74,14 @@ class HostBlocks(Struct, frozen=True):
 
     name: str
     identity: str
-    """Text by which hosts are distinguished."""
+    """Text that is the same for two campaigns on one host, and differs between hosts."""
     blocks: PairedBlocks
     weight: float
     """Weight in the mean over the asked hosts, declared before the first trial."""
     state: CampaignState = "measuring"
     known_at_end: tuple[int, ...] | None = None
     """Number of known blocks of each asked host when the end of this campaign was decided. ``None``
-    if its own rules or a fault ended it, without regard to other hosts."""
+    if the campaign's own rules or a fault ended it, without regard to other hosts."""
 
 
 class LogInterval(Struct, frozen=True):
@@ -109,7 +110,8 @@ class HostClaims(Struct, frozen=True):
 
     blocks: int
     ln_ratio: float | None
-    """Huber centre of the block differences; ``None`` without any, ±inf if half are infinite."""
+    """Huber centre of the block differences, a robust mean. ``None`` without a block; ±inf if half
+    of the differences are infinite."""
     bounds: Bounds
     """Confidence sequence of the host; the sequences of all asked hosts hold together."""
     ratio_is_constant: bool
@@ -129,8 +131,8 @@ class HostClaims(Struct, frozen=True):
 class FleetMean(Struct, frozen=True):
     """The weighted mean of the log ratios over hosts, and the verdict on it."""
 
-    host_indexes: tuple[int, ...]
-    """Indexes of the hosts in the mean, among the asked hosts, from 0."""
+    host_indices: tuple[int, ...]
+    """Indices of the hosts in the mean, among the asked hosts, from 0."""
     ln_ratio: float | None
     """Weighted mean of the hosts' estimates; ``None`` if a host has no finite estimate."""
     bounds: Bounds
@@ -159,7 +161,7 @@ class Prediction(LogInterval, frozen=True):
     """An interval for hosts that were not measured, with the chance that it is right."""
 
     chance: float | None
-    """Least chance that the interval contains the true value; ``None`` if there is no claim."""
+    """Minimum chance that the interval contains the true value; ``None`` without a claim."""
     unknown_because: str | None = None
 
 
@@ -181,7 +183,7 @@ class FleetClaims(Struct, frozen=True):
     mean: FleetMean
     """Mean over all asked hosts."""
     mean_of_remaining: FleetMean | None
-    """Mean over the hosts that have not left; ``None`` if no host has left."""
+    """Mean over the hosts that were not lost; ``None`` if no host was lost."""
     hosts: tuple[HostClaims, ...]
     """Claims about each host, in the order of the plan."""
     new_host: Prediction
@@ -228,8 +230,9 @@ class _FleetAnalysis:
         self.margin, self.alpha = margin, alpha
         self.weights = np.array([host.weight for host in hosts])
         self.rounds = Rounds(hosts)
-        centres = [host.blocks.engine.centre() for host in hosts]
-        self.centres = [None if centre is None else centre[0] for centre in centres]
+        # The engine estimates the typical log ratio and the slot effect.
+        estimates = [host.blocks.engine.centre() for host in hosts]
+        self.ln_ratios = [None if estimate is None else estimate[0] for estimate in estimates]
         # A single host has only its own sequence: its rounds are its blocks.
         self.sequence_level = alpha if len(hosts) == 1 else alpha / 2.0
         self.sequences = self.host_sequences(self.sequence_level)
@@ -278,7 +281,7 @@ class _FleetAnalysis:
             direction = "faster"
         return HostClaims(
             blocks=len(host.blocks),
-            ln_ratio=self.centres[index],
+            ln_ratio=self.ln_ratios[index],
             bounds=bounds,
             ratio_is_constant=is_constant,
             mean_of_others=mean_of_others,
@@ -292,11 +295,11 @@ class _FleetAnalysis:
         the host's share of alpha/2, so that the claims about all hosts hold together.
         """
         level = self.alpha * self.share_of_host(index)
-        other_indexes = [other for other in range(len(self.hosts)) if other != index]
+        other_indices = [other for other in range(len(self.hosts)) if other != index]
         reason = self.no_comparison_reason()
         if reason is not None:
             return Bounds(*_INFINITE_BOUNDS, level, reason)
-        bounds = self.weighted_sequence(other_indexes, self.sequences, level)
+        bounds = self.weighted_sequence(other_indices, self.sequences, level)
         roster = self.roster_with(tuple(range(len(self.hosts))))
         if roster is not None:
             means = self.rounds.mean_sequence(roster, without=index)
@@ -306,13 +309,14 @@ class _FleetAnalysis:
 
     # -- the mean over hosts
 
-    def mean_over(self, indexes: tuple[int, ...]) -> FleetMean:
-        bounds = by_hosts = self.weighted_sequence(indexes, self.mean_sequences, self.mean_level)
+    def mean_over(self, indices: tuple[int, ...]) -> FleetMean:
+        """Return the mean over these hosts, from their own sequences and from the rounds."""
+        bounds = by_hosts = self.weighted_sequence(indices, self.mean_sequences, self.mean_level)
         equivalence = self.weighted_sequence(
-            indexes, self.equivalence_sequences, equivalence_level(self.mean_level)
+            indices, self.equivalence_sequences, equivalence_level(self.mean_level)
         )
         by_rounds: Bounds | None = None
-        roster = self.roster_with(indexes)
+        roster = self.roster_with(indices)
         if roster is not None:
             sequence = self.rounds.mean_sequence(roster)
             roster_level = self.alpha * share_of_roster(roster.number)
@@ -322,22 +326,22 @@ class _FleetAnalysis:
             )
             bounds = _intersection(by_hosts, by_rounds, self.alpha)
             equivalence = _intersection(equivalence, wider_bounds, equivalence_level(self.alpha))
-        ln_ratio = self.mean_ln_ratio(indexes)
+        ln_ratio = self.typical_ln_ratio(indices)
         if ln_ratio is not None:
             ln_ratio = min(max(ln_ratio, bounds.low), bounds.high)
-        ln_mean_ratio = float(self.weights_over(indexes) @ self.ln_mean_ratios(indexes))
+        ln_mean_ratio = float(self.weights_over(indices) @ self.ln_ratios_of_means(indices))
         verdict, means_veto = verdict_by_intervals(
             (bounds.low, bounds.high),
             (equivalence.low, equivalence.high),
             ln_ratio,
             self.margin,
-            blocks=min(len(self.hosts[index].blocks) for index in indexes),
-            runs=sum(len(self.hosts[index].blocks) for index in indexes),
-            means_allow=lambda: self.means_allow(indexes),
-            means_contradict=lambda side: self.means_contradict(indexes, side),
+            blocks=min(len(self.hosts[index].blocks) for index in indices),
+            runs=sum(len(self.hosts[index].blocks) for index in indices),
+            means_allow=lambda: self.means_allow(indices),
+            means_contradict=lambda side: self.means_contradict(indices, side),
         )
         return FleetMean(
-            host_indexes=indexes,
+            host_indices=indices,
             ln_ratio=ln_ratio,
             bounds=bounds,
             by_hosts=by_hosts,
@@ -348,26 +352,26 @@ class _FleetAnalysis:
             ln_mean_ratio=ln_mean_ratio,
         )
 
-    def weights_over(self, indexes: Sequence[int]) -> FloatArray:
+    def weights_over(self, indices: Sequence[int]) -> FloatArray:
         """Return the weights of these hosts, scaled so that their sum is 1."""
-        host_weights = self.weights[list(indexes)]
+        host_weights = self.weights[list(indices)]
         weights: FloatArray = host_weights / host_weights.sum()
         return weights
 
     def weighted_sequence(
-        self, indexes: Sequence[int], sequences: Sequence[tuple[Bounds, bool]], level: float
+        self, indices: Sequence[int], sequences: Sequence[tuple[Bounds, bool]], level: float
     ) -> Bounds:
         """Return the weighted mean of the sequences of hosts."""
-        bounds = [sequences[index][0] for index in indexes]
+        bounds = [sequences[index][0] for index in indices]
         reason = next((bound.unknown_because for bound in bounds if bound.unknown_because), None)
         if reason is not None:
             return Bounds(*_INFINITE_BOUNDS, level, reason)
-        weights = self.weights_over(indexes)
+        weights = self.weights_over(indices)
         low = float(weights @ np.array([bound.low for bound in bounds]))
         high = float(weights @ np.array([bound.high for bound in bounds]))
         return Bounds(low, high, level)
 
-    def roster_with(self, indexes: tuple[int, ...]) -> Roster | None:
+    def roster_with(self, indices: tuple[int, ...]) -> Roster | None:
         """Return the roster with exactly these hosts; ``None`` if there is none.
 
         A fleet of one host has no roster. A fleet that hosts could join has none either: a joining
@@ -375,34 +379,33 @@ class _FleetAnalysis:
         """
         if self.planned_count is None or len(self.hosts) == 1:
             return None
-        rosters = {roster.host_indexes: roster for roster in self.rounds.rosters}
-        return rosters.get(indexes)
+        rosters = {roster.host_indices: roster for roster in self.rounds.rosters}
+        return rosters.get(indices)
 
-    def mean_ln_ratio(self, indexes: Sequence[int]) -> float | None:
-        centres = [
-            centre for centre in (self.centres[index] for index in indexes) if centre is not None
-        ]
-        if len(centres) < len(indexes) or not all(math.isfinite(centre) for centre in centres):
+    def typical_ln_ratio(self, indices: Sequence[int]) -> float | None:
+        """Return the weighted mean of the typical log ratios; ``None`` if one is not finite."""
+        logs = [log for log in (self.ln_ratios[index] for index in indices) if log is not None]
+        if len(logs) < len(indices) or not all(math.isfinite(log) for log in logs):
             return None
-        return float(self.weights_over(indexes) @ np.array(centres))
+        return float(self.weights_over(indices) @ np.array(logs))
 
     # -- the means, which can veto a verdict
 
-    def ln_mean_ratios(self, indexes: Sequence[int]) -> FloatArray:
-        blocks = [self.hosts[index].blocks for index in indexes]
+    def ln_ratios_of_means(self, indices: Sequence[int]) -> FloatArray:
+        blocks = [self.hosts[index].blocks for index in indices]
         return np.array([ln_ratio_of_means(block.baseline, block.candidate) for block in blocks])
 
-    def means_allow(self, indexes: Sequence[int]) -> bool:
+    def means_allow(self, indices: Sequence[int]) -> bool:
         """Return whether the means and the slow runs of all hosts allow ``equivalent``.
 
         The weighted mean has to be within the margin, or the slow runs have to be balanced. Slow
         runs are rare on a single host, so the slow runs of all hosts are judged together, each cost
         divided by the median of its host.
         """
-        blocks = [self.hosts[index].blocks for index in indexes]
+        blocks = [self.hosts[index].blocks for index in indices]
         weighted_costs = [
             (float(weight), block.own_baseline, block.candidate)
-            for weight, block in zip(self.weights_over(indexes), blocks, strict=True)
+            for weight, block in zip(self.weights_over(indices), blocks, strict=True)
         ]
         if ln_bound_of_means(weighted_costs) <= self.margin:
             return True
@@ -419,16 +422,17 @@ class _FleetAnalysis:
             self.margin,
         )
 
-    def means_contradict(self, indexes: Sequence[int], side: float) -> bool:
-        """Return whether the ratio of means is beyond the margin on the side opposite to ``side``.
+    def means_contradict(self, indices: Sequence[int], side: float) -> bool:
+        """Return whether the ratio of means is beyond the margin, but on the opposite side.
 
-        The ratio has to stay there if any single block of any host is left out.
+        ``side`` is 1 if the typical ratio is above 1, and -1 if it is below. The ratio of means has
+        to stay beyond the margin if any single block of any host is left out.
         """
-        weights, ratios = self.weights_over(indexes), self.ln_mean_ratios(indexes)
+        weights, ratios = self.weights_over(indices), self.ln_ratios_of_means(indices)
         mean = float(weights @ ratios)
         if not side * mean < -self.margin:
             return False
-        for weight, ratio, index in zip(weights, ratios, indexes, strict=True):
+        for weight, ratio, index in zip(weights, ratios, indices, strict=True):
             blocks = self.hosts[index].blocks
             ratios_without = ln_ratios_without_one_block(blocks.baseline, blocks.candidate)
             if not np.all(side * (mean + weight * (ratios_without - ratio)) < -self.margin):
@@ -457,18 +461,20 @@ class _FleetAnalysis:
             return reason
         if self.planned_count is None:
             return "the number of hosts was not fixed before the first trial"
-        left_hosts = [host.name for host in self.hosts if host.state == "left"]
-        if left_hosts:
-            names = ", ".join(left_hosts)
-            return f"{names} left: the hosts that stayed may differ from those that left"
+        lost_hosts = [host.name for host in self.hosts if host.state == "left"]
+        if lost_hosts:
+            names = ", ".join(lost_hosts)
+            return f"the fleet lost {names}, and the other hosts may differ from lost hosts"
         return None
 
     def new_host(self) -> Prediction:
+        """Return the range of n hosts; it contains one more with a chance of (n - 1)/(n + 1)."""
         count = len(self.hosts)
         chance = (count - 1) / (count + 1) - self.alpha
         return self.between_extremes(chance)
 
     def median_of_hosts(self) -> Prediction:
+        """Return the range of n hosts; all are on one side of the median with chance 2/2ⁿ."""
         chance = 1.0 - 2.0 ** (1 - len(self.hosts)) - self.alpha
         return self.between_extremes(chance)
 
@@ -484,9 +490,10 @@ class _FleetAnalysis:
         return Prediction(low, high, max(0.0, chance))
 
     def new_host_if_normal(self) -> Prediction:
-        """Return Student's prediction from the first blocks, which every campaign has to measure.
+        """Return Student's prediction from the first blocks of each host.
 
-        Later blocks do not change the prediction, so any number of analyses may read it.
+        Every campaign has to measure these blocks. Later blocks do not change the prediction, so
+        any number of analyses may read it.
         """
         block_count = earliest_block(self.alpha)
         reason = self.no_prediction_reason()
@@ -494,21 +501,21 @@ class _FleetAnalysis:
         if reason is None and names_with_few:
             reason = f"{', '.join(names_with_few)}: fewer than {block_count} blocks"
         hosts = [] if reason else self.hosts
-        centres = [self.early_centre(host.blocks, block_count) for host in hosts]
-        if reason is None and not np.isfinite(centres).all():
+        ln_ratios = [self.early_ln_ratio(host.blocks, block_count) for host in hosts]
+        if reason is None and not np.isfinite(ln_ratios).all():
             reason = "timeouts leave a host without a finite ratio"
         if reason is not None:
             return Prediction(*_INFINITE_BOUNDS, None, reason)
-        count, mean = len(centres), float(np.mean(centres))
+        count, mean = len(ln_ratios), float(np.mean(ln_ratios))
         quantile = student_quantile(1.0 - self.alpha / 2.0, count - 1)
-        half_width = quantile * math.sqrt(1.0 + 1.0 / count) * float(np.std(centres, ddof=1))
+        half_width = quantile * math.sqrt(1.0 + 1.0 / count) * float(np.std(ln_ratios, ddof=1))
         return Prediction(mean - half_width, mean + half_width, 1.0 - self.alpha)
 
-    def early_centre(self, blocks: PairedBlocks, count: int) -> float:
+    def early_ln_ratio(self, blocks: PairedBlocks, count: int) -> float:
         """Return the typical log ratio of a host's first blocks; NaN if all blocks are ties."""
         columns = (blocks.differences[:count], blocks.orders[:count], blocks.tolerances[:count])
-        centre = BettingSequence(*columns).centre()
-        return math.nan if centre is None else centre[0]
+        estimate = BettingSequence(*columns).centre()
+        return math.nan if estimate is None else estimate[0]
 
     def variance(self, seed: int) -> HostVariance:
         reason = self.no_comparison_reason()
@@ -536,8 +543,8 @@ def share_of_roster(number: int) -> float:
 
 def _untied_differences(blocks: PairedBlocks) -> FloatArray:
     """Return the block differences without the slot effect and without ties."""
-    differences, centre = blocks.differences, blocks.engine.centre()
-    slot = 0.0 if centre is None else centre[1]
+    differences, estimate = blocks.differences, blocks.engine.centre()
+    slot = 0.0 if estimate is None else estimate[1]
     has_difference = ~np.isnan(differences)
     corrected: FloatArray = (differences - blocks.orders * slot)[has_difference]
     return corrected
@@ -559,7 +566,7 @@ def _intersection(first: Bounds, second: Bounds, level: float) -> Bounds:
     """Return the intersection of two intervals; if it is empty, no bounds and the reason."""
     low, high = max(first.low, second.low), min(first.high, second.high)
     if low > high:
-        problem = "the two intervals do not overlap: no constant ratios agree with all blocks"
+        problem = "the two intervals of the mean do not overlap, so some ratio is not constant"
         return Bounds(*_INFINITE_BOUNDS, level, problem)
     reason = None
     if not (math.isfinite(low) and math.isfinite(high)):
@@ -574,8 +581,8 @@ def _check_hosts(hosts: Sequence[HostBlocks], planned_count: int | None) -> None
     if min(weights) <= 0 or abs(sum(weights) - 1.0) > _MAX_WEIGHT_ERROR:
         values = ", ".join(f"{weight:g}" for weight in weights)
         raise UnusableInput(
-            f"the weights of the hosts are not above 0 with the sum 1: {values}",
-            hint="give weights above 0 that add up to 1",
+            f"the weights of the hosts must be above 0 and add up to 1, but are {values}",
+            hint=f"give each host the weight {1.0 / len(hosts):g}",
         )
     if any(len(host.known_at_end or hosts) != len(hosts) for host in hosts):
         raise UnusableInput(
@@ -594,8 +601,8 @@ class Roster(Struct, frozen=True):
 
     number: int
     """Number of this roster among the rosters with a round, from 1."""
-    host_indexes: tuple[int, ...]
-    """Indexes of the hosts among the asked hosts, from 0."""
+    host_indices: tuple[int, ...]
+    """Indices of the hosts among the asked hosts, from 0."""
     starts: tuple[int, ...]
     """For each host of the roster, the number of its blocks before the first round."""
     round_count: int
@@ -609,25 +616,25 @@ def rosters_of(hosts: Sequence[HostBlocks]) -> tuple[Roster, ...]:
     begins after these known blocks, because an outcome must not select blocks.
     """
     lengths = [len(host.blocks) for host in hosts]
-    indexes, starts = list(range(len(hosts))), [0] * len(hosts)
+    indices, starts = list(range(len(hosts))), [0] * len(hosts)
     rosters: list[Roster] = []
-    while indexes:
-        round_count = min(max(0, lengths[index] - starts[index]) for index in indexes)
+    while indices:
+        round_count = min(max(0, lengths[index] - starts[index]) for index in indices)
         if round_count:
-            roster_starts = tuple(starts[index] for index in indexes)
-            rosters.append(Roster(len(rosters) + 1, tuple(indexes), roster_starts, round_count))
+            roster_starts = tuple(starts[index] for index in indices)
+            rosters.append(Roster(len(rosters) + 1, tuple(indices), roster_starts, round_count))
         ended_hosts = [
             index
-            for index in indexes
+            for index in indices
             if hosts[index].state != "measuring" and lengths[index] - starts[index] <= round_count
         ]
         if not ended_hosts:
             break
-        indexes = [index for index in indexes if index not in ended_hosts]
-        for index in indexes:
-            known_at_ends = (hosts[ended_index].known_at_end for ended_index in ended_hosts)
-            known_blocks = [values[index] for values in known_at_ends if values is not None]
-            starts[index] = max(starts[index] + round_count, *known_blocks, 0)
+        indices = [index for index in indices if index not in ended_hosts]
+        for index in indices:
+            block_counts = (hosts[ended_index].known_at_end for ended_index in ended_hosts)
+            known_counts = [counts[index] for counts in block_counts if counts is not None]
+            starts[index] = max(starts[index] + round_count, *known_counts, 0)
     return tuple(rosters)
 
 
@@ -647,7 +654,7 @@ class Rounds:
         """
         slices = [
             (index, slice(start, start + roster.round_count))
-            for index, start in zip(roster.host_indexes, roster.starts, strict=True)
+            for index, start in zip(roster.host_indices, roster.starts, strict=True)
             if index != without
         ]
         weights = np.array([self._hosts[index].weight for index, _ in slices])
@@ -673,20 +680,20 @@ class Rounds:
 
 
 def _without_slot(blocks: PairedBlocks) -> FloatArray:
-    """Return the block differences without the slot effect, which earlier blocks estimate.
+    """Return the block differences, shape (blocks,), without the slot effect.
 
-    The array has shape (blocks,). The slot effect of a host depends on the host's own coin, which
-    is unknown in the mean over hosts.
+    Earlier blocks estimate the slot effect of each block. The mean over hosts has the coin of one
+    host only, so the effect of the other coins is removed here.
     """
     differences, orders = blocks.differences, blocks.orders
     corrected = differences.copy()
     used_blocks = _MIN_SLOT_BLOCKS
     while used_blocks < len(differences):
-        centre = BettingSequence(
+        estimate = BettingSequence(
             differences[:used_blocks], orders[:used_blocks], blocks.tolerances[:used_blocks]
         ).centre()
         end_block = min(len(differences), math.ceil(used_blocks * _SLOT_GROWTH))
-        if centre is not None:
-            corrected[used_blocks:end_block] -= orders[used_blocks:end_block] * centre[1]
+        if estimate is not None:
+            corrected[used_blocks:end_block] -= orders[used_blocks:end_block] * estimate[1]
         used_blocks = end_block
     return corrected

@@ -5,8 +5,9 @@ the order of each block. The coordinator, the process that starts and follows th
 with these terms and no trial. The run of each host is an ordinary campaign in the host's own
 ledger; its `Membership` (`model/plan.py`) names the fleet. The coordinator's ledger gets a copy.
 
-The asked hosts are those of the plan. Each answer in the document comes with its question, because
-a mean near 1 does not mean that no host differs. Ratios are of a cost, candidate over baseline.
+The asked hosts are the hosts of the plan, also those that delivered nothing. Each answer in the
+document has its question, because a mean near 1 does not mean that no host differs. Ratios are of
+costs: that of the candidate over that of the baseline.
 """
 
 from __future__ import annotations
@@ -61,16 +62,18 @@ class FleetPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="fleet"):
         return self.hosts
 
     def check_explainable(self, record: RunRecord) -> None:
-        """Raise `UnusableInput`, because the coordinator runs no trial."""
-        members = listed([member.id for member in record.members]) or "none has arrived yet"
+        """Raise `UnusableInput`, because only the runs of the hosts have trials."""
+        member_ids = listed([member.id for member in record.members])
         raise UnusableInput(
-            f"run {record.id} is a fleet, and its coordinator ran no trial",
-            hint=f"explain the campaign of one host, on that host: {members}",
+            f"run {record.id} is a fleet, and only the runs of single hosts can be explained",
+            hint=f"explain one of these runs, on its host: {member_ids}"
+            if member_ids
+            else f"fetch the runs of the hosts first: equipoise resume {record.id}",
         )
 
 
 def distinct_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of hosts, where equal names get a number each."""
+    """Return the names of hosts; equal names get a number: ``ada (1)``, ``ada (2)``."""
     return tuple(
         f"{name} ({names[: index + 1].count(name)})" if names.count(name) > 1 else name
         for index, name in enumerate(names)
@@ -131,7 +134,7 @@ class FleetTest(FleetAnswer, frozen=True, kw_only=True):
     """The test of the null hypothesis that no asked host shows a difference."""
 
     e_value: float | None
-    """Evidence against "the two take the same on each asked host"."""
+    """Evidence against "candidate and baseline cost the same on each asked host"."""
     rejected: bool
     """Whether the e-value is at least 1 over the alpha of the comparison."""
 
@@ -155,7 +158,7 @@ class HostDifference(Struct, frozen=True):
     """Ratio of the host over the mean ratio of the other hosts."""
     ratio_ci: Interval
     differs: bool
-    """Whether the confidence sequences of the host and of the others do not overlap."""
+    """Whether the confidence sequence of the host does not overlap that of the other hosts."""
 
 
 class FleetDifferences(FleetAnswer, frozen=True, kw_only=True):
@@ -202,16 +205,20 @@ class FleetAnswers(Struct, frozen=True):
     """The answers over the hosts of a fleet, for one comparison."""
 
     no_difference: FleetTest
+    """Whether any asked host shows a difference."""
     mean: FleetInterval
     """Mean over all asked hosts, with their weights."""
     stayed: FleetInterval | None
-    """Mean over the hosts that stayed, which is a different question; null if no host left."""
+    """Mean over the hosts that were not lost; null if no host was lost. This is another question,
+    because lost hosts may differ."""
     new_host: FleetInterval
+    """Prediction for a new host, if the asked hosts are exchangeable with it."""
     median: FleetInterval
     """Median of the population from which the asked hosts were drawn."""
     normal: FleetInterval
     """Prediction for a new host under the assumption that the hosts' ratios are log-normal."""
     otherwise: FleetDifferences
+    """The hosts that differ from the other hosts."""
     variances: FleetVariances
     by_property: tuple[PropertyEffect, ...] = ()
     """Properties by which the hosts differ; empty if there are none, or one host."""
@@ -251,6 +258,7 @@ class FleetHost(Struct, frozen=True):
     host: str
     """Name of the host."""
     identity: str
+    """Text that differs between hosts."""
     place: int
     """Position among the asked hosts, from 0."""
     state: HostState
@@ -296,7 +304,7 @@ class FleetComparison(Comparison, frozen=True, kw_only=True):
 
 
 def _answers_with_value_ratios(answers: FleetAnswers) -> FleetAnswers:
-    """Return answers with ratios of values, which their sentences have already."""
+    """Return the answers with ratios of values; their sentences have these ratios already."""
     otherwise = answers.otherwise
     return replace(
         answers,

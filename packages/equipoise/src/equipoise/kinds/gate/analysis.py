@@ -53,7 +53,7 @@ class GateAnalysis(AnalysisKind):
 
 
 def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
-    """Judge all benchmarks together; return ``None`` if no block ended.
+    """Judge all benchmarks together; return ``None`` if no block is complete.
 
     Raise `UnusableInput` if a trial has no value for one of the metrics.
     """
@@ -62,21 +62,23 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
     if not blocks:
         return None
     metric_pairings = [pairings_of(plan, blocks, metric) for metric in terms.metrics]
-    # All metrics of a benchmark stand together.
+    # The metrics of one benchmark follow each other.
     pairings = list(itertools.chain.from_iterable(zip(*metric_pairings, strict=True)))
-    effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
-    decisions = judge_gate([pairing.pairs for pairing in pairings], min_effect=effect, alpha=alpha)
+    min_effect = plan.judgement.min_effect
+    pairs = [pairing.pairs for pairing in pairings]
+    decisions = judge_gate(pairs, min_effect=min_effect, alpha=plan.judgement.alpha)
     rows = tuple(
-        _row(plan, pairing, decision) for pairing, decision in zip(pairings, decisions, strict=True)
+        _gate_row(plan, pairing, decision)
+        for pairing, decision in zip(pairings, decisions, strict=True)
     )
     outcomes = Counter(row.outcome for row in rows)
     return GateResult(
         baseline=terms.baseline,
         candidate=terms.candidate,
-        min_effect=effect,
+        min_effect=min_effect,
         passed=not (outcomes["slower"] or (terms.fails_undecided and outcomes["undecided"])),
         rows=rows,
-        summary=_gate_sentence(terms, rows, outcomes, effect),
+        summary=_gate_sentence(terms, rows, outcomes, min_effect),
         shortage=_shortage(plan, blocks, pairings, decisions),
         bisect=joined_bisect_lines(
             {
@@ -116,7 +118,7 @@ def _shortage(
     )
 
 
-def _row(plan: Plan, pairing: Pairing, decision: GateDecision) -> GateRow:
+def _gate_row(plan: Plan, pairing: Pairing, decision: GateDecision) -> GateRow:
     verdict = decision.verdict
     row = GateRow(
         benchmark=benchmark_of(plan, pairing),

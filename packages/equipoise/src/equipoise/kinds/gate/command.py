@@ -147,7 +147,7 @@ def gate_plan(
 def bisect_lines(
     request: GateRequest, benchmarks: Sequence[Benchmark], metrics: Sequence[str]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the name of each benchmark, and the command line that bisects it, as words.
+    """Yield the name of each benchmark, and the argument vector that bisects the benchmark.
 
     A bisection compares one metric of a command, or the times that a tool reports.
     """
@@ -167,6 +167,7 @@ def bisect_lines(
     elif tool is not None and len(request.benchmarks) == 1:
         names = [metric.removesuffix(BENCHMARK_SUFFIX) for metric in metrics]
         if tool.listing is not None:
+            # Each benchmark runs in its own process, and all of them have the same metrics.
             is_only_time = tuple(metrics) == (BENCHMARK_SUFFIX.strip(),)
             names = [benchmark.name for benchmark in benchmarks] if is_only_time else []
         command = request.benchmarks[0].command
@@ -179,7 +180,7 @@ def bisect_lines(
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 """Environment variable with the file to which a step of GitHub Actions appends its summary."""
 COMMENT_MARK = "<!-- equipoise gate -->"
-"""Invisible last line of a comment on a pull request; the next run finds the comment by it."""
+"""Invisible last line of a comment on a pull request, by which the next run finds the comment."""
 
 
 class GateOptions(Struct, frozen=True, kw_only=True):
@@ -289,7 +290,7 @@ def _gate_status(result: CampaignResult) -> int:
     assert isinstance(terms, GatePlan)
     gate = document.gate
     if gate is None and terms.fails_undecided:
-        # No block ended.
+        # No block is complete.
         return EXIT_GATE_FAILED
     if gate is not None and not gate.passed:
         return EXIT_GATE_FAILED
@@ -300,9 +301,7 @@ def _gate_status(result: CampaignResult) -> int:
 def _report_undecided(gate: GateResult | None) -> None:
     """Print on stderr that the gate is undecided: an exit status of 0 alone would hide it."""
     if gate is None:
-        say(
-            "the gate is undecided. No block ended", "raise --budget, or make the benchmark shorter"
-        )
+        say("the gate is undecided, because no block is complete", "raise --budget")
     elif sentences := shortage_sentences(gate):
         problem, hint = sentences
         say(f"the gate is undecided. {problem}", hint)
@@ -360,7 +359,7 @@ def _gate_request(repository: Repository, gate_options: GateOptions) -> GateRequ
 
 
 def _recorded_command(request: GateRequest, seed: int) -> tuple[str, ...]:
-    """Return the command line that repeats the gate on the same two commits, as words."""
+    """Return the argument vector that repeats the gate on the same two commits."""
     candidate = request.candidate
     return typed_command(
         baseline=request.baseline.commit,

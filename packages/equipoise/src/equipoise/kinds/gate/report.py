@@ -46,11 +46,11 @@ OUTCOME_LABELS: dict[GateOutcome, str] = {
     "undecided": "❔ undecided",
     "passes": "✅ passes",
 }
-"""Label of each outcome; the rows have the same order, and rows that need action come first."""
+"""Label of each outcome, in the order of the rows: those that need action come first."""
 _MAX_UNFOLDED_PASSES = 10
 """Maximum number of passing benchmarks that are shown without a fold."""
 _BUDGET_FACTOR = 1.2
-"""Suggested budget divided by the forecast seconds, which are a median without the warm-up."""
+"""Suggested budget over the forecast seconds, which are a median and leave out the warm-up."""
 _MAX_ROW_CHARACTERS = 40_000
 """Maximum characters of all rows in Markdown; a comment on GitHub holds 65,536."""
 
@@ -59,7 +59,7 @@ class GateReport(ReportKind):
     """The report of a gate."""
 
     def question(self, document: GateDocument) -> str | None:
-        """Return the question of the gate; ``None`` if no block ended."""
+        """Return the question of the gate; ``None`` if no block is complete."""
         gate = document.gate
         if gate is None:
             return None
@@ -129,8 +129,8 @@ def _outcome_heading(gate: GateResult) -> str:
     """Return the outcome in a few words: green only if every benchmark passes."""
     undecided = 0 if gate.shortage is None else gate.shortage.undecided
     if not gate.passed:
-        slower = any(row.outcome == "slower" for row in gate.rows)
-        return "❌ fails" if slower or not undecided else "❌ fails: undecided"
+        has_slower_row = any(row.outcome == "slower" for row in gate.rows)
+        return "❌ fails" if has_slower_row or not undecided else "❌ fails: undecided"
     if undecided == 0:
         return "✅ passes"
     if undecided == len(gate.rows):
@@ -150,7 +150,7 @@ def shortage_sentences(gate: GateResult) -> tuple[str, ...]:
             f"Not decided after {measured} ({spent}), and no forecast: the change is close to "
             f"{option('min_effect')} {gate.min_effect:g}, or trials vary too much."
         )
-        budget = f"a larger {option('budget')}"
+        action = f"Raise {option('min_effect')}, or run again with a larger {option('budget')}"
     else:
         bound = "at least " if shortage.is_lower_bound else "about "
         problem = (
@@ -158,18 +158,18 @@ def shortage_sentences(gate: GateResult) -> tuple[str, ...]:
             f"blocks, {'' if shortage.is_lower_bound else 'about '}"
             f"{waiting_time(shortage.needed_s)}."
         )
-        budget = f"{option('budget')} {math.ceil(_BUDGET_FACTOR * shortage.needed_s)}"
-    fails = f" {option('fail_undecided')} fails such a gate." if gate.passed else ""
-    return (
-        problem,
-        f"Run again with {budget}, make the benchmark shorter (a block takes "
-        f"{duration(shortage.block_s)}), or raise {option('min_effect')}.{fails}",
-    )
+        budget_s = math.ceil(_BUDGET_FACTOR * shortage.needed_s)
+        action = f"Run again with {option('budget', budget_s)}"
+    fails = f" With {option('fail_undecided')}, an undecided gate fails." if gate.passed else ""
+    return problem, f"{action} (a block takes {duration(shortage.block_s)}).{fails}"
 
 
 def _row_tables(rows: Sequence[GateRow], alpha: float) -> Iterator[Part]:
-    order = list(OUTCOME_LABELS)
-    cells = [_row(row, alpha) for row in sorted(rows, key=lambda row: order.index(row.outcome))]
+    """Build the table of the rows; if many benchmarks pass, their rows are folded."""
+    outcomes = list(OUTCOME_LABELS)
+    ordered_rows = sorted(rows, key=lambda row: outcomes.index(row.outcome))
+    cells = [_cells_of_row(row, alpha) for row in ordered_rows]
+    # Markdown separates two cells with three characters.
     lengths = (sum(len(text(cell)) + 3 for cell in row.values()) for row in cells)
     shown_count = bisect.bisect_right(list(itertools.accumulate(lengths)), _MAX_ROW_CHARACTERS)
     pass_count = sum(row.outcome == "passes" for row in rows)
@@ -187,8 +187,8 @@ def _row_tables(rows: Sequence[GateRow], alpha: float) -> Iterator[Part]:
 
 def _brief_table(gate: GateResult) -> Table:
     """Build the table of a brief screen: the rows that need action first, with their intervals."""
-    rows, order = gate.rows, list(OUTCOME_LABELS)
-    shown_rows = sorted(rows, key=lambda row: order.index(row.outcome))[:_MAX_UNFOLDED_PASSES]
+    rows, outcomes = gate.rows, list(OUTCOME_LABELS)
+    shown_rows = sorted(rows, key=lambda row: outcomes.index(row.outcome))[:_MAX_UNFOLDED_PASSES]
     hidden_count = len(rows) - len(shown_rows)
     cells = (
         {
@@ -206,7 +206,7 @@ def _brief_table(gate: GateResult) -> Table:
     return Table(*columns_and_rows(cells), notes=tuple(notes), forms=BRIEF)
 
 
-def _row(row: GateRow, alpha: float) -> Mapping[str, str]:
+def _cells_of_row(row: GateRow, alpha: float) -> Mapping[str, str]:
     change, interval = estimate_and_interval(
         row.ratio, row.ratio_ci, unknown=UNKNOWN, unlimited="open"
     )

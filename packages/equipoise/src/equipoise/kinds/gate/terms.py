@@ -36,7 +36,7 @@ class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
     fails_undecided: bool = False
     """Whether an undecided benchmark fails the gate."""
     bisect: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Command line that bisects each benchmark, as words, by the benchmark's name."""
+    """Argument vector that bisects each benchmark, by the benchmark's name."""
 
     def check_resumable(self, run: str) -> None:
         """Refuse to continue, because the checked-out revisions no longer exist."""
@@ -121,4 +121,4 @@ class GateDocument(ResultDocument, frozen=True, kw_only=True, tag="gate"):
     """The result document of a gate."""
 
     gate: GateResult | None
-    """Null if no block ended."""
+    """Null if no block is complete."""

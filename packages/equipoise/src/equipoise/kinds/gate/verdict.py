@@ -27,11 +27,11 @@ from equipoise.stats.verdict import (
 )
 
 CONTINUATIONS = 20
-"""Simulated continuations of the campaign for the forecast of one undecided comparison."""
+"""Number of simulated continuations of the campaign that forecast one undecided comparison."""
 MAX_CONTINUATIONS = 200
-"""Limit for all undecided comparisons together; each still has at least `MIN_CONTINUATIONS`."""
+"""Maximum for all undecided comparisons together; each still has at least `MIN_CONTINUATIONS`."""
 MIN_BLOCKS_OF_SPREAD = 4
-"""Blocks that estimate the spread. With fewer, the forecast is the minimum for any gate."""
+"""Minimum number of blocks for an estimate of the spread; with fewer, the forecast is a bound."""
 
 
 class GateDecision(Struct, frozen=True):
@@ -46,19 +46,19 @@ def judge_gate(
 ) -> tuple[GateDecision, ...]:
     """Decide for each candidate whether it is slower by more than the smallest effect that matters.
 
-    The null hypothesis is that the candidate is slower by at most that effect. A candidate fails if
-    its whole interval is beyond the effect. Of K comparisons R fail if each fails at level
-    alpha·R/K; R is the largest such number. Inverting the intervals at the stop gives an e-value of
-    at least K/(alpha·R) against each of these hypotheses, so this is e-BH (Wang and Ramdas 2022):
-    the expected share of false failures is at most alpha. If no candidate is too slow, the chance
-    that any fails is at most alpha. The passes are selected in the same way. A comparison keeps its
-    outcome while the others get more blocks, because R can only grow.
+    A candidate fails if its whole interval is beyond the effect. R of K comparisons fail: R is the
+    largest number for which R comparisons fail at level alpha·R/K. The null hypothesis of a
+    comparison is that the candidate is slower by at most the effect. At level alpha·R/K, a failure
+    means an e-value of at least K/(alpha·R) against this hypothesis. So the rule is e-BH (Wang and
+    Ramdas 2022): the expected share of false failures is at most alpha. If no candidate is too
+    slow, the chance that any fails is at most alpha. The passes are selected in the same way. While
+    other comparisons get more blocks, R can only grow, so a comparison keeps its outcome.
 
     A failure uses one side of the interval at alpha, and a pass uses the other side at alpha. A
     candidate whose mean cost exceeds the baseline's by more than the effect does not pass, even if
     its typical run does: it stays undecided.
 
-    Parameters and errors are those of ``judge``.
+    Parameters and errors are those of `equipoise.stats.verdict.judge`.
     """
     verdicts_at, margin = judge_function(comparisons, min_effect, alpha), margin_of(min_effect)
     count = len(comparisons)
@@ -88,7 +88,7 @@ class GateForecast(Struct, frozen=True):
     blocks: int
     """Number of blocks that the comparison needs, including the measured blocks."""
     is_lower_bound: bool
-    """Whether ``blocks`` is the minimum for any comparison; this one may need many more."""
+    """Whether ``blocks`` is only the minimum that any comparison needs."""
 
 
 def forecast_gate(
@@ -101,19 +101,19 @@ def forecast_gate(
 ) -> tuple[GateForecast | None, ...]:
     """Forecast how many blocks each undecided comparison of a gate needs in all.
 
-    The forecast is the median over simulated continuations of the campaign. They draw from its
-    own blocks with new random orders, so the forecast treats the present estimate as the truth.
-    The forecast is ``None`` for a decided comparison, and if half of the continuations are still
-    undecided after 20 times the blocks so far (at least 200, at most 4000 more): the estimate is
-    then close to the smallest effect that matters. ``decisions`` are those of ``judge_gate`` on
-    the same comparisons.
+    The forecast is the median over simulated continuations of the campaign. A continuation draws
+    measured blocks again, in new random orders, so the forecast treats the present estimate as the
+    truth. A decided comparison has no forecast. There is none either if half of the continuations
+    are still undecided after 20 times the blocks so far (at least 200, at most 4000 more): the
+    estimate is then close to the smallest effect that matters. ``decisions`` are those of
+    ``judge_gate`` on the same comparisons.
     """
     count = len(decisions)
     is_open = [decision.outcome == "undecided" for decision in decisions]
     # The next decided comparison shares alpha with the comparisons that are decided already.
     level = alpha * min(count - sum(is_open) + 1, count) / max(1, count)
     max_per_comparison = MAX_CONTINUATIONS // max(1, sum(is_open))
-    continuations = max(MIN_CONTINUATIONS, min(CONTINUATIONS, max_per_comparison))
+    continuation_count = max(MIN_CONTINUATIONS, min(CONTINUATIONS, max_per_comparison))
     margin = margin_of(min_effect)
 
     def forecast(blocks: PairedBlocks, decision: GateDecision) -> GateForecast | None:
@@ -126,8 +126,9 @@ def forecast_gate(
             # The typical run passes. Rare slow runs keep the comparison undecided, and a
             # continuation does not simulate these.
             return None
-        needed = _median_length(blocks, margin, equivalence_level(level), continuations, seed)
-        return None if needed is None else GateForecast(needed, is_lower_bound=False)
+        side_level = equivalence_level(level)
+        block_count = _median_block_count(blocks, margin, side_level, continuation_count, seed)
+        return None if block_count is None else GateForecast(block_count, is_lower_bound=False)
 
     return tuple(
         forecast(blocks, decision) if needs_forecast else None
@@ -135,33 +136,34 @@ def forecast_gate(
     )
 
 
-def _median_length(
-    blocks: PairedBlocks, margin: float, level: float, continuations: int, seed: int
+def _median_block_count(
+    blocks: PairedBlocks, margin: float, level: float, continuation_count: int, seed: int
 ) -> int | None:
     """Return the median number of blocks until the interval excludes the margin."""
     count = len(blocks)
     extra_blocks = min(max(FORECAST_GROWTH * count, MIN_FORECAST_BLOCKS), MAX_FORECAST_BLOCKS)
-    centre = blocks.engine.centre()
-    order_effect = 0.0 if centre is None else centre[1]
+    # The engine estimates the typical log ratio and the slot effect.
+    estimate = blocks.engine.centre()
+    slot_effect = 0.0 if estimate is None else estimate[1]
     differences, orders, tolerances = blocks.differences, blocks.orders, blocks.tolerances
     generator = np.random.default_rng(seed)
-    lengths: list[float] = []
-    for _ in range(continuations):
+    block_counts: list[float] = []
+    for _ in range(continuation_count):
         drawn_blocks = generator.integers(count, size=extra_blocks)
         coins = generator.choice(np.array([-1, 1], dtype=np.int8), extra_blocks)
         continued_sequence = BettingSequence(
             np.concatenate(
                 (
                     differences,
-                    differences[drawn_blocks] + order_effect * (coins - orders[drawn_blocks]),
+                    differences[drawn_blocks] + slot_effect * (coins - orders[drawn_blocks]),
                 )
             ),
             np.concatenate((orders, coins)),
             np.concatenate((tolerances, tolerances[drawn_blocks])),
         )
-        length = continued_sequence.blocks_to_exclude(margin, level)
-        lengths.append(math.inf if length is None else max(length, count + 1))
-    median = sorted(lengths)[continuations // 2]
+        needed = continued_sequence.blocks_to_exclude(margin, level)
+        block_counts.append(math.inf if needed is None else max(needed, count + 1))
+    median = sorted(block_counts)[continuation_count // 2]
     return None if math.isinf(median) else int(median)
 
 
@@ -195,5 +197,5 @@ class GateJudge(InterimAnalysis):
         return ()
 
     def may_learn_size(self, verdict: ComparisonVerdict) -> bool:
-        """Return ``False``: a gate stops at its decision and does not measure the size."""
+        """Return ``False``, because a gate stops at its decision and does not measure the size."""
         return False

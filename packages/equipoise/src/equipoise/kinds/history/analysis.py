@@ -66,7 +66,8 @@ class HistoryAnalysis(CommitsAnalysis):
 def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
     """Return the result of a history up to one of its campaigns.
 
-    ``record`` contains the records of the earlier campaigns of its series.
+    ``record`` contains the records of the earlier campaigns of its series. The blocks of all these
+    campaigns give the curve, the changes and the pairs.
 
     Raise `UnusableInput` if a trial has no value for the metric.
     """
@@ -80,11 +81,12 @@ def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
     )
     era_numbers = _era_numbers(records)
     campaigns = tuple(
-        _campaign(campaign, [*campaign_blocks.values()], era)
+        _history_campaign(campaign, [*campaign_blocks.values()], era)
         for campaign, campaign_blocks, era in zip(records, blocks, era_numbers, strict=True)
     )
     changes = tuple(
-        _change(records, change, metric, more_is_better=more_is_better) for change in state.changes
+        _history_change(records, change, metric, more_is_better=more_is_better)
+        for change in state.changes
     )
     result = HistoryResult(
         baseline=terms.baseline,
@@ -109,6 +111,7 @@ def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
 
 
 def _curve_revisions(terms: HistoryPlan, state: HistoryState) -> Iterator[HistoryRevision]:
+    """Yield the commits that ran or do not build, and those that the curve waits for, in order."""
     points = {point.hash: point for point in state.revisions}
     for index, commit in enumerate(terms.commits):
         point = points.get(commit.hash, RevisionPoint(commit.hash))
@@ -132,12 +135,13 @@ def _curve_revisions(terms: HistoryPlan, state: HistoryState) -> Iterator[Histor
         )
 
 
-def _change(
+def _history_change(
     records: Sequence[RunRecord], change: Change, metric: str, *, more_is_better: bool
 ) -> HistoryChange:
     pair = change.pair
     record, commits = _latest_campaign_with(records, pair.after, pair.until)
-    later_commit, is_confirmed = commits[-1], change.is_confirmed
+    later_commit = commits[-1]
+    is_confirmed = change.is_confirmed
     result = HistoryChange(
         commit=later_commit.hash if is_confirmed else None,
         after=pair.after,
@@ -165,7 +169,10 @@ def _change(
 def _latest_campaign_with(
     records: Sequence[RunRecord], after: str, until: str
 ) -> tuple[RunRecord, tuple[Commit, ...]]:
-    """Return the latest campaign with both, and its commits after ``after``, up to ``until``."""
+    """Return the latest campaign with both commits, and its commits from ``after`` to ``until``.
+
+    The commits include ``until``, but not ``after``.
+    """
     for record in reversed(records):
         commits = history_of(record.plan).commits
         hashes = [commit.hash for commit in commits]
@@ -189,7 +196,9 @@ def _confirming_line(record: RunRecord, after: str, until: str) -> str | None:
     )
 
 
-def _campaign(record: RunRecord, blocks: Sequence[tuple[object, ...]], era: int) -> HistoryCampaign:
+def _history_campaign(
+    record: RunRecord, blocks: Sequence[tuple[object, ...]], era: int
+) -> HistoryCampaign:
     conditions = {trial.condition for trial in record.trials}
     ended_at = record.segments[-1].ended_at if record.segments else None
     return HistoryCampaign(
@@ -238,15 +247,17 @@ def change_sentence(change: HistoryChange, metric: str, *, more_is_better: bool 
     """Return the sentence of a change: ``1a2b3c4d5e (Sort) made it 3.10 % slower (2.40 % …)``."""
     after, until = short_name(change.after), short_name(change.until)
     if change.confirmed:
-        subject, other = commit_phrase(change.until, change.subject, change.not_built), "its parent"
+        cause = commit_phrase(change.until, change.subject, change.not_built)
+        reference = "its parent"
     else:
-        subject, other = f"The {change.commits} commits after {after}, up to {until},", after
+        cause = f"The {change.commits} commits after {after}, up to {until},"
+        reference = after
     if change.ratio is None:
-        return f"{subject} made a difference whose size is not known."
+        return f"{cause} made a difference whose size is not known."
     clause = change_clause(
-        metric, change.ratio, change.ratio_ci, other=other, more_is_better=more_is_better
+        metric, change.ratio, change.ratio_ci, other=reference, more_is_better=more_is_better
     )
-    return f"{subject} made {clause}."
+    return f"{cause} made {clause}."
 
 
 def history_sentence(result: HistoryResult, *, more_is_better: bool = False) -> str:
@@ -274,7 +285,7 @@ def history_sentence(result: HistoryResult, *, more_is_better: bool = False) -> 
 COMMAND_PLACEHOLDER = "COMMAND"
 """Command in a confirming line if the user gave no command."""
 _BISECT_METRICS = {"peakmemory": "max_rss_bytes"}
-"""Value of ``bisect --metrics`` for metrics of other tools."""
+"""Value of ``bisect --metrics`` for each metric of another tool that is not a time."""
 
 
 def series_result(
@@ -313,7 +324,7 @@ def _suspicion_of_change(
     series: ImportedSeries, change: LevelChange, command: Sequence[str], build: str | None
 ) -> Suspicion:
     after, until = series.points[change.first].commit, series.points[change.last].commit
-    best_commit = shown_commit(series.points[change.place].commit)
+    likely_commit = shown_commit(series.points[change.place].commit)
     ratio = change.ratio
     size_text = as_factor(ratio) if reads_as_factor(ratio) else f"{100.0 * (ratio - 1.0):+.1f} %"
     interval = f"between {shown_commit(after)} and {shown_commit(until)}"
@@ -328,7 +339,7 @@ def _suspicion_of_change(
             build=build,
             metric=_BISECT_METRICS.get(series.metric, PRIMARY_METRIC),
         ),
-        summary=f"{series.benchmark}: {size_text} at about {best_commit}, {interval}.",
+        summary=f"{series.benchmark}: {size_text} at about {likely_commit}, {interval}.",
     )
 
 

@@ -25,7 +25,6 @@ from equipoise.cli.revisions import CommitsOptions
 from equipoise.cli.streams import say
 from equipoise.cli.writing import write_output
 from equipoise.design.coin import seed_of_campaign
-from equipoise.design.command_line import command_of_plan
 from equipoise.design.limits import CampaignLimits
 from equipoise.files.state import HOST_VARIABLE, host_name
 from equipoise.interop.reading import read_within_bounds
@@ -69,6 +68,7 @@ from equipoise.shared.spelling import option
 MAX_LISTED_BENCHMARKS = 20
 """Maximum number of benchmarks that an error message lists."""
 _DIGEST_VERSION = 1
+"""Version of the two digests; another version begins new series and eras."""
 
 
 class HistoryRequest(CommitsRequest, frozen=True, kw_only=True):
@@ -110,7 +110,7 @@ def history_plan(request: HistoryRequest, builds: CommitBuilds, scratch: Path) -
         raise UnusableInput(
             "a history measures one benchmark, but the command has "
             f"{len(names)}: {', '.join(names[:MAX_LISTED_BENCHMARKS])}",
-            hint=f"run one history per benchmark, the first with {option('metrics', names[0])}",
+            hint=f"choose one benchmark: {option('metrics', names[0])}",
         )
     terms = HistoryPlan(
         **asdict(commits_terms),
@@ -344,7 +344,10 @@ def _run_campaign(
 def resume(
     record: RunRecord, limits: CampaignLimits, hosts: HostOptions, output: OutputOptions
 ) -> int:
-    """Resume a history and show its result; errors are those of `resume_history`."""
+    """Resume a history and show its result.
+
+    Raise the same errors as `resume_history`.
+    """
     with measuring(output) as (ledger, listener):
         run_id = resume_history(ledger.read_run(record.id), limits, ledger, listener)
         result = analyse(run_id, ledger, output)
@@ -366,8 +369,7 @@ def resume_history(
             raise UnusableInput(
                 f"campaign {record.id} cannot be resumed: the later campaign {latest} of this "
                 "history depends on it",
-                hint=f"equipoise resume {latest}, or add a campaign: "
-                f"{command_of_plan(record.plan)}",
+                hint=f"resume the latest campaign: equipoise resume {latest}",
             )
         series = series_of(record)
         if not read_history(series).next_block((), 0.0):
@@ -419,7 +421,7 @@ def _requests_by_benchmark(
         limits = replace(limits, budget=(limits.budget or BUDGET_S) / count)
     for benchmark in request.benchmarks:
         benchmark_request = replace(request, benchmarks=(benchmark,), limits=limits)
-        argv = _recorded_command(benchmark_request, history_options, is_only=count == 1)
+        argv = _recorded_command(benchmark_request, history_options, is_only_benchmark=count == 1)
         yield replace(benchmark_request, command_line=argv)
 
 
@@ -470,12 +472,12 @@ def _selected_commits(
 
 
 def _recorded_command(
-    request: HistoryRequest, history_options: HistoryOptions, *, is_only: bool
+    request: HistoryRequest, history_options: HistoryOptions, *, is_only_benchmark: bool
 ) -> tuple[str, ...]:
     """Return the argument vector that adds new commits to the history of a benchmark."""
     (benchmark,) = request.benchmarks
     fixed_values: dict[str, object] = {"argv": history_options.program.argv or None}
-    if not is_only:
+    if not is_only_benchmark:
         fixed_values = {
             "argv": benchmark.command,
             "benches": None,
@@ -501,21 +503,13 @@ def read_imported(
 ) -> SeriesResult:
     """Read series of other tools, and find the commits at which their level may have changed.
 
-    Raise `UnusableInput` if a file cannot be read, or has no value for a commit.
+    ``files`` has names of files and folders, or patterns such as ``results/*.json``. Without
+    ``series_format``, the content of each file shows the format. A suspicion is a change of the
+    level by at least ``min_effect`` percent. ``command_line`` is the shell line that reads the
+    files again. The shell lines that confirm a suspicion contain ``command`` (or a placeholder) and
+    ``build``.
 
-    Parameters
-    ----------
-    files
-        Names of files and folders, or patterns such as ``results/*.json``.
-    series_format
-        Name of the format; ``None`` finds it from the content of each file.
-    min_effect
-        Smallest change of the level that is a suspicion, in percent.
-    command_line
-        Shell line that reads the files again.
-    command, build
-        Command and build line in the shell lines that confirm a suspicion; a placeholder replaces a
-        missing command.
+    Raise `UnusableInput` if a file cannot be read, or has no value for a commit.
     """
     from equipoise.kinds.history.analysis import series_result
 

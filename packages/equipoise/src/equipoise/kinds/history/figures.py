@@ -48,12 +48,13 @@ HOW_TO_READ = (
     "is too small to matter."
 )
 _MAX_LARGE_MARKS = 80
-"""Number of commits above which bars and marks are small."""
-_CURVE_COLOR, _CHANGE_COLOR = 0, 1
-"""Indices of the two colours in the palette."""
+"""Maximum number of commits with large bars and marks."""
+_CURVE_COLOR, _CHANGE_COLOR, _NOT_BUILT_COLOR = 0, 1, 5
+"""Indices of the colours in the palette of `color_of`."""
 _UP_SHAPE, _DOWN_SHAPE = 3, 5
 """Indices of the two triangles in the list of shapes."""
-_CURVE_KIND = "commit over the baseline"
+_CURVE_LEGEND = "commit over the baseline"
+"""Legend of the marks of the curve."""
 _COMMIT_FIELDS = (("commit:N",), ("subject:N",), ("author:N",), ("date:N",))
 _NOT_BUILT_DISTANCE, _SUSPICION_DISTANCE = 8, 22
 """Distances of the marks from the lower edge, in pixels."""
@@ -66,6 +67,7 @@ HASH_LETTERS = 7
 _LANE_HEIGHT = 18
 """Height of a row of labels, in pixels."""
 _MAX_LANES = 4
+"""Maximum number of rows of labels."""
 _LABEL_WIDTH = 0.28
 """Width of a label on a phone, as a fraction of the axis of commits."""
 _MARK_RADIUS = 7
@@ -75,7 +77,9 @@ _MARK_RADIUS = 7
 def history_chart(result: HistoryResult) -> alt.LayerChart:
     """Draw the curve over the commits, and the changes.
 
-    ``result`` has ratios of values, not of costs, if more of the metric is better.
+    ``result`` has ratios of values, not of costs, if more of the metric is better. The layers, from
+    back to front, are: the strip of negligible ratios, the ranges and lines of changes, the curve,
+    the commits that are not built, the suspicions, and the marks of changes.
     """
     revisions = [revision for revision in result.revisions if revision.ratio is not None]
     indices = {revision.commit: revision.place for revision in result.revisions}
@@ -89,13 +93,14 @@ def history_chart(result: HistoryResult) -> alt.LayerChart:
     metric = metric_name(result.metric)
     y_axis = _with_space_above(axis, stretch_for_lanes(marks))
     y = y_axis.channel(alt.Y, f"{metric} against {result.baseline.asked}")
-    kinds = list(dict.fromkeys(mark["kind"] for mark in marks))
+    drawn_legends = list(dict.fromkeys(mark["kind"] for mark in marks))
+    legend_up, _ = _change_legends(result)
     color, shape = color_and_shape(
         "kind",
-        [_CURVE_KIND, *kinds],
-        [_CURVE_COLOR, *(_CHANGE_COLOR for _ in kinds)],
+        [_CURVE_LEGEND, *drawn_legends],
+        [_CURVE_COLOR, *(_CHANGE_COLOR for _ in drawn_legends)],
         top_legend(labelLimit=300, columns=2),
-        [0, *(_UP_SHAPE if kind == _change_labels(result)[0] else _DOWN_SHAPE for kind in kinds)],
+        [0, *(_UP_SHAPE if text == legend_up else _DOWN_SHAPE for text in drawn_legends)],
     )
     curve_rows = [_curve_row(axis, revision) for revision in revisions]
     suspicions = list(_suspicion_rows(result.series, indices))
@@ -120,7 +125,7 @@ def history_chart(result: HistoryResult) -> alt.LayerChart:
         layer(curve_rows, curve_mark, x=x, y="ratio:Q", tooltip=tooltip, **channels),
         layer(
             list(map(_commit_row, not_built)),
-            point(50, shape="cross", angle=45, color=color_of(5)),
+            point(50, shape="cross", angle=45, color=color_of(_NOT_BUILT_COLOR)),
             x=x,
             y=alt.value(HEIGHT - _NOT_BUILT_DISTANCE),
             tooltip=tooltips(("commit:N", "not built"), *_COMMIT_FIELDS[1:]),
@@ -157,14 +162,14 @@ _CHANGE_TOOLTIPS = tooltips(
 )
 
 
-def _change_labels(result: HistoryResult) -> tuple[str, str]:
-    """Return the legend of changes up, and that of changes down."""
+def _change_legends(result: HistoryResult) -> tuple[str, str]:
+    """Return the legends of the changes up and of the changes down."""
     up, down = ("slower", "faster") if is_time(result.metric) else ("higher", "lower")
     return f"change: {up}", f"change: {down}"
 
 
 def _with_space_above(axis: RatioAxis, stretch: float) -> RatioAxis:
-    """Return an axis that is longer by a factor, with free space at its upper end."""
+    """Return the axis made longer by a factor, with free space at the upper end."""
     if axis.in_percent:
         return replace(axis, high=axis.low + stretch * (axis.high - axis.low))
     return replace(axis, high=axis.low * (axis.high / axis.low) ** stretch)
@@ -172,6 +177,7 @@ def _with_space_above(axis: RatioAxis, stretch: float) -> RatioAxis:
 
 def _change_marks(result: HistoryResult, indices: Mapping[str, int]) -> Iterator[dict[str, Any]]:
     """Yield a mark for each change whose commit is drawn, with the lane of its label."""
+    legend_up, legend_down = _change_legends(result)
     changes = [change for change in result.changes if change.until in indices]
     lanes = lanes_of([indices[change.until] for change in changes], max([1, *indices.values()]))
     for change, lane in zip(changes, lanes, strict=True):
@@ -181,7 +187,7 @@ def _change_marks(result: HistoryResult, indices: Mapping[str, int]) -> Iterator
             "after": indices.get(change.after, until - change.commits),
             "is_range": not change.confirmed,
             "lane": lane,
-            "kind": _change_labels(result)[(change.ratio or 1.0) < 1.0],
+            "kind": legend_down if (change.ratio or 1.0) < 1.0 else legend_up,
             "label": change.until[:HASH_LETTERS]
             if change.confirmed
             else f"{change.commits} commits",
@@ -199,7 +205,7 @@ def _change_marks(result: HistoryResult, indices: Mapping[str, int]) -> Iterator
 def _curve_row(axis: RatioAxis, revision: HistoryRevision) -> dict[str, Any]:
     return {
         **_commit_row(revision),
-        "kind": _CURVE_KIND,
+        "kind": _CURVE_LEGEND,
         **axis.coordinates(revision.ratio, revision.ratio_ci),
         "blocks": revision.blocks,
         "era": revision.era,
@@ -272,7 +278,7 @@ def has_label(mark: dict[str, Any]) -> bool:
 
 
 def end_of_axis(marks: Rows, min_end: float) -> float:
-    """Return the end of an axis up to ``min_end`` with enough room for the labels of its marks."""
+    """Return the end of an axis, at least ``min_end``, with room for the labels of all marks."""
     label_positions = [float(mark["place"]) for mark in marks if has_label(mark)]
     return max([min_end, *(position / (1.0 - _LABEL_WIDTH) for position in label_positions)])
 
@@ -373,6 +379,7 @@ def _suspicion_ranges(series: ImportedSeries) -> Iterator[dict[str, Any]]:
 
 def _level_rows(series: ImportedSeries) -> Iterator[dict[str, Any]]:
     """Yield a line for each level between suspicions; a series without suspicions has no line."""
+    # Positions count from 1, and a line reaches half a position beyond its first and last commit.
     begin = 0.5
     for suspicion in series.suspicions:
         yield {"place": begin, "until": suspicion.place + 0.5, "value": rounded(suspicion.before)}

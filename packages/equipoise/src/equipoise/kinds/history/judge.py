@@ -27,10 +27,7 @@ def series_of(record: RunRecord) -> tuple[RunRecord, ...]:
 def read_history(records: Sequence[RunRecord]) -> History:
     """Return the history after all blocks of the campaigns of a series.
 
-    Parameters
-    ----------
-    records
-        At least one campaign, in the order of their starts.
+    ``records`` has at least one campaign, in the order of their starts.
     """
     history = _empty_history(records[0].plan)
     for record in records:
@@ -47,12 +44,8 @@ def check_judgement(limits: CampaignLimits) -> None:
 class HistoryJudge(CommitsJudge):
     """Interim analysis of a campaign of a history, which also chooses the next block.
 
-    Parameters
-    ----------
-    earlier
-        Earlier campaigns of the series, in the order in which they began.
-    history
-        History after the blocks of the earlier campaigns, if it is already known.
+    ``earlier`` has the earlier campaigns of the series, in the order of their starts. ``history``
+    is the history after their blocks, if it is already known.
     """
 
     def __init__(
@@ -71,6 +64,7 @@ class HistoryJudge(CommitsJudge):
         self._cached_choice: tuple[object, tuple[int, ...]] = (None, ())
         """Arguments of the latest choice of a block, and the conditions chosen."""
         self._update_count = 0
+        """Number of blocks added and commits withdrawn; with each, the choice may change."""
         self._block_count = 0
         terms = history_of(plan)
         history.begin_campaign(
@@ -81,6 +75,7 @@ class HistoryJudge(CommitsJudge):
         )
 
     def _add_costs(self, number: int, blocks: Mapping[int, BlockRead]) -> None:
+        # A history measures one benchmark, which has the index 0.
         block = blocks[0]
         self._update_count += 1
         self._block_count += 1
@@ -100,10 +95,10 @@ class HistoryJudge(CommitsJudge):
         return self._cached_choice[1]
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
-        """Return the number of measured commits, and the changes that are certain."""
-        measured, changes = self.history.progress()
+        """Return one status: the number of measured commits, and the changes that are certain."""
+        measured_count, changes = self.history.progress()
         conditions = self.plan.conditions
-        progress = f"{counted(measured, 'commit')} measured"
+        progress = f"{counted(measured_count, 'commit')} measured"
         if changes:
             commits = joined([short_name(change.pair.until) for change in changes])
             progress += f", changes at {commits}"

@@ -88,7 +88,7 @@ MAX_DETAILED_CHANGES = 2
 """Maximum number of changes with their own claim; more do not fit on the screen of a phone."""
 MAX_ROWS = 20
 """Maximum number of rows in a terminal, and of commits of the curve in a text."""
-_MAX_BRIEF_ROWS, _MAX_BRIEF_CHANGES = 7, 4
+_MAX_BRIEF_COMMITS, _MAX_BRIEF_CHANGES = 7, 4
 """Maximum number of commits and of changes in a terminal without ``--verbose``."""
 _BRIEF_COLUMNS = ("commit", "subject:name", "author", "date", "change:number", "interval")
 _PICTURE_WIDTH = 27
@@ -218,8 +218,8 @@ def _sentence_on_latest(result: HistoryResult) -> Iterator[str]:
     yield f"{name} against {result.baseline.label}: {estimate} ({coverage}{interval}; {blocks})."
 
 
-def _tone(document: HistoryDocument, result: HistoryResult, change: HistoryChange) -> str:
-    """Return the verdict that gives a change its colour; the ratio is of values, not of costs."""
+def _color_verdict(document: HistoryDocument, result: HistoryResult, change: HistoryChange) -> str:
+    """Return the verdict whose colour a change gets; its ratio is of values, not of costs."""
     if change.ratio is None:
         return "slower"
     is_better = (change.ratio > 1.0) is (result.metric in document.more_is_better)
@@ -240,7 +240,7 @@ def _change_claim(document: HistoryDocument, result: HistoryResult, change: Hist
         certainty = [f"{change.subject} ({author_and_date})", *certainty]
     return Claim(
         badge="change" if change.confirmed else "range",
-        color_verdict=_tone(document, result, change),
+        color_verdict=_color_verdict(document, result, change),
         text=change.summary,
         subject=f"{metric_name(result.metric)} of {until} against {after}",
         estimate=estimate,
@@ -262,7 +262,7 @@ def _change_remarks(change: HistoryChange) -> Iterator[str]:
 
 def _change_parts(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]:
     rows = columns_and_rows(
-        _change_row(change, _tone(document, result, change)) for change in result.changes
+        _change_row(change, _color_verdict(document, result, change)) for change in result.changes
     )
     table = Table(*rows, label="Changes, the oldest first", max_rows=MAX_ROWS)
     notes = Bullets(tuple(_change_notes(result)), "dim")
@@ -285,14 +285,16 @@ def _change_parts(document: HistoryDocument, result: HistoryResult) -> Iterator[
 
 
 def _brief_change_table(document: HistoryDocument, result: HistoryResult) -> Table:
-    rows = [_change_row(change, _tone(document, result, change)) for change in result.changes]
+    rows = [
+        _change_row(change, _color_verdict(document, result, change)) for change in result.changes
+    ]
     latest = [{name: row[name] for name in _BRIEF_COLUMNS} for row in rows[-_MAX_BRIEF_CHANGES:]]
     hidden_count = len(rows) - len(latest)
     note = f"{counted(hidden_count, 'earlier change')}: {option('verbose')}"
     return Table(*columns_and_rows(latest), notes=(note,) if hidden_count else ())
 
 
-def _change_row(change: HistoryChange, tone: str) -> Mapping[str, Cell]:
+def _change_row(change: HistoryChange, color_verdict: str) -> Mapping[str, Cell]:
     estimate, interval = estimate_and_interval(change.ratio, change.ratio_ci, unknown=UNKNOWN)
     certainty = "confirmed"
     if not change.confirmed:
@@ -306,7 +308,7 @@ def _change_row(change: HistoryChange, tone: str) -> Mapping[str, Cell]:
         "subject:name": change.subject if change.confirmed else "",
         "author": change.author if change.confirmed else "",
         "date": change.date[:10],
-        "change:number": Styled(estimate, tone),
+        "change:number": Styled(estimate, color_verdict),
         "interval": interval,
         "e-value:number": significant(change.e_value),
         "blocks:number": str(change.blocks),
@@ -333,7 +335,7 @@ def _curve_parts(result: HistoryResult) -> Iterator[Part]:
     if hidden_count:
         notes.append(f"{counted(hidden_count, 'commit')} between them left out.")
     yield Section("Curve", (_screen_table(selection, result, notes),), forms=VERBOSE)
-    brief_selection = _selected_revisions(result, _MAX_BRIEF_ROWS)
+    brief_selection = _selected_revisions(result, _MAX_BRIEF_COMMITS)
     yield replace(_screen_table(brief_selection, result, ()), forms=BRIEF)
     yield Section("Curve", (_text_table(selection, notes),), forms=TEXT)
     page_table = _text_table(result.revisions, [_curve_note(result)])
@@ -533,7 +535,7 @@ def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
 
 
 def series_numbers(series: Iterable[ImportedSeries]) -> Iterator[NumberRow]:
-    """Yield a row for each value of each series, with the ratio of a suspicion about it."""
+    """Yield a row for each value of each series, with the ratio of a suspicion at its commit."""
     for imported in series:
         ratios = {suspicion.place: suspicion.ratio for suspicion in imported.suspicions}
         for index, commit_value in enumerate(imported.points):
@@ -545,7 +547,7 @@ def series_numbers(series: Iterable[ImportedSeries]) -> Iterator[NumberRow]:
 
 
 def _confirming_lines(series: Sequence[ImportedSeries]) -> Iterator[Part]:
-    """Build the shell line that confirms each suspicion; a terminal shows the first lines."""
+    """Build the shell line that tests each suspicion; a terminal shows the first lines."""
     lines = [
         Command(suspicion.confirm or "", f"To confirm {suspicion.summary.removesuffix('.')}:")
         for imported in series
@@ -579,7 +581,7 @@ def _level_text(value: float, unit: str | None) -> str:
 
 def _contradictions(result: HistoryResult) -> Iterator[str]:
     if not (0.0 < result.alpha < 1.0 and 0.0 < result.min_effect <= MAX_MIN_EFFECT):
-        yield "a history has no alpha between 0 and 1, or no smallest effect"
+        yield "a history has an impossible alpha or smallest effect"
     indices = [revision.place for revision in result.revisions]
     if indices and (indices[0] != 0 or indices != sorted(set(indices))):
         yield "the commits of a history do not begin with the baseline, or are not in order"
@@ -587,7 +589,7 @@ def _contradictions(result: HistoryResult) -> Iterator[str]:
     estimates: list[HistoryChange | HistoryPair | HistoryRevision]
     estimates = [*result.changes, *result.pairs, *revisions]
     if not all(map(is_possible_ratio, estimates)):
-        yield "a commit, a pair or a change of a history has no ratio with an interval"
+        yield "a commit, a pair or a change of a history has an impossible ratio or interval"
     if any(change.commits < 1 or change.blocks < 0 for change in result.changes):
         yield "a change of a history has no commit, or a negative number of blocks"
     for series in result.series:

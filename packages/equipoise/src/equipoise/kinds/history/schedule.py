@@ -1,8 +1,11 @@
 """Choose the commits that the next block of a history runs.
 
-A coarse grid of commits runs first. Then stretches with a change are refined, down to one commit
-and its parent. Then the rest of the curve runs. No guarantee depends on this choice
-(docs/methods/history.md). A commit is given by its index: the baseline is 0.
+A coarse grid of commits runs first. Then pairs with a change are refined, down to one commit and
+its parent. Then the rest of the curve runs. No guarantee depends on this choice
+(docs/methods/history.md).
+
+A commit is given by its index: the baseline is 0. A pair of commits stands for the stretch between
+them. The present era is the stretch of campaigns whose numbers are comparable with new blocks.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from equipoise.revisions.terms import CHEAP_BUILD_TRIALS, Pair
+from equipoise.revisions.terms import CHEAP_BUILD_TRIALS, IndexPair
 
 COARSE_STRETCHES = 8
 """Number of stretches of the coarse grid."""
@@ -24,39 +27,42 @@ SCREENING_BLOCKS = 8
 MAX_COMMITS_OF_BLOCK = 8
 """Maximum number of commits in a block, without the baseline."""
 MAX_BUILDS = 3
-"""Maximum builds for a block outside suspect stretches; the first block must start soon."""
+"""Maximum builds for a block that refines no change; the first block must start soon."""
 FIRST_PATIENCE = 40
-"""Blocks that each undecided pair gets before any pair gets more: the patience, which doubles."""
+"""First patience: the number of blocks that each undecided pair gets before any pair gets more.
+
+Once all undecided pairs have so many blocks, the patience doubles."""
 SUSPECT_PATIENCE_FACTOR = 4
-"""Factor on the patience for pairs that look like a change, and for pairs within them."""
+"""Factor on the patience for changes and suspects, and for pairs within them."""
 
 BASELINE = 0
 """Index of the baseline."""
 
 
 class PairState(Struct, frozen=True):
-    """Evidence for a change between two commits, and the number of their blocks."""
+    """Evidence for a change between the commits of a pair, and the number of their blocks."""
 
-    status: Literal["named", "suspect", "equivalent", "open"]
-    """``named``: a certain change. ``suspect``: looks like a change, but is not certain yet."""
+    status: Literal["changed", "suspect", "equivalent", "open"]
+    """``changed``: a certain change. ``suspect``: looks like a change, but is not certain yet."""
     blocks: int
     """Number of blocks in the present era."""
     is_weak_suspect: bool = False
-    """Whether weak evidence suggests a change; it is enough for a pair within a changing one."""
-    is_narrow: bool = False
-    """Whether the interval of a named change is narrow enough."""
+    """Whether there is weak evidence for a change. A weak suspect is refined only if it is within
+    a change or a suspect."""
+    is_settled: bool = False
+    """Whether a certain change needs no more blocks."""
     expected_blocks: float | None = None
     """Forecast number of blocks that decide the pair; ``None`` without a forecast."""
 
     @property
     def is_changing(self) -> bool:
-        """Whether the pair is a change, or looks like a change."""
-        return self.status in ("named", "suspect")
+        """Whether the pair is a change or a suspect."""
+        return self.status in ("changed", "suspect")
 
     def needs_blocks(self, patience: int) -> bool:
         """Return whether more blocks are useful, and fewer than ``patience`` ran so far."""
-        if self.status == "named":
-            return not self.is_narrow
+        if self.status == "changed":
+            return not self.is_settled
         return self.status != "equivalent" and self.blocks < patience
 
 
@@ -66,7 +72,7 @@ UNMEASURED = PairState("open", 0)
 
 
 class Schedule(Struct, frozen=True):
-    """The commits that a history has measured and must still measure, by index."""
+    """The commits that a history has measured and must still measure."""
 
     runnable: tuple[int, ...]
     """Commits that are not known to fail, in order; the first is the baseline."""
@@ -74,12 +80,12 @@ class Schedule(Struct, frozen=True):
     """Runnable commits of the curve, in order, with the baseline and the last commit."""
     measured: tuple[int, ...]
     """Runnable commits that ran, in order."""
-    states: Mapping[Pair, PairState]
+    states: Mapping[IndexPair, PairState]
     """States of the pairs that ran."""
     undersampled: tuple[int, ...] = ()
     """Commits of the curve that ran in too few blocks with the baseline."""
     start: int = BASELINE
-    """Commit after which the campaign measures; earlier stretches get no blocks."""
+    """Commit from which on the campaign measures; pairs that begin earlier get no blocks."""
 
     def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
         """Return the commits of the next block in order; empty if nothing is left to measure.
@@ -90,12 +96,10 @@ class Schedule(Struct, frozen=True):
             return ()
         built_set = frozenset(built)
         preferred = built_set if build_trials >= CHEAP_BUILD_TRIALS else frozenset()
-        stretches = self._stretches()
-        changes = [pair for pair, state in self.states.items() if state.is_changing]
-        unrefined_pairs = [
-            pair for pair in stretches if not any(_contains(stretch, pair) for stretch in changes)
-        ]
-        screening_block = self._side_by_side_block(unrefined_pairs, SCREENING_BLOCKS, built_set)
+        grid_pairs = self._grid_pairs()
+        changing_pairs = [pair for pair, state in self.states.items() if state.is_changing]
+        quiet_pairs = [pair for pair in grid_pairs if not _is_within_any(pair, changing_pairs)]
+        screening_block = self._side_by_side_block(quiet_pairs, SCREENING_BLOCKS, built_set)
         if screening_block:
             return screening_block
         patience = FIRST_PATIENCE
@@ -103,8 +107,10 @@ class Schedule(Struct, frozen=True):
         while True:
             block = (
                 self._refining_block(patience, preferred)
-                or self._side_by_side_block(stretches, patience, built_set)
-                or self._side_by_side_block(self._halved(stretches, preferred), patience, built_set)
+                or self._side_by_side_block(grid_pairs, patience, built_set)
+                or self._side_by_side_block(
+                    self._with_widest_halved(grid_pairs, preferred), patience, built_set
+                )
                 or self._undersampled_block()
             )
             if block or patience > max_blocks:
@@ -127,8 +133,8 @@ class Schedule(Struct, frozen=True):
                 remaining_blocks += max(1.0, expected - state.blocks)
         return max(1, math.ceil(remaining_blocks / MAX_COMMITS_OF_BLOCK))
 
-    def _stretches(self) -> list[Pair]:
-        """Return the stretches between measured commits and commits of the coarse grid."""
+    def _grid_pairs(self) -> list[IndexPair]:
+        """Return the pairs of neighbours among the measured commits and the coarse grid."""
         last = self.curve_commits[-1]
         grid = {
             self.curve_commits[round(step * (len(self.curve_commits) - 1) / COARSE_STRETCHES)]
@@ -136,63 +142,77 @@ class Schedule(Struct, frozen=True):
         }
         ends = {BASELINE, *self.measured, last}
         measured_pairs = [pair for pair in _pairs_along(sorted(ends)) if pair in self.states]
-        new = {commit for commit in grid if not any(u < commit < v for u, v in measured_pairs)}
-        return [pair for pair in _pairs_along(sorted(ends | new)) if pair[0] >= self.start]
-
-    def _halved(self, stretches: Sequence[Pair], preferred: frozenset[int]) -> list[Pair]:
-        """Return the stretches, the widest of them halved at an unmeasured commit of the curve."""
-        missing_commits = [
-            [commit for commit in self.curve_commits if u < commit < v] for u, v in stretches
-        ]
-        max_missing = max(map(len, missing_commits), default=0)
-        halves = {
-            _middle_commit(commits, preferred)
-            for commits in missing_commits
-            if commits and 2 * len(commits) > max_missing
+        new_commits = {
+            commit
+            for commit in grid
+            if not any(low < commit < high for low, high in measured_pairs)
         }
-        return _pairs_along(sorted(halves.union(*stretches)))
+        pairs = _pairs_along(sorted(ends | new_commits))
+        return [pair for pair in pairs if pair[0] >= self.start]
+
+    def _with_widest_halved(
+        self, pairs: Sequence[IndexPair], preferred: frozenset[int]
+    ) -> list[IndexPair]:
+        """Return the pairs; those with the most unmeasured commits of the curve are halved.
+
+        A pair is halved if it has more than half of the maximum number of unmeasured commits.
+        """
+        unmeasured_by_pair = [
+            [commit for commit in self.curve_commits if earlier < commit < later]
+            for earlier, later in pairs
+        ]
+        max_unmeasured = max(map(len, unmeasured_by_pair), default=0)
+        middle_commits = {
+            _middle_commit(unmeasured, preferred)
+            for unmeasured in unmeasured_by_pair
+            if unmeasured and 2 * len(unmeasured) > max_unmeasured
+        }
+        return _pairs_along(sorted(middle_commits.union(*pairs)))
 
     def _refining_block(self, patience: int, preferred: frozenset[int]) -> tuple[int, ...]:
-        """Return a block that narrows the shortest changing stretch; empty if nothing changes."""
-        changes = [pair for pair, state in self.states.items() if state.is_changing]
+        """Return a block that refines the shortest changing pair; empty if nothing changes."""
+        changing_pairs = [pair for pair, state in self.states.items() if state.is_changing]
         weak_suspects = [
             pair
             for pair, state in self.states.items()
             if state.is_weak_suspect and not state.is_changing
         ]
-        changes += [
-            pair for pair in weak_suspects if any(_contains(stretch, pair) for stretch in changes)
-        ]
-        innermost = [
+        changing_pairs += [pair for pair in weak_suspects if _is_within_any(pair, changing_pairs)]
+        innermost_pairs = [
             pair
-            for pair in changes
-            if not any(inner != pair and _contains(pair, inner) for inner in changes)
+            for pair in changing_pairs
+            if not any(inner != pair and _contains(pair, inner) for inner in changing_pairs)
         ]
-        # Named changes come first; among equals, short stretches come first.
-        innermost.sort(key=lambda pair: (self._state(pair).status != "named", pair[1] - pair[0]))
-        for pair in innermost:
+        # Certain changes come first, and then short pairs.
+        innermost_pairs.sort(
+            key=lambda pair: (self._state(pair).status != "changed", pair[1] - pair[0])
+        )
+        for pair in innermost_pairs:
             block = self._inner_block(pair, patience * SUSPECT_PATIENCE_FACTOR, preferred)
             if block:
                 return block
         return ()
 
-    def _inner_block(self, pair: Pair, patience: int, preferred: frozenset[int]) -> tuple[int, ...]:
+    def _inner_block(
+        self, pair: IndexPair, patience: int, preferred: frozenset[int]
+    ) -> tuple[int, ...]:
+        """Return a block of commits within a pair; empty if none of them needs more blocks."""
         first, last = pair
         measured_inside = [commit for commit in self.measured if first <= commit <= last]
         if len(measured_inside) > 2:
             least_run = self._least_run_pair(_pairs_along(measured_inside), patience)
             return () if least_run is None else _with_next_commit(least_run, measured_inside)
-        untried = [commit for commit in self.runnable if first < commit < last]
-        if untried:
-            return (first, _middle_commit(untried, preferred), last)
+        unmeasured = [commit for commit in self.runnable if first < commit < last]
+        if unmeasured:
+            return (first, _middle_commit(unmeasured, preferred), last)
         return pair if self._state(pair).needs_blocks(patience) else ()
 
     def _side_by_side_block(
-        self, pairs: Sequence[Pair], patience: int, built: frozenset[int]
+        self, pairs: Sequence[IndexPair], patience: int, built: frozenset[int]
     ) -> tuple[int, ...]:
         """Return the baseline and successive commits, around the pair with the fewest blocks.
 
-        ``pairs`` are in order; commits in ``built`` need no build.
+        ``pairs`` are in the order of the commits. Commits in ``built`` need no build.
         """
         least_run = self._least_run_pair(pairs, patience)
         if least_run is None:
@@ -216,11 +236,11 @@ class Schedule(Struct, frozen=True):
         undersampled = [commit for commit in self.undersampled if commit >= self.start]
         return (BASELINE, *undersampled[:MAX_COMMITS_OF_BLOCK]) if undersampled else ()
 
-    def _least_run_pair(self, pairs: Sequence[Pair], patience: int) -> Pair | None:
+    def _least_run_pair(self, pairs: Sequence[IndexPair], patience: int) -> IndexPair | None:
         """Return the pair with the fewest blocks among the pairs that need more.
 
-        Among equal pairs it is the latest whose earlier commit has run, so that no pair spans later
-        commits.
+        Among pairs with equally many blocks, pairs whose earlier commit has run come first, and
+        then the latest pair. So a block opens no pair around commits that run only later.
         """
         measured = {BASELINE, *self.measured}
         return min(
@@ -229,20 +249,24 @@ class Schedule(Struct, frozen=True):
             default=None,
         )
 
-    def _state(self, pair: Pair) -> PairState:
+    def _state(self, pair: IndexPair) -> PairState:
         return self.states.get(pair, UNMEASURED)
 
 
-def _pairs_along(commits: Sequence[int]) -> list[Pair]:
+def _pairs_along(commits: Sequence[int]) -> list[IndexPair]:
     return list(itertools.pairwise(commits))
 
 
-def _contains(pair: Pair, inner: Pair) -> bool:
-    return pair[0] <= inner[0] and inner[1] <= pair[1]
+def _contains(outer: IndexPair, inner: IndexPair) -> bool:
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
-def _with_next_commit(pair: Pair, commits: Sequence[int]) -> tuple[int, ...]:
-    """Return a pair with the commit next to it, so that one block measures two stretches."""
+def _is_within_any(pair: IndexPair, outer_pairs: Sequence[IndexPair]) -> bool:
+    return any(_contains(outer, pair) for outer in outer_pairs)
+
+
+def _with_next_commit(pair: IndexPair, commits: Sequence[int]) -> tuple[int, ...]:
+    """Return a pair with a neighbouring commit, so that one block measures two pairs."""
     index = commits.index(pair[1])
     if index + 1 < len(commits):
         return (*pair, commits[index + 1])

@@ -7,6 +7,10 @@ A block runs two or more commits in random order; earlier blocks determine which
 commits is opened when both first run in the same block and no commit between them is measured. From
 then on, each block with both is a bet on the pair. A pair is named as a change once its e-value
 keeps the false-discovery rate at most alpha, however often one looks (docs/methods/history.md).
+
+An era is a stretch of campaigns whose numbers are comparable. A pair belongs to the era in which it
+was opened. `_MeasuredPair` has the blocks of a pair, `PairState` is its summary for the choice of
+the next block, and `HistoryPair` is its form in the result.
 """
 
 from __future__ import annotations
@@ -22,8 +26,7 @@ from equipoise.kinds.history.terms import HistoryPair, PairStatus
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import Interval
 from equipoise.model.revisions import short_name
-from equipoise.revisions.terms import MAX_STEP_HALF_WIDTH
-from equipoise.revisions.terms import Pair as IndexPair
+from equipoise.revisions.terms import MAX_STEP_HALF_WIDTH, IndexPair
 from equipoise.shared.spelling import option
 from equipoise.stats.resolution import NO_RESOLUTION, Resolution
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBlocks
@@ -39,7 +42,7 @@ from equipoise.stats.verdict import (
 CURVE_BLOCKS = 20
 """Minimum number of blocks that each commit of a complete curve has with the baseline."""
 WEAK_SUSPECT_LEVEL = 0.2
-"""Level of a difference that makes a pair within a changing stretch a weak suspect."""
+"""Level at which the difference of a weak suspect must be certain; a suspect needs alpha."""
 
 
 class RevisionPoint(Struct, frozen=True):
@@ -53,9 +56,9 @@ class RevisionPoint(Struct, frozen=True):
     """1 minus the coverage of ``ratio_ci``: alpha/(j(j + 1)) for commit number j that was compared
     with the baseline, so that all intervals hold together; ``None`` without a block."""
     blocks: int = 0
-    """Blocks with the baseline, in the latest era that has such blocks."""
+    """Number of blocks with the baseline, in the latest era in which both ran together."""
     era: int | None = None
-    """Number of the latest era with such blocks, from 1; ``None`` without a block."""
+    """Number of this era, from 1; ``None`` without a block."""
 
 
 class Change(Struct, frozen=True):
@@ -63,12 +66,12 @@ class Change(Struct, frozen=True):
 
     pair: HistoryPair
     threshold: float
-    """E-value at which the pair was named."""
+    """E-value that the pair needed in order to be named."""
     is_confirmed: bool
-    """Whether no commit between the two can run: the pair is then a commit and its parent, or the
-    latest ancestor that builds."""
+    """Whether no commit between the two commits can run. The pair is then a commit and its parent,
+    or a commit and the latest ancestor that builds."""
     not_built: tuple[str, ...]
-    """Hashes of the commits between the two that do not build or run, in order."""
+    """Hashes of the commits between the two commits that do not build or run, in order."""
 
 
 class HistoryState(Struct, frozen=True):
@@ -85,9 +88,9 @@ class HistoryState(Struct, frozen=True):
     eras: int
     """Number of eras so far."""
     blocks: int
-    """Complete blocks of all campaigns."""
+    """Number of complete blocks of all campaigns."""
     blocks_to_go: int
-    """Forecast of the remaining blocks, by a rule of thumb; 0 if nothing is left to measure."""
+    """Forecast number of remaining blocks, by a rule of thumb; 0 if nothing is left to measure."""
 
 
 class History:
@@ -95,16 +98,12 @@ class History:
 
     The false-discovery rate of the changes is at most alpha at every interim analysis. All
     intervals of the curve hold together with probability 1 - alpha if the ratios are constant
-    within an era: a stretch of campaigns whose numbers are comparable.
+    within an era.
+
+    ``alpha`` is between 0 and 1. ``min_effect`` is the smallest change between two commits that
+    matters, in percent; above 0.
 
     Raise `UnusableInput` if alpha or the smallest effect is out of range.
-
-    Parameters
-    ----------
-    alpha
-        Between 0 and 1.
-    min_effect
-        Smallest change between two commits that matters, in percent; above 0.
     """
 
     def __init__(self, *, alpha: float, min_effect: float) -> None:
@@ -119,6 +118,7 @@ class History:
         self._alpha = alpha
         self._resolution = NO_RESOLUTION
         self._hashes: tuple[str, ...] = ()
+        """Commits of the present campaign; other fields have the commits of all campaigns."""
         self._selected: frozenset[int] = frozenset()
         self._start_index = BASELINE
         self._indices: dict[str, int] = {}
@@ -126,14 +126,17 @@ class History:
         self._era_numbers: dict[str, int] = {}
         self._era = 0
         self._withdrawn_by_era: dict[int, set[str]] = {}
-        self._retriable: set[str] = set()
-        """Withdrawn commits that the present campaign may try once more."""
+        """For each era, the hashes of the commits that do not build or run."""
+        self._hashes_to_retry: set[str] = set()
+        """Hashes of the withdrawn commits that the present campaign may try once more."""
         self._measured: set[str] = set()
         self._curve_comparisons: dict[tuple[str, int], _CommitComparison] = {}
         """Comparison with the baseline for each commit and era."""
-        self._pairs: list[_CommitPair] = []
-        self._pairs_by_commits: dict[tuple[str, str], list[_CommitPair]] = {}
+        self._pairs: list[_MeasuredPair] = []
+        self._pairs_by_commits: dict[tuple[str, str], list[_MeasuredPair]] = {}
+        """Pairs by the hashes of their commits; each era can have its own pair."""
         self._named_spans: list[IndexPair] = []
+        """Commit indices of each named pair, in the order in which the pairs were named."""
         self._blocks = self._baseline_blocks = 0
         self._has_finite_cost = False
 
@@ -174,9 +177,9 @@ class History:
         self._indices.update({sha: index for index, sha in enumerate(hashes)})
         self._parent_hashes.update(zip(hashes[1:], hashes, strict=False))
         self._era = self._era_numbers.setdefault(era, len(self._era_numbers) + 1)
-        # A commit that failed in a block stays out: it may have failed because it was slow. A
-        # commit that never ran may have lacked a library, or the network.
-        self._retriable = self._withdrawn_by_era.setdefault(self._era, set()) - self._measured
+        # A commit that failed after it ran stays withdrawn: it may have failed because it was slow.
+        # A commit that never ran may have lacked a library, or the network.
+        self._hashes_to_retry = self._withdrawn_by_era.setdefault(self._era, set()) - self._measured
 
     def set_resolution(self, resolution: Resolution) -> None:
         """Set the resolution of the metric; do nothing once a block has a finite cost."""
@@ -188,12 +191,7 @@ class History:
     def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
         """Return the commits of the next block in order; empty if nothing is left to measure.
 
-        Parameters
-        ----------
-        built
-            Commits that can run without a build.
-        build_trials
-            Measured seconds of a build over the seconds of a trial.
+        Commits in ``built`` need no build. ``build_trials`` is the time of a build in trials.
         """
         return self._present_schedule().next_block(built, build_trials)
 
@@ -214,7 +212,7 @@ class History:
         self._open_pairs(commits)
         pairs = self._pairs_of(commits)
         for comparison in (*pairs, *self._comparisons_of_block(commits)):
-            earlier, later = self._indices[comparison.after], self._indices[comparison.until]
+            earlier, later = self._index_span(comparison)
             is_earlier_first = order.index(earlier) < order.index(later)
             direction = BASELINE_FIRST if is_earlier_first else CANDIDATE_FIRST
             comparison.add(costs[earlier], costs[later], direction)
@@ -238,7 +236,7 @@ class History:
                 hint=f"name another baseline with {option('from')}",
             )
         self._withdrawn_by_era[self._era].add(self._hashes[commit])
-        self._retriable.discard(self._hashes[commit])
+        self._hashes_to_retry.discard(self._hashes[commit])
 
     def state(self) -> HistoryState:
         """Return the state of the history."""
@@ -258,31 +256,31 @@ class History:
 
         This is much faster than `state`.
         """
-        measured = sum(sha in self._measured for sha in self._hashes[BASELINE + 1 :])
-        return measured, tuple(self._innermost_changes())
+        measured_count = sum(sha in self._measured for sha in self._hashes[BASELINE + 1 :])
+        return measured_count, tuple(self._innermost_changes())
 
     def _present_schedule(self) -> Schedule:
-        withdrawn = self._withdrawn_by_era.get(self._era, set()) - self._retriable
+        withdrawn = self._withdrawn_by_era.get(self._era, set()) - self._hashes_to_retry
         indexed_hashes = enumerate(self._hashes)
         indices = {sha: index for index, sha in indexed_hashes if sha not in withdrawn}
         runnable = tuple(indices.values())
         curve_commits = sorted({BASELINE, *self._selected, *runnable[-1:]} & set(runnable))
-        pairs: dict[IndexPair, _CommitPair] = {}
-        # Of several pairs of the same commits, a decided pair wins, then the pair of this era.
+        pairs: dict[IndexPair, _MeasuredPair] = {}
+        # The same commits can have a pair in each era: a decided pair wins, else that of this era.
         for pair in sorted(self._pairs, key=lambda pair: (pair.is_decided, pair.era == self._era)):
-            if pair.after in indices and pair.until in indices:
-                pairs[indices[pair.after], indices[pair.until]] = pair
+            if pair.earlier_hash in indices and pair.later_hash in indices:
+                pairs[indices[pair.earlier_hash], indices[pair.later_hash]] = pair
         return Schedule(
             runnable=runnable,
             curve_commits=tuple(curve_commits),
             measured=tuple(index for sha, index in indices.items() if sha in self._measured),
-            states={ends: pair.state_in_era(self._era) for ends, pair in pairs.items()},
+            states={span: pair.state_in_era(self._era) for span, pair in pairs.items()},
             undersampled=tuple(filter(self._is_undersampled, curve_commits)),
             start=max(index for index in runnable if index <= self._start_index),
         )
 
     def _is_undersampled(self, commit: int) -> bool:
-        """Return whether a commit that ran has no interval yet, or too few blocks for it."""
+        """Return whether a commit ran, but in too few blocks with the baseline for its interval."""
         sha = self._hashes[commit]
         if commit == BASELINE or sha not in self._measured:
             return False
@@ -300,15 +298,15 @@ class History:
         withdrawn = self._withdrawn_by_era[self._era]
         for earlier, later in zip(commits, commits[1:], strict=False):
             earlier_hash, later_hash = self._hashes[earlier], self._hashes[later]
-            between = self._hashes[earlier + 1 : later]
-            is_adjacent = not any(sha in self._measured and sha not in withdrawn for sha in between)
+            measured_between = self._measured.intersection(self._hashes[earlier + 1 : later])
+            is_adjacent = measured_between <= withdrawn
             pairs_of_commits = self._pairs_by_commits.setdefault((earlier_hash, later_hash), [])
             if is_adjacent and not any(
                 pair.era == self._era or pair.is_decided for pair in pairs_of_commits
             ):
                 pair_number = len(self._pairs) + 1
                 comparison_fields = (self._era, pair_number, self._alpha, self._empty_blocks())
-                new_pair = _CommitPair(earlier_hash, later_hash, *comparison_fields, self.margin)
+                new_pair = _MeasuredPair(earlier_hash, later_hash, *comparison_fields, self.margin)
                 self._pairs.append(new_pair)
                 pairs_of_commits.append(new_pair)
 
@@ -319,32 +317,35 @@ class History:
         for commit in commits[1:]:
             key = (self._hashes[commit], self._era)
             if key not in self._curve_comparisons:
-                number, baseline = len(self._curve_comparisons) + 1, self._hashes[BASELINE]
+                number, baseline_hash = len(self._curve_comparisons) + 1, self._hashes[BASELINE]
                 self._curve_comparisons[key] = _CommitComparison(
-                    baseline, key[0], self._era, number, self._alpha, self._empty_blocks()
+                    baseline_hash, key[0], self._era, number, self._alpha, self._empty_blocks()
                 )
             yield self._curve_comparisons[key]
 
-    def _pairs_of(self, commits: Sequence[int]) -> list[_CommitPair]:
+    def _pairs_of(self, commits: Sequence[int]) -> list[_MeasuredPair]:
         """Return the pairs of this era with both commits in ``commits``."""
         hashes = [self._hashes[commit] for commit in commits]
         return [
             pair
-            for ends in itertools.combinations(hashes, 2)
-            for pair in self._pairs_by_commits.get(ends, ())
+            for two_hashes in itertools.combinations(hashes, 2)
+            for pair in self._pairs_by_commits.get(two_hashes, ())
             if pair.era == self._era
         ]
 
-    def _name_changes(self, pairs: Sequence[_CommitPair]) -> None:
+    def _name_changes(self, pairs: Sequence[_MeasuredPair]) -> None:
         """Name each pair with enough evidence as a change; ``pairs`` have new evidence.
 
-        Each named change lowers the thresholds of all other pairs, so these are tested again.
+        Pair number t needs an e-value of t(t + 1)/(alpha K). K is the largest number of named
+        pairs, this pair included, of which no two overlap. A new name can raise K and so lower the
+        thresholds of all pairs, which are then tested again.
         """
         while True:
             for pair in pairs:
                 ln_threshold = math.log(pair.number * (pair.number + 1) / self._alpha)
-                max_discount = math.log(len(self._named_spans) + 1)
-                if pair.is_named or pair.ln_e_value < ln_threshold - max_discount:
+                # A quick test: K is at most the number of named pairs.
+                max_ln_k = math.log(len(self._named_spans) + 1)
+                if pair.is_named or pair.ln_e_value < ln_threshold - max_ln_k:
                     continue
                 spans = [*self._named_spans, self._index_span(pair)]
                 ln_threshold -= math.log(_disjoint_count(spans))
@@ -357,16 +358,19 @@ class History:
             withdrawn = self._withdrawn_by_era[self._era]
             pairs_of_era = (pair for pair in self._pairs if pair.era == self._era)
             pairs = [
-                pair for pair in pairs_of_era if withdrawn.isdisjoint((pair.after, pair.until))
+                pair
+                for pair in pairs_of_era
+                if withdrawn.isdisjoint((pair.earlier_hash, pair.later_hash))
             ]
 
-    def _index_span(self, pair: _CommitPair) -> IndexPair:
-        return self._indices[pair.after], self._indices[pair.until]
+    def _index_span(self, comparison: _CommitComparison) -> IndexPair:
+        return self._indices[comparison.earlier_hash], self._indices[comparison.later_hash]
 
     def _innermost_changes(self) -> Iterator[Change]:
+        """Yield the named pairs that contain no other named pair, in the order of the commits."""
         named_pairs = sorted((pair for pair in self._pairs if pair.is_named), key=self._index_span)
         for pair in named_pairs:
-            if any(self._contains(pair, inner) for inner in named_pairs if inner is not pair):
+            if any(self._replaces(inner, pair) for inner in named_pairs if inner is not pair):
                 continue
             hashes_between = self._commits_between(pair)
             withdrawn_hashes = self._withdrawn_by_era.get(pair.era, set())
@@ -377,18 +381,18 @@ class History:
                 not_built=tuple(sha for sha in hashes_between if sha in withdrawn_hashes),
             )
 
-    def _contains(self, pair: _CommitPair, inner: _CommitPair) -> bool:
-        """Return whether ``pair`` contains ``inner``, or is a later pair of the same commits."""
-        hashes = (pair.after, *self._commits_between(pair), pair.until)
-        if inner.after not in hashes or inner.until not in hashes:
+    def _replaces(self, inner: _MeasuredPair, pair: _MeasuredPair) -> bool:
+        """Return whether ``inner`` is within ``pair``, or an earlier pair of the same commits."""
+        hashes = (pair.earlier_hash, *self._commits_between(pair), pair.later_hash)
+        if inner.earlier_hash not in hashes or inner.later_hash not in hashes:
             return False
         return self._index_span(pair) != self._index_span(inner) or inner.number < pair.number
 
-    def _commits_between(self, pair: _CommitPair) -> tuple[str, ...]:
-        """Return the hashes of the commits between the two of a pair, in order."""
+    def _commits_between(self, pair: _MeasuredPair) -> tuple[str, ...]:
+        """Return the hashes of the commits between the two commits of a pair, in order."""
         hashes: list[str] = []
-        sha = self._parent_hashes[pair.until]
-        while sha != pair.after:
+        sha = self._parent_hashes[pair.later_hash]
+        while sha != pair.earlier_hash:
             hashes.append(sha)
             sha = self._parent_hashes[sha]
         return tuple(reversed(hashes))
@@ -411,12 +415,12 @@ class History:
             elif sha in self._measured:
                 yield RevisionPoint(sha)
 
-    def _history_pair(self, pair: _CommitPair) -> HistoryPair:
+    def _history_pair(self, pair: _MeasuredPair) -> HistoryPair:
         verdict = pair.judge()
         return HistoryPair(
             pair=pair.number,
-            after=pair.after,
-            until=pair.until,
+            after=pair.earlier_hash,
+            until=pair.later_hash,
             status=pair.status,
             ratio=verdict.ratio,
             ratio_ci=verdict.ratio_ci,
@@ -431,18 +435,22 @@ class History:
 
 
 class _CommitComparison(Struct, eq=False):
-    """Comparison of two commits, ``until`` over ``after``, in the blocks of one era."""
+    """Comparison of two commits, the later over the earlier, in the blocks of one era."""
 
-    after: str
-    until: str
+    earlier_hash: str
+    later_hash: str
     era: int
     number: int
+    """Number among the comparisons with the baseline, or among the pairs, from 1."""
     alpha: float
     blocks: PairedBlocks
 
     @property
     def level(self) -> float:
-        """1 minus the coverage: alpha/(k(k + 1)) for comparison number k; all add up to alpha."""
+        """1 minus the coverage of the interval: alpha/(k(k + 1)) for comparison number k.
+
+        The levels of all comparisons add up to alpha.
+        """
         return self.alpha / (self.number * (self.number + 1))
 
     def add(self, earlier_cost: float, later_cost: float, order: int) -> None:
@@ -454,14 +462,14 @@ class _CommitComparison(Struct, eq=False):
         return judge_alone(self.blocks, 0.0, self.level)
 
 
-class _CommitPair(_CommitComparison, eq=False):
-    """Two commits between which the cost may have changed."""
+class _MeasuredPair(_CommitComparison, eq=False):
+    """A commit pair with its blocks, and the evidence that the cost changed between its commits."""
 
     margin: float
     ln_e_value: float = 0.0
-    """Evidence for a difference above the margin; for a named pair, the value when it was named."""
+    """Logarithm of the e-value for a difference above the margin; a named pair keeps its value."""
     ln_threshold: float = math.inf
-    """Logarithm of the e-value at which the pair was named; infinite until then."""
+    """Logarithm of the e-value that the pair needed to be named; infinite until it is named."""
     naming_blocks: int = 0
     """Number of blocks when the pair was named."""
 
@@ -472,7 +480,7 @@ class _CommitPair(_CommitComparison, eq=False):
 
     @property
     def is_decided(self) -> bool:
-        """Whether the pair gets no more blocks, in any era."""
+        """Whether later eras need no new pair of the same commits."""
         return self.status != "open"
 
     def mark_as_change(self, ln_threshold: float) -> None:
@@ -495,7 +503,7 @@ class _CommitPair(_CommitComparison, eq=False):
         """Return the state of the pair in an era, from which the next block is chosen."""
         blocks = len(self.blocks) if self.era == era else 0
         if self.is_named:
-            return PairState("named", blocks, is_narrow=self.era != era or self._is_narrow())
+            return PairState("changed", blocks, is_settled=self.era != era or self._is_settled())
         if self._is_equivalent:
             return PairState("equivalent", blocks)
         is_weak_suspect = self._seems_to_change(WEAK_SUSPECT_LEVEL)
@@ -507,7 +515,7 @@ class _CommitPair(_CommitComparison, eq=False):
         )
 
     def _expected_blocks(self) -> float | None:
-        """Forecast the blocks until the interval fits into the margin; it shrinks as 1/√blocks."""
+        """Forecast the blocks until the interval is within the margin; it shrinks as 1/√blocks."""
         verdict = self._verdict_at_alpha()
         half_width = (verdict.equivalence_high - verdict.equivalence_low) / 2
         if not math.isfinite(half_width):
@@ -520,7 +528,7 @@ class _CommitPair(_CommitComparison, eq=False):
         return -self.margin <= verdict.equivalence_low and verdict.equivalence_high <= self.margin
 
     def _seems_to_change(self, level: float) -> bool:
-        """Return whether the estimate is at least the margin, and differs from 0 at a level."""
+        """Return whether the estimate is at least the margin, and is not 0 at a level."""
         estimate = self._verdict_at_alpha().typical or 0.0
         is_zero_excluded = self.blocks.engine.blocks_to_exclude(0.0, level) is not None
         return abs(estimate) >= self.margin and is_zero_excluded
@@ -528,10 +536,11 @@ class _CommitPair(_CommitComparison, eq=False):
     def _verdict_at_alpha(self) -> ComparisonVerdict:
         return judge_alone(self.blocks, 0.0, self.alpha)
 
-    def _is_narrow(self) -> bool:
-        """Return whether the interval of a named change is narrow, or had many blocks already.
+    def _is_settled(self) -> bool:
+        """Return whether a named change needs no more blocks.
 
-        It is narrow if both ends are within half of the estimate.
+        This is so if the interval is narrow: both ends differ from the estimate by at most half of
+        the estimate. It is also so once the pair has twice the blocks that it had when named.
         """
         blocks, min_blocks = len(self.blocks), earliest_block(self.level)
         if blocks >= max(min_blocks, 2 * self.naming_blocks):

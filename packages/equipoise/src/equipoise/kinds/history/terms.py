@@ -116,13 +116,14 @@ class HistoryChange(ShortTexts, frozen=True):
     until: str
     """Hash of the first commit with the change."""
     subject: str
-    """Subject of the commit ``until``; ``author`` and ``date`` are also those of this commit."""
+    """Subject of the commit ``until``; this commit also has ``author`` and ``date``."""
     author: str
     date: str
     commits: int
     """Number of commits after ``after``, up to ``until``."""
     not_built: tuple[str, ...]
-    """Hashes of the commits between the two that do not build; each may have made the change."""
+    """Hashes of the commits between ``after`` and ``until`` that do not build; each of them may
+    have made the change."""
     is_merge: bool
     """Whether ``until`` is a merge."""
     ratio: float | None
@@ -130,8 +131,10 @@ class HistoryChange(ShortTexts, frozen=True):
     level: float
     """1 minus the coverage of ``ratio_ci``: less than alpha, because the pair was selected."""
     e_value: float
+    """Evidence for the change when it was named."""
     threshold: float | None
-    """E-value at which the change was named; it depended on the numbers of pairs and changes."""
+    """E-value that the change needed in order to be named. It depended on the number of the pair
+    and on the changes named before."""
     pair: int
     """Number of the pair in the series, from 1."""
     confirmed: bool
@@ -144,7 +147,7 @@ class HistoryChange(ShortTexts, frozen=True):
 
 
 class HistoryPair(Struct, frozen=True):
-    """Two commits that ran side by side, to find changes between them."""
+    """A commit pair that ran side by side, to find changes between its two commits."""
 
     pair: int
     """Number of the pair in the series, from 1."""
@@ -160,8 +163,8 @@ class HistoryPair(Struct, frozen=True):
     """1 minus the coverage of ``ratio_ci``: alpha/(t(t + 1)) for pair number t, so that all
     intervals hold together."""
     e_value: float
-    """Evidence against "the difference is at most the smallest effect that matters"; for a change,
-    the evidence when it was named."""
+    """Evidence against "the difference is at most the smallest effect that matters". A change keeps
+    the evidence that it had when it was named."""
     blocks: int
     """Number of blocks in which both commits ran since the pair was opened."""
     era: int
@@ -176,7 +179,7 @@ class HistoryEra(Struct, frozen=True):
     started: str
     """Start of the first campaign of the era: ISO 8601, UTC."""
     differences: tuple[str, ...]
-    """Differences from the environment of the era before: ``kernel: 6.1 instead of 5.10``."""
+    """Differences from the environment of the previous era: ``kernel: 6.1 instead of 5.10``."""
 
 
 class HistoryCampaign(Struct, frozen=True):
@@ -185,11 +188,12 @@ class HistoryCampaign(Struct, frozen=True):
     run: str
     """Id of the campaign."""
     started: str
-    """ISO 8601, UTC."""
+    """Time of the start: ISO 8601, UTC."""
     ended: str | None
+    """Time of the end; null if the campaign did not end."""
     stopped_because: str | None
     era: int
-    """Number of its era."""
+    """Number of the era of the campaign."""
     blocks: int
     """Number of complete blocks."""
     trials: int
@@ -199,7 +203,7 @@ class HistoryCampaign(Struct, frozen=True):
     seconds: float
     """Duration, builds included."""
     until: str
-    """Hash of its last commit."""
+    """Hash of the last commit of the campaign."""
 
 
 class HistoryResult(Struct, frozen=True):
