@@ -33,22 +33,23 @@ MIN_NAMED_SHARE = 0.05
 MIN_UNNAMED_SHARE = 0.10
 """Smallest total share of one CPU of unnamed processes that is reported."""
 MIN_UNSEEN_SHARE = 0.25
-"""Smallest share of one CPU that is reported without a visible process: samples have errors."""
+"""Smallest share of one CPU of invisible processes that is reported; small shares are errors of
+the clock ticks."""
 MAX_NAMED_PROCESSES = 5
 MIN_LOAD_PER_CPU = 0.5
 """Load per CPU from which on a trial often shares a CPU, a cache or a frequency limit."""
 MIN_LOAD = 0.75
-MIN_STEAL_NOW = 0.03
-MIN_STEAL_SINCE_BOOT = 0.02
+MIN_STEAL_NOW, MIN_STEAL_SINCE_BOOT = 0.03, 0.02
+"""Smallest reported fractions of the CPU time that the hypervisor takes away."""
 MIN_FREE_MEMORY_SHARE = 0.10
 MIN_FREE_BYTES, AMPLE_FREE_BYTES = 256 << 20, 1 << 30
-"""Free bytes below which a disk is always nearly full, and from which on it never is."""
+"""A disk with fewer free bytes is always nearly full; a disk with ample free bytes never is."""
 MIN_FREE_DISK_SHARE = 0.05
 MIN_FREE_FILES = 1000
 
 
 def busy_processes(state: HostState) -> Iterator[Disturbance]:
-    """Name the processes of others that take CPU time, and report the rest as a sum."""
+    """Report each of the busiest other processes, and all further processes as a sum."""
     processes = state.activity.busy_processes()
     named = _named_processes(processes)
     for process in named:
@@ -56,10 +57,10 @@ def busy_processes(state: HostState) -> Iterator[Disturbance]:
             "busy_process",
             "disturbs",
             f"process {process.pid} ({process.name}) uses {100 * process.share:.0f} % of a CPU",
-            "a thread of the kernel: wait until it is done; see: top -b -n 1 | head -30"
+            "wait until this thread of the kernel is done; see: top -b -n 1 | head -30"
             if process.is_kernel_thread
-            else f"end it, or halt it meanwhile: kill -STOP {process.pid}, "
-            f"afterwards kill -CONT {process.pid}",
+            else f"end the process, or halt it while you measure: kill -STOP {process.pid}, "
+            f"and afterwards kill -CONT {process.pid}",
         )
     unnamed = sum(process.share for process in processes) - sum(process.share for process in named)
     if unnamed >= MIN_UNNAMED_SHARE:
@@ -74,7 +75,7 @@ def busy_processes(state: HostState) -> Iterator[Disturbance]:
             "disturbs",
             f"processes that ended meanwhile, or that cannot be seen from here, "
             f"use {100 * unseen:.0f} % of a CPU",
-            "wait for the build, or look from outside the container: sudo top",
+            "wait until they end, or look from outside the container: sudo top",
         )
 
 
@@ -93,12 +94,12 @@ def load(state: HostState) -> Iterator[Disturbance]:
     cpus = len(online_cpus(state.host))
     if average >= max(MIN_LOAD, MIN_LOAD_PER_CPU * cpus):
         summary = f"over the last minute {average:g} processes on average wanted one of {cpus} CPUs"
-        hint = "wait until it has gone down; see: uptime"
+        hint = "wait until this load has gone down; see: uptime"
         yield Disturbance("high_load", "disturbs" if average >= cpus else "weakens", summary, hint)
 
 
 def cpu_quota(state: HostState) -> Iterator[Disturbance]:
-    """Report a quota below the number of CPUs; the quota disturbs if one busy thread exceeds it."""
+    """Report a quota of CPU time below the number of CPUs, which stops busy threads."""
     quota = cgroups.cpu_quota(state.host)
     if quota is None or quota.value >= len(online_cpus(state.host)):
         return
@@ -121,7 +122,7 @@ def cpu_quota(state: HostState) -> Iterator[Disturbance]:
 def steal(state: HostState) -> Iterator[Disturbance]:
     """Report CPU time that the hypervisor takes away now, or took away since the boot."""
     hint = (
-        "nothing inside this machine ends it: use a dedicated host, or measure for longer: "
+        "use a dedicated host, or measure for longer, because no setting of this machine ends it: "
         "equipoise compare --budget 600 …"
     )
     share = state.activity.steal_share()
@@ -227,13 +228,13 @@ class HostWatch(Struct, frozen=True):
     host: Host
     first: Moment
     children_s: float
-    """CPU time of the children for which we had waited."""
+    """CPU seconds of the children for which we had waited before the campaign."""
     disturbances: tuple[str, ...]
     """Sentences about disturbances before the campaign."""
 
 
 def children_seconds() -> float:
-    """Return the CPU time of all descendants for which we have waited."""
+    """Return the CPU seconds of all children for which we have waited, and of their children."""
     times = os.times()
     return times.children_user + times.children_system
 

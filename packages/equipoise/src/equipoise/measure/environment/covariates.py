@@ -20,13 +20,14 @@ from equipoise.measure.environment.system import Host, Unknown
 
 Value = TypeVar("Value")
 CountedReading = Literal["before", "after", "difference"]
+"""The reading before the trial, the reading after the trial, or their difference."""
 
 MAX_READING_S = 200e-6
-"""Maximum time for reading one source before and after a trial, in sum."""
+"""Maximum time for both readings of one source, before and after a trial together."""
 _TIMED_READINGS = 5
-"""Number of readings to time a source; the quickest counts, because others may be interrupted."""
+"""Number of timed readings of a source; the quickest counts, because others may be interrupted."""
 
-_TOO_SHORT_REASON = "the trial before it was too short for the clock of this source"
+_TOO_SHORT_REASON = "the previous trial was too short for the clock of this source"
 
 RUN_DELAY = "run_delay_s"
 CPU = "cpu"
@@ -123,6 +124,7 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
         self.close()
 
     def _explain(self, names: Sequence[str], reason: object) -> None:
+        """Record the reason why the covariates with these names are unknown."""
         self.reasons.update(dict.fromkeys(names, str(reason)))
 
 
@@ -134,7 +136,7 @@ def _quick_source(
 ) -> Source:
     """Return the source if it is quick; else close the source and raise `Unknown`.
 
-    The first clock measures the cost of readings, the second is passed to the readings.
+    The first clock measures how long readings take. The second gives the time of each reading.
     """
     clock, now = clocks
     with ExitStack() as stack:
@@ -196,7 +198,7 @@ class Source(Struct):
     """A source of covariates, such as a file of /proc."""
 
     counted: CountedReading
-    """Whether the reading before the trial, the reading after it or their difference counts."""
+    """Reading that gives the covariates."""
     read: Callable[[int | None], tuple[float, ...]]
     """Function that reads the source; its argument is the CPU on which the trial ran last, if
     known. It raises `Unknown` if the host no longer has the source."""
@@ -256,7 +258,7 @@ def _file_source(
     difference_count: int = 1,
     between_trials: BetweenReadings | None = None,
 ) -> Callable[[Host], Source]:
-    """Return a function that opens a source, which is the beginning of one file."""
+    """Return a function that opens a source whose readings are the first bytes of one file."""
 
     def open_source(host: Host) -> Source:
         file = OpenFile(host, name)
@@ -353,7 +355,8 @@ def _frequency_of(host: Host, files: list[OpenFile]) -> Callable[[int], float]:
 ZONES = "/sys/class/thermal"
 MONITORS = "/sys/class/hwmon"
 _PROCESSOR_ZONES = ("x86_pkg_temp", "cpu", "soc")
-"""Prefixes of zone types; other zones are less informative, and some take milliseconds to read."""
+"""Prefixes of the types of thermal zones that belong to the processor. Other zones are less
+informative, and some take milliseconds to read."""
 _PROCESSOR_MONITORS = frozenset({"coretemp", "k10temp", "zenpower", "cpu_thermal"})
 _PACKAGE_SENSOR = "temp1_input"
 """Sensor of the whole package; the sensors of the cores would cost one read each."""
