@@ -117,6 +117,7 @@ _READERS: dict[str, Callable[[Path], Iterator[Process]]] = {
     "go": _go_processes,
     "pytest": lambda output: iter(()),
 }
+"""Functions that read the results of a run, by tool; pytest reports through its plugin."""
 
 
 def _criterion_folder() -> Path:
@@ -124,6 +125,7 @@ def _criterion_folder() -> Path:
 
 
 def _remove_earlier_results() -> None:
+    # A gate sets both variables; without them, the folder may contain results of the user.
     if os.environ.get(VARIABLE) and os.environ.get("CARGO_TARGET_DIR"):
         shutil.rmtree(_criterion_folder(), ignore_errors=True)
 

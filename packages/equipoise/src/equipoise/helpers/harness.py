@@ -60,9 +60,9 @@ def run_command(command: Sequence[str]) -> None:
 def main(arguments: Sequence[str]) -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="harness", description=__doc__.partition("\n")[0])
-    kinds = parser.add_subparsers(dest="kind", required=True)
+    subparsers = parser.add_subparsers(dest="kind", required=True)
     for kind, nargs, metavar in (("callable", 1, "MODULE:FUNCTION"), ("command", "+", "CMD")):
-        subparser = kinds.add_parser(kind)
+        subparser = subparsers.add_parser(kind)
         subparser.add_argument("--iterations", type=int, default=100)
         subparser.add_argument("target", nargs=nargs, metavar=metavar)
     options = parser.parse_args(arguments)

@@ -2,7 +2,8 @@
 
 A run that is only in one ledger is copied, and the longer of two copies wins. Only a fork, two
 copies that were continued differently, is refused. Runs are copied in parts, each in its own
-transaction: a killed merge leaves whole runs and beginnings of runs, which the next merge finishes.
+transaction. So a killed merge leaves complete runs and beginnings of runs, and the next merge
+finishes them. A cursor counts the rows of each list of a run, such as its trials (``parts.py``).
 """
 
 from __future__ import annotations
@@ -45,8 +46,9 @@ class MergeReport(Struct, frozen=True):
     extended: int
     """Number of runs with more rows in the other ledger."""
     unchanged: int
+    """Number of runs without missing rows."""
     trials: int
-    """Number of trials that were missing."""
+    """Number of copied trials."""
     refused: tuple[RunRefused, ...]
     """Errors for the runs and certificates that are left out."""
 
@@ -114,6 +116,7 @@ def needed_runs(ledger: Ledger, reference: str) -> frozenset[bytes]:
 
 
 def _runs_of_plan(ledger: LedgerFile, run: int, plan: Plan) -> Iterator[int]:
+    """Yield the runs that the plan of a run mentions; earlier campaigns must be in the ledger."""
     for earlier_run in plan.rules.earlier:
         yield find_mentioned_run(ledger.connection, ledger.path, earlier_run, run)
     for mentioned_run in plan.rules.referenced_runs:
@@ -159,7 +162,7 @@ def _parts_after(source: LedgerFile, identity: bytes, start: Cursor) -> Iterator
 
 @contextmanager
 def _readable_run(source: LedgerFile, identity: bytes) -> Iterator[int]:
-    """Yield the number of a run for reading; raise `RunRefused`, with its name, if unreadable."""
+    """Yield the number of a run; raise `RunRefused`, with the run's name, if reading fails."""
     name = ""
     try:
         with source.reading():

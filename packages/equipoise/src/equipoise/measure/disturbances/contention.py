@@ -59,8 +59,8 @@ def busy_processes(state: HostState) -> Iterator[Disturbance]:
             f"process {process.pid} ({process.name}) uses {100 * process.share:.0f} % of a CPU",
             "wait until this thread of the kernel is done; see: top -b -n 1 | head -30"
             if process.is_kernel_thread
-            else f"end the process, or halt it while you measure: kill -STOP {process.pid}, "
-            f"and afterwards kill -CONT {process.pid}",
+            else f"end it, or halt it while you measure: kill -STOP {process.pid}, "
+            f"afterwards kill -CONT {process.pid}",
         )
     unnamed = sum(process.share for process in processes) - sum(process.share for process in named)
     if unnamed >= MIN_UNNAMED_SHARE:

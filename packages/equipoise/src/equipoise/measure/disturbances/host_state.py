@@ -93,7 +93,7 @@ class Activity(Struct, frozen=True):
         return sorted(busy, key=lambda process: (-process.share, process.pid))
 
     def unseen_share(self) -> float:
-        """Return the share of one CPU that invisible processes used: ended ones, and other containers'."""
+        """Return the share of one CPU that processes used which are not visible."""
         visible = sum(self._share_of(pid, process) for pid, process in self.last.processes.items())
         return max(0.0, self._share_of_ticks(self.change("busy_ticks")) - visible)
 
