@@ -125,7 +125,7 @@ impl Report {
     }
 
     /// Adds the values of batches of operations: each value as an iteration, and their median as a
-    /// metric of the trial, or nothing without values. `resolution_of` returns a value's resolution.
+    /// metric of the trial; nothing without values. `resolution_of` returns a value's resolution.
     #[must_use]
     pub fn batches(
         self,

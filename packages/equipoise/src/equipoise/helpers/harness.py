@@ -32,7 +32,7 @@ def import_callable(name: str) -> Callable[[], Any]:
     """
     module_name, colon, path = name.partition(":")
     if not colon or not path:
-        raise SystemExit(f"{name!r} is not of the form MODULE:FUNCTION")
+        raise SystemExit(f"{name!r} is not of the form MODULE:FUNCTION, such as json:dumps")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
@@ -40,7 +40,7 @@ def import_callable(name: str) -> Callable[[], Any]:
     except (ImportError, AttributeError) as error:
         raise SystemExit(f"cannot import {name}: {error}") from None
     if not callable(function):
-        raise SystemExit(f"{name} cannot be called")
+        raise SystemExit(f"{name} cannot be called: name a function")
     return function
 
 

@@ -28,7 +28,7 @@ static LEAVES: [AtomicPtr<AtomicU64>; REGIONS] =
 /// Marks a region for whose leaf the kernel had no memory.
 const NO_MEMORY: *mut AtomicU64 = ptr::without_provenance_mut(1);
 
-/// A block's size class, and the clock ticks at its birth. They wrap around after 2^56 ticks: months.
+/// A block's size class, and the ticks at its birth. They wrap around after months (2^56 ticks).
 #[derive(Clone, Copy)]
 pub struct Birth {
     pub class: usize,

@@ -297,6 +297,7 @@ def parse_cpu_ticks(content: bytes) -> tuple[int, int, int]:
 def _stolen_fraction(
     earlier: tuple[float, ...], later: tuple[float, ...], _: float
 ) -> tuple[float | None]:
+    # The readings of `parse_cpu_ticks`: stolen, busy and all ticks.
     ticks = later[2] - earlier[2]
     return ((later[0] - earlier[0]) / ticks if ticks > 0 else None,)
 
@@ -349,6 +350,7 @@ def _frequency_of(host: Host, files: list[OpenFile]) -> Callable[[int], float]:
         return files[-1]
 
     file_of(online_cpus(host)[0])
+    # The file is in kilohertz.
     return lambda cpu: file_of(cpu).parse(int, 32) * 1e3
 
 
