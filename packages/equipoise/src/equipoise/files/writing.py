@@ -171,6 +171,7 @@ def _own_descriptor(path: str) -> int | None:
 
 
 def _replace(target: str, content: bytes, old_status: os.stat_result | None) -> None:
+    """Replace a file by a new file; write in place if the folder does not accept a new file."""
     if old_status is not None and not os.access(target, os.W_OK):
         # A rename would replace a file that is write-protected.
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), target)

@@ -164,6 +164,7 @@ _DAMAGE_REASONS = {
 
 
 def _problems_by_code() -> dict[int, tuple[str, str]]:
+    """Return the problem, with placeholders, and the hint for each result code of SQLite."""
     hint = ledger_hint()
     return {
         sqlite3.SQLITE_FULL: (

@@ -495,6 +495,7 @@ def part_from(content: bytes) -> RunPart:
 
 
 def _decode_slice(content: bytes) -> RunPart:
+    """Decompress a slice and check the types of its values; raise `ValueError` if it is not one."""
     inflater = zlib.decompressobj()
     try:
         unpacked = inflater.decompress(content, MAX_SLICE_BYTES)

@@ -383,6 +383,7 @@ class Ledger(LedgerFile):
         return [(number, name_of(self.connection, number), plan) for number, plan in cursor]
 
     def _summaries(self, where: str, parameters: tuple[Any, ...]) -> list[RunSummary]:
+        """Return summaries of the runs that a WHERE clause selects, in the order of their start."""
         with self.reading():
             names = names_of(self.connection)
             hosts_by_fleet: dict[int, dict[int, HostReference]] = {}
@@ -436,6 +437,7 @@ class Ledger(LedgerFile):
         host: HostReference | None,
         identity: bytes | None,
     ) -> int:
+        """Insert a run with its first segment; return the number of the run."""
         member = plan.membership
         head = Head(
             identity=identity or secrets.token_bytes(IDENTITY_BYTES),

@@ -207,6 +207,7 @@ def _refuse_rows(
     columns: dict[str, str],
     *parameters: int,
 ) -> None:
+    """Refuse a table in which a row does not meet the SQL conditions on its columns."""
     checks = {name: f"({check.format(name)})" for name, check in columns.items()}
     # A comparison with NULL is NULL, which counts as a refusal.
     query = (

@@ -170,6 +170,7 @@ def _check_size(size: int) -> None:
 
 
 def _parse_lines(lines: Iterable[bytes]) -> WorkloadMetrics:
+    """Return the samples of the good lines, and a sentence about the first bad line."""
     decoder = msgspec.json.Decoder(_Line)
     samples: list[Sample] = []
     problem: str | None = None

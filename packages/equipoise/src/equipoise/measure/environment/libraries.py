@@ -274,6 +274,7 @@ def _read_interpreter_segment(file: IO[bytes]) -> str | None:
 def _listed_libraries(
     loader: str, program: str, environment: Mapping[str, str], folder: str
 ) -> MappedLibraries:
+    """Return the libraries that the loader lists; its error lines become problems."""
     process = _run_loader([loader, "--list", program], environment, folder)
     complaints = [line.strip() for line in _decode(process.stderr).splitlines()]
     if process.returncode != 0:

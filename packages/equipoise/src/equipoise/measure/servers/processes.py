@@ -291,6 +291,7 @@ def check_effect(name: str, server: Server, user: User | None, processes: tuple[
 
 
 def _problems(pid: int, server: Server, user: User | None, *, is_first: bool) -> Iterator[str]:
+    """Yield a phrase such as "gets transparent huge pages" for each setting without effect."""
     environment, process = server.environment, server.process
     mapped_files = {line.split(maxsplit=5)[5] for line in _lines(pid, "maps") if line.count("/")}
     if not mapped_files:

@@ -430,6 +430,7 @@ class Servers(AbstractContextManager["Servers"]):
     def _start_life(
         self, name: str, server: Server, base_environment: Mapping[str, str], timeout_s: float
     ) -> Life:
+        """Prepare and start a life; start again if another program takes the port first."""
         _refuse_open_server(name, server)
         user = unprivileged_user(name, self._group) if server.unprivileged else None
         if server.trial == "interval":
