@@ -93,26 +93,27 @@ def needed_runs(ledger: Ledger, reference: str) -> frozenset[bytes]:
     Raise `UnusableInput` if no run or several match, or an earlier campaign of a history is
     missing.
     """
-    needed: dict[int, bytes] = {}
+    identity_by_run: dict[int, bytes] = {}
     with ledger.reading():
-        pending = [find_run(ledger.connection, ledger.path, reference)]
-    while pending:
-        run = pending.pop()
-        if run in needed:
+        pending_runs = [find_run(ledger.connection, ledger.path, reference)]
+    while pending_runs:
+        run = pending_runs.pop()
+        if run in identity_by_run:
             continue
         with ledger.reading():
             identity, text = ledger.connection.execute(
                 "SELECT identity, plan FROM run WHERE number = ?", (run,)
             ).fetchone()
-            needed[run] = identity
-            pending += _runs_of_plan(ledger, run, plan_from_text(text))
+            identity_by_run[run] = identity
+            pending_runs += _runs_of_plan(ledger, run, plan_from_text(text))
             statement = "SELECT number FROM run WHERE whole = ?"
-            pending += [number for (number,) in ledger.connection.execute(statement, (identity,))]
+            members = ledger.connection.execute(statement, (identity,))
+            pending_runs += [number for (number,) in members]
             name = name_of(ledger.connection, run)
         for explanation in ledger.runs_explaining(name):
             with ledger.reading():
-                pending.append(find_run(ledger.connection, ledger.path, explanation))
-    return frozenset(needed.values())
+                pending_runs.append(find_run(ledger.connection, ledger.path, explanation))
+    return frozenset(identity_by_run.values())
 
 
 def _runs_of_plan(ledger: LedgerFile, run: int, plan: Plan) -> Iterator[int]:

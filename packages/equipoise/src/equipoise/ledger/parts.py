@@ -264,12 +264,12 @@ def check_part(connection: sqlite3.Connection, path: Path, run: int, part: RunPa
     for run_list, start, rows in zip(_LISTS, astuple(part.start), part.lists, strict=True):
         index = 0
         while index < len(rows):
-            recorded = run_list.read(connection, run, start + index, len(rows) - index)
-            if recorded != rows[index : index + len(recorded)]:
+            recorded_rows = run_list.read(connection, run, start + index, len(rows) - index)
+            if recorded_rows != rows[index : index + len(recorded_rows)]:
                 raise _fork_error(connection, path, run, run_list.row_name)
-            if not recorded:
+            if not recorded_rows:
                 break
-            index += len(recorded)
+            index += len(recorded_rows)
 
 
 def _fork_error(connection: sqlite3.Connection, path: Path, run: int, row_name: str) -> Fork:

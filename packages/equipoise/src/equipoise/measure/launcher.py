@@ -3,10 +3,9 @@
 The launcher is a separate small program (``crates/launcher``), because the Python process must not
 be in the measurement (rule 4). One launcher receives all trials of a campaign through a pipe.
 
-On request the launcher counts events with ``perf_event_open`` (crates/launcher/src/counters.rs has
-the same names): in the trial's process, from its exec to its observed end, and in all descendants.
-docs/evidence/counters.md explains what each counter counts and leaves out, and the cost of
-counting.
+On request the launcher counts events with ``perf_event_open``: in the trial's process, from its
+exec to its observed end, and in all descendants. docs/evidence/counters.md explains each counter,
+and the cost of counting. The file crates/launcher/src/counters.rs has the same names of counters.
 """
 
 from __future__ import annotations

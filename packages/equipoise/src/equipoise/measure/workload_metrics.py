@@ -138,9 +138,9 @@ def with_missing_metrics(
 ) -> Accounting:
     """Return the accounting, with a reason for each metric that the workload failed to report."""
     judgement = plan.judgement
-    expected = {*condition.reports, judgement.primary_metric, *judgement.other_metrics}
-    missing = sorted(expected - _ACCOUNTED_METRICS - set(accounting.counters))
-    reasons = dict.fromkeys((*missing, ALL_METRICS), unreadable)
+    expected_metrics = {*condition.reports, judgement.primary_metric, *judgement.other_metrics}
+    missing_metrics = sorted(expected_metrics - _ACCOUNTED_METRICS - set(accounting.counters))
+    reasons = dict.fromkeys((*missing_metrics, ALL_METRICS), unreadable)
     return replace(accounting, unknown={**accounting.unknown, **reasons})
 
 

@@ -93,9 +93,10 @@ class Activity(Struct, frozen=True):
         return sorted(busy, key=lambda process: (-process.share, process.pid))
 
     def unseen_share(self) -> float:
-        """Return the share of one CPU that processes used which are not visible."""
-        visible = sum(self._share_of(pid, process) for pid, process in self.last.processes.items())
-        return max(0.0, self._share_of_ticks(self.change("busy_ticks")) - visible)
+        """Return the share of one CPU that invisible processes used, such as ended ones."""
+        processes = self.last.processes.items()
+        visible_share = sum(self._share_of(pid, process) for pid, process in processes)
+        return max(0.0, self._share_of_ticks(self.change("busy_ticks")) - visible_share)
 
     def steal_share(self) -> float:
         """Return the fraction of the processors' time that the hypervisor took away."""

@@ -161,13 +161,14 @@ def coarse_clock(state: HostState) -> Iterator[Disturbance]:
     source = state.host.text(f"{CLOCK}/current_clocksource")
     if source in FAST_CLOCKS:
         return
-    faster = [name for name in hardware.available_clock_sources(state.host) if name in FAST_CLOCKS]
+    sources = hardware.available_clock_sources(state.host)
+    faster_sources = [name for name in sources if name in FAST_CLOCKS]
     yield Disturbance(
         "coarse_clock",
         "disturbs",
         f"the clock source is {source}: each reading of the clock takes a microsecond or more",
-        f"echo {faster[0]} | sudo tee {CLOCK}/current_clocksource"
-        if faster
+        f"echo {faster_sources[0]} | sudo tee {CLOCK}/current_clocksource"
+        if faster_sources
         else "look for the reason why the kernel trusts no faster source: "
         "sudo dmesg | grep -i clocksource",
     )

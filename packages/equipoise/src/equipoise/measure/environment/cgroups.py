@@ -81,9 +81,9 @@ def memory_in_use(host: Host, limit: Limit) -> int:
     """Return the bytes in use under a memory limit, without file pages that can be dropped."""
     folder = os.path.dirname(limit.file)
     is_v2 = limit.file.endswith("memory.max")
-    used = host.number(f"{folder}/{'memory.current' if is_v2 else 'memory.usage_in_bytes'}")
+    used_bytes = host.number(f"{folder}/{'memory.current' if is_v2 else 'memory.usage_in_bytes'}")
     key = "inactive_file" if is_v2 else "total_inactive_file"
-    return used - statistic(host, f"{folder}/memory.stat", key)
+    return used_bytes - statistic(host, f"{folder}/memory.stat", key)
 
 
 def times_throttled(host: Host) -> int:

@@ -121,18 +121,18 @@ def ignored_tunables(
     without_preload = {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
     process = _run_loader([loader, "--list-tunables"], without_preload, None)
     matches = map(_LISTED_TUNABLE.match, _decode(process.stdout).splitlines())
-    in_force = {match["name"]: match["value"] for match in matches if match}
-    if process.returncode != 0 or not in_force:
+    values_in_force = {match["name"]: match["value"] for match in matches if match}
+    if process.returncode != 0 or not values_in_force:
         raise Unknown(f"{loader} lists no tunables")
     settings = (
         setting.partition("=") for setting in environment.get(TUNABLES_VARIABLE, "").split(":")
     )
     sentences: list[str] = []
     for name, value in {name: value for name, _, value in settings if name}.items():
-        if name not in in_force:
+        if name not in values_in_force:
             sentences.append(f"{loader} has no tunable {name!r}")
-        elif _number(value) is None or _number(value) != _number(in_force[name]):
-            sentences.append(f"{name} is {in_force[name]}, not {value}")
+        elif _number(value) is None or _number(value) != _number(values_in_force[name]):
+            sentences.append(f"{name} is {values_in_force[name]}, not {value}")
     return tuple(sentences)
 
 
