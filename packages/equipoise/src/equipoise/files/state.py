@@ -168,17 +168,17 @@ def _read_or_create_identity() -> str:
     with open_state(HOSTS_FOLDER) as folder:
         with contextlib.suppress(FileNotFoundError):
             return _read_identity(folder, name)
-        temporary = f".{secrets.token_hex(8)}"
+        temporary_name = f".{secrets.token_hex(8)}"
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
-        with opened(temporary, flags, folder) as file:
+        with opened(temporary_name, flags, folder) as file:
             os.write(file, new_identity().encode("ascii"))
             os.fsync(file)
         try:
             # A link appears with its complete content, and never replaces another file.
             with contextlib.suppress(FileExistsError):
-                os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+                os.link(temporary_name, name, src_dir_fd=folder, dst_dir_fd=folder)
         finally:
-            os.unlink(temporary, dir_fd=folder)
+            os.unlink(temporary_name, dir_fd=folder)
         return _read_identity(folder, name)
 
 

@@ -175,23 +175,23 @@ def _replace(target: str, content: bytes, old_status: os.stat_result | None) -> 
     if old_status is not None and not os.access(target, os.W_OK):
         # A rename would replace a file that is write-protected.
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), target)
-    unfinished = os.path.join(os.path.dirname(target), UNFINISHED_PREFIX + secrets.token_hex(8))
+    new_path = os.path.join(os.path.dirname(target), UNFINISHED_PREFIX + secrets.token_hex(8))
     try:
-        _write_new_file(unfinished, content, old_status)
-        os.rename(unfinished, target)
+        _write_new_file(new_path, content, old_status)
+        os.rename(new_path, target)
     except OSError as error:
-        Path(unfinished).unlink(missing_ok=True)
+        Path(new_path).unlink(missing_ok=True)
         if old_status is None or error.errno not in _REPLACEMENT_ERRORS:
             raise
         _write_in_place(target, content)
     except BaseException:
-        Path(unfinished).unlink(missing_ok=True)
+        Path(new_path).unlink(missing_ok=True)
         raise
 
 
-def _write_new_file(unfinished: str, content: bytes, old_status: os.stat_result | None) -> None:
+def _write_new_file(new_path: str, content: bytes, old_status: os.stat_result | None) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with opened(unfinished, flags, mode=0o666) as descriptor:
+    with opened(new_path, flags, mode=0o666) as descriptor:
         if old_status is not None:
             owner = (old_status.st_uid, old_status.st_gid)
             if (os.geteuid(), os.getegid()) != owner:

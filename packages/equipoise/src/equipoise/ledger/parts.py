@@ -498,10 +498,10 @@ def _decode_slice(content: bytes) -> RunPart:
     """Decompress a slice and check the types of its values; raise `ValueError` if it is not one."""
     inflater = zlib.decompressobj()
     try:
-        unpacked = inflater.decompress(content, MAX_SLICE_BYTES)
+        decompressed_bytes = inflater.decompress(content, MAX_SLICE_BYTES)
         if not inflater.eof:
             raise ValueError(f"it is truncated, or larger than {MAX_SLICE_BYTES} bytes")
-        decoded = _slice_decoder.decode(unpacked)
+        decoded = _slice_decoder.decode(decompressed_bytes)
     except (zlib.error, msgspec.MsgspecError) as error:
         raise ValueError(str(error)) from error
     if decoded.format != _SLICE_FORMAT:

@@ -265,8 +265,8 @@ def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRec
         plan=plan_from_text(plan),
         started_at=started_at,
         segments=tuple(
-            Segment(segment_start, read_as(environment, _environment_decoder), ended, stop_reason)
-            for segment_start, environment, ended, stop_reason in select(_SELECT_SEGMENTS)
+            Segment(start, read_as(environment, _environment_decoder), end, stop_reason)
+            for start, environment, end, stop_reason in select(_SELECT_SEGMENTS)
         ),
         draws=tuple(
             Draw(phase, block, orders[conditions], padding, layout)
@@ -341,10 +341,10 @@ def _read_observations(rows: Iterable[Row]) -> tuple[Observation, ...]:
     observations: list[Observation] = []
     remaining_bytes = MAX_EVIDENCE_BYTES
     for source, condition, repetition, position, observed_at, document, failure in rows:
-        unpacked = None if document is None else _decompress(document, remaining_bytes)
-        remaining_bytes -= len(unpacked or b"")
+        content = None if document is None else _decompress(document, remaining_bytes)
+        remaining_bytes -= len(content or b"")
         observations.append(
-            Observation(source, condition, repetition, position, observed_at, unpacked, failure)
+            Observation(source, condition, repetition, position, observed_at, content, failure)
         )
     return tuple(observations)
 
@@ -353,17 +353,17 @@ def _decompress(document: bytes, remaining_bytes: int) -> bytes:
     limit = min(MAX_DOCUMENT_BYTES, remaining_bytes)
     inflater = zlib.decompressobj()
     try:
-        unpacked = inflater.decompress(document, limit + 1)
+        content = inflater.decompress(document, limit + 1)
     except zlib.error as error:
         raise ValueError(f"a document of evidence: {error}") from error
-    if len(unpacked) > limit:
+    if len(content) > limit:
         raise ValueError(
             f"a document of evidence unpacks to more than {MAX_DOCUMENT_BYTES} bytes, "
             f"or all documents of the run to more than {MAX_EVIDENCE_BYTES}"
         )
     if not inflater.eof:
         raise ValueError("a document of evidence is truncated")
-    return unpacked
+    return content
 
 
 def plan_from_text(text: str) -> Plan:

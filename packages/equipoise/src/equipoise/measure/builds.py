@@ -46,11 +46,11 @@ def build_levels(
             hint=f'write "${BUILD_VARIABLE}" instead of {{build}}, or choose a '
             f"{option('ledger')} in another folder",
         )
-    builds: dict[str, str] = {}
+    build_folders: dict[str, str] = {}
     for level, line in lines.items():
         home.mkdir(parents=True, exist_ok=True)
         prefix = re.sub(r"[^\w.-]", "_", level)[:MAX_LEVEL_LETTERS] + "-"
-        folder = builds[level] = tempfile.mkdtemp(prefix=prefix, dir=os.path.abspath(home))
+        folder = build_folders[level] = tempfile.mkdtemp(prefix=prefix, dir=os.path.abspath(home))
         command = line.replace("{build}", folder)
         status, output = _run_build(command, working_folder, folder, environment)
         if status != 0:
@@ -59,7 +59,7 @@ def build_levels(
                 + stderr_suffix(output, ""),
                 hint="run the line by hand with sh in the working folder, and correct it",
             )
-    return builds
+    return build_folders
 
 
 def build_revision(

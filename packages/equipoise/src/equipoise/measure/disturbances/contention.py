@@ -155,8 +155,8 @@ def full_memory(state: HostState) -> Iterator[Disturbance]:
     available_bytes = meminfo(state.host, "MemAvailable")
     total_bytes = meminfo(state.host, "MemTotal")
     if available_bytes < MIN_FREE_MEMORY_SHARE * total_bytes:
-        available = f"{available_bytes / 1e6:.0f} of {total_bytes / 1e6:.0f} MB are available"
-        summary = f"memory is nearly full: {available}"
+        megabytes = f"{available_bytes / 1e6:.0f} of {total_bytes / 1e6:.0f} MB"
+        summary = f"memory is nearly full: {megabytes} are available"
         hint = "end unneeded processes; the largest: ps -e -o pid,rss,comm --sort=-rss | head"
         yield Disturbance("full_memory", "disturbs", summary, hint)
     try:

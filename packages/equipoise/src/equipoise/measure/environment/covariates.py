@@ -197,7 +197,7 @@ BetweenReadings = Callable[[tuple[float, ...], tuple[float, ...], float], tuple[
 class Source(Struct):
     """A source of covariates, such as a file of /proc."""
 
-    counted: CountedReading
+    counted_reading: CountedReading
     """Reading that gives the covariates."""
     read: Callable[[int | None], tuple[float, ...]]
     """Function that reads the source; its argument is the CPU on which the trial ran last, if
@@ -220,7 +220,7 @@ class Source(Struct):
 
     def read_before(self, now: float) -> None:
         """Read the source before a trial; ``now`` is in seconds."""
-        if self.counted == "after":
+        if self.counted_reading == "after":
             return
         earlier, earlier_at_s = self.reading_before, self.read_at_s
         latest = self.reading_before = self.read(None)
@@ -233,10 +233,10 @@ class Source(Struct):
     def read_after(self, cpu: int | None) -> tuple[float | None, ...]:
         """Return the covariates of the trial, which ran on this CPU last."""
         self.remember_cpu(cpu)
-        if self.counted == "before":
+        if self.counted_reading == "before":
             return self.reading_before
         reading_after = self.read(cpu)
-        if self.counted == "after":
+        if self.counted_reading == "after":
             return reading_after
         # A reading may have further values that only ``between_trials`` needs.
         pairs = zip(self.reading_before[: self.difference_count], reading_after, strict=False)
@@ -250,7 +250,7 @@ class Source(Struct):
 
 
 def _file_source(
-    counted: CountedReading,
+    counted_reading: CountedReading,
     name: str,
     parser: Callable[[bytes], tuple[float, ...]],
     max_bytes: int,
@@ -266,7 +266,7 @@ def _file_source(
         def read(_: int | None) -> tuple[float, ...]:
             return file.parse(parser, max_bytes)
 
-        return Source(counted, read, [file], divisor, difference_count, between_trials)
+        return Source(counted_reading, read, [file], divisor, difference_count, between_trials)
 
     return open_source
 
@@ -289,9 +289,10 @@ _USER, _NICE, _SYSTEM, _IDLE, _IOWAIT, _IRQ, _SOFTIRQ, _STEAL = range(1, 9)
 def parse_cpu_ticks(content: bytes) -> tuple[int, int, int]:
     """Return the stolen, busy and all ticks of /proc/stat; raise `ValueError` or `IndexError`."""
     fields = content.partition(b"\n")[0].split()
-    busy = sum(int(fields[field]) for field in (_USER, _NICE, _SYSTEM, _IRQ, _SOFTIRQ))
-    stolen = int(fields[_STEAL])
-    return stolen, busy, busy + stolen + int(fields[_IDLE]) + int(fields[_IOWAIT])
+    busy_ticks = sum(int(fields[field]) for field in (_USER, _NICE, _SYSTEM, _IRQ, _SOFTIRQ))
+    stolen_ticks = int(fields[_STEAL])
+    idle_ticks = int(fields[_IDLE]) + int(fields[_IOWAIT])
+    return stolen_ticks, busy_ticks, busy_ticks + stolen_ticks + idle_ticks
 
 
 def _stolen_fraction(

@@ -157,11 +157,11 @@ def addresses_are_random(host: Host) -> bool:
 def addresses_can_be_held() -> bool:
     """Return whether this host lets a process switch off its address randomisation."""
     personality = ctypes.CDLL(None).personality
-    current = personality(ctypes.c_ulong(_QUERY_PERSONALITY))
-    if current < 0:
+    current_flags = personality(ctypes.c_ulong(_QUERY_PERSONALITY))
+    if current_flags < 0:
         return False
-    can_switch_off = personality(ctypes.c_ulong(current | _NO_RANDOMISATION)) >= 0
-    personality(ctypes.c_ulong(current))
+    can_switch_off = personality(ctypes.c_ulong(current_flags | _NO_RANDOMISATION)) >= 0
+    personality(ctypes.c_ulong(current_flags))
     return bool(can_switch_off)
 
 

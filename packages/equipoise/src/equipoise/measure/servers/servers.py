@@ -540,10 +540,10 @@ def _refuse_open_server(name: str, server: Server) -> None:
     A plan in a ledger keeps its commands: the studies `database` and `predicts` of the first
     release trusted every local user over TCP, and `equipoise resume` would start such a server.
     """
-    listens = any(map(_TCP_OPTION.search, server.start))
+    listens_on_tcp = any(map(_TCP_OPTION.search, server.start))
     matches = map(_TRUST_OPTION.search, (*(server.install or ()), *server.start))
     trust_option = next(filter(None, matches), None)
-    if listens and trust_option is not None:
+    if listens_on_tcp and trust_option is not None:
         raise ConditionFailed(
             f"the server of {name} would admit every user of this host by TCP: {trust_option[0]}",
             hint="start a new campaign; in your own study, let the server listen on "
