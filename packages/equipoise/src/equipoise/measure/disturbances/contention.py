@@ -98,7 +98,7 @@ def load(state: HostState) -> Iterator[Disturbance]:
         raise Unknown(f"/proc/loadavg: {text[:40]!r} is not a load") from None
     cpus = len(online_cpus(state.host))
     if average >= max(MIN_LOAD, MIN_LOAD_PER_CPU * cpus):
-        summary = f"over the last minute {average:g} processes on average wanted one of {cpus} CPUs"
+        summary = f"over the last minute {average:g} processes on average needed one of {cpus} CPUs"
         hint = "wait until this load has gone down; see: uptime"
         yield Disturbance("high_load", "disturbs" if average >= cpus else "weakens", summary, hint)
 
