@@ -23,15 +23,16 @@ pub fn monotonic_ns() -> u64 {
 /// Returns the resolution of `CLOCK_MONOTONIC`, in seconds.
 #[must_use]
 pub fn monotonic_resolution_s() -> f64 {
-    let mut step = MaybeUninit::<libc::timespec>::uninit();
+    let mut resolution = MaybeUninit::<libc::timespec>::uninit();
     // SAFETY: as in `monotonic_ns`.
-    let step = unsafe {
-        libc::clock_getres(libc::CLOCK_MONOTONIC, step.as_mut_ptr());
-        step.assume_init()
+    let resolution = unsafe {
+        libc::clock_getres(libc::CLOCK_MONOTONIC, resolution.as_mut_ptr());
+        resolution.assume_init()
     };
+    // A number of nanoseconds below a second fits.
     Duration::new(
-        step.tv_sec.unsigned_abs(),
-        u32::try_from(step.tv_nsec).unwrap_or(0),
+        resolution.tv_sec.unsigned_abs(),
+        u32::try_from(resolution.tv_nsec).unwrap_or(0),
     )
     .as_secs_f64()
 }
@@ -42,8 +43,8 @@ mod tests {
 
     #[test]
     fn the_clock_has_a_resolution_below_a_second() {
-        let step_s = monotonic_resolution_s();
-        assert!((1e-9..1.0).contains(&step_s), "{step_s}");
+        let resolution_s = monotonic_resolution_s();
+        assert!((1e-9..1.0).contains(&resolution_s), "{resolution_s}");
     }
 
     #[test]

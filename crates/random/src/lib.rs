@@ -76,6 +76,7 @@ impl Draws {
     /// Returns the number at an index, uniform in [0, 1).
     #[must_use]
     pub fn uniform(self, index: u64) -> f64 {
+        // 53 bits, times 2⁻⁵³.
         (self.bits(index) >> 11) as f64 * f64::EPSILON / 2.0
     }
 

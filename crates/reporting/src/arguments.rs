@@ -25,7 +25,7 @@ impl Options {
     }
 
     /// Whether one of the remaining arguments is `--help` or `-h`.
-    pub fn ask_for_help(&mut self) -> bool {
+    pub fn asks_for_help(&mut self) -> bool {
         let is_help = |argument: &OsString| argument == "--help" || argument == "-h";
         let arguments = self.parser.try_raw_args();
         arguments.is_some_and(|arguments| arguments.as_slice().iter().any(is_help))

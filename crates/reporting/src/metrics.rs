@@ -125,7 +125,7 @@ impl Report {
     }
 
     /// Adds the values of batches of operations: each value as an iteration, and their median as a
-    /// metric of the trial, or nothing without values. `step` gives the resolution of a value.
+    /// metric of the trial; nothing without values. `resolution_of` returns a value's resolution.
     #[must_use]
     pub fn batches(
         self,
@@ -133,16 +133,17 @@ impl Report {
         values: &[f64],
         unit: &'static str,
         better: Better,
-        step: impl Fn(f64) -> f64,
+        resolution_of: impl Fn(f64) -> f64,
     ) -> Self {
         let Some(median) = median(values) else {
             return self;
         };
+        let resolution = resolution_of(median);
         values.iter().enumerate().fold(
-            self.with_metric(name, median, unit, better, None, Some(step(median))),
+            self.with_metric(name, median, unit, better, None, Some(resolution)),
             |report, (index, &value)| {
-                let (iteration, step) = (Some(index + 1), Some(step(value)));
-                report.with_metric(name, value, unit, better, iteration, step)
+                let (iteration, resolution) = (Some(index + 1), Some(resolution_of(value)));
+                report.with_metric(name, value, unit, better, iteration, resolution)
             },
         )
     }

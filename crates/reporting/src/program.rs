@@ -21,8 +21,9 @@ pub fn find<'a, Command>(
         .find(|command| Some(name_of(command)) == name);
     command.ok_or_else(|| {
         let names: Vec<_> = commands.iter().map(name_of).collect();
-        let found = name.map_or("missing".to_owned(), |name| format!("unknown: `{name}`"));
-        Problem::usage(format!("{kind} {found}; name one of: {}", names.join(", ")))
+        let problem = name.map_or("missing".to_owned(), |name| format!("unknown: `{name}`"));
+        let names = names.join(", ");
+        Problem::usage(format!("{kind} {problem}; name one of: {names}"))
     })
 }
 

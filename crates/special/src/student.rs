@@ -7,6 +7,8 @@ use std::f64::consts::PI;
 
 /// Replaces parts of the continued fraction that are nearly zero.
 const TINY: f64 = 1e-300;
+/// Relative change of the continued fraction below which it has converged.
+const NEGLIGIBLE_CHANGE: f64 = 1e-16;
 /// Adding 1 to the square of a number above this does not change the square.
 const LARGE_RATIO: f64 = 1e100;
 const MAX_STEPS: usize = 10_000;
@@ -45,7 +47,7 @@ impl Student {
         if ratio.is_infinite() {
             return 0.0;
         }
-        // `near` is x, `far` is 1 - x, and `root` its square root, without squaring a large number.
+        // `near` is x, `far` is 1 - x, and `root` is its square root. No large number is squared.
         let root = ratio / ratio.hypot(1.0);
         let (a, b) = (freedom / 2.0, 0.5);
         let (near, far) = (1.0 / (1.0 + ratio * ratio), root * root);
@@ -98,7 +100,7 @@ impl Student {
     }
 }
 
-/// Returns Γ(a + 1/2) / Γ(a): by an asymptotic series for large a, to which a recursion leads.
+/// Returns Γ(a + 1/2) / Γ(a): by a recursion up to a large a, and an asymptotic series from there.
 fn gamma_ratio(a: f64) -> f64 {
     let mut argument = a;
     let mut factor = 1.0;
@@ -143,7 +145,7 @@ fn fraction(a: f64, b: f64, x: f64, y: f64) -> f64 {
         c = nonzero(denominator + numerator / c);
         let change = c * d;
         fraction *= change;
-        if (change - 1.0).abs() < 1e-16 {
+        if (change - 1.0).abs() < NEGLIGIBLE_CHANGE {
             break;
         }
     }

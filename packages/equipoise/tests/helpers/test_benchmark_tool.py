@@ -126,7 +126,7 @@ def test_times_and_iterations_of_google_benchmark_are_reported(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("entries", "problem"),
     [
-        ([], "the program measured nothing"),
+        ([], "the program measured no benchmark"),
         ([{"error_occurred": True, "error_message": "no data"}], "S reported an error: no data"),
         ([{"skipped": True, "skip_message": "no AVX", "real_time": 0}], "S was skipped: no AVX"),
     ],

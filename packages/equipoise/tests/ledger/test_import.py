@@ -57,6 +57,6 @@ def test_an_import_is_not_a_campaign_of_the_same_commands(tmp_path: Path) -> Non
 def test_an_import_that_fails_in_the_middle_records_nothing(tmp_path: Path) -> None:
     trial = replace(trial_of(DRAW, 0, 0.5), block=2)
     with open_for_writing(tmp_path / "ledger.db", durable=False) as ledger:
-        with pytest.raises(UnusableInput, match="refuses a new row"):
+        with pytest.raises(UnusableInput, match="does not accept a new row"):
             ledger.record_import(imported_run(plan_of("a", "b"), (DRAW,), (trial,)))
         assert ledger.runs() == []

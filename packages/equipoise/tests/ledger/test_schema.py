@@ -131,11 +131,11 @@ def test_a_ledger_of_a_later_version_is_refused_and_left_alone(
     with pytest.raises(UnusableInput) as refusal:
         open_it(filled)
     assert refusal.value.what == (
-        f"the ledger {filled} has version {version} of the tables, but this Equipoise reads "
-        "version 1"
+        f"the ledger {filled} was written by a newer Equipoise: its tables have version {version}, "
+        "and this Equipoise reads versions up to 1"
     )
     assert refusal.value.hint == (
-        'install the Equipoise that wrote the ledger, or name another ledger with ledger="FILE"'
+        'install the latest Equipoise, or name another ledger with ledger="FILE"'
     )
     assert filled.read_bytes() == content
 

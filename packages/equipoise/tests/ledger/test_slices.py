@@ -174,7 +174,7 @@ def test_an_invalid_slice_changes_nothing(
         "is truncated": sound[:-9],
         "": b"nothing",
         "larger than": zlib.compress(bytes(2**20)),
-        "its format is 2": zlib.compress(msgspec.msgpack.encode((2, part))),
+        "it has format 2": zlib.compress(msgspec.msgpack.encode((2, part))),
         "its start is negative": packed(
             head, [-1, 0, 0, 0, 0], events, draws, trials, notices, observations
         ),

@@ -80,7 +80,7 @@ def test_an_abandoned_folder_is_removed_and_its_processes_end(places: Places) ->
         child = int(trial.stdout.readline())
         (cleared,) = clear_leftovers().cleared
         assert (cleared.folder, cleared.processes) == (str(folder), 2)
-        assert cleared.describe().endswith(f"{folder} and ended 2 of its processes")
+        assert cleared.describe().endswith(f"{folder}; ended 2 of its processes")
         assert trial.wait() == -signal.SIGKILL
         assert not is_running(child)
     assert list(places.temporary.iterdir()) == []

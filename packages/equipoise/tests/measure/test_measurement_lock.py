@@ -223,6 +223,6 @@ def test_without_permission_for_such_a_socket_the_error_has_a_hint() -> None:
     # A name too long for the system fails like a forbidden socket.
     with pytest.raises(EquipoiseError) as caught:
         lock_host(nobody_waits, name="x" * 200)
-    assert "cannot make sure that no other campaign runs" in caught.value.what
+    assert "cannot check whether another campaign runs" in caught.value.what
     assert "None" not in caught.value.what
     assert "allow_concurrent=True" in str(caught.value.hint)

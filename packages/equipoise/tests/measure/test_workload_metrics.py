@@ -281,6 +281,6 @@ def test_a_failure_is_reported(line: str, message: str, tmp_path: Path) -> None:
 
 
 def test_a_timeout_ends_the_program_and_all_its_processes(tmp_path: Path) -> None:
-    with pytest.raises(ConditionFailed, match=r"it takes longer than 0.2 s") as caught:
+    with pytest.raises(ConditionFailed, match=r"it did not end within 0.2 s") as caught:
         reported("sleep 60 & sleep 60", tmp_path, 0.2)
-    assert caught.value.hint == "allow more time with a larger timeout"
+    assert caught.value.hint == "allow more time, for example timeout=1"

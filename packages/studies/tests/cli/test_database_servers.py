@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
-from equipoise.measure.scratch import PREFIX
+from equipoise.measure.scratch import FOLDER_PREFIX
 from packages.equipoise.tests.cli.conftest import ENTRY, Equipoise
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -118,7 +118,7 @@ def test_kill_9_of_the_tool_leaves_no_server(
         stderr=subprocess.DEVNULL,
     )
     deadline = time.monotonic() + PATIENCE_S
-    while not list(home.glob(f"{PREFIX}*/*/server-*")) and time.monotonic() < deadline:
+    while not list(home.glob(f"{FOLDER_PREFIX}*/*/server-*")) and time.monotonic() < deadline:
         time.sleep(0.01)
     # From the making of the data to the first trials; benchmarks/database tries more moments.
     time.sleep(random.Random(moment).uniform(0.0, 4.0))

@@ -33,8 +33,8 @@ macro_rules! exports {
 
 /// Exports C functions, and declares a module `next` with the functions that they replace.
 ///
-/// The C library may call an allocation function while it looks up another function. A function with
-/// an `else` block permits that: its `next` function then returns the value of the block.
+/// The C library may call an allocation function while it looks up another function. A function
+/// with an `else` block permits that: its `next` function then returns the value of the block.
 #[macro_export]
 macro_rules! hooks {
     ($(
@@ -100,7 +100,7 @@ pub struct Next {
 static LOOKING_UP: AtomicU32 = AtomicU32::new(0);
 
 impl Next {
-    /// Makes a function that is not looked up yet; the name must end with NUL.
+    /// Creates a function that is not looked up yet; the name must end with NUL.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self {
@@ -119,15 +119,15 @@ impl Next {
         self.look_up_or_abort()
     }
 
-    /// Returns the address of the function; null if the thread is looking up another function, or if
-    /// no library has the function.
+    /// Returns the address of the function; null if the thread is looking up another function, or
+    /// if no library has the function.
     #[inline]
     pub fn unless_looking_up(&self) -> *mut c_void {
         let address = self.address.load(Ordering::Relaxed);
         if !address.is_null() {
             return address;
         }
-        errno::preserved(|| self.look_up_alone())
+        errno::preserved(|| self.look_up_exclusively())
     }
 
     #[cold]
@@ -140,8 +140,9 @@ impl Next {
         address
     }
 
+    /// Looks the function up while no other thread does; null if this thread already does.
     #[cold]
-    fn look_up_alone(&self) -> *mut c_void {
+    fn look_up_exclusively(&self) -> *mut c_void {
         // SAFETY: has no conditions.
         let thread = unsafe { libc::syscall(libc::SYS_gettid) };
         let thread = u32::try_from(thread).unwrap_or(0);

@@ -30,12 +30,12 @@ pub enum Ending {
 
 /// Reaps a trial, and reports its exit status and its resources.
 pub fn report_end(started: &Started, ending: Ending, report: &mut Report) -> io::Result<()> {
-    if ending != Ending::Exited && !dies(started.process.as_raw_fd())? {
-        report.set_usage_unknown("it did not die of SIGKILL: it is stuck in the kernel");
+    if ending != Ending::Exited && !ends_after_kill(started.process.as_raw_fd())? {
+        report.set_usage_unknown("it did not end after SIGKILL: it is stuck in the kernel");
         return Ok(());
     }
-    report.cpu = report.value("cpu", last_cpu(started.pid));
-    report.run_delay_s = report.value("run_delay_s", run_delay_s(started.pid));
+    report.cpu = report.value_or_reason("cpu", last_cpu(started.pid));
+    report.run_delay_s = report.value_or_reason("run_delay_s", run_delay_s(started.pid));
     match child::reap(started.pid) {
         Ok((status, usage)) => {
             report_usage(report, &usage);
@@ -48,7 +48,7 @@ pub fn report_end(started: &Started, ending: Ending, report: &mut Report) -> io:
 }
 
 /// Whether a process ends within `KILL_TIMEOUT_NS` after SIGKILL was sent.
-fn dies(process: RawFd) -> io::Result<bool> {
+fn ends_after_kill(process: RawFd) -> io::Result<bool> {
     let deadline = monotonic_ns() + KILL_TIMEOUT_NS;
     loop {
         let mut watched = [watch(process, libc::POLLIN)];
@@ -104,8 +104,8 @@ fn run_delay_s(pid: libc::pid_t) -> Result<f64, String> {
     })
 }
 
-/// Returns the wait for a CPU: the second number of the line, in nanoseconds. If the third number (how
-/// often the process ran) is 0, the kernel does not measure the wait.
+/// Returns the wait for a CPU: the second number of the line, in nanoseconds. If the third number
+/// (how often the process ran) is 0, the kernel does not measure the wait.
 fn parse_delay_s(schedstat: &str) -> Option<f64> {
     let mut numbers = schedstat.split_ascii_whitespace().skip(1);
     let delay_ns: u64 = numbers.next()?.parse().ok()?;
@@ -115,7 +115,7 @@ fn parse_delay_s(schedstat: &str) -> Option<f64> {
 
 /// Returns the last CPU of a process: field 39 of the line in `/proc/PID/stat`.
 ///
-/// Fields are counted from the last bracket, because the name, in brackets, may be any text.
+/// Fields are counted from the last bracket, because the name in brackets may itself have brackets.
 fn parse_last_cpu(stat: &[u8]) -> Option<u32> {
     const FIELDS_AFTER_NAME: usize = 36;
     let end = stat.iter().rposition(|&byte| byte == b')')?;

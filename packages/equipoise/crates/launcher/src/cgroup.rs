@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use crate::clone::CAN_ENTER_CGROUP;
 use crate::reading::cannot_read;
 
-const PREFIX: &str = "equipoise-";
+const LEAF_PREFIX: &str = "equipoise-";
 
 /// Number of hexadecimal digits of a campaign's identity.
 pub const IDENTITY_DIGITS: usize = 16;
 
-/// Number of attempts to create a leaf, because another launcher may remove it before it is locked.
+/// Maximum number of attempts to create a leaf: another launcher may remove it before it is locked.
 const MAX_ATTEMPTS: u32 = 3;
 
 /// A leaf: a cgroup directly below the launcher's own cgroup, removed when dropped.
@@ -33,11 +33,11 @@ pub struct Leaf {
 }
 
 impl Leaf {
-    /// Creates a leaf for the campaign with this identity, or with a random identity. The error is the
-    /// reason why no leaf can be created here.
+    /// Creates a leaf for the campaign with this identity, or with a random identity. The error is
+    /// the reason why no leaf can be created here.
     pub fn new(identity: Option<&str>) -> Result<Self, String> {
         if !CAN_ENTER_CGROUP {
-            return Err("starting in a cgroup is not written for this processor".to_owned());
+            return Err("this processor has no code for a start in a cgroup".to_owned());
         }
         let identity = match identity {
             Some(identity) => identity.to_owned(),
@@ -50,7 +50,7 @@ impl Leaf {
 
     fn create(parent: PathBuf, identity: String, number: u32) -> Result<Self, String> {
         let process = std::process::id();
-        let folder = parent.join(format!("{PREFIX}{identity}-{process}-{number}"));
+        let folder = parent.join(format!("{LEAF_PREFIX}{identity}-{process}-{number}"));
         for _ in 0..MAX_ATTEMPTS {
             fs::create_dir(&folder).map_err(|error| {
                 format!("cannot make a cgroup in {}: {error}", parent.display())
@@ -77,10 +77,10 @@ impl Leaf {
         Err(format!("another launcher removes {}", folder.display()))
     }
 
-    /// Creates a new leaf if the processes of this one were killed.
+    /// Replaces this leaf by a new leaf if processes in it were killed.
     ///
-    /// Linux (seen on 6.18) kills every process that starts in such a cgroup from outside: it compares
-    /// the number of kills of the cgroup with the number of the starting process's own cgroup.
+    /// Linux (seen on 6.18) kills every process that starts in such a cgroup from outside: it
+    /// compares the number of kills of the cgroup with that of the starting process's own cgroup.
     pub fn renew_if_killed(&mut self) -> Result<(), String> {
         if self.was_killed.get() {
             let number = self.number.wrapping_add(1);
@@ -89,8 +89,8 @@ impl Leaf {
         Ok(())
     }
 
-    /// Returns the leaf if a trial runs there as it would elsewhere. The error names the controllers
-    /// that would schedule or account for a trial differently.
+    /// Returns the leaf if a trial runs there as it would elsewhere. The error names the
+    /// controllers that would schedule or account for a trial differently.
     pub fn if_neutral(self) -> Result<Self, String> {
         let path = self.folder.join("cgroup.controllers");
         let controllers =
@@ -98,7 +98,7 @@ impl Leaf {
         match controllers.trim() {
             "" => Ok(self),
             names => Err(format!(
-                "a cgroup here has controllers ({names}) that change how a trial runs"
+                "cgroups here have controllers ({names}) that change how a trial runs"
             )),
         }
     }
@@ -131,7 +131,7 @@ impl Leaf {
 
 impl Drop for Leaf {
     fn drop(&mut self) {
-        // This fails if a process in the leaf could not be killed; the next launcher removes it then.
+        // If a process in the leaf could not be killed, the next launcher removes the leaf.
         drop(fs::remove_dir(&self.folder));
     }
 }
@@ -179,7 +179,7 @@ fn launcher_cgroup() -> Result<PathBuf, String> {
     mounts
         .lines()
         .find_map(|line| folder_in_mount(line, cgroup))
-        .ok_or_else(|| "no mounted cgroup hierarchy of version 2 holds this process".to_owned())
+        .ok_or_else(|| "no mounted cgroup hierarchy of version 2 contains this process".to_owned())
 }
 
 /// Returns the folder of a cgroup, if this line of mountinfo mounts the cgroup (proc(5)).
@@ -212,7 +212,7 @@ fn remove_stale_leaves(parent: &Path) {
 
 fn is_leaf_name(name: &str) -> bool {
     let is_number = |text: &str| text.parse::<u32>().is_ok();
-    let Some(rest) = name.strip_prefix(PREFIX) else {
+    let Some(rest) = name.strip_prefix(LEAF_PREFIX) else {
         return false;
     };
     let parts: Vec<&str> = rest.split('-').collect();

@@ -1,4 +1,4 @@
-//! Creates a child that shares the launcher's memory until its exec, as `vfork` does, on its own stack.
+//! Creates a child with its own stack, which shares the launcher's memory until its exec (`vfork`).
 
 use std::ffi::c_void;
 use std::io;
@@ -45,7 +45,7 @@ impl Drop for Stack {
 
 /// Creates a child that runs `entry(argument)` in the launcher's memory while the launcher sleeps.
 ///
-/// The child starts directly in a cgroup if one is given. Returns its process id and its descriptor.
+/// The child starts directly in a cgroup if one is given. Returns its process id and descriptor.
 ///
 /// # Safety
 /// `entry` must end by exec or `_exit`, and must not harm the memory that it shares.
@@ -58,15 +58,17 @@ pub unsafe fn vfork_with(
     let mut descriptor: libc::c_int = -1;
     let pid = match cgroup {
         // SAFETY: as the caller promises; `descriptor` is valid for writing.
-        None => unsafe { clone_plain(stack, &raw mut descriptor, entry, argument) },
+        None => unsafe { clone_without_cgroup(stack, &raw mut descriptor, entry, argument) },
         // SAFETY: as above.
-        Some(cgroup) => unsafe { into_cgroup(stack, cgroup, &raw mut descriptor, entry, argument) },
+        Some(cgroup) => unsafe {
+            clone_into_cgroup(stack, cgroup, &raw mut descriptor, entry, argument)
+        },
     }?;
     // SAFETY: CLONE_PIDFD stored a new descriptor (close-on-exec) without another owner.
     Ok((pid, unsafe { OwnedFd::from_raw_fd(descriptor) }))
 }
 
-unsafe fn clone_plain(
+unsafe fn clone_without_cgroup(
     stack: &Stack,
     descriptor: *mut libc::c_int,
     entry: Entry,
@@ -84,11 +86,11 @@ unsafe fn clone_plain(
     Ok(pid)
 }
 
-/// Whether this processor is one for which `clone_into_cgroup` is written.
+/// Whether `clone_into_cgroup` supports this processor.
 pub const CAN_ENTER_CGROUP: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-unsafe fn into_cgroup(
+unsafe fn clone_into_cgroup(
     stack: &Stack,
     cgroup: BorrowedFd<'_>,
     descriptor: *mut libc::c_int,
@@ -177,7 +179,7 @@ unsafe fn clone3_then_call(
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-unsafe fn into_cgroup(
+unsafe fn clone_into_cgroup(
     _stack: &Stack,
     _cgroup: BorrowedFd<'_>,
     _descriptor: *mut libc::c_int,

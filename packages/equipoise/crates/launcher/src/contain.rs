@@ -12,7 +12,7 @@ use equipoise_kernel::clock::{SECOND_NS, monotonic_ns};
 
 use crate::cgroup::Leaf;
 
-/// Time for which the launcher repeats a kill. Only a process stuck in the kernel survives the first.
+/// Time for which a kill is repeated; only a process stuck in the kernel survives one kill.
 pub const KILL_TIMEOUT_NS: u64 = 10 * SECOND_NS;
 
 /// Makes this process the parent of every descendant whose parent ends.
@@ -78,9 +78,10 @@ pub fn stopped_by(child: libc::pid_t) -> Option<libc::c_int> {
     }
 }
 
-/// Numbers of the descendants that `sweep` killed or could not kill.
+/// The descendants that `sweep` found.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct SweepResult {
+    /// Number of descendants that were killed.
     pub killed: u32,
     /// Process ids of the descendants that did not end.
     pub survivors: Vec<libc::pid_t>,

@@ -13,8 +13,8 @@ use equipoise_kernel::clock::SECOND_NS;
 /// Maximum length of a line. No argument vector and environment that Linux executes are longer.
 const MAX_LINE_BYTES: usize = 64 << 20;
 
-/// Size of the buffer between requests. A larger buffer is freed, because the kernel never reports a
-/// lower peak memory for a trial than for the launcher.
+/// Size of the buffer between requests. A larger buffer is freed, because the kernel never reports
+/// a lower peak memory for a trial than for the launcher.
 const IDLE_BUFFER_BYTES: usize = 64 << 10;
 
 const READ_BYTES: usize = 16 << 10;
@@ -84,7 +84,7 @@ impl Conversation {
             }
             if self.buffer.len() > MAX_LINE_BYTES {
                 let kind = ErrorKind::InvalidData;
-                return Err(io::Error::new(kind, "a request without an end"));
+                return Err(io::Error::new(kind, "a request is longer than 64 MiB"));
             }
         }
     }

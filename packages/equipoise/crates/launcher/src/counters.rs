@@ -1,4 +1,4 @@
-//! Reads performance counters (cycles, page faults and more), and reports their increase in a trial.
+//! Reads performance counters (cycles, page faults and more), and reports a trial's increase.
 
 use std::fs;
 use std::io;
@@ -37,7 +37,8 @@ const fn kind(name: &'static str, class: u32, event: u64, without_kernel: Withou
     }
 }
 
-/// Every kind of counter; src/equipoise/measure/launcher.py explains them.
+/// Every kind of counter; docs/evidence/counters.md explains them. The numbers of the events are
+/// `PERF_COUNT_SW_*` and `PERF_COUNT_HW_*` of `linux/perf_event.h`.
 pub static KINDS: [Kind; 10] = [
     kind("task_clock", SOFTWARE, 1, WithoutKernel::All),
     kind("page_faults", SOFTWARE, 2, WithoutKernel::User),
@@ -124,7 +125,7 @@ impl Counter {
             Err(error) if is_forbidden(&error) && kind.without_kernel != WithoutKernel::Nothing => {
                 let remark = (kind.without_kernel == WithoutKernel::User).then(|| {
                     let reason = forbidden_reason(paranoid_level(), MAX_LEVEL_WITH_KERNEL);
-                    format!("counted outside the kernel only: the rest is {reason}")
+                    format!("counted outside the kernel only: counting inside it is {reason}")
                 });
                 (open_on_every_core(kind, Modes::User), remark)
             }
@@ -166,7 +167,7 @@ impl Counter {
             let percent = 100.0 * fraction;
             format!(
                 "scaled up: it took turns with other counters and was counted {percent:.0} % of \
-                 the time; ask for fewer counters"
+                 the time; request fewer counters"
             )
         });
         let remarks: Vec<String> = scaling.into_iter().chain(self.remark.clone()).collect();
@@ -176,8 +177,8 @@ impl Counter {
     }
 }
 
-/// Returns the count, scaled up to the whole time, and the fraction of the time that was counted if it
-/// is less than 1. The error is the reason why the count is unknown.
+/// Returns the count, scaled up to the whole time, and the fraction of the time that was counted if
+/// it is less than 1. The error is the reason why the count is unknown.
 fn scale_up(count: Count, cpu_s: Option<f64>) -> Result<(f64, Option<f64>), String> {
     /// Seconds that may be missing, because starts and ends of processes are not counted.
     const MAX_MISSING_S: f64 = 0.01;
@@ -187,13 +188,13 @@ fn scale_up(count: Count, cpu_s: Option<f64>) -> Result<(f64, Option<f64>), Stri
         if missing_s > MAX_MISSING_S && missing_s > cpu_s / 2.0 {
             return Err(format!(
                 "only {enabled_s:.3} s of its {cpu_s:.3} s on a processor were counted: the \
-                 kernel stops at a program that gains rights (set-user-ID) and before the memory \
-                 of one that ends is given back"
+                 kernel counts neither a program that gains rights (set-user-ID) nor the end of \
+                 a process, which gives its memory back"
             ));
         }
     }
     if count.running_ns == 0 {
-        return Err("other counters took every turn; ask for fewer counters".to_owned());
+        return Err("other counters had every turn; request fewer counters".to_owned());
     }
     let value = count.value as f64;
     if count.running_ns >= count.enabled_ns {
@@ -219,8 +220,8 @@ fn open_on_every_core(kind: &Kind, modes: Modes) -> io::Result<Vec<Event>> {
     configs.map(|config| Event::open(config, modes)).collect()
 }
 
-/// Returns the numbers of the counting units of the processor: one for each kind of core, which counts
-/// on those cores only (Linux 5.13, admin-guide/perf, "Intel hybrid support").
+/// Returns the numbers of the processor's counting units. Each kind of core has a unit, which
+/// counts on those cores only (Linux 5.13, admin-guide/perf, "Intel hybrid support").
 fn core_types(devices: &Path) -> Vec<u32> {
     let Ok(entries) = fs::read_dir(devices) else {
         return Vec::new();
@@ -251,12 +252,13 @@ fn open_failure(kind: &Kind, error: &io::Error, level: Option<i32>) -> String {
             _ => forbidden_reason(level, MAX_LEVEL_WITHOUT_KERNEL),
         },
         Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP) if kind.config.class == HARDWARE => {
-            "this machine does not have it: use real hardware, or a virtual machine that hands \
-             the processor's counters on"
+            "this machine does not have it: use real hardware, or a virtual machine with access \
+             to the processor's counters"
                 .to_owned()
         }
         Some(libc::ENOSYS) => {
-            "the kernel has no performance counters: use one with CONFIG_PERF_EVENTS".to_owned()
+            "the kernel has no performance counters: use a kernel with CONFIG_PERF_EVENTS"
+                .to_owned()
         }
         _ => format!("it could not be opened: {error}"),
     }
@@ -265,7 +267,7 @@ fn open_failure(kind: &Kind, error: &io::Error, level: Option<i32>) -> String {
 fn forbidden_reason(level: Option<i32>, max_level: i32) -> String {
     match level {
         Some(level) if level > max_level => format!(
-            "forbidden, as kernel.perf_event_paranoid is {level}; `sudo sysctl \
+            "forbidden, because kernel.perf_event_paranoid is {level}; `sudo sysctl \
              kernel.perf_event_paranoid={max_level}` permits it"
         ),
         _ => "forbidden by something other than kernel.perf_event_paranoid: permit \

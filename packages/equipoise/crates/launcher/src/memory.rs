@@ -10,7 +10,7 @@ use crate::reading::cannot_read;
 const OOM_SCORE: &str = "/proc/self/oom_score_adj";
 const CLEAR_REFS: &str = "/proc/self/clear_refs";
 
-/// Makes the launcher and its trials the first processes that the kernel kills when memory runs out.
+/// Makes the kernel kill the launcher and its trials before other processes if memory runs out.
 ///
 /// The kernel then kills the largest of them, which is the trial, not the launcher or its client.
 pub fn prefer_trials_for_oom_kill() -> Result<(), String> {
@@ -19,10 +19,11 @@ pub fn prefer_trials_for_oom_kill() -> Result<(), String> {
 
 /// Releases memory that the launcher needed for its own start only, and resets its peak memory.
 ///
-/// The kernel never reports a lower peak memory for a trial than for the launcher. More than half of
-/// the launcher's peak is pages of the C library that the dynamic linker touched, or that the kernel
-/// mapped around them. They stay in the page cache; a minor fault maps a page again when needed.
+/// The kernel never reports a lower peak memory for a trial than for the launcher. More than half
+/// of the launcher's peak is pages of the C library that the dynamic linker touched, or that the
+/// kernel mapped around them. These pages stay in the page cache, for a later page fault.
 pub fn shrink() -> Result<(), String> {
+    /// `clear_refs` in proc(5): sets the peak to the present size.
     const RESET_PEAK: &str = "5";
     let path = "/proc/self/smaps";
     let maps = fs::read_to_string(path).map_err(cannot_read(path))?;

@@ -15,10 +15,10 @@ use crate::counters::{self, Kind};
 /// Value of `--containment`: how the launcher finds every process of a trial to end it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContainmentChoice {
-    /// A cgroup, if the launcher can create one that does not change how a trial runs; else a process
-    /// group, with the reason in each report.
+    /// A cgroup, if the launcher can create one that does not change how a trial runs; else a
+    /// process group, with the reason in each report.
     Auto,
-    /// A cgroup, if the launcher can create one; else a process group, with the reason in each report.
+    /// A cgroup, if the launcher can create one; else as for `Auto`.
     Cgroup,
     /// Always a process group.
     ProcessGroup,
@@ -48,14 +48,14 @@ pub struct Options {
 }
 
 /// Default of `--awake-us`, in nanoseconds; the README has the measurements.
-const AWAKE_NS: u64 = 50_000;
+const DEFAULT_AWAKE_NS: u64 = 50_000;
 
 impl Default for Options {
     fn default() -> Self {
         Self {
             containment: ContainmentChoice::Auto,
             inherit_stdout: None,
-            awake_ns: AWAKE_NS,
+            awake_ns: DEFAULT_AWAKE_NS,
             counters: Vec::new(),
             scratch: None,
             identity: None,

@@ -1,8 +1,8 @@
 //! Files without a name for the output of a trial.
 //!
-//! A regular file never blocks its writer. Only the end of the output is kept. The space of the
-//! rest is given back to the file system while the trial runs, by punching holes; the size of the
-//! file stays the exact count of bytes.
+//! A regular file never blocks its writer. Only the end of the output is kept. While the trial
+//! runs, the earlier bytes are returned to the file system as holes (fallocate(2)), and the length
+//! of the file stays the exact number of bytes.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -14,7 +14,7 @@ use equipoise_kernel::call::{check, owned};
 
 /// Smallest number of bytes for which a hole is punched.
 const MIN_HOLE_BYTES: u64 = 1 << 20;
-/// Bytes that `why_full` reserves for a moment to find out whether the disk has free space.
+/// Bytes that `full_disk_reason` reserves for a moment to find out whether the disk has free space.
 const RESERVED_BYTES: libc::off_t = 1 << 16;
 
 /// A file without a name that receives the output of a trial; it is emptied before each trial.
@@ -25,7 +25,7 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Creates a file in the first temporary folder whose file system can punch holes, or in memory.
+    /// Creates a file in the first temporary folder that supports holes, or in memory.
     pub fn new() -> io::Result<Self> {
         let configured = std::env::var_os("TMPDIR").map(PathBuf::from);
         let defaults = ["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from);
@@ -65,7 +65,7 @@ impl Capture {
     }
 
     /// Returns the reason if the disk is full; `None` if more can be written.
-    pub fn why_full(&self) -> Option<String> {
+    pub fn full_disk_reason(&self) -> Option<String> {
         let length = self.len().ok()?;
         let end = libc::off_t::try_from(length).ok()?;
         let reserved = fallocate(&self.file, libc::FALLOC_FL_KEEP_SIZE, end, RESERVED_BYTES);
@@ -185,7 +185,7 @@ mod tests {
         let mut capture = Capture::new().expect("a folder for it");
         let mut writer = File::from(capture.open_for_child().expect("opened"));
         writer.write_all(b"the end").expect("written");
-        assert_eq!(capture.why_full(), None);
+        assert_eq!(capture.full_disk_reason(), None);
         let kept = capture.file.metadata().expect("readable").blocks() * 512;
         assert!(
             kept < RESERVED_BYTES.cast_unsigned(),

@@ -23,14 +23,14 @@ pub enum Modes {
     User,
 }
 
-/// An event that the kernel counts in every process that the launcher starts, from its exec on, and in
-/// all descendants of that process; never in the launcher itself.
+/// An event that the kernel counts in every process that the launcher starts, from its exec on, and
+/// in all descendants of that process; never in the launcher itself.
 ///
-/// When the kernel switches between two processes that inherited the same events, it may exchange the
-/// events of the two. An exchange between the launcher and a child before its exec would let the exec
-/// enable the launcher's event instead of the child's, and the next trials would count nothing (seen
-/// on 6.18). The kernel exchanges events only if all of them were inherited, so each event has a
-/// partner that is not inherited.
+/// When the kernel switches between two processes that inherited the same events, it may exchange
+/// the events of the two. An exchange between the launcher and a child before its exec would let
+/// the exec enable the launcher's event instead of the child's, and the next trials would count
+/// nothing (seen on 6.18). The kernel exchanges events only if all of them were inherited, so each
+/// event has a partner that is not inherited.
 pub struct Event {
     file: File,
     _partner: File,
@@ -43,8 +43,8 @@ pub struct Count {
     pub value: u64,
     /// Running time of the processes, summed over all of them.
     pub enabled_ns: u64,
-    /// Part of `enabled_ns` in which the event was counted. The part is smaller if the processor has
-    /// too few counters, so that events take turns.
+    /// Part of `enabled_ns` in which the event was counted. The part is smaller if the processor
+    /// has too few counters, so that events take turns.
     pub running_ns: u64,
 }
 

@@ -45,7 +45,7 @@ impl Visitor<'_> for BytesVisitor {
             .chars()
             .map(u8::try_from)
             .collect::<Result<Vec<u8>, _>>()
-            .map_err(|_| E::custom("a character above U+00FF stands for no byte"))?;
+            .map_err(|_| E::custom("a character above U+00FF does not stand for a byte"))?;
         CString::new(bytes)
             .map(Bytes)
             .map_err(|_| E::custom("a NUL byte cannot be passed to a program"))
@@ -130,6 +130,7 @@ pub enum Containment {
 /// "The process" is the process that the launcher started.
 #[derive(Debug, Default, Clone, Serialize)]
 pub struct Report {
+    /// Process id.
     pub pid: Option<i32>,
     /// Nanoseconds from just before the start until the launcher saw the end.
     pub wall_ns: Option<u64>,
@@ -139,8 +140,8 @@ pub struct Report {
     pub sys_s: Option<f64>,
     /// Peak resident memory of the largest of the same processes.
     pub max_rss_bytes: Option<u64>,
-    /// The launcher's own peak memory after the trial. Except for the kernel's rounding,
-    /// `max_rss_bytes` is never below the launcher's peak memory at the start of the trial.
+    /// The launcher's own peak memory. The kernel starts the peak of a trial with this value, so
+    /// the process may have used less than `max_rss_bytes` if the two values are close.
     pub floor_rss_bytes: Option<u64>,
     /// Page faults that needed no I/O.
     pub minor_faults: Option<u64>,
@@ -154,6 +155,7 @@ pub struct Report {
     pub block_reads: Option<u64>,
     /// Writes to storage, in units of 512 bytes.
     pub block_writes: Option<u64>,
+    /// Exit status; null if the process did not start or a signal ended it.
     pub exit: Option<i32>,
     /// Signal that ended the process, if any.
     pub signal: Option<i32>,
@@ -163,7 +165,7 @@ pub struct Report {
     pub stopped_by: Option<i32>,
     /// Why the program could not be started (one character for each byte).
     pub could_not_start: Option<String>,
-    /// Error number of the failed start.
+    /// System error number (`errno`) of a start that failed.
     pub start_errno: Option<i32>,
     /// The end of standard error (one character for each byte).
     pub error_tail: String,
@@ -209,8 +211,8 @@ impl Report {
         self.unknown.insert(field, reason.into());
     }
 
-    /// Returns the value of a field; if it could not be read, records the reason and returns `None`.
-    pub fn value<Value>(
+    /// Returns the value of a field. If it could not be read, records the reason; returns `None`.
+    pub fn value_or_reason<Value>(
         &mut self,
         field: &'static str,
         result: Result<Value, impl fmt::Display>,

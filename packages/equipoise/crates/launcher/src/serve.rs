@@ -81,7 +81,7 @@ fn set_up(options: &Options) -> io::Result<TrialRunner> {
         leaf,
         cpus: cpus.ok(),
         inherit_stdout: options.inherit_stdout.map(own_descriptor).transpose()?,
-        spin_ns: options.awake_ns,
+        awake_ns: options.awake_ns,
         counters: Counters::open(&options.counters),
         limitations,
     })
@@ -89,9 +89,9 @@ fn set_up(options: &Options) -> io::Result<TrialRunner> {
 
 /// Starts a separate session, without a terminal, for the launcher and all of its trials.
 ///
-/// So a signal from the terminal reaches only the client. A trial that opens `/dev/tty` gets an error
-/// at once; in the background of the terminal the kernel would stop the trial. All trials share the
-/// session, so a scheduler that groups processes by session treats them alike.
+/// So a signal from the terminal reaches only the client. A trial that opens `/dev/tty` gets an
+/// error at once; in the background of the terminal the kernel would stop the trial. All trials
+/// share the session, so a scheduler that groups processes by session treats them alike.
 fn leave_terminal() {
     // The leader of a process group cannot start a session; it already has a group of its own.
     // SAFETY: takes and passes numbers only.

@@ -1,5 +1,5 @@
-//! Settings of a trial's process (CPUs, address randomisation, user, huge pages), which the launcher
-//! applies before the program starts.
+//! Settings of a trial's process (CPUs, address randomisation, user, huge pages), which the
+//! launcher applies before the program starts.
 
 use std::io;
 use std::ptr;

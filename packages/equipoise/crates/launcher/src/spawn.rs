@@ -23,7 +23,7 @@ pub struct Streams {
     pub error: OwnedFd,
 }
 
-/// A program to start, in the format that the kernel reads. It is prepared before the clock is read.
+/// A program to start, in the format that the kernel reads; prepared before the clock is read.
 pub struct Program<'a> {
     file: &'a CStr,
     arguments: Vec<*const c_char>,
@@ -38,12 +38,13 @@ pub struct Program<'a> {
 
 /// Errors of a start, which the child writes into the memory that it shares with the launcher.
 struct Outcome {
+    /// Position in `STEPS`, counted from 1, of the resource that failed; 0 is success.
     step: AtomicUsize,
     errno: AtomicI32,
     affinity_errno: AtomicI32,
 }
 
-/// Resources that the child may fail to use. `Outcome::step` is a position, from 1; 0 is success.
+/// Resources that the child may fail to use.
 const STEPS: [Resource; 6] = [
     Resource::Streams,
     Resource::WorkingFolder,
@@ -64,7 +65,7 @@ pub struct Started {
     pub process: OwnedFd,
     /// Time just before the start, by the monotonic clock.
     pub at_ns: u64,
-    /// Error because of which the program runs on one CPU only.
+    /// Error that leaves the program on one CPU only.
     pub affinity_error: Option<io::Error>,
 }
 
@@ -142,10 +143,10 @@ impl<'a> Program<'a> {
     ) -> Result<Started, StartError> {
         let argument = ptr::from_ref(self).cast_mut().cast::<c_void>();
         let at_ns = monotonic_ns();
-        // SAFETY: `run` leaves by exec or _exit, allocates nothing, takes no lock and writes
+        // SAFETY: `run_child` leaves by exec or _exit, allocates nothing, takes no lock and writes
         // only to the atomics of `outcome`; the parent sleeps until then, so that `self`
         // outlives its use.
-        let cloned = unsafe { clone::vfork_with(stack, cgroup, run, argument) };
+        let cloned = unsafe { clone::vfork_with(stack, cgroup, run_child, argument) };
         let (pid, process) = cloned.map_err(|error| StartError {
             resource: Resource::Process,
             error,
@@ -170,8 +171,8 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Executes the program, in the child, which shares the memory of the sleeping launcher; returns
-    /// only if it fails, with the resource that could not be used.
+    /// Executes the program, in the child, which shares the memory of the sleeping launcher;
+    /// returns only if it fails, with the resource that could not be used.
     fn become_program(&self) -> Resource {
         // SAFETY: only async-signal-safe calls, on descriptors that the parent keeps open and
         // on NUL-terminated strings and NULL-terminated arrays that it keeps alive.
@@ -218,15 +219,15 @@ impl<'a> Program<'a> {
 }
 
 /// Executes a `Program` in the child, and stores the error if that fails.
-extern "C" fn run(argument: *mut c_void) -> libc::c_int {
+extern "C" fn run_child(argument: *mut c_void) -> libc::c_int {
     // SAFETY: `argument` is the Program that `start` passed and keeps alive.
     let program = unsafe { &*argument.cast::<Program<'_>>() };
-    let unusable = program.become_program();
+    let unusable_resource = program.become_program();
     let errno = io::Error::last_os_error().raw_os_error();
     let outcome = &program.outcome;
     let errno = errno.unwrap_or(libc::EINVAL);
     outcome.errno.store(errno, Ordering::Relaxed);
-    let step = STEPS.iter().position(|resource| *resource == unusable);
+    let step = STEPS.iter().position(|step| *step == unusable_resource);
     let step = step.unwrap_or(STEPS.len() - 1) + 1;
     outcome.step.store(step, Ordering::Relaxed);
     // SAFETY: ends the child at once, without running any function of the parent.

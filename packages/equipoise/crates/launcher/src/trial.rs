@@ -40,7 +40,7 @@ pub struct TrialRunner {
     /// Descriptor for the standard output of the trials that request `inherit`.
     pub inherit_stdout: Option<OwnedFd>,
     /// Nanoseconds for which the launcher keeps its CPU busy before each start.
-    pub spin_ns: u64,
+    pub awake_ns: u64,
     /// Performance counters to read for each trial.
     pub counters: Counters,
     /// Features that do not work here, with the reasons.
@@ -50,7 +50,8 @@ pub struct TrialRunner {
 impl TrialRunner {
     /// Runs one trial; returns `None` if the client closed the pipe or a signal arrived meanwhile.
     ///
-    /// `client` is the descriptor of the pipe. Errors of the trial itself are in the report.
+    /// Starts the program, waits, reads clock and counters, reaps the program, and kills what it
+    /// left behind. `client` is the descriptor of the pipe. The report has errors of the trial.
     pub fn run(&mut self, request: &Request, client: RawFd) -> io::Result<Option<Report>> {
         if let Some(Err(reason)) = self.leaf.as_mut().map(Leaf::renew_if_killed) {
             self.leaf = None;
@@ -61,7 +62,7 @@ impl TrialRunner {
             unknown: self.limitations.iter().cloned().collect(),
             ..Report::default()
         };
-        let oom_before = self.leaf.as_ref().map(Leaf::out_of_memory_kills);
+        let oom_kills_before = self.leaf.as_ref().map(Leaf::out_of_memory_kills);
         let counters_before = self.counters.read();
         let Some(started) = self.start(request, &mut report) else {
             self.counters.report_unknown(NOT_STARTED, &mut report);
@@ -80,12 +81,12 @@ impl TrialRunner {
         account::report_end(&started, ending, &mut report)?;
         self.counters
             .report_increase(counters_before, counters_after, &mut report);
-        let sweep = contain::sweep(started.pid, self.leaf.as_ref());
-        report.left_behind = sweep.killed;
-        if !sweep.survivors.is_empty() {
+        let left_behind = contain::sweep(started.pid, self.leaf.as_ref());
+        report.left_behind = left_behind.killed;
+        if !left_behind.survivors.is_empty() {
             let reason = format!(
-                "{:?} did not die of SIGKILL within {} s",
-                sweep.survivors,
+                "the processes {:?} did not end within {} s after SIGKILL",
+                left_behind.survivors,
                 KILL_TIMEOUT_NS / SECOND_NS
             );
             report.set_unknown("left_behind", reason);
@@ -100,8 +101,9 @@ impl TrialRunner {
             report.set_unknown("wall_ns", reason);
         }
         self.report_output(request, &mut report);
-        self.report_out_of_memory(oom_before, &mut report);
-        report.floor_rss_bytes = report.value("floor_rss_bytes", account::own_peak_bytes());
+        self.report_out_of_memory(oom_kills_before, &mut report);
+        report.floor_rss_bytes =
+            report.value_or_reason("floor_rss_bytes", account::own_peak_bytes());
         Ok(Some(report))
     }
 
@@ -113,6 +115,10 @@ impl TrialRunner {
         }
     }
 
+    /// Starts the program of a request; `None` if that failed, and the report has the reason.
+    ///
+    /// Opens the streams, applies the settings, and starts the program in the cgroup. If the kernel
+    /// refuses a start in a cgroup, this trial and all later trials start without one.
     fn start(&mut self, request: &Request, report: &mut Report) -> Option<Started> {
         let file = request.program.as_ref().or(request.argv.first())?;
         let streams = match self.open_streams(request) {
@@ -145,7 +151,7 @@ impl TrialRunner {
         .with_default_signals(&self.signals.ignored)
         .with_settings(settings)
         .with_cpus(self.stay_on_one_cpu(report));
-        keep_cpu_busy(self.spin_ns);
+        keep_cpu_busy(self.awake_ns);
         let cgroup = self.leaf.as_ref().map(Leaf::handle);
         let mut outcome = program.start(&self.stack, cgroup);
         if let Err(failure) = &outcome
@@ -165,7 +171,7 @@ impl TrialRunner {
         match outcome {
             Ok(started) => {
                 if let Some(error) = &started.affinity_error {
-                    let reason = format!("the trial was held on one CPU: {error}");
+                    let reason = format!("the trial could use only one CPU: {error}");
                     report.set_unknown("affinity", reason);
                 }
                 Some(started)
@@ -265,31 +271,35 @@ impl TrialRunner {
         }
     }
 
-    /// Reaps orphans, and frees the disk space of output that is not reported.
+    /// Reaps ended orphans, and frees the disk space of output that is not reported.
     fn upkeep(&mut self, pid: libc::pid_t, error_cap_bytes: u32) {
         contain::reap_orphans(pid);
-        // A failure is harmless: the next call frees the space, and the count stays right.
+        // A failure is harmless: the next call frees the space, and the length stays exact.
         drop(self.stderr.trim(error_cap_bytes));
         drop(self.stdout.trim(0));
     }
 
+    /// Reports the end of standard error, the lengths of the output, and whether the disk is full.
     fn report_output(&self, request: &Request, report: &mut Report) {
-        let is_full = || self.stderr.why_full().or_else(|| self.stdout.why_full());
-        if let Some(reason) = is_full().filter(|_| report.exit != Some(0)) {
+        let full_disk = || {
+            let reason = self.stderr.full_disk_reason();
+            reason.or_else(|| self.stdout.full_disk_reason())
+        };
+        if let Some(reason) = full_disk().filter(|_| report.exit != Some(0)) {
             report.set_unknown("output_room", reason);
         }
-        let tail = self.stderr.tail(request.error_cap_bytes);
-        let tail = report.value("error_tail", tail).unwrap_or_default();
-        report.error_tail = text_of(&tail);
-        report.error_bytes = report.value("error_bytes", self.stderr.len());
+        let read = self.stderr.tail(request.error_cap_bytes);
+        let tail = report.value_or_reason("error_tail", read);
+        report.error_tail = text_of(&tail.unwrap_or_default());
+        report.error_bytes = report.value_or_reason("error_bytes", self.stderr.len());
         if request.output == Output::Count {
-            report.output_bytes = report.value("output_bytes", self.stdout.len());
+            report.output_bytes = report.value_or_reason("output_bytes", self.stdout.len());
         } else {
             report.set_unknown("output_bytes", "standard output is not counted");
         }
     }
 
-    /// Reports whether memory ran out; `before` is the number of such kills before the trial.
+    /// Reports whether memory ran out, from the number of kills for this reason before the trial.
     fn report_out_of_memory(&self, before: Option<Result<u64, String>>, report: &mut Report) {
         if report.signal != Some(libc::SIGKILL) || report.timed_out {
             report.out_of_memory = Some(false);
@@ -303,7 +313,7 @@ impl TrialRunner {
             }
             _ => report.set_unknown(
                 "out_of_memory",
-                "who sent the signal is known only in a cgroup",
+                "without a cgroup, nothing tells whether the kernel sent the signal",
             ),
         }
     }
@@ -357,6 +367,7 @@ fn report_not_started(report: &mut Report, name: &str, error: &io::Error) {
     }
 }
 
+/// Returns the name of a resource in a message; `file` is the file of the program.
 fn name_of(resource: Resource, request: &Request, file: String) -> String {
     match resource {
         Resource::Process => "a new process".to_owned(),

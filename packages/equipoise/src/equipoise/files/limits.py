@@ -1,4 +1,4 @@
-"""Recognises errors that a limit or a fault of the system causes, and gives each a hint."""
+"""Recognise errors that a limit or a fault of the system causes, and give each a hint."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from equipoise.model.errors import EquipoiseError, UnusableInput
 MIN_OPEN_FILES = 24
 """Limit of open files below which commands fail; a campaign needs 20."""
 _SQLITE_CANTOPEN = 14
+"""Result code of SQLite for a file that cannot be opened (sqlite.org/rescode.html)."""
 MAX_NAME_LETTERS = 40
 """Maximum length of a file name in a message."""
 
 
 def limit_reached(error: BaseException) -> EquipoiseError | None:
     """Return an error with a hint if a limit of the system caused ``error``; else ``None``."""
-    if any(map(_is_from_open_files, _causes(error))):
+    if any(map(_is_about_open_files, _causes(error))):
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         return UnusableInput(
             "too many open files", hint=f"raise `ulimit -n`, which is {limit} here: 256 is enough"
@@ -36,18 +37,19 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__ or cause.__context__
 
 
-def _is_from_open_files(error: BaseException) -> bool:
+def _is_about_open_files(error: BaseException) -> bool:
+    """Return whether the limit of open files caused an error."""
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         return True
     if isinstance(error, EquipoiseError) and f"(os error {errno.EMFILE})" in error.what:
         # One of Equipoise's native programs reported it.
         return True
-    # SQLite and tempfile report the file, not the reason.
-    is_vague = getattr(error, "sqlite_errorcode", None) == _SQLITE_CANTOPEN or (
+    # SQLite and tempfile report which file failed, but not why.
+    lacks_reason = getattr(error, "sqlite_errorcode", None) == _SQLITE_CANTOPEN or (
         isinstance(error, OSError) and _is_without_temporary_folder(error)
     )
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return is_vague and limit < MIN_OPEN_FILES
+    return lacks_reason and limit < MIN_OPEN_FILES
 
 
 def _is_without_temporary_folder(error: OSError) -> bool:

@@ -4,8 +4,9 @@ The folder is ``$XDG_STATE_HOME/equipoise``, else ``~/.local/state/equipoise`` (
 Specification 0.8). Only the user can write to it, and only the user can read the folders in it.
 
 The folder has a random identity of this host. Several machines may share a home folder, so each has
-its own file, whose name is a digest of ``/etc/machine-id`` (machine-id(5) asks to keep the id
-itself secret). Without this file, the digest is of the machine's name.
+a file for its identity. The name of the file is a digest of ``/etc/machine-id``, because
+machine-id(5) asks to keep the id itself secret. If there is no machine id, the name is a digest of
+the machine's name.
 
 The ledger is elsewhere: by default under the current folder.
 """
@@ -71,9 +72,9 @@ def open_state(name: str) -> Iterator[int]:
         os.makedirs(path, mode=0o700, exist_ok=True)
         # The state home itself may be a link.
         folder = os.open(path, _FOLDER_FLAGS)
-        for part, forbidden_mode in ((STATE_NAME, WRITABLE_BY_OTHERS), (name, OPEN_TO_OTHERS)):
-            path = path / part
-            folder = _open_subfolder(folder, part)
+        for subfolder, forbidden_mode in ((STATE_NAME, WRITABLE_BY_OTHERS), (name, OPEN_TO_OTHERS)):
+            path = path / subfolder
+            folder = _open_subfolder(folder, subfolder)
             status = os.fstat(folder)
             if status.st_uid != os.geteuid() or status.st_mode & forbidden_mode:
                 os.close(folder)
@@ -167,17 +168,17 @@ def _read_or_create_identity() -> str:
     with open_state(HOSTS_FOLDER) as folder:
         with contextlib.suppress(FileNotFoundError):
             return _read_identity(folder, name)
-        temporary = f".{secrets.token_hex(8)}"
+        temporary_name = f".{secrets.token_hex(8)}"
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
-        with opened(temporary, flags, folder) as file:
+        with opened(temporary_name, flags, folder) as file:
             os.write(file, new_identity().encode("ascii"))
             os.fsync(file)
         try:
             # A link appears with its complete content, and never replaces another file.
             with contextlib.suppress(FileExistsError):
-                os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+                os.link(temporary_name, name, src_dir_fd=folder, dst_dir_fd=folder)
         finally:
-            os.unlink(temporary, dir_fd=folder)
+            os.unlink(temporary_name, dir_fd=folder)
         return _read_identity(folder, name)
 
 

@@ -3,9 +3,9 @@
 To replace a file, new content is written to a new file in the same folder, flushed to the disk and
 renamed. A device, a FIFO or a descriptor such as ``/dev/stdout`` is written in place.
 
-Regular files and pipes can be read, but not folders, devices and sockets. Reading waits for the
-writer of a pipe without a name, such as the shell's ``<(command)``, as long as it takes. For the
-writer of a FIFO (a pipe with a name) it waits some seconds.
+Regular files and pipes can be read, but not folders, devices and sockets. Reading a pipe without a
+name, such as the shell's ``<(command)``, waits for the writer without a limit. Reading a FIFO (a
+pipe with a name) waits for the writer for some seconds.
 """
 
 from __future__ import annotations
@@ -102,14 +102,14 @@ def _wait_for_writer(path: Path, descriptor: int) -> None:
 
 
 READER_TIMEOUT_S = 10.0
-"""Maximum seconds to wait for a reader of a FIFO, and for a reader that reads nothing."""
+"""Maximum seconds to wait until a FIFO has a reader, and until the reader reads something."""
 UNFINISHED_PREFIX = ".equipoise-unfinished-"
 """Prefix of the name of an incomplete file."""
 
 _POLL_INTERVAL_S = 0.02
 _MAX_LINKS = 40
 _REPLACEMENT_ERRORS = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY})
-"""Errors of a folder that accepts no new file, and of a file that is a mount point."""
+"""Errors if a folder does not accept a new file, or if the file is a mount point."""
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -126,12 +126,12 @@ def write_whole(path: Path, content: bytes) -> None:
         _write_all(descriptor, content)
         return
     try:
-        old = os.stat(target)
+        old_status = os.stat(target)
     except FileNotFoundError:
-        old = None
-    if old is None or stat.S_ISREG(old.st_mode):
-        _replace(target, content, old)
-    elif stat.S_ISFIFO(old.st_mode):
+        old_status = None
+    if old_status is None or stat.S_ISREG(old_status.st_mode):
+        _replace(target, content, old_status)
+    elif stat.S_ISFIFO(old_status.st_mode):
         _write_to_fifo(target, content)
     else:
         _write_in_place(target, content)
@@ -170,33 +170,35 @@ def _own_descriptor(path: str) -> int | None:
     return int(name) if is_own and name.isdecimal() else None
 
 
-def _replace(target: str, content: bytes, old: os.stat_result | None) -> None:
-    if old is not None and not os.access(target, os.W_OK):
+def _replace(target: str, content: bytes, old_status: os.stat_result | None) -> None:
+    """Replace a file by a new file; write in place if the folder does not accept a new file."""
+    if old_status is not None and not os.access(target, os.W_OK):
         # A rename would replace a file that is write-protected.
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), target)
-    unfinished = os.path.join(os.path.dirname(target), UNFINISHED_PREFIX + secrets.token_hex(8))
+    new_path = os.path.join(os.path.dirname(target), UNFINISHED_PREFIX + secrets.token_hex(8))
     try:
-        _write_new_file(unfinished, content, old)
-        os.rename(unfinished, target)
+        _write_new_file(new_path, content, old_status)
+        os.rename(new_path, target)
     except OSError as error:
-        Path(unfinished).unlink(missing_ok=True)
-        if old is None or error.errno not in _REPLACEMENT_ERRORS:
+        Path(new_path).unlink(missing_ok=True)
+        if old_status is None or error.errno not in _REPLACEMENT_ERRORS:
             raise
         _write_in_place(target, content)
     except BaseException:
-        Path(unfinished).unlink(missing_ok=True)
+        Path(new_path).unlink(missing_ok=True)
         raise
 
 
-def _write_new_file(unfinished: str, content: bytes, old: os.stat_result | None) -> None:
+def _write_new_file(new_path: str, content: bytes, old_status: os.stat_result | None) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with opened(unfinished, flags, mode=0o666) as descriptor:
-        if old is not None:
-            if (os.geteuid(), os.getegid()) != (old.st_uid, old.st_gid):
+    with opened(new_path, flags, mode=0o666) as descriptor:
+        if old_status is not None:
+            owner = (old_status.st_uid, old_status.st_gid)
+            if (os.geteuid(), os.getegid()) != owner:
                 # Only root may change the owner; otherwise this user owns the new file.
                 with contextlib.suppress(PermissionError):
-                    os.fchown(descriptor, old.st_uid, old.st_gid)
-            os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+                    os.fchown(descriptor, *owner)
+            os.fchmod(descriptor, stat.S_IMODE(old_status.st_mode))
         _write_all(descriptor, content)
         os.fsync(descriptor)
 
@@ -211,12 +213,12 @@ def _write_to_fifo(target: str, content: bytes) -> None:
     try:
         writable = select.poll()
         writable.register(descriptor, select.POLLOUT)
-        rest = memoryview(content)
-        while rest:
+        unwritten = memoryview(content)
+        while unwritten:
             if not writable.poll(READER_TIMEOUT_S * 1000):
                 raise TimeoutError(errno.ETIMEDOUT, "the reader of the FIFO reads nothing", target)
             with contextlib.suppress(BlockingIOError):
-                rest = rest[os.write(descriptor, rest) :]
+                unwritten = unwritten[os.write(descriptor, unwritten) :]
     finally:
         os.close(descriptor)
 
@@ -236,9 +238,9 @@ def _open_fifo(target: str) -> int:
 
 
 def _write_all(descriptor: int, content: bytes) -> None:
-    rest = memoryview(content)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
+    unwritten = memoryview(content)
+    while unwritten:
+        unwritten = unwritten[os.write(descriptor, unwritten) :]
 
 
 def remove_below(folder: int, name: str) -> None:

@@ -84,9 +84,9 @@ def _run_google_benchmark(command: Sequence[str], output: Path) -> None:
     _run((*command, f"--benchmark_out={results}", "--benchmark_out_format=json"), output)
     if not results.exists():
         raise SystemExit(f"{command[0]} wrote no results: it does not use Google Benchmark")
-    reading = google_benchmark.FORMAT.read(read_within_bounds("its results", results))
+    reading = google_benchmark.FORMAT.read(read_within_bounds("the results", results))
     if reading.notes or not reading.processes:
-        raise SystemExit("; ".join(reading.notes) or "the program measured nothing")
+        raise SystemExit("; ".join(reading.notes) or "the program measured no benchmark")
     values = reading.processes[0].values
     report(TIME, values[TIME], unit="s")
     report("cpu_time_s", values["cpu_s"], unit="s")
@@ -96,7 +96,7 @@ def _run_google_benchmark(command: Sequence[str], output: Path) -> None:
 def _go_processes(output: Path) -> Iterator[Process]:
     if not output.stat().st_size:
         return
-    for process in go_bench.FORMAT.read(read_within_bounds("its output", output)).processes:
+    for process in go_bench.FORMAT.read(read_within_bounds("the output of go", output)).processes:
         package = process.levels.get(go_bench.PACKAGE)
         name = process.benchmark if package is None else f"{package}.{process.benchmark}"
         yield Process(name, process.values)
@@ -104,7 +104,7 @@ def _go_processes(output: Path) -> Iterator[Process]:
 
 def _cargo_processes(output: Path) -> Iterator[Process]:
     if output.stat().st_size:
-        yield from libtest.FORMAT.read(read_within_bounds("its output", output)).processes
+        yield from libtest.FORMAT.read(read_within_bounds("the output of cargo", output)).processes
     results = _criterion_folder()
     if any(results.rglob("sample.json")):
         for process in criterion.FORMAT.read(read_within_bounds(str(results), results)).processes:
@@ -117,6 +117,7 @@ _READERS: dict[str, Callable[[Path], Iterator[Process]]] = {
     "go": _go_processes,
     "pytest": lambda output: iter(()),
 }
+"""Functions that read the results of a run, by tool; pytest reports through its plugin."""
 
 
 def _criterion_folder() -> Path:
@@ -124,6 +125,7 @@ def _criterion_folder() -> Path:
 
 
 def _remove_earlier_results() -> None:
+    # A gate sets both variables; without them, the folder may contain results of the user.
     if os.environ.get(VARIABLE) and os.environ.get("CARGO_TARGET_DIR"):
         shutil.rmtree(_criterion_folder(), ignore_errors=True)
 

@@ -56,15 +56,16 @@ def timed_iterations(metric: str, work: Callable[[], Any], count: int) -> list[f
     return seconds
 
 
-def report_iterations(metric: str, seconds: list[float], step_s: float) -> None:
-    """Report the seconds of each iteration, and their mean; ``step_s`` is the resolution."""
+def report_iterations(metric: str, seconds: list[float], resolution_s: float) -> None:
+    """Report the seconds of each iteration, and their mean; each has this resolution."""
     lines = [
-        _line(metric, call_s, {"iteration": number, "unit": "s", "resolution": step_s})
+        _line(metric, call_s, {"iteration": number, "unit": "s", "resolution": resolution_s})
         for number, call_s in enumerate(seconds, 1)
     ]
     if seconds:
         mean_s = sum(seconds) / len(seconds)
-        lines.append(_line(metric, mean_s, {"unit": "s", "resolution": step_s / len(seconds)}))
+        mean_resolution_s = resolution_s / len(seconds)
+        lines.append(_line(metric, mean_s, {"unit": "s", "resolution": mean_resolution_s}))
     _append(lines)
 
 

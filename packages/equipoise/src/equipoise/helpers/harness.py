@@ -32,7 +32,7 @@ def import_callable(name: str) -> Callable[[], Any]:
     """
     module_name, colon, path = name.partition(":")
     if not colon or not path:
-        raise SystemExit(f"{name!r} is not of the form MODULE:FUNCTION")
+        raise SystemExit(f"{name!r} is not of the form MODULE:FUNCTION, such as json:dumps")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
@@ -40,7 +40,7 @@ def import_callable(name: str) -> Callable[[], Any]:
     except (ImportError, AttributeError) as error:
         raise SystemExit(f"cannot import {name}: {error}") from None
     if not callable(function):
-        raise SystemExit(f"{name} cannot be called")
+        raise SystemExit(f"{name} cannot be called: name a function")
     return function
 
 
@@ -60,9 +60,9 @@ def run_command(command: Sequence[str]) -> None:
 def main(arguments: Sequence[str]) -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="harness", description=__doc__.partition("\n")[0])
-    kinds = parser.add_subparsers(dest="kind", required=True)
+    subparsers = parser.add_subparsers(dest="kind", required=True)
     for kind, nargs, metavar in (("callable", 1, "MODULE:FUNCTION"), ("command", "+", "CMD")):
-        subparser = kinds.add_parser(kind)
+        subparser = subparsers.add_parser(kind)
         subparser.add_argument("--iterations", type=int, default=100)
         subparser.add_argument("target", nargs=nargs, metavar=metavar)
     options = parser.parse_args(arguments)

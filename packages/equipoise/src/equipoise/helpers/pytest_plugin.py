@@ -39,6 +39,7 @@ BATCHES = 10
 """Number of timed batches of calls."""
 MIN_BATCH_S = 0.01
 """Minimum seconds of a batch of calls, long enough for any clock."""
+_MAX_BATCH_CALLS = 1 << 24
 _INSTALLATION_FOLDERS = ("site-packages", "dist-packages")
 
 Arguments = ParamSpec("Arguments")
@@ -70,8 +71,8 @@ class Benchmark:
             # A late import, because most runs of pytest measure nothing.
             from equipoise.helpers.equipoise_metrics import report_iterations
 
-            seconds, step_s = _time_calls(lambda: function(*args, **kwargs))
-            report_iterations(f"{self._name} time_s", seconds, step_s)
+            seconds, resolution_s = _time_calls(lambda: function(*args, **kwargs))
+            report_iterations(f"{self._name} time_s", seconds, resolution_s)
         return result
 
 
@@ -151,14 +152,14 @@ def _modules_from(tree: Path) -> Iterator[str]:
 def _time_calls(call: Callable[[], object]) -> tuple[list[float], float]:
     """Return the mean seconds of a call in each batch, and the resolution of the means."""
 
-    def batch_s(calls: int) -> float:
+    def batch_s(call_count: int) -> float:
         started = time.perf_counter()
-        for _ in range(calls):
+        for _ in range(call_count):
             call()
         return time.perf_counter() - started
 
-    calls = 1
-    while batch_s(calls) < MIN_BATCH_S and calls < 1 << 24:
-        calls *= 2
-    step_s = time.get_clock_info("perf_counter").resolution / calls
-    return [batch_s(calls) / calls for _ in range(BATCHES)], step_s
+    call_count = 1
+    while batch_s(call_count) < MIN_BATCH_S and call_count < _MAX_BATCH_CALLS:
+        call_count *= 2
+    resolution_s = time.get_clock_info("perf_counter").resolution / call_count
+    return [batch_s(call_count) / call_count for _ in range(BATCHES)], resolution_s

@@ -19,10 +19,10 @@ from equipoise.shared.spelling import option
 _TRIALS_ARE_KEPT = "the recorded trials are kept"
 _FULL_DISK_BYTES = 64 * 1024
 """Free space below which the disk counts as full."""
+_STEPS_FOR_ANY_FILE, _STEPS_PER_BYTE = 20_000_000, 16
+"""Steps of SQLite that a query may take in any file, and in addition for each byte of the file. A
+row takes about as many steps as it has bytes."""
 _STEPS_BETWEEN_CHECKS = 100_000
-_STEPS_FOR_ANY_FILE = 20_000_000
-_STEPS_PER_BYTE = 16
-"""Maximum steps for each byte; a row takes about as many steps of SQLite as it has bytes."""
 
 
 class LedgerFile:
@@ -44,12 +44,12 @@ class LedgerFile:
         self.close()
 
     def close(self) -> None:
-        """Close the file; the last process that closes it merges the log into it."""
+        """Close the file; the last process that closes it merges the write-ahead log into it."""
         with explain_sqlite_errors(self.path):
             self.connection.close()
 
     def _refuse_if_moved(self) -> None:
-        """Refuse a file that was removed or replaced: SQLite would continue writing to nowhere."""
+        """Refuse a file that was removed or replaced: SQLite would write to the removed file."""
         if not self.path.exists() or _file_identity(self.path) != self.file_identity:
             raise UnusableInput(
                 f"the ledger {self.path} was removed or replaced while it was in use",
@@ -61,7 +61,7 @@ class LedgerFile:
         """Run the block as a transaction: committed at its end, undone if it raises."""
         with explain_sqlite_errors(self.path):
             self._refuse_if_moved()
-            # Ctrl-C may come while BEGIN returns: also then the transaction is undone.
+            # Inside the `try`: Ctrl-C while BEGIN returns undoes the transaction, too.
             try:
                 self.connection.execute("BEGIN IMMEDIATE")
                 yield
@@ -74,7 +74,7 @@ class LedgerFile:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Run the block on a snapshot, without later changes by other processes."""
+        """Run the block on a snapshot, in which later changes by other processes are invisible."""
         with explain_sqlite_errors(self.path), limited_steps(self.connection, self.path):
             try:
                 self.connection.execute("BEGIN")
@@ -100,7 +100,8 @@ def _file_identity(path: Path) -> tuple[int, int]:
 def limited_steps(connection: sqlite3.Connection, file: Path) -> Iterator[None]:
     """Stop queries in the block that take more steps than the file can need.
 
-    Raise `sqlite3.OperationalError` with ``SQLITE_INTERRUPT``: the file's pages form a cycle.
+    Raise `sqlite3.OperationalError` with ``SQLITE_INTERRUPT`` if a query takes more steps, for
+    example because the pages of a damaged file form a cycle.
     """
     files = (file, file.with_name(f"{file.name}-wal"))
     size = sum(os.stat(path).st_size for path in files if path.is_file())
@@ -117,7 +118,7 @@ def limited_steps(connection: sqlite3.Connection, file: Path) -> Iterator[None]:
 def explain_sqlite_errors(path: Path) -> Iterator[None]:
     """Turn errors of the file inside the block into `UnusableInput`.
 
-    `sqlite3.ProgrammingError` and `sqlite3.InterfaceError` pass through: they are our defects.
+    `sqlite3.ProgrammingError` and `sqlite3.InterfaceError`, which are defects of Equipoise, pass.
     """
     try:
         yield
@@ -163,6 +164,7 @@ _DAMAGE_REASONS = {
 
 
 def _problems_by_code() -> dict[int, tuple[str, str]]:
+    """Return the problem, with placeholders, and the hint for each result code of SQLite."""
     hint = ledger_hint()
     return {
         sqlite3.SQLITE_FULL: (
@@ -189,7 +191,7 @@ def _problems_by_code() -> dict[int, tuple[str, str]]:
             ("cannot be opened: {why}", hint),
         ),
         sqlite3.SQLITE_CONSTRAINT: (
-            "refuses a new row: {error}",
+            "does not accept a new row: {error}",
             "this is a defect of Equipoise: please report it with this line",
         ),
     }

@@ -2,7 +2,8 @@
 
 A run that is only in one ledger is copied, and the longer of two copies wins. Only a fork, two
 copies that were continued differently, is refused. Runs are copied in parts, each in its own
-transaction: a killed merge leaves whole runs and beginnings of runs, which the next merge finishes.
+transaction. So a killed merge leaves complete runs and beginnings of runs, and the next merge
+finishes them. A cursor counts the rows of each list of a run, such as its trials (``parts.py``).
 """
 
 from __future__ import annotations
@@ -45,8 +46,9 @@ class MergeReport(Struct, frozen=True):
     extended: int
     """Number of runs with more rows in the other ledger."""
     unchanged: int
+    """Number of runs without missing rows."""
     trials: int
-    """Number of trials that were missing."""
+    """Number of copied trials."""
     refused: tuple[RunRefused, ...]
     """Errors for the runs and certificates that are left out."""
 
@@ -91,29 +93,31 @@ def needed_runs(ledger: Ledger, reference: str) -> frozenset[bytes]:
     Raise `UnusableInput` if no run or several match, or an earlier campaign of a history is
     missing.
     """
-    needed: dict[int, bytes] = {}
+    identity_by_run: dict[int, bytes] = {}
     with ledger.reading():
-        pending = [find_run(ledger.connection, ledger.path, reference)]
-    while pending:
-        run = pending.pop()
-        if run in needed:
+        pending_runs = [find_run(ledger.connection, ledger.path, reference)]
+    while pending_runs:
+        run = pending_runs.pop()
+        if run in identity_by_run:
             continue
         with ledger.reading():
             identity, text = ledger.connection.execute(
                 "SELECT identity, plan FROM run WHERE number = ?", (run,)
             ).fetchone()
-            needed[run] = identity
-            pending += _runs_of_plan(ledger, run, plan_from_text(text))
+            identity_by_run[run] = identity
+            pending_runs += _runs_of_plan(ledger, run, plan_from_text(text))
             statement = "SELECT number FROM run WHERE whole = ?"
-            pending += [number for (number,) in ledger.connection.execute(statement, (identity,))]
+            members = ledger.connection.execute(statement, (identity,))
+            pending_runs += [number for (number,) in members]
             name = name_of(ledger.connection, run)
         for explanation in ledger.runs_explaining(name):
             with ledger.reading():
-                pending.append(find_run(ledger.connection, ledger.path, explanation))
-    return frozenset(needed.values())
+                pending_runs.append(find_run(ledger.connection, ledger.path, explanation))
+    return frozenset(identity_by_run.values())
 
 
 def _runs_of_plan(ledger: LedgerFile, run: int, plan: Plan) -> Iterator[int]:
+    """Yield the runs that the plan of a run mentions; earlier campaigns must be in the ledger."""
     for earlier_run in plan.rules.earlier:
         yield find_mentioned_run(ledger.connection, ledger.path, earlier_run, run)
     for mentioned_run in plan.rules.referenced_runs:
@@ -159,7 +163,7 @@ def _parts_after(source: LedgerFile, identity: bytes, start: Cursor) -> Iterator
 
 @contextmanager
 def _readable_run(source: LedgerFile, identity: bytes) -> Iterator[int]:
-    """Yield the number of a run for reading; raise `RunRefused`, with its name, if unreadable."""
+    """Yield the number of a run; raise `RunRefused`, with the run's name, if reading fails."""
     name = ""
     try:
         with source.reading():

@@ -37,13 +37,15 @@ _PRIVATE_FOLDER_MODE = 0o700
 _PRIVATE_FILE_MODE = 0o600
 _LOCK_TIMEOUT_S = 10.0
 _PAGES_BEFORE_CHECKPOINT = 4096
+"""Pages in the write-ahead log (WAL) from which on SQLite copies the log into the file."""
 
-_CANNOT_MAKE_WAL_FILES = (
+_WAL_CREATION_ERRORS = (
     sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_IOERR,
 )
+"""Errors of SQLite if it cannot create the files of its write-ahead log."""
 
 
 def open_for_writing(
@@ -51,8 +53,8 @@ def open_for_writing(
 ) -> Ledger:
     """Open the ledger at ``path`` to record a campaign; create it if it is missing.
 
-    Raise `UnusableInput` if the file is not a ledger, has another version, is damaged, locked or
-    read-only, if another user owns or could replace it, or if the disk is full.
+    Raise `UnusableInput` if the file is not a ledger, was written by a newer Equipoise, is damaged,
+    locked or read-only, if another user owns or could replace it, or if the disk is full.
 
     Parameters
     ----------
@@ -63,7 +65,7 @@ def open_for_writing(
         committed by accident.
     durable
         Whether every trial survives a loss of power. This is slower, because each trial waits for
-        the disk. Otherwise every trial survives a crash of Equipoise.
+        the disk. Without it, every trial still survives a crash of Equipoise.
     host
         Name of this host for new runs; by default the value of ``EQUIPOISE_HOST``, else the name of
         the machine.
@@ -87,7 +89,7 @@ def open_for_writing(
                 connection.execute("BEGIN IMMEDIATE")
                 connection.execute("ROLLBACK")
             connection.execute("PRAGMA foreign_keys = ON")
-            return _check_ledger(connection, file, host)
+            return _checked_ledger(connection, file, host)
 
 
 def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
@@ -95,8 +97,8 @@ def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
 
     Nothing is created or changed. A file of an earlier version is migrated in memory.
 
-    Raise `UnusableInput` if there is no ledger, if it is not one, has another version, or is
-    damaged, or if another user owns or could replace it.
+    Raise `UnusableInput` if there is no file, if the file is not a ledger, was written by a newer
+    Equipoise or is damaged, or if another user owns or could replace it.
     """
     file = Path(path).absolute()
     with explain_sqlite_errors(file):
@@ -115,14 +117,14 @@ def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
                 raise no_run_yet(file)
             if version_of(connection) < latest_version():
                 connection = _migrate_copy(connection, file)
-            return _check_ledger(connection, file)
+            return _checked_ledger(connection, file)
 
 
 def ledger_exists(path: str | os.PathLike[str]) -> bool:
     """Return whether there is a ledger.
 
     A file without tables, which a process leaves if it is killed while it creates a ledger, does
-    not count. Errors for a file that is not a ledger are those of `open_for_reading`.
+    not count. Raise `UnusableInput` if the file is not a ledger.
     """
     file = Path(path).absolute()
     if not file.exists():
@@ -135,7 +137,7 @@ def ledger_exists(path: str | os.PathLike[str]) -> bool:
             return version_of(connection) > 0
 
 
-def _check_ledger(connection: sqlite3.Connection, file: Path, host: str | None = None) -> Ledger:
+def _checked_ledger(connection: sqlite3.Connection, file: Path, host: str | None = None) -> Ledger:
     with _closed_on_error(connection):
         with limited_steps(connection, file):
             check_small_tables(connection, file)
@@ -168,7 +170,7 @@ def _connect_to_read(file: Path) -> sqlite3.Connection:
             version_of(connection)
             return connection
     except sqlite3.OperationalError as error:
-        if primary_code(error) not in _CANNOT_MAKE_WAL_FILES:
+        if primary_code(error) not in _WAL_CREATION_ERRORS:
             raise
     return _connect_without_log(file)
 
@@ -195,7 +197,7 @@ def _migrate(connection: sqlite3.Connection, file: Path) -> None:
         with limited_steps(connection, file):
             migrate(connection)
     except sqlite3.IntegrityError as error:
-        raise damaged_ledger(file, f"a row fits no earlier version ({error})") from error
+        raise damaged_ledger(file, f"a row breaks a rule of the tables ({error})") from error
 
 
 def _migrate_copy(connection: sqlite3.Connection, file: Path) -> sqlite3.Connection:
@@ -217,7 +219,7 @@ def _refuse_other_file_types(file: Path) -> None:
 
 def _refuse_other_databases(connection: sqlite3.Connection, file: Path) -> None:
     """Refuse a database of another program, of a later version, or without tables."""
-    # In one transaction: between two queries another process may create the tables.
+    # One transaction, because another process may create the tables between two queries.
     connection.execute("BEGIN")
     application_id = connection.execute("PRAGMA application_id").fetchone()[0]
     version = version_of(connection)
@@ -231,9 +233,9 @@ def _refuse_other_databases(connection: sqlite3.Connection, file: Path) -> None:
         raise not_a_ledger(file, "it is the SQLite database of another program")
     if version > latest_version():
         raise UnusableInput(
-            f"the ledger {file} has version {version} of the tables, but this Equipoise reads "
-            f"version {latest_version()}",
-            hint=f"install the Equipoise that wrote the ledger, or {ledger_hint()}",
+            f"the ledger {file} was written by a newer Equipoise: its tables have version "
+            f"{version}, and this Equipoise reads versions up to {latest_version()}",
+            hint=f"install the latest Equipoise, or {ledger_hint()}",
         )
     if version < 1 or object_count == 0:
         raise damaged_ledger(file, "its tables are missing")
@@ -261,9 +263,9 @@ def _make_folder(folder: Path) -> None:
         return
     if folder.exists():
         raise UnusableInput(f"{folder} is a file, not a folder for a ledger", hint=ledger_hint())
-    is_own = folder.name == OWN_FOLDER
-    folder.mkdir(mode=_PRIVATE_FOLDER_MODE if is_own else 0o777, parents=True, exist_ok=True)
-    if is_own:
+    is_own_folder = folder.name == OWN_FOLDER
+    folder.mkdir(mode=_PRIVATE_FOLDER_MODE if is_own_folder else 0o777, parents=True, exist_ok=True)
+    if is_own_folder:
         (folder / ".gitignore").write_text("*\n")
 
 
@@ -305,8 +307,8 @@ def refuse_dubious_ownership(ledger: Path) -> None:
             raise UnusableInput(
                 f"the ledger {ledger} is not trusted: {path} belongs to "
                 f"{_user_description(status.st_uid)}",
-                hint="copy the ledger to a folder of your own, or trust that user: "
-                f"{TRUSTED_OWNERS}={status.st_uid}",
+                hint="copy the ledger to a folder of your own, or trust that user with "
+                f"`export {TRUSTED_OWNERS}={status.st_uid}`",
             )
         if not stat.S_ISLNK(status.st_mode) and _others_may_write(status, trusted_users):
             raise UnusableInput(
@@ -316,7 +318,7 @@ def refuse_dubious_ownership(ledger: Path) -> None:
 
 
 def _files_and_folders(ledger: Path) -> Iterator[Path]:
-    """Yield the files of a ledger and all parent folders, also those after links are resolved."""
+    """Yield the files and all parent folders of a ledger, before and after links are resolved."""
     for file in (ledger.absolute(), ledger.resolve()):
         yield file
         yield from (file.with_name(f"{file.name}{suffix}") for suffix in ("-wal", "-shm"))

@@ -1,14 +1,14 @@
 """Parts of runs, which are copied from one ledger to another as rows or as bytes.
 
-A run is a head (plan, identity, host) and five lists that only grow: events of its segments, draws,
-trials with their samples, notices and observations. One process at a time writes a run, so each
-list of a copy is the beginning of the same list of a longer copy. A part contains consecutive rows
-of each list. `add_part` compares the rows that both copies have, appends the rest, and refuses a
-`Fork`: two copies that were both continued.
+A run is a head (plan, identity, host) and five lists that only grow: events (starts and ends of
+segments), draws, trials with their samples, notices (warnings) and observations. One process at a
+time writes a run, so each list of a copy is the beginning of the same list of a longer copy. A part
+contains consecutive rows of each list. `add_part` compares the rows that both copies have, and
+appends the rest. It refuses a `Fork`: two copies that were both continued.
 
-A slice is a part as MessagePack, compressed (RFC 1950), never a pickle. Its sender may be hostile:
-before it reaches a ledger, its size is bounded, and its rows go into a ledger in memory, which is
-checked like a file from somebody else.
+A slice is a part as MessagePack, compressed (RFC 1950), never a pickle. Its sender may be hostile.
+So the size of a slice is bounded, and its rows first go into a ledger in memory, which is checked
+like a file from somebody else.
 """
 
 from __future__ import annotations
@@ -46,19 +46,22 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.host import Certificate
 
 MAX_TRIALS = 20_000
-"""Maximum number of trials in one transaction, for whose end a running campaign waits."""
-_MAX_SAMPLES = 200_000
-_MAX_OBSERVATION_BYTES = 8 * 1024 * 1024
+"""Maximum number of trials in one transaction; a running campaign waits until it ends."""
+_MAX_SAMPLES, _MAX_OBSERVATION_BYTES = 200_000, 8 * 1024 * 1024
+"""Samples, and bytes of observations, after which a part ends."""
 MAX_SLICE_BYTES = MAX_ROW_BYTES + 64 * 1024 * 1024
 """Maximum size of a slice before compression; most have less than a MiB."""
 _SLICE_FORMAT = 1
+"""Version of the format of slices."""
 _FAST_COMPRESSION = 1
+"""Level of zlib."""
 _SQLITE_TYPES = (str, bytes, int, float, type(None))
 _SLICE_NAME = Path("slice")
+"""Name, in messages, of the ledger in memory that checks a slice."""
 
 
 class RunRefused(UnusableInput):
-    """One run cannot be copied; other runs of its ledger can."""
+    """Error about one run that cannot be copied; the other runs of its ledger can."""
 
 
 class Fork(RunRefused):
@@ -85,6 +88,7 @@ class Head(Struct, frozen=True, array_like=True):
 
     identity: bytes
     id: str
+    """Name of the run, from its start: ``20261120-113005-4f2a``."""
     host: tuple[bytes, str] | None
     """Identity and name of the host."""
     whole: bytes | None
@@ -188,8 +192,9 @@ def read_part(
 ) -> tuple[RunPart, bool]:
     """Return the part of a run after a cursor, and whether there is more.
 
-    The part begins with the last row before the cursor, so that a fork is detected. Draws come
-    before trials, and all other rows after the last trial: an incomplete copy has no segment's end.
+    In each list but the observations, the part repeats the last row before the cursor, so that a
+    fork is detected. Parts first bring all draws, then all trials, then the other rows. So a copy
+    that lacks trials has no end of a segment either.
     """
     end = cursor_of(connection, run)
     counts = (max(0, min(pair) - 1) for pair in zip(astuple(after), astuple(end), strict=True))
@@ -201,8 +206,8 @@ def read_part(
     trials = _read_trials(connection, run, start.trials, max_rows)
     is_complete = has_all_draws and start.trials + len(trials) == end.trials
 
-    def read_list(statement: str, begin: int, known_end: int) -> tuple[Row, ...]:
-        max_rows = _NO_LIMIT if is_complete else known_end - begin
+    def read_list(statement: str, begin: int, copied_end: int) -> tuple[Row, ...]:
+        max_rows = _NO_LIMIT if is_complete else copied_end - begin
         return _query(connection, statement, run, begin, max_rows)
 
     part = RunPart(
@@ -235,7 +240,7 @@ def add_part(connection: sqlite3.Connection, path: Path, part: RunPart) -> int:
         if not copy_end.includes(part.start):
             raise UnusableInput(
                 f"a slice of run {part.head.id} begins after the end of the copy in {path}",
-                hint="call Ledger.slice with Ledger.cursor of this copy",
+                hint="request a slice from the end of this copy, which `Ledger.cursor` returns",
             )
         ends = astuple(copy_end)
         lists = zip(_LISTS, part.lists, astuple(part.start), ends, strict=True)
@@ -259,12 +264,12 @@ def check_part(connection: sqlite3.Connection, path: Path, run: int, part: RunPa
     for run_list, start, rows in zip(_LISTS, astuple(part.start), part.lists, strict=True):
         index = 0
         while index < len(rows):
-            recorded = run_list.read(connection, run, start + index, len(rows) - index)
-            if recorded != rows[index : index + len(recorded)]:
+            recorded_rows = run_list.read(connection, run, start + index, len(rows) - index)
+            if recorded_rows != rows[index : index + len(recorded_rows)]:
                 raise _fork_error(connection, path, run, run_list.row_name)
-            if not recorded:
+            if not recorded_rows:
                 break
-            index += len(recorded)
+            index += len(recorded_rows)
 
 
 def _fork_error(connection: sqlite3.Connection, path: Path, run: int, row_name: str) -> Fork:
@@ -411,9 +416,11 @@ append_observations = _appender("observation", OBSERVATION_COLUMNS)
 
 class _RunList(NamedTuple):
     row_name: str
+    """Name of a row in messages."""
     read: Callable[[sqlite3.Connection, int, int, int], tuple[Any, ...]]
     """Function from the number of a run, the first row and a maximum number of rows to rows."""
     append: Callable[..., None]
+    """Function that appends rows to the list of a run."""
 
 
 _LISTS = (
@@ -488,16 +495,17 @@ def part_from(content: bytes) -> RunPart:
 
 
 def _decode_slice(content: bytes) -> RunPart:
+    """Decompress a slice and check the types of its values; raise `ValueError` if it is not one."""
     inflater = zlib.decompressobj()
     try:
-        unpacked = inflater.decompress(content, MAX_SLICE_BYTES)
+        decompressed_bytes = inflater.decompress(content, MAX_SLICE_BYTES)
         if not inflater.eof:
             raise ValueError(f"it is truncated, or larger than {MAX_SLICE_BYTES} bytes")
-        decoded = _slice_decoder.decode(unpacked)
+        decoded = _slice_decoder.decode(decompressed_bytes)
     except (zlib.error, msgspec.MsgspecError) as error:
         raise ValueError(str(error)) from error
     if decoded.format != _SLICE_FORMAT:
-        raise ValueError(f"its format is {decoded.format}, this Equipoise reads {_SLICE_FORMAT}")
+        raise ValueError(f"it has format {decoded.format}, not format {_SLICE_FORMAT}")
     if any(start < 0 for start in astuple(decoded.part.start)):
         raise ValueError("its start is negative")
     for row in _rows_of_part(decoded.part):

@@ -85,7 +85,7 @@ def digest_of_commands(plan: Plan) -> bytes:
     """Return a digest of the commands and environments of a plan, 16 bytes.
 
     Campaigns that differ only in names, hooks, budgets and seeds answer the same question, and have
-    the same digest. A kind of campaign may define the digested part differently.
+    the same digest. A kind of campaign may choose another part of the plan for the digest.
     """
     workloads = [_workload_of(condition) for condition in plan.conditions]
     return digest_of_text(to_text(plan.rules.shared_part(workloads)))
@@ -196,7 +196,7 @@ def _sample_row(sample: Sample) -> Row:
 
 
 def _storable(value: float | None) -> float | None:
-    # This form of the comparison also excludes NaN.
+    # The comparison is false for NaN, so NaN is excluded as well.
     return float(value) if value is not None and abs(value) <= MAX_MEASURED_VALUE else None
 
 
@@ -265,8 +265,8 @@ def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRec
         plan=plan_from_text(plan),
         started_at=started_at,
         segments=tuple(
-            Segment(segment_start, read_as(environment, _environment_decoder), ended, stop_reason)
-            for segment_start, environment, ended, stop_reason in select(_SELECT_SEGMENTS)
+            Segment(start, read_as(environment, _environment_decoder), end, stop_reason)
+            for start, environment, end, stop_reason in select(_SELECT_SEGMENTS)
         ),
         draws=tuple(
             Draw(phase, block, orders[conditions], padding, layout)
@@ -312,8 +312,10 @@ def _read_trials(
     reasons = _DecodedTexts(_reasons_decoder)
     trials: list[Trial] = []
     for number, *fields in rows:
-        place_and_start, accounted_values = fields[:5], fields[5:16]
-        counters, unknown, status, failure, kind, washout, error_tail, covariates = fields[16:]
+        # In the order of `TRIAL_COLUMNS`: phase to start, seconds and whole numbers, the rest.
+        position_and_start, accounted_values = fields[:5], fields[5:16]
+        counters, unknown, status, failure, failure_kind, *last_fields = fields[16:]
+        washout, error_tail, covariates = last_fields
         accounting = _make_accounting(
             *accounted_values,
             {} if counters is None else read_as(counters, _numbers_decoder),
@@ -321,11 +323,11 @@ def _read_trials(
         )
         trials.append(
             _make_trial(
-                *place_and_start,
+                *position_and_start,
                 accounting,
                 status,
                 failure,
-                kind,
+                failure_kind,
                 washout == 1,
                 "" if error_tail is None else error_tail,
                 {} if covariates is None else read_as(covariates, _numbers_decoder),
@@ -339,10 +341,10 @@ def _read_observations(rows: Iterable[Row]) -> tuple[Observation, ...]:
     observations: list[Observation] = []
     remaining_bytes = MAX_EVIDENCE_BYTES
     for source, condition, repetition, position, observed_at, document, failure in rows:
-        unpacked = None if document is None else _decompress(document, remaining_bytes)
-        remaining_bytes -= len(unpacked or b"")
+        content = None if document is None else _decompress(document, remaining_bytes)
+        remaining_bytes -= len(content or b"")
         observations.append(
-            Observation(source, condition, repetition, position, observed_at, unpacked, failure)
+            Observation(source, condition, repetition, position, observed_at, content, failure)
         )
     return tuple(observations)
 
@@ -351,32 +353,32 @@ def _decompress(document: bytes, remaining_bytes: int) -> bytes:
     limit = min(MAX_DOCUMENT_BYTES, remaining_bytes)
     inflater = zlib.decompressobj()
     try:
-        unpacked = inflater.decompress(document, limit + 1)
+        content = inflater.decompress(document, limit + 1)
     except zlib.error as error:
         raise ValueError(f"a document of evidence: {error}") from error
-    if len(unpacked) > limit:
+    if len(content) > limit:
         raise ValueError(
             f"a document of evidence unpacks to more than {MAX_DOCUMENT_BYTES} bytes, "
             f"or all documents of the run to more than {MAX_EVIDENCE_BYTES}"
         )
     if not inflater.eof:
         raise ValueError("a document of evidence is truncated")
-    return unpacked
+    return content
 
 
 def plan_from_text(text: str) -> Plan:
     """Return a stored plan.
 
-    Raise `ValueError` if it is not a plan, or has impossible terms.
+    Raise `ValueError` if it is not a plan, or has impossible numbers.
     """
     plan = msgspec.convert(from_text(text), Plan, dec_hook=terms_from)
     if not plan.conditions:
-        raise ValueError("a plan without conditions")
-    _refuse_impossible_terms(plan)
+        raise ValueError("its plan has no conditions")
+    _refuse_impossible_numbers(plan)
     return plan
 
 
-def _refuse_impossible_terms(plan: Plan) -> None:
+def _refuse_impossible_numbers(plan: Plan) -> None:
     """Refuse numbers that no plan has, with which arithmetic would overflow or divide by zero."""
     judgement, stopping = plan.judgement, plan.stopping
     checks = {
@@ -393,11 +395,11 @@ def _refuse_impossible_terms(plan: Plan) -> None:
     }
     for name, is_possible in checks.items():
         if not is_possible:
-            raise ValueError(f"a plan with an impossible {name}")
+            raise ValueError(f"its plan has an impossible {name}")
 
 
 def _refuse_inconsistent(record: RunRecord) -> None:
-    """Refuse a run that is too large, or whose rows name conditions that its plan lacks."""
+    """Refuse a run that is too large, or whose rows contradict its plan or its draws."""
     plan, condition_count = record.plan, len(record.plan.conditions)
     conditions = {index for contrast in plan.contrasts for index in contrast.pair}
     conditions |= {trial.condition for trial in record.trials}
@@ -408,7 +410,7 @@ def _refuse_inconsistent(record: RunRecord) -> None:
         conditions.add(plan.control)
     for condition in conditions:
         if not 0 <= condition < condition_count:
-            raise ValueError(f"condition {condition} of a plan with {condition_count}")
+            raise ValueError(f"it has condition {condition} of a plan with {condition_count}")
     orders = {(draw.phase, draw.block): draw.order for draw in record.draws}
     washout_blocks = {(trial.phase, trial.block) for trial in record.trials if trial.washout}
     for trial in record.trials:
@@ -417,9 +419,9 @@ def _refuse_inconsistent(record: RunRecord) -> None:
         order = orders.get(block)
         if order is None or trial.washout:
             continue
-        # A washout runs before each counted trial, which therefore has every other position.
+        # Each trial that counts runs after a washout, so washouts have every other position.
         index = trial.position // 2 if block in washout_blocks else trial.position
         if order[index : index + 1] != (trial.condition,):
             raise ValueError(f"a trial of block {trial.block} differs from its draw")
     if condition_count * len(record.draws) > _MAX_TRIALS:
-        raise ValueError(f"{len(record.draws)} blocks of a plan with {condition_count} conditions")
+        raise ValueError(f"it has {len(record.draws)} blocks of {condition_count} conditions")

@@ -42,6 +42,7 @@ class _Run(NamedTuple):
     id: str
     identity: str
     host: int | None
+    """Number of the host in the ledger; ``None`` for an imported run."""
 
     @property
     def full_name(self) -> str:
@@ -74,9 +75,9 @@ def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
 
 
 def find_run_by_name(connection: sqlite3.Connection, path: Path, reference: str) -> int:
-    """Return the number of the run with this name; like `find_run`, but without ``last``.
+    """Return the number of the run with this name, which may be shortened.
 
-    The name may be shortened.
+    Errors are those of `find_run`, but ``last`` is not a reference here.
     """
     candidates = _matching_runs(connection, reference)
     if len(candidates) == 1:
@@ -103,7 +104,7 @@ def find_run_by_name(connection: sqlite3.Connection, path: Path, reference: str)
 
 
 def find_mentioned_run(connection: sqlite3.Connection, path: Path, reference: str, run: int) -> int:
-    """Return the number of the run that the plan of ``run`` mentions; errors as in `find_run`.
+    """Return the number of a run that the plan of ``run`` mentions; errors as in `find_run`.
 
     If several runs match, the result is the run of the same host: a plan mentions runs of the
     ledger of its own host.

@@ -5,8 +5,9 @@
 never edited: a change of the tables is a new migration. A migration that must change existing rows
 drops the append-only triggers and creates them again.
 
-Floats are in columns without a type: SQLite stores whole numbers of a REAL column as integers, and
-so loses the sign of -0.0.
+Some tables and columns have other names than the code (``rows.py`` lists them). Floats are in
+columns without a type: SQLite stores whole numbers of a REAL column as integers, and so loses the
+sign of -0.0.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import hashlib
 import sqlite3
 
 APPLICATION_ID = 0x45515053
-"""Application id in the header of the file: ``EQPS``."""
+"""Number in the header of the file that marks a ledger: the letters ``EQPS``."""
 IDENTITY_BYTES = 16
 """Size of the identity of a run and of a host."""
 
@@ -166,7 +167,7 @@ CREATION: Statements = (
 """Script that creates a ledger of version 1. Keys are valid on any host, so ledgers can be
 merged."""
 MIGRATIONS: tuple[Statements, ...] = ()
-"""Migrations from version 1 to version 2, from 2 to 3, and so on."""
+"""Migrations from version 1 to version 2, from version 2 to version 3, and so on."""
 
 
 def latest_version() -> int:

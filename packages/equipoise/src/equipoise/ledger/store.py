@@ -83,7 +83,7 @@ _SELECT_SUMMARIES = """
         (SELECT name FROM host WHERE host.number = run.host)
     FROM run
 """
-_SELECT_MEMBER = """
+_SELECT_RUN_OF_HOST = """
     SELECT run.number FROM run JOIN host ON host.number = run.host
     WHERE run.identity = ? AND lower(hex(host.identity)) = ? AND lower(hex(whole)) = ? AND place = ?
 """
@@ -165,7 +165,7 @@ class Ledger(LedgerFile):
     def append_slice(self, slice: bytes, *, check: Callable[[Head], None] | None = None) -> None:
         """Append the rows of a slice that this ledger lacks; the same slice again changes nothing.
 
-        ``check`` raises an error if the sender substituted another run for the requested one.
+        ``check`` raises an error if the sender sent another run than the requested run.
 
         Raise `Fork` if the slice contradicts this ledger's copy of the run. Raise `UnusableInput`
         if ``slice`` is not a slice, has rows that no campaign records, or begins after the end of
@@ -178,7 +178,7 @@ class Ledger(LedgerFile):
             add_part(self.connection, self.path, part)
 
     def cursor(self, identity: str) -> bytes:
-        """Return where this ledger's copy of a run ends, for `slice`; ``b""`` without a copy."""
+        """Return the end of this ledger's copy of a run, for `slice`; ``b""`` without a copy."""
         with self.reading():
             return cursor_bytes(self.connection, bytes.fromhex(identity))
 
@@ -318,7 +318,7 @@ class Ledger(LedgerFile):
         for index, host in enumerate(plan.rules.member_hosts):
             identity = bytes.fromhex(member_identity(fleet, index))
             parameters = (identity, host.identity, fleet, index)
-            for (run,) in self.connection.execute(_SELECT_MEMBER, parameters):
+            for (run,) in self.connection.execute(_SELECT_RUN_OF_HOST, parameters):
                 hosts_by_run[run] = host
         return hosts_by_run
 
@@ -337,8 +337,8 @@ class Ledger(LedgerFile):
             (identifier,) = self.connection.execute(
                 "SELECT id FROM run WHERE number = ?", (run,)
             ).fetchone()
-            # JSON escapes quotes in texts, so this matches only a key. A name may continue after
-            # the id.
+            # JSON escapes quotes in texts, so this matches only a key. The closing quote is cut
+            # off, because a plan may have a longer name, the id with digits of the identity.
             json_prefix = f'"run":{to_text(identifier)[:-1]}'
             return tuple(
                 name
@@ -347,6 +347,7 @@ class Ledger(LedgerFile):
             )
 
     def _plan_mentions(self, plan: str, plan_run: int, run: int) -> bool:
+        """Return whether the plan, which belongs to the run ``plan_run``, mentions a run."""
         for mentioned_run in plan_from_text(plan).rules.referenced_runs:
             with suppress(UnusableInput):
                 if find_mentioned_run(self.connection, self.path, mentioned_run, plan_run) == run:
@@ -382,14 +383,15 @@ class Ledger(LedgerFile):
         return [(number, name_of(self.connection, number), plan) for number, plan in cursor]
 
     def _summaries(self, where: str, parameters: tuple[Any, ...]) -> list[RunSummary]:
+        """Return summaries of the runs that a WHERE clause selects, in the order of their start."""
         with self.reading():
             names = names_of(self.connection)
-            members: dict[int, dict[int, HostReference]] = {}
+            hosts_by_fleet: dict[int, dict[int, HostReference]] = {}
             for number, identity, plan in self.connection.execute(_SELECT_FLEETS):
-                # The list may have runs of kinds that no installed package has.
+                # The ledger may have runs of a kind of campaign that is not installed here.
                 with suppress(ValueError):
-                    members[number] = self._runs_of_hosts(identity, plan_from_text(plan))
-            fleets = {member: fleet for fleet, hosts in members.items() for member in hosts}
+                    hosts_by_fleet[number] = self._runs_of_hosts(identity, plan_from_text(plan))
+            fleet_of_run = {run: fleet for fleet, hosts in hosts_by_fleet.items() for run in hosts}
             statement = f"{_SELECT_SUMMARIES} {where} ORDER BY {ORDER}"
             rows = self.connection.execute(statement, parameters)
             return [
@@ -399,14 +401,14 @@ class Ledger(LedgerFile):
                     commands=tuple(shortened(name) for name in read_as(names_json, _names_decoder)),
                     started_at=started_at,
                     # The run of a fleet has no trials: the trials of its hosts' runs count.
-                    trials=sum(map(self._trial_count, (run, *members.get(run, ())))),
+                    trials=sum(map(self._trial_count, (run, *hosts_by_fleet.get(run, ())))),
                     stopped_because=stop_reason,
-                    host=host,
-                    whole=names.get(fleets.get(run, 0)),
-                    hosts=len({member.identity for member in members.get(run, {}).values()})
+                    host=host_name,
+                    whole=names.get(fleet_of_run.get(run, 0)),
+                    hosts=len({host.identity for host in hosts_by_fleet.get(run, {}).values()})
                     or None,
                 )
-                for run, study, names_json, started_at, stop_reason, host in rows
+                for run, study, names_json, started_at, stop_reason, host_name in rows
             ]
 
     def _trial_count(self, run: int) -> int:
@@ -435,6 +437,7 @@ class Ledger(LedgerFile):
         host: HostReference | None,
         identity: bytes | None,
     ) -> int:
+        """Insert a run with its first segment; return the number of the run."""
         member = plan.membership
         head = Head(
             identity=identity or secrets.token_bytes(IDENTITY_BYTES),

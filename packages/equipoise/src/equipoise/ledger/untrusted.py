@@ -58,7 +58,7 @@ WHOLE_NUMBERS = (
     "block_writes",
     "output_bytes",
 )
-"""Columns of a trial, and fields of its accounting, that are whole numbers."""
+"""Columns of a trial that contain whole numbers; the accounting has fields of the same names."""
 
 _SMALL_TABLES: dict[str, dict[str, str]] = {
     "host": {"number": _IS_COUNT, "identity": _IS_DIGEST, "name": _IS_TEXT},
@@ -119,6 +119,9 @@ _LARGE_TABLES: dict[str, dict[str, str]] = {
         **dict.fromkeys(("place", "condition", "repetition", "position"), _IS_COUNT),
     },
 }
+"""SQL conditions on the columns of tables with many rows for each run."""
+
+# 9e999 is infinity in SQL.
 _SAMPLE_COLUMNS: dict[str, str] = {
     "metric": _IS_TEXT,
     "value": _IS_OPTIONAL_REAL,
@@ -174,7 +177,7 @@ def refuse_foreign_objects(connection: sqlite3.Connection, file: Path, version: 
 
 
 def check_small_tables(connection: sqlite3.Connection, file: Path) -> None:
-    """Refuse a value that its column never has, in the tables with few rows.
+    """Refuse the tables with few rows if a column has a value that Equipoise never writes.
 
     Raise `UnusableInput`; the error names the column.
     """
@@ -183,7 +186,7 @@ def check_small_tables(connection: sqlite3.Connection, file: Path) -> None:
 
 
 def check_rows_of_run(connection: sqlite3.Connection, file: Path, run: int) -> None:
-    """Check the rows of one run in all other tables."""
+    """Check the rows of one run in the tables with many rows; errors as in `check_small_tables`."""
     for table, columns in _LARGE_TABLES.items():
         _refuse_rows(connection, file, table, f"FROM {table} WHERE run = ? AND", columns, run)
     _refuse_rows(
@@ -204,6 +207,7 @@ def _refuse_rows(
     columns: dict[str, str],
     *parameters: int,
 ) -> None:
+    """Refuse a table in which a row does not meet the SQL conditions on its columns."""
     checks = {name: f"({check.format(name)})" for name, check in columns.items()}
     # A comparison with NULL is NULL, which counts as a refusal.
     query = (

@@ -1,12 +1,15 @@
 """End the processes of a trial or a build, if the process that should end them was killed.
 
 A process belongs to a campaign if its environment names a file in the campaign's scratch folder, or
-if it descends from such a process. A process that only works in the folder may be a user's shell:
-it is named, not killed. Each process is killed through a pidfd that is opened before its
-environment is read: a process that reuses the number is never signalled.
+if it descends from such a process. A process whose working folder is in the scratch folder may be a
+user's shell, so it is reported, but not killed.
 
-A launcher runs each trial in its own cgroup, a leaf (crates/launcher/src/cgroup.rs). The leaf is
-called ``equipoise-IDENTITY-PID-NUMBER``, with the identity of the campaign.
+Each process is killed through a pidfd, a descriptor of the process, which is opened before its
+environment is read. So a new process with the same number is never killed by mistake.
+
+A launcher runs each trial in a cgroup of its own, called a leaf (crates/launcher/src/cgroup.rs).
+The name of a leaf is ``equipoise-IDENTITY-PID-NUMBER``: the identity of the campaign, the process
+number of the launcher, and the number of the trial.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ BUILD_VARIABLE = "EQUIPOISE_BUILD"
 """Variable that names the folder of a build."""
 CAMPAIGN_VARIABLE = "EQUIPOISE_CAMPAIGN"
 """Variable of a build outside the scratch folder, with the path of that folder and a slash."""
-_VARIABLES = (METRICS_VARIABLE, BUILD_VARIABLE, CAMPAIGN_VARIABLE)
+_CAMPAIGN_VARIABLES = (METRICS_VARIABLE, BUILD_VARIABLE, CAMPAIGN_VARIABLE)
 _PROC = Path("/proc")
 _CGROUP_PREFIX = "equipoise-"
 _MAX_WAIT_S = 10.0
@@ -58,7 +61,7 @@ def end_processes_of(folder: Path) -> int:
     Only processes of this user are killed; root also kills processes that it started as other
     users. After ten seconds the function gives up.
     """
-    prefixes = tuple(os.fsencode(f"{name}={folder}/") for name in _VARIABLES)
+    prefixes = tuple(os.fsencode(f"{name}={folder}/") for name in _CAMPAIGN_VARIABLES)
     return _end_processes(lambda variable: variable.startswith(prefixes))
 
 
@@ -69,7 +72,7 @@ def end_build(folder: str) -> int:
 
 
 VariableTest = Callable[[bytes], bool]
-"""Function that returns whether to end a process that has this variable, ``NAME=value``."""
+"""Function that returns whether a process with this variable, ``NAME=value``, must end."""
 
 
 def _end_processes(is_match: VariableTest) -> int:
@@ -79,11 +82,11 @@ def _end_processes(is_match: VariableTest) -> int:
         with _opened_processes(is_match) as processes:
             if not processes:
                 break
-            for descriptor in processes.values():
+            for pidfd in processes.values():
                 with contextlib.suppress(ProcessLookupError):
-                    signal.pidfd_send_signal(descriptor, signal.SIGKILL)
-            for descriptor in processes.values():
-                becomes_readable(descriptor, max(0.0, deadline - time.monotonic()))
+                    signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+            for pidfd in processes.values():
+                becomes_readable(pidfd, max(0.0, deadline - time.monotonic()))
             ended_processes |= processes.keys()
     return len(ended_processes)
 
@@ -103,37 +106,37 @@ def processes_working_in(folder: Path) -> tuple[int, ...]:
 def _opened_processes(is_match: VariableTest) -> Iterator[Mapping[int, int]]:
     """Open the living processes that must end; yield their pidfds by process number."""
     with contextlib.ExitStack() as stack:
-        handles: dict[int, int] = {}
+        pidfds: dict[int, int] = {}
         numbers = _process_numbers()
         parents = {number: parent for number in numbers if (parent := _parent_of(number))}
         ancestors = _self_and_ancestors(parents)
         candidates = [number for number in parents if number not in ancestors]
         for process in candidates:
             if _has_variable(process, is_match):
-                _open_process(process, is_match, handles, stack)
+                _open_process(process, is_match, pidfds, stack)
         # Parents do not always come before their children: repeat until nothing is added.
         previous_count = -1
-        while previous_count != len(handles):
-            previous_count = len(handles)
+        while previous_count != len(pidfds):
+            previous_count = len(pidfds)
             for process in candidates:
-                if process not in handles and parents[process] in handles:
-                    _open_process(process, is_match, handles, stack)
-        yield handles
+                if process not in pidfds and parents[process] in pidfds:
+                    _open_process(process, is_match, pidfds, stack)
+        yield pidfds
 
 
 def _open_process(
-    process: int, is_match: VariableTest, handles: dict[int, int], stack: contextlib.ExitStack
+    process: int, is_match: VariableTest, pidfds: dict[int, int], stack: contextlib.ExitStack
 ) -> None:
-    """Open a process, and add it to ``handles`` if the open process is still one to end."""
+    """Open the pidfd of a process, and add it to ``pidfds`` if the process must end and lives."""
     try:
-        descriptor = os.pidfd_open(process)
+        pidfd = os.pidfd_open(process)
     except ProcessLookupError:
         return
-    stack.callback(os.close, descriptor)
-    is_descendant = _parent_of(process) in handles and _may_be_killed(process)
+    stack.callback(os.close, pidfd)
+    is_descendant = _parent_of(process) in pidfds and _may_be_killed(process)
     must_end = is_descendant or _has_variable(process, is_match)
-    if must_end and not becomes_readable(descriptor, 0.0):
-        handles[process] = descriptor
+    if must_end and not becomes_readable(pidfd, 0.0):
+        pidfds[process] = pidfd
 
 
 def _self_and_ancestors(parents: Mapping[int, int]) -> set[int]:
@@ -160,7 +163,7 @@ def environment_of(process: int) -> bytes:
         argv_before, environment, argv_after = (
             (folder / name).read_bytes() for name in ("cmdline", "environ", "cmdline")
         )
-        # The same program ran before and after, with arguments: it really has no environment.
+        # The same program ran before and after this reading, so its environment is really empty.
         if environment or (argv_before and argv_before == argv_after):
             break
         time.sleep(_PAUSE_S)
@@ -219,10 +222,10 @@ def own_cgroup() -> Path | None:
 
 
 def leaves_of(identity: str, parent: Path, launcher: int | None = None) -> list[Path]:
-    """Return the cgroups of a campaign's trials, or only those that one launcher created.
+    """Return the leaves of a campaign, or only the leaves that one launcher created.
 
-    ``parent`` is the folder of the cgroup in which launchers create the cgroups of their trials;
-    ``launcher`` is a process number.
+    ``parent`` is the folder of the cgroup in which launchers create their leaves. ``launcher`` is
+    the process number of a launcher.
     """
     prefix = f"{_CGROUP_PREFIX}{identity}-" + ("" if launcher is None else f"{launcher}-")
     try:
@@ -232,9 +235,9 @@ def leaves_of(identity: str, parent: Path, launcher: int | None = None) -> list[
 
 
 def end_leaf(leaf: Path) -> int:
-    """Kill all processes in the cgroup of a trial of this user; return their number.
+    """Kill all processes in a leaf that belongs to this user; return their number.
 
-    The cgroup is removed, unless it still has processes after ten seconds.
+    The leaf is removed, unless it still has processes after ten seconds.
     """
     try:
         with opened(leaf, OPEN_FOLDER) as folder:
@@ -249,7 +252,7 @@ def end_leaf(leaf: Path) -> int:
                     return process_count
                 time.sleep(_PAUSE_S)
     except OSError:
-        # The launcher has just removed the cgroup, or the folder is not the cgroup of a trial.
+        # The launcher has just removed the leaf, or the folder is not a leaf.
         return 0
     with contextlib.suppress(OSError):
         os.rmdir(leaf)

@@ -1,4 +1,4 @@
-"""Build programs before a campaign: for the levels of a factor, of revisions, in memory layouts."""
+"""Build programs before a campaign: for a level of a factor, a revision, or a memory layout."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ from equipoise.shared.spelling import option
 BUILDS_VARIABLE = "EQUIPOISE_BUILDS"
 """Variable with the folder for builds of revisions."""
 MAX_LEVEL_LETTERS = 40
-"""Largest number of letters of a level in the name of its folder; file systems limit names."""
+"""Maximum number of letters of a level in the name of its folder; file systems limit names."""
 _MIN_FREE_BYTES = 1 << 20
+"""Free space below which the disk of a failed build counts as full."""
 _MAX_ERROR_LINES = 5
 
 
@@ -45,11 +46,11 @@ def build_levels(
             hint=f'write "${BUILD_VARIABLE}" instead of {{build}}, or choose a '
             f"{option('ledger')} in another folder",
         )
-    builds: dict[str, str] = {}
+    build_folders: dict[str, str] = {}
     for level, line in lines.items():
         home.mkdir(parents=True, exist_ok=True)
         prefix = re.sub(r"[^\w.-]", "_", level)[:MAX_LEVEL_LETTERS] + "-"
-        folder = builds[level] = tempfile.mkdtemp(prefix=prefix, dir=os.path.abspath(home))
+        folder = build_folders[level] = tempfile.mkdtemp(prefix=prefix, dir=os.path.abspath(home))
         command = line.replace("{build}", folder)
         status, output = _run_build(command, working_folder, folder, environment)
         if status != 0:
@@ -58,21 +59,22 @@ def build_levels(
                 + stderr_suffix(output, ""),
                 hint="run the line by hand with sh in the working folder, and correct it",
             )
-    return builds
+    return build_folders
 
 
 def build_revision(
     line: str, folder: Path, home: Path, environment: Mapping[str, str], revision: str
 ) -> None:
-    """Run the shell line that builds a revision in a folder.
+    """Run the shell line that builds a revision.
 
-    ``$EQUIPOISE_BUILD`` is ``home``, the working tree, so that the processes of a build can be
-    found and ended. Raise `ConditionFailed` with the end of the output if the line fails.
+    The line runs in ``folder``, which is ``home`` or below it. ``home`` is the working tree and the
+    value of ``$EQUIPOISE_BUILD``, by which the processes of a build are found and ended. Raise
+    `ConditionFailed` with the end of the output if the line fails.
     """
     status, output = _run_build(line, str(folder), str(home), environment)
     if status == 0:
         return
-    hint = "run the line by hand in a fresh clone; files that are not committed are missing there"
+    hint = "run the line by hand in a fresh clone, which lacks files that are not committed"
     # A compiler often writes its error about a full disk to the same disk, so the error is lost.
     if shutil.disk_usage(home).free < _MIN_FREE_BYTES:
         hint = f"the disk of {home} is full: set {BUILDS_VARIABLE} to a folder on another disk"
@@ -119,6 +121,7 @@ class Layouts(Struct, frozen=True):
 
     programs: tuple[Path, ...]
     linker: Linker
+    """Linker that made the layouts different."""
     distinct_count: int
     """Number of programs with different bytes."""
 
@@ -162,18 +165,19 @@ def make_layouts(compilation: Compilation, folder: Path, seeds: range, linker: L
     return Layouts(tuple(programs), linker, distinct_count)
 
 
-def _run_compiler(line: tuple[str, ...], temporary_folder: str) -> None:
+def _run_compiler(argv: tuple[str, ...], temporary_folder: str) -> None:
     environment = os.environ | {"TMPDIR": os.path.abspath(temporary_folder)}
     try:
         process = subprocess.run(
-            line, capture_output=True, text=True, errors="replace", check=False, env=environment
+            argv, capture_output=True, text=True, errors="replace", check=False, env=environment
         )
     except OSError as error:
         raise UnusableInput(
-            f"cannot start {line[0]}: {error.strerror}", hint="check the name of the compiler"
+            f"cannot start the compiler {argv[0]}: {error.strerror}",
+            hint="install it, or correct its name",
         ) from None
     if process.returncode != 0:
         output = "\n".join(process.stderr.strip().splitlines()[-_MAX_ERROR_LINES:])
         raise UnusableInput(
-            f"{shlex.join(line)} failed:\n{output}", hint="correct what the compiler reports"
+            f"{shlex.join(argv)} failed:\n{output}", hint="correct what the compiler reports"
         )

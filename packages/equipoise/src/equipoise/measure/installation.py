@@ -30,9 +30,9 @@ def launcher_program() -> Path:
 
     Raise `UnusableInput` if it is missing.
     """
-    configured = os.environ.get("EQUIPOISE_LAUNCHER")
-    program = Path(configured) if configured else native_programs() / "equipoise-launcher"
-    hint = "correct the path in EQUIPOISE_LAUNCHER, or unset it" if configured else REINSTALL
+    configured_path = os.environ.get("EQUIPOISE_LAUNCHER")
+    program = Path(configured_path) if configured_path else native_programs() / "equipoise-launcher"
+    hint = "correct the path in EQUIPOISE_LAUNCHER, or unset it" if configured_path else REINSTALL
     return require_file(program, f"the launcher {program} does not exist", hint)
 
 

@@ -3,10 +3,9 @@
 The launcher is a separate small program (``crates/launcher``), because the Python process must not
 be in the measurement (rule 4). One launcher receives all trials of a campaign through a pipe.
 
-On request the launcher counts events with ``perf_event_open`` (crates/launcher/src/counters.rs has
-the same names): in the trial's process, from its exec to its observed end, and in all descendants.
-docs/evidence/counters.md explains what each counter counts and leaves out, and the cost of
-counting.
+On request the launcher counts events with ``perf_event_open``: in the trial's process, from its
+exec to its observed end, and in all descendants. docs/evidence/counters.md explains each counter,
+and the cost of counting. The file crates/launcher/src/counters.rs has the same names of counters.
 """
 
 from __future__ import annotations
@@ -103,9 +102,10 @@ class Report(Struct, frozen=True):
     cover the same processes."""
     sys_s: float | None
     max_rss_bytes: int | None
-    """Peak memory of the largest of these processes; only a bound if near ``floor_rss_bytes``."""
+    """Peak memory of the largest of these processes. If it is near ``floor_rss_bytes``, the trial
+    may have used less."""
     floor_rss_bytes: int | None
-    """The launcher's own peak memory, which the kernel passes on to the trial at its start."""
+    """The launcher's own peak memory, with which the kernel starts the peak of the trial."""
     minor_faults: int | None
     major_faults: int | None
     voluntary_switches: int | None
@@ -145,7 +145,7 @@ class Report(Struct, frozen=True):
 
 
 class Starter(Protocol):
-    """A runner of trials: the launcher, or in tests a scripted clock."""
+    """An object that runs trials: the launcher or, in tests, a scripted clock."""
 
     def run(self, request: Request, on_wait: OnWait | None = None) -> Report:
         """Run one trial to its end."""
@@ -155,15 +155,16 @@ class Starter(Protocol):
 class Launcher(AbstractContextManager["Launcher"]):
     """A running launcher; a context manager.
 
-    ``containment`` says how descendants are kept together: ``auto`` chooses the best way
-    (crates/launcher/README.md); ``cgroup`` falls back to a process group if no cgroup can be
-    created, and ``unknown["cgroup"]`` has the reason. Trials that inherit standard output use the
-    descriptor ``inherit_stdout``. ``counters`` are the names of `COUNTERS` to count in each trial;
-    a counter that this machine lacks or forbids is ``None`` in each report, with its reason.
+    ``containment`` says how the descendants of a trial are kept together. ``auto`` chooses the best
+    way (crates/launcher/README.md). With ``cgroup``, a process group is used if no cgroup can be
+    created, and ``unknown["cgroup"]`` of the report has the reason. Trials that inherit standard
+    output use the descriptor ``inherit_stdout``. ``counters`` are the names of `COUNTERS` to count
+    in each trial. If this machine lacks or forbids a counter, each report has ``None`` for the
+    counter, and the reason.
 
-    The launcher removes ``scratch``, the scratch folder of the campaign, when it ends, even if this
-    process is killed. ``campaign`` is the scratch folder if another launcher removes it. If the
-    launcher is killed, the processes that belong to the folder are ended.
+    ``scratch`` is the scratch folder of the campaign. The launcher removes this folder when it
+    ends, even if this process is killed. If another launcher removes the folder, pass it as
+    ``campaign`` instead. If the launcher is killed, `close` ends the processes of the folder.
 
     The constructor raises `UnusableInput` if a counter does not exist, and `EquipoiseError` if the
     launcher cannot be started.
@@ -280,12 +281,12 @@ class Launcher(AbstractContextManager["Launcher"]):
         return bytes(answer)
 
     def _death_error(self) -> EquipoiseError:
-        # The launcher writes at most one line to this pipe, so that it never blocks.
+        # The launcher writes at most one line to this pipe, so it never blocks there.
         output = os.read(self._errors.fileno(), _CHUNK_BYTES)
-        end_text = describe_status(self._process.wait())
+        status_text = describe_status(self._process.wait())
         reason = output.decode("utf-8", "replace").strip()
         return EquipoiseError(
-            f"the launcher died during a trial ({end_text}){': ' + reason if reason else ''}",
+            f"the launcher died during a trial ({status_text}){': ' + reason if reason else ''}",
             hint="run `equipoise resume`: all finished trials are in the ledger",
         )
 
@@ -352,6 +353,7 @@ def _decode_utf8(text: str) -> str:
 
 class _Refusal(msgspec.Struct):
     refused: str
+    """Reason why the launcher does not run the request."""
 
 
 def _decode(answer: bytes) -> Report:

@@ -22,8 +22,8 @@ from msgspec import Struct
 from equipoise.files.writing import OPEN_FOLDER, OPEN_UNTRUSTED, opened
 from equipoise.measure.abandoned import end_leaf, end_processes_of, leaves_of, processes_working_in
 from equipoise.measure.scratch import (
+    FOLDER_PREFIX,
     LOCK_SUFFIX,
-    PREFIX,
     LockContent,
     UserFolderUnusable,
     is_identity,
@@ -51,7 +51,7 @@ class RemovedFolder(Struct, frozen=True):
         suffix = ""
         if self.processes:
             process_count = "one" if self.processes == 1 else self.processes
-            suffix = f" and ended {process_count} of its processes"
+            suffix = f"; ended {process_count} of its processes"
         return f"removed the folder of a killed campaign: {self.folder}{suffix}"
 
 
@@ -75,7 +75,7 @@ class Clearance(Struct, frozen=True):
 
 
 class _Obstacle(Exception):
-    """Error that a file or folder may not be a leftover of Equipoise, or cannot be removed."""
+    """Reason why a path is not removed: it may not belong to Equipoise, or removing it fails."""
 
     def __init__(self, path: Path, reason: str, hint: str = _REMOVE_HINT) -> None:
         super().__init__(reason)
@@ -111,12 +111,17 @@ def abandoned_probes(parent: Path | None = None) -> tuple[Leftover, ...]:
     reason = "it looks like the folder of a probe, but nothing proves it"
     return tuple(
         Leftover(str(folder), reason, _REMOVE_HINT)
-        for folder in sorted(parent.glob(f"{PREFIX}probe-*"))
+        for folder in sorted(parent.glob(f"{FOLDER_PREFIX}probe-*"))
         if _PROBE_FOLDER.fullmatch(folder.name) and _is_abandoned(folder)
     )
 
 
 def _remove_leftover(user_folder: int, path: Path, name: str) -> list[RemovedFolder]:
+    """Remove the folder of a killed campaign whose lock file is ``name``; return it in a list.
+
+    ``user_folder`` is the open folder ``path`` that contains both. The list is empty if there was
+    nothing to remove. Raise `_Obstacle` if the folder or the lock file must stay.
+    """
     identity = name.removesuffix(LOCK_SUFFIX)
     if not is_identity(identity):
         return []
@@ -142,7 +147,8 @@ def _remove_leftover(user_folder: int, path: Path, name: str) -> list[RemovedFol
         if not remove_campaign_folder(user_folder, identity):
             raise _Obstacle(folder, "a part of it cannot be removed", "remove the folder yourself")
         if any(leaf.exists() for leaf in leaves):
-            raise _Obstacle(folder, f"a process in {leaves[0]} does not die", "restart the host")
+            reason = f"a process in the cgroup {leaves[0]} does not end"
+            raise _Obstacle(folder, reason, "restart the host")
         os.unlink(name, dir_fd=user_folder)
         return [RemovedFolder(str(folder), ended_count)] if folder_existed or ended_count else []
 
@@ -168,7 +174,7 @@ def _free_lock(user_folder: int, path: Path) -> Iterator[LockContent | None]:
             # Hosts may share a folder; each removes only its own leftovers.
             yield content if content.host == os.uname().nodename else None
         else:
-            # The campaign was killed before it wrote a byte, and had created nothing else.
+            # The campaign was killed before it wrote to its lock file, and created nothing else.
             os.unlink(path.name, dir_fd=user_folder)
             yield None
     finally:

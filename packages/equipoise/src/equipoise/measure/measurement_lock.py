@@ -25,6 +25,7 @@ from equipoise.shared.spelling import option
 
 LOCK_NAME = "equipoise-campaign"
 _CREDENTIALS = struct.Struct("3i")
+"""Process, user and group number of the owner of a socket: ``struct ucred`` of unix(7)."""
 _MAX_WAITERS = 128
 _RETRY_INTERVAL_S = 1.0
 """Seconds between two attempts to take the lock, if waiting for the owner is impossible."""
@@ -94,11 +95,11 @@ def lock_host(
 
 
 def lock_run(run_id: str, key: str) -> MeasurementLock:
-    """Take the lock of one run, so that only this process adds trials to it.
+    """Take the lock of one run of a ledger, so that only this process adds trials to the run.
 
-    ``run_id`` names the run in messages; ``key`` is unique among all ledgers. Raise `UnusableInput`
-    if another process is measuring the run, `EquipoiseError` if the system does not allow such a
-    socket.
+    ``run_id`` names the run in messages. ``key`` identifies the run among all ledgers. Raise
+    `UnusableInput` if another process is measuring the run, `EquipoiseError` if the system does not
+    allow such a socket.
     """
     name = f"{LOCK_NAME}-{key}"
     lock = _try_lock(name)
@@ -109,7 +110,7 @@ def lock_run(run_id: str, key: str) -> MeasurementLock:
     owner_text = "another process" if owner is None else owner.describe()
     raise UnusableInput(
         f"{owner_text} is measuring run {run_id} now",
-        hint=f"wait for its end; until then, `equipoise show {run_id}` shows the trials so far",
+        hint=f"wait until it ends; meanwhile, `equipoise show {run_id}` shows the trials so far",
     )
 
 
@@ -123,7 +124,7 @@ def _try_lock(name: str) -> MeasurementLock | None:
         if error.errno == errno.EADDRINUSE:
             return None
         raise EquipoiseError(
-            f"cannot make sure that no other campaign runs on this host: {error.strerror or error}",
+            f"cannot check whether another campaign runs on this host: {error.strerror or error}",
             hint=f"if no other campaign runs, add {option('allow_concurrent', True)}",
         ) from error
     return listener

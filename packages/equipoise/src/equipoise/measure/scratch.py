@@ -1,10 +1,11 @@
 """The private folder of a campaign, and the lock that shows whether the campaign still runs.
 
 Each user has one folder ``equipoise-UID`` in the folder for temporary files; nobody else can write
-to it. For each campaign it has a file ``IDENTITY.lock``, which is locked (flock(2)) while the
-campaign runs, and a folder ``IDENTITY``. The lock file is created before the folder and removed
-after it, so a campaign that is killed at any moment never leaves a folder without a lock file. A
-free lock therefore marks a leftover (`equipoise.measure.leftovers`).
+to it. For each campaign it has a scratch folder ``IDENTITY`` and a lock file ``IDENTITY.lock``,
+which is locked (flock(2)) while the campaign runs. The identity is 64 random bits. The lock file is
+created before the scratch folder and removed after it, so a campaign that is killed at any moment
+never leaves a folder without a lock file. A lock file that is not locked therefore marks a leftover
+(`equipoise.measure.leftovers`).
 
 If another user has taken the name ``equipoise-UID``, a campaign creates its own folder
 ``equipoise-UID-XXXXXXXX`` instead.
@@ -30,7 +31,7 @@ from equipoise.files.writing import OPEN_FOLDER, remove_below
 from equipoise.measure.abandoned import leaves_of, own_cgroup
 from equipoise.model.errors import UnusableInput
 
-PREFIX = "equipoise-"
+FOLDER_PREFIX = "equipoise-"
 LOCK_SUFFIX = ".lock"
 _ENTER_ONLY_MODE = 0o711
 _IDENTITY_BYTES = 8
@@ -85,8 +86,7 @@ def let_others_enter(scratch: Path) -> None:
 def identity_of(folder: Path | None) -> str:
     """Return the identity of the campaign with this scratch folder, or a new identity.
 
-    An identity is 64 random bits in hexadecimal digits. The names of a campaign's cgroups contain
-    its identity.
+    An identity has 16 hexadecimal digits. The names of a campaign's cgroups contain the identity.
     """
     if folder is not None and is_identity(folder.name):
         return folder.name
@@ -100,7 +100,7 @@ def is_identity(text: str) -> bool:
 
 def user_folder_path() -> Path:
     """Return the path of this user's folder for campaigns, which may be missing."""
-    return Path(os.path.abspath(tempfile.gettempdir()), f"{PREFIX}{os.geteuid()}")
+    return Path(os.path.abspath(tempfile.gettempdir()), f"{FOLDER_PREFIX}{os.geteuid()}")
 
 
 @contextmanager
@@ -140,27 +140,27 @@ def remove_campaign_folder(user_folder: int, identity: str) -> bool:
 def _new_lock(identity: str, cgroup: Path | None, stack: contextlib.ExitStack) -> tuple[int, Path]:
     """Create and lock the lock file of a campaign; return the open user folder and its path.
 
-    Another campaign may meanwhile remove the empty folder, or the file before it is locked. Then
-    the function tries again.
+    ``stack`` closes both. Another campaign may meanwhile remove the empty user folder, or the file
+    before it is locked. Then the function tries again.
     """
     content = LockContent(
         host=os.uname().nodename, cgroup=None if cgroup is None else as_latin1(cgroup)
     )
     while True:
-        with contextlib.ExitStack() as attempt:
+        with contextlib.ExitStack() as opened_files:
             path = user_folder_path()
             try:
                 with contextlib.suppress(FileExistsError):
                     os.mkdir(path, 0o700)
-                user_folder = attempt.enter_context(open_user_folder(path))
+                user_folder = opened_files.enter_context(open_user_folder(path))
             except UserFolderUnusable:
                 path = Path(tempfile.mkdtemp(prefix=f"{path.name}-", dir=path.parent))
-                user_folder = attempt.enter_context(open_user_folder(path))
+                user_folder = opened_files.enter_context(open_user_folder(path))
             try:
                 lock = os.open(identity + LOCK_SUFFIX, _NEW_FILE_FLAGS, 0o600, dir_fd=user_folder)
             except FileNotFoundError:
                 continue
-            attempt.callback(os.close, lock)
+            opened_files.callback(os.close, lock)
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not os.fstat(lock).st_nlink:
                 continue
@@ -169,12 +169,12 @@ def _new_lock(identity: str, cgroup: Path | None, stack: contextlib.ExitStack) -
             except OSError:
                 os.unlink(identity + LOCK_SUFFIX, dir_fd=user_folder)
                 raise
-            stack.enter_context(attempt.pop_all())
+            stack.enter_context(opened_files.pop_all())
             return user_folder, path
 
 
 def as_latin1(path: str | Path) -> str:
-    """Return the bytes of a path as text: each character, U+0000 to U+00FF, is a byte."""
+    """Return the bytes of a path as text; each byte becomes the character U+0000 to U+00FF."""
     return os.fsencode(path).decode("latin-1")
 
 

@@ -38,7 +38,7 @@ class TrialReport(Struct, frozen=True):
     left_behind: int
     """Number of processes that the trial left behind; they were ended."""
     metrics_problem: str | None
-    """Problem with the metrics that the workload reported."""
+    """Problem with the metrics that the workload reported; ``None`` if there is none."""
 
 
 class TrialRunner(Struct):
@@ -57,20 +57,23 @@ class TrialRunner(Struct):
     now: Callable[[], float] = time.time
     """Clock in seconds since the epoch."""
     _set_up_conditions: set[int] = field(default_factory=set)
-    _uses_trial_number: bool = False
+    """Indices of the conditions whose ``--setup`` was started."""
+    _uses_iteration_variable: bool = False
     """Whether a command or a hook mentions `ITERATION_VARIABLE`, so that the variable is set."""
-    _iteration: dict[str, str] = field(default_factory=dict)
+    _iteration_variable: dict[str, str] = field(default_factory=dict)
+    """`ITERATION_VARIABLE` with the number of the present trial; empty if it is not used."""
 
     def __post_init__(self) -> None:
         """Remove the variables that are set for each trial from the environment."""
         self.environment = base_environment(self.environment)
-        self._uses_trial_number = any(map(_mentions_iteration, self.plan.conditions))
+        self._uses_iteration_variable = any(map(_mentions_iteration, self.plan.conditions))
 
     def trials_at(self, draw: Draw, position: int) -> tuple[Callable[[], TrialReport], ...]:
         """Return functions that run the trials at one position of a block.
 
-        There is one trial. In a block with washouts there are two, and the second counts. The
-        caller stores each trial in the ledger before it starts the next.
+        In most blocks there is one function. In a block with washouts there are two: the washout,
+        and then the trial that counts. The caller stores each trial in the ledger before it starts
+        the next.
         """
         condition, washout = draw.order[position], draw.washout
         if washout is None:
@@ -88,10 +91,11 @@ class TrialRunner(Struct):
         self._set_up_conditions.clear()
 
     def _run(self, draw: Draw, index: int, position: int, *, washout: bool) -> TrialReport:
+        """Run one trial of the condition with this index, with its hooks, server and covariates."""
         condition = self.plan.conditions[index]
-        if self._uses_trial_number:
+        if self._uses_iteration_variable:
             number_prefix = "warmup-" if draw.phase == "warmup" else ""
-            self._iteration = {ITERATION_VARIABLE: f"{number_prefix}{draw.block - 1}"}
+            self._iteration_variable = {ITERATION_VARIABLE: f"{number_prefix}{draw.block - 1}"}
         if index not in self._set_up_conditions:
             self._set_up_conditions.add(index)
             self._run_hook("setup", condition)
@@ -168,12 +172,14 @@ class TrialRunner(Struct):
             return request
         return in_layout(request, self.plan.layouts[draw.layout - 1])
 
-    def _with_trial_variables(self, environment: Mapping[str, str], padding: int) -> dict[str, str]:
+    def _with_trial_variables(
+        self, environment: Mapping[str, str], padding_bytes: int
+    ) -> dict[str, str]:
         return {
             **self.environment,
-            **self._iteration,
+            **self._iteration_variable,
             METRICS_VARIABLE: str(MetricsFile(self.scratch).path),
-            PADDING_VARIABLE: "x" * padding,
+            PADDING_VARIABLE: "x" * padding_bytes,
             **environment,
         }
 
@@ -184,7 +190,7 @@ class TrialRunner(Struct):
                 hook,
                 condition.name,
                 line,
-                {**self.environment, **self._iteration, **condition.environment},
+                {**self.environment, **self._iteration_variable, **condition.environment},
                 self.plan.measure.working_folder,
                 self.plan.measure.timeout_s,
             )
@@ -196,7 +202,10 @@ def _mentions_iteration(condition: Condition) -> bool:
 
 
 def in_layout(request: Request, layout: Layout) -> Request:
-    """Return the request in a memory layout; the condition's own address setting has precedence."""
+    """Return the request in a memory layout.
+
+    If the condition itself sets whether addresses are random, that setting has precedence.
+    """
     process = request.process
     if process.random_addresses is None:
         process = replace(process, random_addresses=layout.random_addresses)
@@ -207,8 +216,8 @@ def in_layout(request: Request, layout: Layout) -> Request:
 def accounting_of(report: Report) -> Accounting:
     """Return the launcher's measurements for the ledger, with times in seconds."""
     fields = set(Accounting.__struct_fields__)
-    reported_reasons = report.unknown.items()
-    reasons = {"wall_s" if name == "wall_ns" else name: reason for name, reason in reported_reasons}
+    unknown = report.unknown.items()
+    reasons = {"wall_s" if name == "wall_ns" else name: reason for name, reason in unknown}
     return Accounting(
         wall_s=None if report.wall_ns is None else report.wall_ns / 1e9,
         unknown={

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import math
 import os
+import shlex
 import stat
 import subprocess
 import tempfile
@@ -37,11 +38,12 @@ MAX_ITERATION = 2**53
 """Maximum integer that every JSON reader, and the ledger, keeps exactly."""
 
 ALL_METRICS = "metrics"
-"""Key in a trial's unknown values, if the reason holds for every metric of the workload."""
+"""Key among a trial's unknown values; the reason holds for every metric of the workload."""
 
 _LAUNCHER_METRICS = frozenset(Accounting.__struct_fields__)
-"""Metrics that the launcher measures; a trial may not report them itself."""
+"""Metrics that the launcher measures; a workload may not report them."""
 _ACCOUNTED_METRICS = _LAUNCHER_METRICS | {"cpu_s"}
+"""Metrics that no workload needs to report; ``cpu_s`` is computed from two others."""
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FILE_TYPES = {
     stat.S_IFLNK: "a symbolic link",
@@ -73,7 +75,7 @@ class _Line(Struct, frozen=True):
 
 
 class _BadMetrics(Exception):
-    """Error that a metrics file or a line of it is left out, such as "is a FIFO"."""
+    """Reason why a metrics file, or one of its lines, is left out, such as "is a FIFO"."""
 
 
 class MetricsFile:
@@ -134,11 +136,11 @@ def read_metrics(path: Path) -> WorkloadMetrics:
 def with_missing_metrics(
     accounting: Accounting, unreadable: str, plan: Plan, condition: Condition
 ) -> Accounting:
-    """Return the accounting; its unknown values have the reason why metrics are missing."""
+    """Return the accounting, with a reason for each metric that the workload failed to report."""
     judgement = plan.judgement
-    expected = {*condition.reports, judgement.primary_metric, *judgement.other_metrics}
-    missing = sorted(expected - _ACCOUNTED_METRICS - set(accounting.counters))
-    reasons = dict.fromkeys((*missing, ALL_METRICS), unreadable)
+    expected_metrics = {*condition.reports, judgement.primary_metric, *judgement.other_metrics}
+    missing_metrics = sorted(expected_metrics - _ACCOUNTED_METRICS - set(accounting.counters))
+    reasons = dict.fromkeys((*missing_metrics, ALL_METRICS), unreadable)
     return replace(accounting, unknown={**accounting.unknown, **reasons})
 
 
@@ -168,6 +170,7 @@ def _check_size(size: int) -> None:
 
 
 def _parse_lines(lines: Iterable[bytes]) -> WorkloadMetrics:
+    """Return the samples of the good lines, and a sentence about the first bad line."""
     decoder = msgspec.json.Decoder(_Line)
     samples: list[Sample] = []
     problem: str | None = None
@@ -225,14 +228,14 @@ def run_for_metrics(
             status = run_untimed(condition.command, variables, folder, timeout_s, errors)
         except subprocess.TimeoutExpired:
             raise ConditionFailed(
-                f"{condition.name} takes longer than {timeout_s:g} s",
-                hint=f"allow more time with a larger {option('timeout')}",
+                f"{condition.name} did not end within {timeout_s:g} s",
+                hint=f"allow more time, for example {option('timeout', math.ceil(2 * timeout_s))}",
             ) from None
         if status != 0:
             raise ConditionFailed(
                 f"{condition.name} failed: {describe_status(status)}"
                 + stderr_suffix(tail(errors.fileno())),
-                hint="run the command by hand in that revision to see the whole error",
+                hint=f"run `{shlex.join(condition.command)}` by hand to see the whole error",
             )
     metrics = file.read()
     # If there are good lines too, the campaign that follows warns about the bad lines.

@@ -54,7 +54,7 @@ def test_disturbances_from_before_the_campaign_are_reported(tmp_path: Path) -> N
     host = quiet_host(tmp_path, {"proc/loadavg": "7.50 0 0 1/1 1\n"})
     assert warned_of(host, {}) == (
         "busy_host: this host was busy: before the campaign over the last minute 7.5 processes on "
-        "average wanted one of 2 CPUs"
+        "average needed one of 2 CPUs"
     )
 
 

@@ -59,7 +59,7 @@ def test_events_during_the_trial_are_differences_of_readings(
         }
     )
     assert reader.reasons == {
-        "steal_before": "the trial before it was too short for the clock of this source"
+        "steal_before": "the previous trial was too short for the clock of this source"
     }
 
 

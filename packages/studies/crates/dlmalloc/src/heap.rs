@@ -1,4 +1,7 @@
 //! The heap of the process: Doug Lea's malloc behind a lock.
+//!
+//! Doug Lea calls a block together with the word before it a *chunk*. This word is the *head* of
+//! the block: the size of the chunk, with three flags in the lowest bits.
 
 use std::cell::UnsafeCell;
 
@@ -8,6 +11,8 @@ use crate::lock::Lock;
 use crate::mapped;
 
 const WORD: usize = size_of::<usize>();
+/// Alignment of every block.
+const BLOCK_ALIGNMENT: usize = 2 * WORD;
 
 /// The heap that every exported function uses.
 pub static HEAP: Heap = Heap::new();
@@ -29,7 +34,7 @@ impl Heap {
         }
     }
 
-    /// Allocates `size` bytes; null if there is no memory.
+    /// Allocates `size` bytes; null if there is no memory. A large block has a separate mapping.
     pub fn allocate(&self, size: usize) -> *mut u8 {
         if size >= mapped::THRESHOLD {
             return mapped::allocate(size);
@@ -41,14 +46,15 @@ impl Heap {
     /// Allocates `size` zero bytes; null if there is no memory.
     pub fn allocate_zeroed(&self, size: usize) -> *mut u8 {
         if size >= mapped::THRESHOLD {
+            // The kernel fills a new mapping with zeros.
             return mapped::allocate(size);
         }
-        // SAFETY: any size may be requested, at the alignment that every block has.
-        self.with_lock(|allocator| unsafe { allocator.calloc(size, 2 * size_of::<usize>()) })
+        // SAFETY: any size may be requested.
+        self.with_lock(|allocator| unsafe { allocator.calloc(size, BLOCK_ALIGNMENT) })
     }
 
-    /// Allocates `size` bytes at a multiple of `alignment`; null if there is no memory. `alignment` is
-    /// a power of two and much smaller than the address space.
+    /// Allocates `size` bytes at a multiple of `alignment`; null if there is no memory. `alignment`
+    /// is a power of two and much smaller than the address space.
     pub fn allocate_aligned(&self, alignment: usize, size: usize) -> *mut u8 {
         // SAFETY: the alignment is a power of two.
         self.with_lock(|allocator| unsafe { allocator.c_memalign(alignment, size) })
@@ -114,8 +120,7 @@ impl Heap {
 
     /// Returns the number of bytes that the owner of a block may use.
     ///
-    /// The word before the block contains the size of its chunk, which includes that word; the chunk
-    /// of a mapped block includes one more word.
+    /// A chunk is one word longer than its block, and the chunk of a mapped block two words.
     ///
     /// # Safety
     /// `block` is a live block of this heap.
@@ -130,22 +135,22 @@ impl Heap {
         }
     }
 
-    fn with_lock<Answer>(&self, work: impl FnOnce(&mut Dlmalloc) -> Answer) -> Answer {
+    fn with_lock<T>(&self, work: impl FnOnce(&mut Dlmalloc) -> T) -> T {
         self.lock.acquire();
         // SAFETY: this thread holds the lock, and `work` keeps no reference.
-        let answer = work(unsafe { &mut *self.allocator.get() });
+        let result = work(unsafe { &mut *self.allocator.get() });
         self.lock.release();
-        answer
+        result
     }
 }
 
-/// Reads Doug Lea's boundary tag, the word before a block: the size of the chunk, with three flags in
-/// the lowest bits. The lock must be held, because the owner of a neighbour may change the flags.
+/// Reads the head of a block. The lock must be held, because a thread that allocates or frees a
+/// neighbouring block may change the flags.
 ///
 /// # Safety
 /// `block` is a live block of the heap.
 unsafe fn read_head(block: *mut u8) -> usize {
-    // SAFETY: every live block has its header before it.
+    // SAFETY: every live block has its head before it.
     usize::from_ne_bytes(unsafe { block.sub(WORD).cast::<[u8; WORD]>().read() })
 }
 

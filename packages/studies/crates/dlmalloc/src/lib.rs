@@ -72,7 +72,7 @@ pub extern "C" fn aligned_alloc(alignment: usize, size: usize) -> *mut c_void {
     memalign(alignment, size)
 }
 
-/// Allocates `size` bytes at a multiple of `alignment`, a power of two; null with `EINVAL` or `ENOMEM`.
+/// Allocates `size` bytes at a multiple of `alignment`, a power of two; null with `errno`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn memalign(alignment: usize, size: usize) -> *mut c_void {
     if !alignment.is_power_of_two() {
@@ -243,7 +243,7 @@ mod tests {
     fn large_blocks_have_mappings_of_their_own() {
         let is_mapped = |size: usize| {
             let block = malloc(size).cast::<u8>();
-            // SAFETY: the block is live, and the word before it is its header.
+            // SAFETY: the block is live, and the word before it is its head.
             unsafe {
                 let head = block.sub(8).cast::<[u8; 8]>().read();
                 free(block.cast());

@@ -1,7 +1,7 @@
 //! A mutex that allocates nothing and lives in a static.
 //!
-//! It is mutex 2 of Drepper, "Futexes Are Tricky" (2011). Before a thread sleeps, it spins for a short
-//! time, because the lock of the heap is usually held for some tens of nanoseconds.
+//! It is mutex 2 of Drepper, "Futexes Are Tricky" (2011). Before a thread sleeps, it spins for a
+//! short time, because the lock of the heap is usually held for some tens of nanoseconds.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -15,8 +15,8 @@ const NO_OWNER: usize = 0;
 
 pub struct Lock {
     state: AtomicU32,
-    /// The thread that holds the lock, identified by the address of its `errno`. The address is unique
-    /// among live threads, the same after a fork, and known without a system call.
+    /// The thread that holds the lock, identified by the address of its `errno`. The address is
+    /// unique among live threads, the same after a fork, and known without a system call.
     owner: AtomicUsize,
 }
 
@@ -30,8 +30,8 @@ impl Lock {
 
     /// Waits until this thread holds the lock.
     ///
-    /// A thread that already holds the lock was interrupted inside the allocator (by a signal handler
-    /// or a panic that allocates). The process then aborts instead of waiting forever.
+    /// A thread that already holds the lock was interrupted inside the allocator (by a signal
+    /// handler or a panic that allocates). The process then aborts instead of waiting forever.
     pub fn acquire(&self) {
         let thread = this_thread();
         if !self.try_change(FREE, HELD) {

@@ -42,7 +42,7 @@ pub fn parse(mut parser: Parser) -> Result<Command, Problem> {
     };
     let probe: &Probe = find("probe", PROBES, |probe| probe.name, name.as_deref())?;
     let mut options = Options::new(parser);
-    if options.ask_for_help() {
+    if options.asks_for_help() {
         return Ok(Command::Text(listing::help_of(probe)));
     }
     parse_request(probe, &mut options).map_err(|problem| problem.within(probe.name))

@@ -65,7 +65,7 @@ fn run(mut parser: Parser) -> Result<String, Problem> {
     let name_of = |workload: &Workload| workload.name;
     let workload = find("workload", &WORKLOADS, name_of, name.as_deref())?;
     let mut options = Options::new(parser);
-    if options.ask_for_help() {
+    if options.asks_for_help() {
         return Ok(workload.help.to_owned());
     }
     let report = (workload.run)(&mut options).map_err(|problem| problem.within(workload.name))?;

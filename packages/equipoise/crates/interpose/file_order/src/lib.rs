@@ -1,4 +1,4 @@
-//! A library for `LD_PRELOAD` with which a program reads the entries of folders in the order of names.
+//! A library for `LD_PRELOAD` with which a program lists each folder in the order of names.
 //!
 //! Signatures and errors follow POSIX.1-2017 and readdir(3). The C library still opens, reads and
 //! closes the folder streams; `streams` keeps a sorted `listing` for each open stream.

@@ -7,7 +7,7 @@ use std::ptr;
 use libc::dirent64;
 
 const WORD_BYTES: usize = size_of::<u64>();
-/// Number of words that a program reads if it copies a whole `dirent64`, however short the entry is.
+/// Number of words that a program reads if it copies a whole `dirent64` for a short entry.
 const ENTRY_WORDS: usize = size_of::<dirent64>().div_ceil(WORD_BYTES);
 
 /// The entries of a folder as the C library read them, and the position of the next entry.

@@ -9,16 +9,18 @@ use libc::FILE;
 
 /// Size of a large buffer.
 pub const BUFFER_BYTES: usize = 256 << 10;
-const BUFFERS: usize = 64;
+const BUFFER_COUNT: usize = 64;
 
-struct Buffers(UnsafeCell<[[c_char; BUFFER_BYTES]; BUFFERS]>);
+struct Buffers(UnsafeCell<[[c_char; BUFFER_BYTES]; BUFFER_COUNT]>);
 
 // SAFETY: only the stream that owns the slot uses its buffer, under the stream's own lock.
 unsafe impl Sync for Buffers {}
 
 /// Memory of the buffers; unused buffers take no memory, because their pages are never touched.
-static MEMORY: Buffers = Buffers(UnsafeCell::new([[0; BUFFER_BYTES]; BUFFERS]));
-static STREAMS: [AtomicPtr<FILE>; BUFFERS] = [const { AtomicPtr::new(ptr::null_mut()) }; BUFFERS];
+static MEMORY: Buffers = Buffers(UnsafeCell::new([[0; BUFFER_BYTES]; BUFFER_COUNT]));
+/// Stream of each slot; null if the slot is free.
+static STREAMS: [AtomicPtr<FILE>; BUFFER_COUNT] =
+    [const { AtomicPtr::new(ptr::null_mut()) }; BUFFER_COUNT];
 /// Number of slots in use; while it is 0, a search for a stream ends at once.
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 
@@ -38,8 +40,8 @@ impl Slot {
 
     /// Takes the slot from a stream that is about to be closed, and returns the slot.
     ///
-    /// Until its release, the slot belongs to no stream but is not free, because the C library may open
-    /// another stream at the same address.
+    /// Until its release, the slot belongs to no stream but is not free, because the C library may
+    /// open another stream at the same address.
     pub fn take_from(stream: *mut FILE) -> Option<Self> {
         let slot = slot_of(stream)?;
         STREAMS[slot].store(closing_mark(), Ordering::Release);
@@ -52,7 +54,7 @@ impl Slot {
     }
 
     pub fn buffer(&self) -> *mut c_char {
-        // SAFETY: the index is below BUFFERS.
+        // SAFETY: the index is below BUFFER_COUNT.
         unsafe { MEMORY.0.get().cast::<c_char>().add(self.0 * BUFFER_BYTES) }
     }
 }
@@ -91,13 +93,13 @@ mod tests {
     /// Only one test, because all tests of a process share the slots.
     #[test]
     fn a_slot_belongs_to_one_stream_until_its_release() {
-        let mut words = [0_u64; BUFFERS + 1];
+        let mut words = [0_u64; BUFFER_COUNT + 1];
         let words = words.iter_mut();
         let streams: Vec<*mut FILE> = words.map(|word| ptr::from_mut(word).cast()).collect();
         let slots = streams.iter().filter_map(|stream| Slot::claim(*stream));
         let slots: Vec<_> = slots.collect();
-        assert_eq!(slots.len(), BUFFERS);
-        assert!(has_buffer(streams[0]) && !has_buffer(streams[BUFFERS]));
+        assert_eq!(slots.len(), BUFFER_COUNT);
+        assert!(has_buffer(streams[0]) && !has_buffer(streams[BUFFER_COUNT]));
         assert!(!has_buffer(ptr::null_mut()));
         let distance = slots[1].buffer().addr() - slots[0].buffer().addr();
         assert_eq!(distance, BUFFER_BYTES);
@@ -108,6 +110,6 @@ mod tests {
         assert!(Slot::claim(streams[3]).is_some_and(|slot| slot.0 == 3));
         let visits = std::cell::Cell::new(0);
         for_each_stream(|_| visits.set(visits.get() + 1));
-        assert_eq!(visits.get(), BUFFERS);
+        assert_eq!(visits.get(), BUFFER_COUNT);
     }
 }

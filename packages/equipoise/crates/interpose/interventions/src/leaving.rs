@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use crate::intervention::current;
 use crate::streams::write_pending;
 
-/// Id of the process that owns the buffers. A child of vfork shares the memory of its parent, but must
-/// not write the parent's output.
+/// Id of the process that owns the buffers. A child of vfork shares the memory of its parent, but
+/// must not write the parent's output.
 static OWNER: AtomicI32 = AtomicI32::new(0);
 
 fn process() -> c_int {

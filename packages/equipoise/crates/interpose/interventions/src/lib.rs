@@ -1,8 +1,8 @@
 //! A library for `LD_PRELOAD` that changes one behaviour of a program (an intervention), so that
 //! `equipoise why` can see whether a difference in time disappears.
 //!
-//! `EQUIPOISE_INTERVENTION` names the change. Without it, or with `nothing`, each function only calls
-//! the function that it replaces.
+//! `EQUIPOISE_INTERVENTION` names the change. Without it, or with `nothing`, each function only
+//! calls the function that it replaces.
 //!
 //! Signatures and errors follow C17, POSIX.1-2017 and the Linux manual pages.
 //!

@@ -25,8 +25,8 @@ static LOCKED: AtomicBool = AtomicBool::new(false);
 static GIVEN_UP: AtomicBool = AtomicBool::new(false);
 /// Size of a huge page on most machines.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
-/// Number of attempts to take the lock. Its owner may be a thread that does not exist in this forked
-/// child, or the code that a signal handler has interrupted.
+/// Number of attempts to take the lock. Its owner may be a thread that does not exist in this
+/// forked child, or the code that a signal handler has interrupted.
 const MAX_ATTEMPTS: usize = 10_000;
 
 fn tracks_ranges() -> bool {
@@ -56,7 +56,7 @@ fn page_bytes() -> usize {
 }
 
 /// Returns the first address of some memory and the end of its last page.
-fn pages(address: *mut c_void, bytes: size_t) -> (usize, usize) {
+fn page_range(address: *mut c_void, bytes: size_t) -> (usize, usize) {
     let start = address.addr();
     let end = start.saturating_add(bytes);
     let end_of_page = end.checked_next_multiple_of(page_bytes());
@@ -69,7 +69,7 @@ fn is_writable(protection: c_int) -> bool {
 
 fn forget(address: *mut c_void, bytes: size_t) {
     if tracks_ranges() {
-        let (start, end) = pages(address, bytes);
+        let (start, end) = page_range(address, bytes);
         with_ranges(|ranges| ranges.remove(start, end));
     }
 }
@@ -95,7 +95,7 @@ equipoise_interpose::hooks! {
             errno::preserved(|| next::madvise(mapped, bytes, libc::MADV_HUGEPAGE));
         }
         if is_private && tracks_ranges() {
-            let (start, end) = pages(mapped, bytes);
+            let (start, end) = page_range(mapped, bytes);
             let writable = is_writable(protection);
             with_ranges(|ranges| ranges.add(Range { start, end, writable }));
         } else {
@@ -124,7 +124,7 @@ equipoise_interpose::hooks! {
     /// POSIX.
     fn mprotect(address: *mut c_void, bytes: size_t, protection: c_int) -> c_int {
         if tracks_ranges() {
-            let (start, end) = pages(address, bytes);
+            let (start, end) = page_range(address, bytes);
             with_ranges(|ranges| ranges.protect(start, end, is_writable(protection)));
         }
         next::mprotect(address, bytes, protection)
@@ -161,7 +161,7 @@ equipoise_interpose::exports! {
 }
 
 fn can_keep(address: *mut c_void, bytes: size_t) -> bool {
-    let (start, end) = pages(address, bytes);
+    let (start, end) = page_range(address, bytes);
     tracks_ranges()
         && start.is_multiple_of(page_bytes())
         && with_ranges(|ranges| ranges.covers(start, end, true)) == Some(true)
@@ -176,21 +176,22 @@ const MAX_PAGES_PER_CALL: usize = 1024;
 /// # Safety
 /// The pages are private, without a file, and may be written to.
 unsafe fn zero(address: *mut c_void, bytes: size_t) -> c_int {
-    let page = page_bytes();
-    let (start, end) = pages(address, bytes);
+    let page_bytes = page_bytes();
+    let (start, end) = page_range(address, bytes);
     let mut in_memory = [0_u8; MAX_PAGES_PER_CALL];
     let mut offset = 0;
     while start + offset < end {
-        let count = ((end - start - offset) / page).min(MAX_PAGES_PER_CALL);
+        let count = ((end - start - offset) / page_bytes).min(MAX_PAGES_PER_CALL);
         // SAFETY: the caller vouches for the pages, and the list is long enough.
         unsafe {
             let from = address.byte_add(offset);
-            if libc::mincore(from, count * page, in_memory.as_mut_ptr()) != 0 {
+            if libc::mincore(from, count * page_bytes, in_memory.as_mut_ptr()) != 0 {
                 return next::madvise(from, end - start - offset, libc::MADV_DONTNEED);
             }
+            // The lowest bit of each byte says whether the page is in memory (mincore(2)).
             for run in in_memory[..count].chunk_by(|left, right| left & 1 == right & 1) {
                 let run_start = address.byte_add(offset);
-                let length = run.len() * page;
+                let length = run.len() * page_bytes;
                 if run[0] & 1 == 1 {
                     ptr::write_bytes(run_start.cast::<u8>(), 0, length);
                 } else if next::madvise(run_start, length, libc::MADV_DONTNEED) != 0 {

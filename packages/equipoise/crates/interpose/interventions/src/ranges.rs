@@ -1,4 +1,4 @@
-//! A list of address ranges whose memory is private and without a file, with their write permission.
+//! A list of ranges of private memory without a file, and whether each range is writable.
 
 /// Addresses from `start` up to, not including, `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ const CAPACITY: usize = 512;
 
 /// Ranges that do not overlap. If the list is full, a new range is left out and counts as unknown.
 pub struct Ranges {
-    known: [Range; CAPACITY],
+    ranges: [Range; CAPACITY],
     count: usize,
 }
 
@@ -25,7 +25,7 @@ impl Ranges {
             writable: false,
         };
         Self {
-            known: [NONE; CAPACITY],
+            ranges: [NONE; CAPACITY],
             count: 0,
         }
     }
@@ -33,7 +33,7 @@ impl Ranges {
     /// Adds memory that was just mapped.
     pub fn add(&mut self, range: Range) {
         self.remove(range.start, range.end);
-        let neighbour = self.known[..self.count].iter_mut().find(|known| {
+        let neighbour = self.ranges[..self.count].iter_mut().find(|known| {
             known.writable == range.writable
                 && (known.end == range.start || known.start == range.end)
         });
@@ -49,13 +49,13 @@ impl Ranges {
     pub fn remove(&mut self, start: usize, end: usize) {
         let mut index = 0;
         while index < self.count {
-            let range = self.known[index];
+            let range = self.ranges[index];
             if range.end <= start || end <= range.start {
                 index += 1;
                 continue;
             }
             self.count -= 1;
-            self.known[index] = self.known[self.count];
+            self.ranges[index] = self.ranges[self.count];
             // The remaining parts go to the end of the list, where this loop skips them.
             if range.start < start {
                 self.push(Range {
@@ -90,7 +90,7 @@ impl Ranges {
         let mut address = start;
         while address < end {
             let contains = |range: &&Range| (range.start..range.end).contains(&address);
-            let range = self.known[..self.count].iter().find(contains);
+            let range = self.ranges[..self.count].iter().find(contains);
             match range.filter(|range| range.writable || !must_be_writable) {
                 Some(range) => address = range.end,
                 None => return false,
@@ -101,7 +101,7 @@ impl Ranges {
 
     fn push(&mut self, range: Range) {
         if self.count < CAPACITY {
-            self.known[self.count] = range;
+            self.ranges[self.count] = range;
             self.count += 1;
         }
     }

@@ -59,7 +59,7 @@ equipoise_interpose::hooks! {
         if skips(|| is_valid(time)) { 0 } else { next::thrd_sleep(time, rest) }
     }
 
-    /// POSIX. A call without descriptors is a sleep, unless it has no timeout and waits for a signal.
+    /// POSIX. A call without descriptors is a sleep, unless it waits for a signal without a limit.
     fn poll(descriptors: *mut pollfd, count: nfds_t, milliseconds: c_int) -> c_int {
         if skips(|| count == 0 && milliseconds >= 0) {
             return 0;

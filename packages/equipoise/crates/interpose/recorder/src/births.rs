@@ -1,10 +1,10 @@
 //! Table of the births of living blocks: when each block was allocated, and its size class.
 //!
-//! The table has one word for each address at which a block can begin. It is not a header before each
-//! block, because a header would change the requests to the allocator and would not distinguish
-//! recorded blocks from blocks of unknown origin. The table is separate reserved memory: a leaf for
-//! each GiB of addresses (a region) that has blocks. Only written pages of a leaf use memory, and two
-//! reads find the word of a block.
+//! The table has one word for each address at which a block can begin. A header before each block
+//! would change the requests to the allocator, and would not distinguish recorded blocks from
+//! blocks of unknown origin. The addresses are divided into regions of one GiB. Each region with
+//! blocks has a leaf, a part of the table in separate reserved memory. Only written pages of a leaf
+//! use memory, and two reads find the word of a block.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -22,12 +22,13 @@ const REGIONS: usize = 1 << (ADDRESS_BITS - REGION_BITS);
 const ALIGNMENT_BITS: u32 = 3;
 const LEAF_BYTES: usize = 1 << (REGION_BITS - ALIGNMENT_BITS) << 3;
 
-/// The leaf of each region: null until the region has a block; `NONE` if the kernel had no memory.
+/// The leaf of each region: null until the region has a block, or `NO_MEMORY`.
 static LEAVES: [AtomicPtr<AtomicU64>; REGIONS] =
     [const { AtomicPtr::new(ptr::null_mut()) }; REGIONS];
-const NONE: *mut AtomicU64 = ptr::without_provenance_mut(1);
+/// Marks a region for whose leaf the kernel had no memory.
+const NO_MEMORY: *mut AtomicU64 = ptr::without_provenance_mut(1);
 
-/// A block's size class and the clock ticks at its birth, which wrap around after months (2^56 ticks).
+/// A block's size class, and the ticks at its birth. They wrap around after months (2^56 ticks).
 #[derive(Clone, Copy)]
 pub struct Birth {
     pub class: usize,
@@ -68,7 +69,7 @@ pub fn store(block: *mut c_void, birth: Birth) -> bool {
     if words.is_null() {
         words = reserve_leaf(leaf);
     }
-    if words == NONE {
+    if words == NO_MEMORY {
         return false;
     }
     // SAFETY: the leaf has a word for every block of its region.
@@ -81,7 +82,7 @@ pub fn store(block: *mut c_void, birth: Birth) -> bool {
 pub fn take(block: *mut c_void) -> Option<Birth> {
     let leaf = LEAVES.get(block.addr() >> REGION_BITS)?;
     let words = leaf.load(Ordering::Acquire);
-    if words.is_null() || words == NONE {
+    if words.is_null() || words == NO_MEMORY {
         return None;
     }
     // SAFETY: the leaf has a word for every block of its region.
@@ -101,8 +102,8 @@ fn reserve_leaf(leaf: &AtomicPtr<AtomicU64>) -> *mut AtomicU64 {
     errno::preserved(|| {
         let memory = system::reserve(LEAF_BYTES);
         if memory.is_null() {
-            leaf.store(NONE, Ordering::Release);
-            return NONE;
+            leaf.store(NO_MEMORY, Ordering::Release);
+            return NO_MEMORY;
         }
         // A huge page for a few words would use more memory than the whole recording.
         system::advise(memory, LEAF_BYTES, libc::MADV_NOHUGEPAGE);

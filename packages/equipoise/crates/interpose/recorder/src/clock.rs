@@ -1,4 +1,4 @@
-//! The processor's own clock, which is cheap enough to read twice for each block.
+//! The processor's own clock, which is cheap enough to read at each allocation and each free.
 
 use equipoise_kernel::clock::monotonic_ns;
 

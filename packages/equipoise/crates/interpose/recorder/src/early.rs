@@ -1,4 +1,4 @@
-//! Allocates early blocks, which the C library requests while the allocator's functions are looked up.
+//! Allocates early blocks, which the C library requests while a hook looks up the allocator.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -24,9 +24,9 @@ pub fn allocate(size: usize) -> *mut c_void {
     }
     // SAFETY: the units are inside the memory, and no other call gets them.
     unsafe {
-        let header = (&raw mut MEMORY).cast::<Unit>().add(first_unit);
-        (*header)[0] = size;
-        header.add(1).cast()
+        let size_unit = (&raw mut MEMORY).cast::<Unit>().add(first_unit);
+        (*size_unit)[0] = size;
+        size_unit.add(1).cast()
     }
 }
 

@@ -15,11 +15,13 @@ pub const CLASSES: usize = 192;
 pub const LIFETIMES: usize = 50;
 
 pub const PAGE: usize = 4096;
+/// Maximum number of tables, one for each thread.
 pub const TABLES: usize = 1024;
 pub const TABLE_BYTES: usize = size_of::<Table>().next_multiple_of(PAGE);
 pub const MAPS_OFFSET: usize = PAGE + TABLES * TABLE_BYTES;
 pub const MAPS_BYTES: usize = 1 << 19;
 pub const SAMPLES_OFFSET: usize = MAPS_OFFSET + MAPS_BYTES;
+/// Maximum number of samples.
 pub const SAMPLES: usize = 4096;
 pub const FILE_BYTES: usize = SAMPLES_OFFSET + SAMPLES * size_of::<Sample>();
 
@@ -61,23 +63,26 @@ impl Number {
     }
 }
 
-/// The first page of the file.
+/// The first page of the file. Offsets are in bytes from the start of the file.
 #[repr(C)]
 pub struct Header {
     pub magic: Number,
     pub table_offset: Number,
     pub table_bytes: Number,
+    /// Number of tables that the file has space for.
     pub tables: Number,
     pub tables_used: Number,
     pub classes: Number,
     pub lifetimes: Number,
+    /// Number of words in a row of a table.
     pub row_words: Number,
     pub maps_offset: Number,
     pub maps_bytes: Number,
     pub samples_offset: Number,
     pub sample_bytes: Number,
+    /// Number of samples that the file has space for.
     pub samples: Number,
-    /// Number of samples taken. It may exceed `samples`, the number that the file has space for.
+    /// Number of samples taken; it may exceed `samples`.
     pub samples_taken: Number,
     pub process: Number,
     pub parent: Number,
@@ -86,6 +91,7 @@ pub struct Header {
     pub first_ns: Number,
     pub second_ticks: Number,
     pub second_ns: Number,
+    /// 1 if the processor's clock has the same rate on every core and in every power state.
     pub steady_clock: Number,
     /// 1 after the process has ended by `exit`.
     pub ended: Number,
@@ -117,7 +123,7 @@ impl Header {
     }
 }
 
-/// Counts of one thread. A thread may reuse the table of an ended thread; the reader adds all tables.
+/// Counts of one thread, and of ended threads that owned the table before.
 #[repr(C)]
 pub struct Table {
     /// Id of the thread that owns the table; 0 if no thread has owned it.
@@ -126,6 +132,7 @@ pub struct Table {
     pub inherited_frees: Number,
     /// Frees of blocks whose allocation was not recorded.
     pub unknown_frees: Number,
+    /// Allocations by `realloc`, by `calloc`, and with an alignment.
     pub resized: Number,
     pub zeroed: Number,
     pub aligned: Number,
@@ -140,6 +147,7 @@ pub struct Row {
     pub bytes: Number,
     /// Size of more than half of the blocks, if there is one (Boyer and Moore's majority vote).
     pub majority: Number,
+    /// Votes for the majority size less votes for other sizes, since it became the majority.
     votes: Number,
     /// Number of blocks of the majority size since it became the majority.
     pub majority_seen: Number,
@@ -170,6 +178,7 @@ impl Row {
         }
     }
 
+    /// Counts the free of a block that lived for this number of ticks.
     #[inline]
     pub fn count_free_after(&self, ticks: u64) {
         let bits = (u64::BITS - ticks.leading_zeros()) as usize;
@@ -177,6 +186,7 @@ impl Row {
     }
 }
 
+/// Returns the size class: four times the power of two, and the next two bits of the size.
 #[inline]
 pub fn class_of(size: usize) -> usize {
     let size = size.clamp(1, (1 << (CLASSES / 4)) - 1);

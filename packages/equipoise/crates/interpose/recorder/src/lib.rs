@@ -1,8 +1,9 @@
 //! A library for `LD_PRELOAD` that records the allocations of a process with any allocator: sizes,
 //! lifetimes and sampled stacks, in a file for each process.
 //!
-//! The exported functions are those that a replacement of malloc must have (GNU C library manual,
-//! "Replacing malloc"). Each calls the function that the program would call without this library.
+//! A block is the memory that one allocation returns. The exported functions are those that a
+//! replacement of malloc must have (GNU C library manual, "Replacing malloc"). Each calls the
+//! function that the program would call without this library.
 //!
 //! - `record`: counts each allocation and each free.
 //! - `births`: when each living block was allocated.

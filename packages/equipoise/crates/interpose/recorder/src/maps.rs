@@ -11,9 +11,9 @@ const MAPS_PATH: &CStr = c"/proc/thread-self/maps";
 
 /// Writes as many maps of the process to its file as fit.
 ///
-/// The thread with the lock writes them. A thread that finds the lock taken does nothing, because the
-/// owner of the lock reads the same maps. So neither a signal handler nor a child waits for a stopped
-/// thread.
+/// The thread with the lock writes the maps. A thread that finds the lock taken does nothing,
+/// because the owner of the lock reads the same maps. So neither a signal handler nor a forked
+/// child waits for a thread that has stopped.
 pub fn write_to_file(header: &Header, lock: &AtomicBool) {
     if lock.swap(true, Ordering::Acquire) {
         return;
@@ -46,7 +46,7 @@ pub fn mapping_of(address: usize) -> (usize, usize) {
     let Some(descriptor) = system::open(MAPS_PATH, libc::O_RDONLY) else {
         return (0, 0);
     };
-    let mut ranges = Ranges::default();
+    let mut parser = RangeParser::default();
     let mut buffer = [0_u8; 1024];
     let contains = |(low, high): &(usize, usize)| (*low..*high).contains(&address);
     let range = loop {
@@ -55,7 +55,7 @@ pub fn mapping_of(address: usize) -> (usize, usize) {
             break (0, 0);
         }
         let mut text = buffer[..length.min(buffer.len())].iter();
-        if let Some(range) = text.find_map(|byte| ranges.next(*byte).filter(contains)) {
+        if let Some(range) = text.find_map(|byte| parser.next(*byte).filter(contains)) {
             break range;
         }
     };
@@ -63,15 +63,16 @@ pub fn mapping_of(address: usize) -> (usize, usize) {
     range
 }
 
-/// Parser of the addresses in lines such as `low-high r-xp …`, which it reads byte by byte.
+/// Parser of lines such as `low-high r-xp …`, which reads them byte by byte.
 #[derive(Default)]
-struct Ranges {
+struct RangeParser {
     low: usize,
     high: usize,
+    /// 0 before the hyphen, 1 up to the end of the addresses, 2 after them.
     field: u8,
 }
 
-impl Ranges {
+impl RangeParser {
     /// Parses one byte; returns a range of addresses if the byte ends it.
     fn next(&mut self, byte: u8) -> Option<(usize, usize)> {
         let digit = char::from(byte).to_digit(16).map(|digit| digit as usize);
@@ -97,8 +98,8 @@ mod tests {
     #[test]
     fn ranges_are_read_from_lines() {
         let text = b"1000-2000 r-xp 00000000 08:01 12-34 /bin/a\nff00-ff80 rw-p\n";
-        let mut ranges = Ranges::default();
-        let read: Vec<_> = text.iter().filter_map(|byte| ranges.next(*byte)).collect();
+        let mut parser = RangeParser::default();
+        let read: Vec<_> = text.iter().filter_map(|byte| parser.next(*byte)).collect();
         assert_eq!(read, [(0x1000, 0x2000), (0xff00, 0xff80)]);
     }
 
@@ -116,8 +117,8 @@ mod tests {
         assert!(text.ends_with('\n'), "{text}");
         text.lines()
             .map(|line| {
-                let mut ranges = Ranges::default();
-                let range = line.bytes().find_map(|byte| ranges.next(byte));
+                let mut parser = RangeParser::default();
+                let range = line.bytes().find_map(|byte| parser.next(byte));
                 range.unwrap_or_else(|| panic!("no line of maps: {line}"))
             })
             .collect()

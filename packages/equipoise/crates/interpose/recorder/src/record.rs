@@ -29,7 +29,7 @@ pub fn record_block(block: *mut c_void, size: usize, origin: Origin) -> *mut c_v
 
 #[inline]
 fn record(block: *mut c_void, size: usize, origin: Origin) {
-    let Some((thread, table)) = table() else {
+    let Some((thread, table)) = thread_and_table() else {
         count_call_without_table();
         return;
     };
@@ -58,10 +58,10 @@ fn record(block: *mut c_void, size: usize, origin: Origin) {
     }
 }
 
-/// Records the free of a block, whose birth was taken from the table of births.
+/// Records the free of a block with this birth. A block of unknown origin has no birth.
 #[inline]
 pub fn record_free(birth: Option<Birth>) {
-    let Some((_, table)) = table() else {
+    let Some((_, table)) = thread_and_table() else {
         count_call_without_table();
         return;
     };
@@ -89,9 +89,9 @@ pub fn put_back(block: *mut c_void, birth: Option<Birth>) {
 
 /// Returns the thread and its table, if this process is recorded.
 #[inline]
-fn table() -> Option<(&'static Thread, &'static Table)> {
-    // SAFETY: the thread's own state, which exists as long as the thread. The reference stays in this
-    // thread, and cells permit several references to the same state.
+fn thread_and_table() -> Option<(&'static Thread, &'static Table)> {
+    // SAFETY: the thread's own state, which exists as long as the thread. The reference stays in
+    // this thread, and cells permit several references to the same state.
     let thread = unsafe { &*thread::current() };
     if !recording::is_attached(thread) {
         recording::attach(thread);

@@ -22,14 +22,14 @@ use crate::thread::Thread;
 /// Environment variable with the folder for the files of all processes.
 const FOLDER_VARIABLE: &CStr = c"EQUIPOISE_ALLOCATIONS";
 const MAX_PATH_BYTES: usize = 4096;
-/// Maximum number of programs with a file each that a process may execute one after the other.
+/// Maximum number of programs that a process may execute one after another, each with its own file.
 const MAX_PROGRAMS: u32 = 1000;
 /// Minimum time between the two readings of both clocks.
 const CALIBRATION_NS: u64 = 20_000;
 
 /// State of the process, on a page that the kernel sets to zero in every forked child.
 #[repr(C)]
-struct Process {
+struct ProcessState {
     /// Key of this process, which its threads store; 0 until the recording was started or refused.
     key: AtomicU64,
     starting: AtomicBool,
@@ -43,10 +43,10 @@ struct Process {
 }
 
 const BITS: usize = u64::BITS as usize;
-const _: () = assert!(size_of::<Process>() <= PAGE);
+const _: () = assert!(size_of::<ProcessState>() <= PAGE);
 
 /// State of a process whose own state page does not exist yet.
-static NO_PROCESS: Process = Process {
+static NO_PROCESS: ProcessState = ProcessState {
     key: AtomicU64::new(0),
     starting: AtomicBool::new(false),
     header: AtomicPtr::new(ptr::null_mut()),
@@ -54,7 +54,7 @@ static NO_PROCESS: Process = Process {
     writes_maps: AtomicBool::new(false),
     tables_with_space: [const { AtomicU64::new(0) }; TABLES / BITS],
 };
-static PROCESS: AtomicPtr<Process> = AtomicPtr::new((&raw const NO_PROCESS).cast_mut());
+static PROCESS: AtomicPtr<ProcessState> = AtomicPtr::new((&raw const NO_PROCESS).cast_mut());
 /// File of the process; in a forked child, the parent's file until the child has its own.
 static INHERITED_HEADER: AtomicPtr<Header> = AtomicPtr::new(ptr::null_mut());
 /// Whether the C library has started, so that the environment can be read.
@@ -62,7 +62,7 @@ static LIBRARY_STARTED: AtomicBool = AtomicBool::new(false);
 static NEXT_KEY: AtomicU64 = AtomicU64::new(2);
 
 #[inline]
-fn process() -> &'static Process {
+fn process_state() -> &'static ProcessState {
     // SAFETY: it is NO_PROCESS or a page that is never unmapped.
     unsafe { &*PROCESS.load(Ordering::Acquire) }
 }
@@ -70,18 +70,18 @@ fn process() -> &'static Process {
 /// Whether the thread's table belongs to this process (and not to the parent before a fork).
 #[inline]
 pub fn is_attached(thread: &Thread) -> bool {
-    thread.key.get() == process().key.load(Ordering::Relaxed)
+    thread.key.get() == process_state().key.load(Ordering::Relaxed)
 }
 
 /// Returns the file of this process, if it has one.
 pub fn header() -> Option<&'static Header> {
     // SAFETY: it is null or a mapping that is never unmapped.
-    unsafe { process().header.load(Ordering::Acquire).as_ref() }
+    unsafe { process_state().header.load(Ordering::Acquire).as_ref() }
 }
 
 /// Returns the ticks at which this process began to record.
 pub fn start_ticks() -> u64 {
-    process().start_ticks.load(Ordering::Relaxed)
+    process_state().start_ticks.load(Ordering::Relaxed)
 }
 
 /// Gives the thread a table of this process; sets `thread.table` to null if there is none.
@@ -105,7 +105,7 @@ pub fn attach(thread: &Thread) {
 
 /// Writes the maps of this process to its file, unless another thread is doing so.
 pub fn write_maps(header: &Header) {
-    maps::write_to_file(header, &process().writes_maps);
+    maps::write_to_file(header, &process_state().writes_maps);
 }
 
 /// Remembers that the C library has started.
@@ -121,12 +121,12 @@ pub fn finish() {
     }
 }
 
-/// Starts the recording of this process, unless it was started or refused before; returns the key of
-/// the process. `None` if the environment cannot be read yet.
+/// Starts the recording of this process, unless it was started or refused before; returns the key
+/// of the process. `None` if the environment cannot be read yet.
 fn start_recording() -> Option<u64> {
-    let process = wiped_page()?;
+    let state = state_page()?;
     loop {
-        match process.key.load(Ordering::Acquire) {
+        match state.key.load(Ordering::Acquire) {
             0 => {}
             key => return Some(key),
         }
@@ -134,13 +134,13 @@ fn start_recording() -> Option<u64> {
         if folder.is_none() && !LIBRARY_STARTED.load(Ordering::Relaxed) {
             return None;
         }
-        if process.starting.swap(true, Ordering::AcqRel) {
+        if state.starting.swap(true, Ordering::AcqRel) {
             std::hint::spin_loop();
             continue;
         }
-        process.start_ticks.store(clock::ticks(), Ordering::Relaxed);
+        state.start_ticks.store(clock::ticks(), Ordering::Relaxed);
         let header = folder.map_or(ptr::null_mut(), create_file);
-        process.header.store(header, Ordering::Release);
+        state.header.store(header, Ordering::Release);
         let parent = INHERITED_HEADER.load(Ordering::Relaxed);
         if header.is_null() && !parent.is_null() {
             // SAFETY: a shared mapping of the parent, which a fork keeps.
@@ -149,12 +149,12 @@ fn start_recording() -> Option<u64> {
         INHERITED_HEADER.store(header, Ordering::Relaxed);
         // Keys are even, and a new thread has key 1, so they differ.
         let key = NEXT_KEY.fetch_add(2, Ordering::Relaxed);
-        process.key.store(key, Ordering::Release);
+        state.key.store(key, Ordering::Release);
     }
 }
 
 /// Returns the state of this process, on a page that is zero in a forked child.
-fn wiped_page() -> Option<&'static Process> {
+fn state_page() -> Option<&'static ProcessState> {
     let no_process = (&raw const NO_PROCESS).cast_mut();
     if PROCESS.load(Ordering::Acquire) == no_process {
         let page = system::reserve(PAGE);
@@ -163,7 +163,7 @@ fn wiped_page() -> Option<&'static Process> {
         }
         // Without this advice, a child would continue to write to its parent's file.
         let is_wiped = system::advise(page, PAGE, libc::MADV_WIPEONFORK);
-        let state = page.cast::<Process>();
+        let state = page.cast::<ProcessState>();
         let exchanged =
             PROCESS.compare_exchange(no_process, state, Ordering::AcqRel, Ordering::Acquire);
         if !is_wiped || exchanged.is_err() {
@@ -177,14 +177,14 @@ fn wiped_page() -> Option<&'static Process> {
             }
         }
     }
-    Some(process())
+    Some(process_state())
 }
 
 /// Creates and maps the file `FOLDER/PID-N.allocations`; null if that fails.
 fn create_file(folder: &CStr) -> *mut Header {
     let mut path = [MaybeUninit::<c_char>::uninit(); MAX_PATH_BYTES];
     let start = path.as_mut_ptr().cast::<c_char>();
-    let process = system::process();
+    let pid = system::process();
     for program in 0..MAX_PROGRAMS {
         // SAFETY: writes at most MAX_PATH_BYTES, the last of which is NUL.
         let length = unsafe {
@@ -193,7 +193,7 @@ fn create_file(folder: &CStr) -> *mut Header {
                 MAX_PATH_BYTES,
                 c"%s/%u-%u.allocations".as_ptr(),
                 folder.as_ptr(),
-                process,
+                pid,
                 program,
             )
         };
@@ -220,8 +220,8 @@ fn create_file(folder: &CStr) -> *mut Header {
     ptr::null_mut()
 }
 
-/// Maps the whole file, with disk space for its header; null if that fails. If the disk is full, the
-/// length of the file is `NO_ROOM_BYTES`.
+/// Maps the whole file, with disk space for its header; null if that fails. If the disk is full,
+/// the length of the file is `NO_ROOM_BYTES`.
 fn map_with_header(descriptor: c_int) -> *mut Header {
     if !system::lengthen(descriptor, FILE_BYTES) {
         return ptr::null_mut();
@@ -271,7 +271,7 @@ fn claim_table(header: &'static Header, thread: u32) -> *const Table {
     let owner = u64::from(thread);
     let used = usize::try_from(header.tables_used.get()).unwrap_or(TABLES);
     for index in (0..used.min(TABLES)).filter(|index| has_disk_space(*index)) {
-        let table = table(header, index);
+        let table = table_at(header, index);
         let owner_before = table.owner.get();
         let has_ended = u32::try_from(owner_before).is_ok_and(system::has_ended);
         if (owner_before == owner || has_ended) && table.owner.exchange(owner_before, owner) {
@@ -288,14 +288,15 @@ fn claim_table(header: &'static Header, thread: u32) -> *const Table {
         header.tables_without_room.add_shared(1);
         return ptr::null();
     }
-    let table = table(header, index);
+    let table = table_at(header, index);
     table.owner.set(owner);
-    process().tables_with_space[index / BITS].fetch_or(1 << (index % BITS), Ordering::Release);
+    process_state().tables_with_space[index / BITS]
+        .fetch_or(1 << (index % BITS), Ordering::Release);
     table
 }
 
 fn has_disk_space(index: usize) -> bool {
-    let bits = process().tables_with_space[index / BITS].load(Ordering::Acquire);
+    let bits = process_state().tables_with_space[index / BITS].load(Ordering::Acquire);
     bits >> (index % BITS) & 1 == 1
 }
 
@@ -304,7 +305,7 @@ fn table_pointer(header: &Header, index: usize) -> *mut Table {
 }
 
 /// Returns a table that has disk space.
-fn table(header: &'static Header, index: usize) -> &'static Table {
+fn table_at(header: &'static Header, index: usize) -> &'static Table {
     // SAFETY: `index` is below TABLES, so the table is inside the mapping, which is never unmapped
     // and is zero where nothing was written. All numbers that threads share are atomic.
     unsafe { &*table_pointer(header, index) }

@@ -17,7 +17,11 @@ use crate::thread::Thread;
 
 const FIRST_MEAN_BYTES: u64 = 1 << 14;
 const SAMPLES_PER_MEAN: u64 = 128;
+const MAX_DOUBLINGS: u64 = 40;
+/// Index of the stack pointer in the registers of a sample.
+const STACK_POINTER: usize = 1;
 
+/// The processor, as in `Header::machine`.
 #[cfg(target_arch = "x86_64")]
 pub const MACHINE: u64 = 1;
 #[cfg(target_arch = "aarch64")]
@@ -35,11 +39,11 @@ pub fn start(thread: &Thread, header: &Header) {
 
 /// Draws the number of bytes until the thread's next sample.
 fn draw_interval(thread: &Thread, header: &Header) {
-    let doublings = (header.samples_taken.get() / SAMPLES_PER_MEAN).min(40);
+    let doublings = (header.samples_taken.get() / SAMPLES_PER_MEAN).min(MAX_DOUBLINGS);
     let interval = FIRST_MEAN_BYTES << doublings;
     let mut random = Xorshift64::from_state(thread.random.get());
     let bytes = exponential(random.uniform()) * interval as f64;
-    // At most 40 times the mean, which is at most 2^54 bytes.
+    // A draw is at most 40 times the mean, and the mean is at most 2^54 bytes.
     #[expect(clippy::cast_possible_truncation)]
     let bytes = bytes as i64;
     thread.random.set(random.state());
@@ -74,7 +78,7 @@ pub fn take(thread: &Thread, header: &Header, write_maps: fn(&Header), size: usi
         for (register, value) in sample.registers.iter().zip(registers) {
             register.set(value);
         }
-        copy_stack(thread, sample, registers[1]);
+        copy_stack(thread, sample, registers[STACK_POINTER]);
         // Last: a sample without an interval is incomplete.
         sample.interval.set(interval);
     });

@@ -76,10 +76,10 @@ pub fn shorten(descriptor: c_int, bytes: usize) {
 
 /// Allocates disk space for an unused part of a mapped file; returns `false` if the disk is full.
 ///
-/// A direct write to a page without disk space would end the process by SIGBUS. So a system call that
-/// sandboxes permit (`clock_gettime`) writes to each page: the kernel then allocates the space, or
-/// returns `EFAULT` if the disk is full. `fallocate` would need a descriptor, which the program may
-/// have closed, and `MADV_POPULATE_WRITE` needs Linux 5.14.
+/// A direct write to a page without disk space would end the process by SIGBUS. So a system call
+/// that sandboxes permit (`clock_gettime`) writes to each page: the kernel then allocates the
+/// space, or returns `EFAULT` if the disk is full. `fallocate` would need a descriptor, which the
+/// program may have closed, and `MADV_POPULATE_WRITE` needs Linux 5.14.
 ///
 /// # Safety
 /// The part is mapped for writing, begins at a page, is all zero, and is not used yet.

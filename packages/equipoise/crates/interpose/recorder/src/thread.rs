@@ -18,6 +18,7 @@ pub struct Thread {
     pub until_sample: Cell<i64>,
     /// Mean number of bytes between two samples.
     pub interval: Cell<u64>,
+    /// State of the random numbers of the thread.
     pub random: Cell<u64>,
     /// Start and end of the stack of the thread's last sample.
     pub stack: Cell<(usize, usize)>,
@@ -29,8 +30,8 @@ pub struct Thread {
 mod thread_local {
     use super::Thread;
 
-    // In a shared library, Rust's thread-locals need a call of `__tls_get_addr`. This one needs none:
-    // its offset is fixed when the program starts, because the library is preloaded.
+    // In a shared library, Rust's thread-locals need a call of `__tls_get_addr`. This one needs
+    // none: its offset is fixed when the program starts, because the library is preloaded.
     core::arch::global_asm!(
         ".section .tdata.equipoise_recorder_thread,\"awT\",@progbits",
         ".p2align 6",

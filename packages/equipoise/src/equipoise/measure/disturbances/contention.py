@@ -33,54 +33,60 @@ MIN_NAMED_SHARE = 0.05
 MIN_UNNAMED_SHARE = 0.10
 """Smallest total share of one CPU of unnamed processes that is reported."""
 MIN_UNSEEN_SHARE = 0.25
-"""Smallest share of one CPU that is reported without a visible process: samples have errors."""
+"""Smallest share of one CPU of invisible processes that is reported; small shares are errors of
+the clock ticks."""
 MAX_NAMED_PROCESSES = 5
 MIN_LOAD_PER_CPU = 0.5
 """Load per CPU from which on a trial often shares a CPU, a cache or a frequency limit."""
 MIN_LOAD = 0.75
-MIN_STEAL_NOW = 0.03
-MIN_STEAL_SINCE_BOOT = 0.02
+MIN_STEAL_NOW, MIN_STEAL_SINCE_BOOT = 0.03, 0.02
+"""Smallest reported fractions of the CPU time that the hypervisor takes away."""
 MIN_FREE_MEMORY_SHARE = 0.10
 MIN_FREE_BYTES, AMPLE_FREE_BYTES = 256 << 20, 1 << 30
-"""Free bytes below which a disk is always nearly full, and from which on it never is."""
+"""A disk with fewer free bytes is always nearly full; a disk with ample free bytes never is."""
 MIN_FREE_DISK_SHARE = 0.05
 MIN_FREE_FILES = 1000
 
 
 def busy_processes(state: HostState) -> Iterator[Disturbance]:
-    """Name the processes of others that take CPU time, and report the rest as a sum."""
+    """Report each of the busiest other processes, and all further processes as a sum."""
     processes = state.activity.busy_processes()
-    named = _named_processes(processes)
-    for process in named:
+    named_processes = _named_processes(processes)
+    for process in named_processes:
         yield Disturbance(
             "busy_process",
             "disturbs",
             f"process {process.pid} ({process.name}) uses {100 * process.share:.0f} % of a CPU",
-            "a thread of the kernel: wait until it is done; see: top -b -n 1 | head -30"
+            "wait until this thread of the kernel is done; see: top -b -n 1 | head -30"
             if process.is_kernel_thread
-            else f"end it, or halt it meanwhile: kill -STOP {process.pid}, "
+            else f"end it, or halt it while you measure: kill -STOP {process.pid}, "
             f"afterwards kill -CONT {process.pid}",
         )
-    unnamed = sum(process.share for process in processes) - sum(process.share for process in named)
-    if unnamed >= MIN_UNNAMED_SHARE:
-        unnamed_count = len(processes) - len(named)
-        summary = f"{unnamed_count} other processes together use {100 * unnamed:.0f} % of a CPU"
+    unnamed_share = _total_share(processes) - _total_share(named_processes)
+    if unnamed_share >= MIN_UNNAMED_SHARE:
+        unnamed_count = len(processes) - len(named_processes)
+        share = _percent(unnamed_share)
+        summary = f"{unnamed_count} other processes together use {share} of a CPU"
         hint = "end unneeded processes; see: top -b -n 1 | head -30"
         yield Disturbance("busy_processes", "disturbs", summary, hint)
-    unseen = state.activity.unseen_share()
-    if unseen >= MIN_UNSEEN_SHARE:
+    unseen_share = state.activity.unseen_share()
+    if unseen_share >= MIN_UNSEEN_SHARE:
         yield Disturbance(
             "unseen_processes",
             "disturbs",
             f"processes that ended meanwhile, or that cannot be seen from here, "
-            f"use {100 * unseen:.0f} % of a CPU",
-            "wait for the build, or look from outside the container: sudo top",
+            f"use {100 * unseen_share:.0f} % of a CPU",
+            "wait until they end, or look from outside the container: sudo top",
         )
 
 
 def _named_processes(processes: list[BusyProcess]) -> list[BusyProcess]:
-    named = [process for process in processes if process.share >= MIN_NAMED_SHARE]
-    return named[:MAX_NAMED_PROCESSES]
+    named_processes = [process for process in processes if process.share >= MIN_NAMED_SHARE]
+    return named_processes[:MAX_NAMED_PROCESSES]
+
+
+def _total_share(processes: list[BusyProcess]) -> float:
+    return sum(process.share for process in processes)
 
 
 def load(state: HostState) -> Iterator[Disturbance]:
@@ -92,27 +98,27 @@ def load(state: HostState) -> Iterator[Disturbance]:
         raise Unknown(f"/proc/loadavg: {text[:40]!r} is not a load") from None
     cpus = len(online_cpus(state.host))
     if average >= max(MIN_LOAD, MIN_LOAD_PER_CPU * cpus):
-        summary = f"over the last minute {average:g} processes on average wanted one of {cpus} CPUs"
-        hint = "wait until it has gone down; see: uptime"
+        summary = f"over the last minute {average:g} processes on average needed one of {cpus} CPUs"
+        hint = "wait until this load has gone down; see: uptime"
         yield Disturbance("high_load", "disturbs" if average >= cpus else "weakens", summary, hint)
 
 
 def cpu_quota(state: HostState) -> Iterator[Disturbance]:
-    """Report a quota below the number of CPUs; the quota disturbs if one busy thread exceeds it."""
+    """Report a quota of CPU time below the number of CPUs, which stops busy threads."""
     quota = cgroups.cpu_quota(state.host)
     if quota is None or quota.value >= len(online_cpus(state.host)):
         return
     try:
-        throttled = state.activity.change("times_throttled")
+        times_throttled = state.activity.change("times_throttled")
     except Unknown:
         # The quota itself is known.
-        throttled = 0
+        times_throttled = 0
     unlimited = "-1" if quota.file.endswith("cfs_quota_us") else "max"
     yield Disturbance(
         "cpu_quota",
-        "disturbs" if quota.value < 1 or throttled else "weakens",
+        "disturbs" if quota.value < 1 or times_throttled else "weakens",
         f"a CPU quota lets Equipoise use {quota.value:g} CPUs, then stops it until the next period"
-        + (f"; it did so {throttled} times just now" if throttled else ""),
+        + (f"; it did so {times_throttled} times just now" if times_throttled else ""),
         f"echo {unlimited} | sudo tee {quota.file}; for a container: "
         "docker update --cpu-quota -1 CONTAINER",
     )
@@ -121,7 +127,7 @@ def cpu_quota(state: HostState) -> Iterator[Disturbance]:
 def steal(state: HostState) -> Iterator[Disturbance]:
     """Report CPU time that the hypervisor takes away now, or took away since the boot."""
     hint = (
-        "nothing inside this machine ends it: use a dedicated host, or measure for longer: "
+        "use a dedicated host, or measure for longer, because no setting of this machine ends it: "
         "equipoise compare --budget 600 …"
     )
     share = state.activity.steal_share()
@@ -149,8 +155,8 @@ def full_memory(state: HostState) -> Iterator[Disturbance]:
     available_bytes = meminfo(state.host, "MemAvailable")
     total_bytes = meminfo(state.host, "MemTotal")
     if available_bytes < MIN_FREE_MEMORY_SHARE * total_bytes:
-        available = f"{available_bytes / 1e6:.0f} of {total_bytes / 1e6:.0f} MB are available"
-        summary = f"memory is nearly full: {available}"
+        megabytes = f"{available_bytes / 1e6:.0f} of {total_bytes / 1e6:.0f} MB"
+        summary = f"memory is nearly full: {megabytes} are available"
         hint = "end unneeded processes; the largest: ps -e -o pid,rss,comm --sort=-rss | head"
         yield Disturbance("full_memory", "disturbs", summary, hint)
     try:
@@ -160,12 +166,12 @@ def full_memory(state: HostState) -> Iterator[Disturbance]:
         limit = None
     if limit is None:
         return
-    used = cgroups.memory_in_use(state.host, limit)
-    if used > (1 - MIN_FREE_MEMORY_SHARE) * limit.value:
+    used_bytes = cgroups.memory_in_use(state.host, limit)
+    if used_bytes > (1 - MIN_FREE_MEMORY_SHARE) * limit.value:
         yield Disturbance(
             "full_memory_limit",
             "disturbs",
-            f"{used / 1e6:.0f} MB are in use of the {limit.value / 1e6:.0f} MB "
+            f"{used_bytes / 1e6:.0f} MB are in use of the {limit.value / 1e6:.0f} MB "
             "that our control group may have",
             f"raise {limit.file}; for a container: docker update --memory SIZE CONTAINER",
         )
@@ -174,14 +180,14 @@ def full_memory(state: HostState) -> Iterator[Disturbance]:
 def swap(state: HostState) -> Iterator[Disturbance]:
     """Report memory that moves to or from swap now, or that is in swap."""
     moved_pages = state.activity.change("pages_swapped")
-    used = _swap_in_use(state.host)
+    used_bytes = _swap_in_use(state.host)
     hint = "with enough free memory: sudo swapoff -a && sudo swapon -a; else end unneeded processes"
     if moved_pages > 0:
         summary = f"the host is swapping: {moved_pages} pages in {state.activity.seconds:.1f} s"
         yield Disturbance("swapping", "disturbs", summary, hint)
-    elif used > 0:
+    elif used_bytes > 0:
         effect = "a process that needs them waits for the disk"
-        summary = f"{used / 1e6:.0f} MB of memory are in swap: {effect}"
+        summary = f"{used_bytes / 1e6:.0f} MB of memory are in swap: {effect}"
         yield Disturbance("swap_in_use", "weakens", summary, hint)
 
 
@@ -227,13 +233,13 @@ class HostWatch(Struct, frozen=True):
     host: Host
     first: Moment
     children_s: float
-    """CPU time of the children for which we had waited."""
+    """CPU seconds of the children for which we had waited before the campaign."""
     disturbances: tuple[str, ...]
     """Sentences about disturbances before the campaign."""
 
 
 def children_seconds() -> float:
-    """Return the CPU time of all descendants for which we have waited."""
+    """Return the CPU seconds of all children for which we have waited, and of their children."""
     times = os.times()
     return times.children_user + times.children_system
 
@@ -295,20 +301,22 @@ def _work_of_others(activity: Activity, own_children_s: float) -> Iterator[str]:
     """Yield a clause about the CPU time of other processes, if they used much."""
     processes = activity.busy_processes()
     own_share = own_children_s / activity.seconds
-    unseen = max(0.0, activity.unseen_share() - own_share)
-    if unseen < MIN_UNSEEN_SHARE:
-        unseen = 0.0
-    total = unseen + sum(process.share for process in processes)
-    if total < MIN_BUSY_SHARE:
+    unseen_share = max(0.0, activity.unseen_share() - own_share)
+    if unseen_share < MIN_UNSEEN_SHARE:
+        unseen_share = 0.0
+    total_share = unseen_share + _total_share(processes)
+    if total_share < MIN_BUSY_SHARE:
         return
-    named = _named_processes(processes)
-    rest = total - sum(process.share for process in named)
+    named_processes = _named_processes(processes)
+    unnamed_share = total_share - _total_share(named_processes)
     shares = [
-        f"process {process.pid} ({process.name}) {_percent(process.share)}" for process in named
+        f"process {process.pid} ({process.name}) {_percent(process.share)}"
+        for process in named_processes
     ]
-    if rest >= MIN_NAMED_SHARE:
-        shares.append(f"{'others together' if named else 'other processes'} {_percent(rest)}")
-    yield f"others used {_percent(total)} of a CPU: {', '.join(shares)}"
+    if unnamed_share >= MIN_NAMED_SHARE:
+        others = "others together" if named_processes else "other processes"
+        shares.append(f"{others} {_percent(unnamed_share)}")
+    yield f"others used {_percent(total_share)} of a CPU: {', '.join(shares)}"
 
 
 def _percent(share: float) -> str:

@@ -40,6 +40,7 @@ class Moment(Struct, frozen=True):
     """Processes and counters of a host at one moment."""
 
     read_at_s: float
+    """Time of the reading by a monotonic clock."""
     processes: Mapping[int, Process]
     """Processes by pid."""
     counters: Mapping[str, int | None]
@@ -92,9 +93,10 @@ class Activity(Struct, frozen=True):
         return sorted(busy, key=lambda process: (-process.share, process.pid))
 
     def unseen_share(self) -> float:
-        """Return the CPU time of processes that are invisible at the end, as a share of one CPU."""
-        visible = sum(self._share_of(pid, process) for pid, process in self.last.processes.items())
-        return max(0.0, self._share(self.change("busy_ticks")) - visible)
+        """Return the share of one CPU that invisible processes used, such as ended ones."""
+        processes = self.last.processes.items()
+        visible_share = sum(self._share_of(pid, process) for pid, process in processes)
+        return max(0.0, self._share_of_ticks(self.change("busy_ticks")) - visible_share)
 
     def steal_share(self) -> float:
         """Return the fraction of the processors' time that the hypervisor took away."""
@@ -104,15 +106,15 @@ class Activity(Struct, frozen=True):
     def _share_of(self, pid: int, process: Process) -> float:
         earlier = self.first.processes.get(pid)
         if earlier is None or earlier.start_ticks != process.start_ticks:
-            return self._share(process.cpu_ticks)
-        return self._share(process.cpu_ticks - earlier.cpu_ticks)
+            return self._share_of_ticks(process.cpu_ticks)
+        return self._share_of_ticks(process.cpu_ticks - earlier.cpu_ticks)
 
-    def _share(self, ticks: int) -> float:
+    def _share_of_ticks(self, ticks: int) -> float:
         return ticks / self.ticks_per_s / self.seconds if self.seconds > 0 else 0.0
 
 
 class HostState(Struct, frozen=True):
-    """The input of all checks; tests replace its parts."""
+    """The input of all checks, as fields that tests replace."""
 
     host: Host
     activity: Activity
@@ -154,6 +156,7 @@ def _pages_swapped(host: Host) -> int:
 
 
 def _cpu_ticks(host: Host) -> tuple[int, int, int]:
+    """Return the stolen, the busy and all ticks of the processors since the boot."""
     text = host.text("/proc/stat").encode()
     try:
         return parse_cpu_ticks(text)

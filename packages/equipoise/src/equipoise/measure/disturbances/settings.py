@@ -1,4 +1,4 @@
-"""Check settings that change how a program runs, and the instruments: clock and counters."""
+"""Check settings that change how a program runs, and the clock, counters and covariates."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ SLOWING_VARIABLES = {
 """Effects of environment variables that slow programs down."""
 SANITIZERS = ("ASAN_OPTIONS", "LSAN_OPTIONS", "MSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS")
 HARMLESS_VALUES = {"MALLOC_CHECK_": {"", "0"}, "PYTHONMALLOC": {"", "pymalloc", "default"}}
+"""Values that slow nothing down, by variable; for other variables only the empty value."""
 SHOWN_VARIABLES = frozenset(
     {"MALLOC_CHECK_", "MALLOC_PERTURB_", "LD_DEBUG", "LD_PRELOAD", "PYTHONMALLOC"}
 )
@@ -59,13 +60,14 @@ DEVICES_FOLDER = "/sys/bus/event_source/devices"
 MAX_PARANOID_LEVEL = 2
 """Highest level at which users may count in their own processes (perf_event_open(2))."""
 _PROCESSOR_DEVICES = ("cpu", "armv", "power_pmu")
+"""Prefixes of the names of devices that count events of the processor."""
 _COVARIATE_HINTS = {
     "load": "mount /proc",
     "pressure": "start the kernel with psi=1",
     "steal": "mount /proc",
     "busy": "mount /proc",
-    "frequency": "use real hardware: few virtual machines show it",
-    "temperature": "sudo modprobe coretemp; virtual machines do not show it",
+    "frequency": "use real hardware: few virtual machines show the frequency",
+    "temperature": "sudo modprobe coretemp; virtual machines do not show the temperature",
 }
 """Hints by the first word of a covariate's name."""
 
@@ -159,14 +161,16 @@ def coarse_clock(state: HostState) -> Iterator[Disturbance]:
     source = state.host.text(f"{CLOCK}/current_clocksource")
     if source in FAST_CLOCKS:
         return
-    faster = [name for name in hardware.available_clock_sources(state.host) if name in FAST_CLOCKS]
+    sources = hardware.available_clock_sources(state.host)
+    faster_sources = [name for name in sources if name in FAST_CLOCKS]
     yield Disturbance(
         "coarse_clock",
         "disturbs",
         f"the clock source is {source}: each reading of the clock takes a microsecond or more",
-        f"echo {faster[0]} | sudo tee {CLOCK}/current_clocksource"
-        if faster
-        else "the kernel trusts no better source; for the reason: sudo dmesg | grep -i clocksource",
+        f"echo {faster_sources[0]} | sudo tee {CLOCK}/current_clocksource"
+        if faster_sources
+        else "look for the reason why the kernel trusts no faster source: "
+        "sudo dmesg | grep -i clocksource",
     )
 
 
@@ -174,7 +178,7 @@ def counters(state: HostState) -> Iterator[Disturbance]:
     """Report performance counters that are forbidden or missing; only explanations need them."""
     if not state.host.has(PARANOID_LEVEL_FILE):
         summary = "the kernel has no performance counters"
-        hint = "use a kernel with CONFIG_PERF_EVENTS; verdicts need none"
+        hint = "use a kernel with CONFIG_PERF_EVENTS; verdicts need no counter"
         yield Disturbance("no_counters", "lacks", summary, hint)
         return
     if state.host.number(PARANOID_LEVEL_FILE) > MAX_PARANOID_LEVEL and not state.we_are_root:
@@ -188,7 +192,7 @@ def counters(state: HostState) -> Iterator[Disturbance]:
         devices = []
     if not any(name.startswith(_PROCESSOR_DEVICES) for name in devices):
         summary = "the processor's counters (cycles, cache misses) are missing"
-        hint = "use real hardware, or a virtual machine that provides them; verdicts need none"
+        hint = "use real hardware, or a virtual machine that has counters; verdicts need none"
         yield Disturbance("no_hardware_counters", "lacks", summary, hint)
 
 
@@ -200,5 +204,5 @@ def unread_covariates(state: HostState) -> Iterator[Disturbance]:
         names = [name for name in missing if missing[name] == reason]
         summary = f"{' and '.join(names)} will be unknown: {reason}"
         first_word = names[0].partition("_")[0]
-        hint = _COVARIATE_HINTS.get(first_word, "use a host that shows it; verdicts need none")
+        hint = _COVARIATE_HINTS.get(first_word, "use another host; verdicts need no covariate")
         yield Disturbance("no_covariate", "lacks", summary, hint)

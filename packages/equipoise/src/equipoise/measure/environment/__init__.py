@@ -40,10 +40,10 @@ def snapshot(
     facts = {**system.FACTS, **hardware.FACTS, **cgroups.FACTS}
     values, unknown = read_facts(facts, Host() if host is None else host)
     # An environment may contain secrets, and ledgers are shared.
-    tuning = sorted(TUNING_VARIABLES & environment.keys())
+    tuning_variables = sorted(TUNING_VARIABLES & environment.keys())
     return {
         **values,
-        "variables": {name: readable(environment[name]) for name in tuning},
+        "variables": {name: readable(environment[name]) for name in tuning_variables},
         "variables_set_but_withheld": sorted(system.WITHHELD_VARIABLES & environment.keys()),
         "environment_bytes": system.environment_bytes(environment),
         "unknown": unknown,

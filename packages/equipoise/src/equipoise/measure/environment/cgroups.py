@@ -1,7 +1,7 @@
 """Read the limits of our own control groups (cgroup v1 and v2), which also hold for trials.
 
-Each limit is read in our own group and in all groups above, and the tightest limit counts. In a
-container the groups above its own are invisible.
+Each limit is read in our own group and in all groups above it, and the smallest limit counts. In a
+container, the groups above the container's own group are invisible.
 
 A function raises `Unknown` if there is no group, or if the expected line is missing.
 """
@@ -18,7 +18,7 @@ from msgspec import Struct
 from equipoise.measure.environment.system import UNLIMITED, Facts, Host, Unknown
 
 _V1_UNLIMITED = 1 << 60
-"""Smallest value that means no limit: v1 writes the largest multiple of the page size."""
+"""Smallest value that means no limit: v1 then writes the largest multiple of the page size."""
 _ESCAPED_CHARACTER = re.compile(r"\\([0-7]{3})")
 
 
@@ -26,6 +26,7 @@ class Groups(Struct, frozen=True):
     """Folders of our groups of one controller, the innermost first."""
 
     version: int
+    """Version of cgroups, 1 or 2."""
     folders: tuple[str, ...]
 
 
@@ -42,7 +43,7 @@ def groups(host: Host, controller: str) -> Groups:
     version = 1 if controller in paths else 2
     path = paths.get(controller, paths.get(""))
     if path is None:
-        raise Unknown("/proc/self/cgroup names no group of ours")
+        raise Unknown("/proc/self/cgroup does not name our group")
     for root, mounted_at in _mounts(host, None if version == 2 else controller):
         folders = tuple(filter(host.has, _folders_up_to_root(root, mounted_at, path)))
         if folders:
@@ -65,24 +66,24 @@ def cpu_quota(host: Host) -> Limit | None:
     """Return our quota of CPU time, in CPUs; ``None`` without a quota."""
     own_groups = groups(host, "cpu")
     if own_groups.version == 2:
-        return _tightest(host, own_groups, "cpu.max", _v2_quota)
-    return _tightest(host, own_groups, "cpu.cfs_quota_us", _v1_quota)
+        return _smallest_limit(host, own_groups, "cpu.max", _v2_quota)
+    return _smallest_limit(host, own_groups, "cpu.cfs_quota_us", _v1_quota)
 
 
 def memory_limit(host: Host) -> Limit | None:
     """Return the bytes of memory that we may use; ``None`` without a limit."""
     own_groups = groups(host, "memory")
     name = "memory.max" if own_groups.version == 2 else "memory.limit_in_bytes"
-    return _tightest(host, own_groups, name, _byte_limit)
+    return _smallest_limit(host, own_groups, name, _byte_limit)
 
 
 def memory_in_use(host: Host, limit: Limit) -> int:
     """Return the bytes in use under a memory limit, without file pages that can be dropped."""
     folder = os.path.dirname(limit.file)
     is_v2 = limit.file.endswith("memory.max")
-    used = host.number(f"{folder}/{'memory.current' if is_v2 else 'memory.usage_in_bytes'}")
+    used_bytes = host.number(f"{folder}/{'memory.current' if is_v2 else 'memory.usage_in_bytes'}")
     key = "inactive_file" if is_v2 else "total_inactive_file"
-    return used - statistic(host, f"{folder}/memory.stat", key)
+    return used_bytes - statistic(host, f"{folder}/memory.stat", key)
 
 
 def times_throttled(host: Host) -> int:
@@ -145,7 +146,7 @@ def _unescape(text: str) -> str:
     return _ESCAPED_CHARACTER.sub(lambda escape: chr(int(escape[1], 8)), text)
 
 
-def _tightest(
+def _smallest_limit(
     host: Host, own_groups: Groups, name: str, read: Callable[[Host, str], float | None]
 ) -> Limit | None:
     files = (file for folder in own_groups.folders if host.has(file := f"{folder}/{name}"))

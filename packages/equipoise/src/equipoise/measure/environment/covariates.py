@@ -20,13 +20,14 @@ from equipoise.measure.environment.system import Host, Unknown
 
 Value = TypeVar("Value")
 CountedReading = Literal["before", "after", "difference"]
+"""The reading before the trial, the reading after the trial, or their difference."""
 
 MAX_READING_S = 200e-6
-"""Maximum time for reading one source before and after a trial, in sum."""
+"""Maximum time for both readings of one source, before and after a trial together."""
 _TIMED_READINGS = 5
-"""Number of readings to time a source; the quickest counts, because others may be interrupted."""
+"""Number of timed readings of a source; the quickest counts, because others may be interrupted."""
 
-_TOO_SHORT_REASON = "the trial before it was too short for the clock of this source"
+_TOO_SHORT_REASON = "the previous trial was too short for the clock of this source"
 
 RUN_DELAY = "run_delay_s"
 CPU = "cpu"
@@ -123,6 +124,7 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
         self.close()
 
     def _explain(self, names: Sequence[str], reason: object) -> None:
+        """Record the reason why the covariates with these names are unknown."""
         self.reasons.update(dict.fromkeys(names, str(reason)))
 
 
@@ -134,7 +136,7 @@ def _quick_source(
 ) -> Source:
     """Return the source if it is quick; else close the source and raise `Unknown`.
 
-    The first clock measures the cost of readings, the second is passed to the readings.
+    The first clock measures how long readings take. The second gives the time of each reading.
     """
     clock, now = clocks
     with ExitStack() as stack:
@@ -195,8 +197,8 @@ BetweenReadings = Callable[[tuple[float, ...], tuple[float, ...], float], tuple[
 class Source(Struct):
     """A source of covariates, such as a file of /proc."""
 
-    counted: CountedReading
-    """Whether the reading before the trial, the reading after it or their difference counts."""
+    counted_reading: CountedReading
+    """Reading that gives the covariates."""
     read: Callable[[int | None], tuple[float, ...]]
     """Function that reads the source; its argument is the CPU on which the trial ran last, if
     known. It raises `Unknown` if the host no longer has the source."""
@@ -218,7 +220,7 @@ class Source(Struct):
 
     def read_before(self, now: float) -> None:
         """Read the source before a trial; ``now`` is in seconds."""
-        if self.counted == "after":
+        if self.counted_reading == "after":
             return
         earlier, earlier_at_s = self.reading_before, self.read_at_s
         latest = self.reading_before = self.read(None)
@@ -231,10 +233,10 @@ class Source(Struct):
     def read_after(self, cpu: int | None) -> tuple[float | None, ...]:
         """Return the covariates of the trial, which ran on this CPU last."""
         self.remember_cpu(cpu)
-        if self.counted == "before":
+        if self.counted_reading == "before":
             return self.reading_before
         reading_after = self.read(cpu)
-        if self.counted == "after":
+        if self.counted_reading == "after":
             return reading_after
         # A reading may have further values that only ``between_trials`` needs.
         pairs = zip(self.reading_before[: self.difference_count], reading_after, strict=False)
@@ -248,7 +250,7 @@ class Source(Struct):
 
 
 def _file_source(
-    counted: CountedReading,
+    counted_reading: CountedReading,
     name: str,
     parser: Callable[[bytes], tuple[float, ...]],
     max_bytes: int,
@@ -256,7 +258,7 @@ def _file_source(
     difference_count: int = 1,
     between_trials: BetweenReadings | None = None,
 ) -> Callable[[Host], Source]:
-    """Return a function that opens a source, which is the beginning of one file."""
+    """Return a function that opens a source whose readings are the first bytes of one file."""
 
     def open_source(host: Host) -> Source:
         file = OpenFile(host, name)
@@ -264,7 +266,7 @@ def _file_source(
         def read(_: int | None) -> tuple[float, ...]:
             return file.parse(parser, max_bytes)
 
-        return Source(counted, read, [file], divisor, difference_count, between_trials)
+        return Source(counted_reading, read, [file], divisor, difference_count, between_trials)
 
     return open_source
 
@@ -287,14 +289,16 @@ _USER, _NICE, _SYSTEM, _IDLE, _IOWAIT, _IRQ, _SOFTIRQ, _STEAL = range(1, 9)
 def parse_cpu_ticks(content: bytes) -> tuple[int, int, int]:
     """Return the stolen, busy and all ticks of /proc/stat; raise `ValueError` or `IndexError`."""
     fields = content.partition(b"\n")[0].split()
-    busy = sum(int(fields[field]) for field in (_USER, _NICE, _SYSTEM, _IRQ, _SOFTIRQ))
-    stolen = int(fields[_STEAL])
-    return stolen, busy, busy + stolen + int(fields[_IDLE]) + int(fields[_IOWAIT])
+    busy_ticks = sum(int(fields[field]) for field in (_USER, _NICE, _SYSTEM, _IRQ, _SOFTIRQ))
+    stolen_ticks = int(fields[_STEAL])
+    idle_ticks = int(fields[_IDLE]) + int(fields[_IOWAIT])
+    return stolen_ticks, busy_ticks, busy_ticks + stolen_ticks + idle_ticks
 
 
 def _stolen_fraction(
     earlier: tuple[float, ...], later: tuple[float, ...], _: float
 ) -> tuple[float | None]:
+    # The readings of `parse_cpu_ticks`: stolen, busy and all ticks.
     ticks = later[2] - earlier[2]
     return ((later[0] - earlier[0]) / ticks if ticks > 0 else None,)
 
@@ -347,13 +351,15 @@ def _frequency_of(host: Host, files: list[OpenFile]) -> Callable[[int], float]:
         return files[-1]
 
     file_of(online_cpus(host)[0])
+    # The file is in kilohertz.
     return lambda cpu: file_of(cpu).parse(int, 32) * 1e3
 
 
 ZONES = "/sys/class/thermal"
 MONITORS = "/sys/class/hwmon"
 _PROCESSOR_ZONES = ("x86_pkg_temp", "cpu", "soc")
-"""Prefixes of zone types; other zones are less informative, and some take milliseconds to read."""
+"""Prefixes of the types of thermal zones that belong to the processor. Other zones are less
+informative, and some take milliseconds to read."""
 _PROCESSOR_MONITORS = frozenset({"coretemp", "k10temp", "zenpower", "cpu_thermal"})
 _PACKAGE_SENSOR = "temp1_input"
 """Sensor of the whole package; the sensors of the cores would cost one read each."""

@@ -20,9 +20,10 @@ _FIRST_CPU_BYTES = 16384
 """Number of bytes of /proc/cpuinfo that contain the first CPU; the file is slow on large hosts."""
 _CACHE_SIZE = re.compile(r"(\d+)([KMG]?)")
 _UNIT_BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-_CHOSEN_VALUE = re.compile(r"\[(\w+)\]")
+_BRACKETED_VALUE = re.compile(r"\[(\w+)\]")
 _HYPERVISOR_CLOCKS = {"kvm-clock": "KVM", "hyperv_clocksource_tsc_page": "Hyper-V", "xen": "Xen"}
 _CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
+"""Files that Docker and Podman create in a container."""
 
 
 def instructions(host: Host) -> frozenset[str] | None:
@@ -43,8 +44,8 @@ def cpu_list(text: str) -> list[int]:
     """Return the numbers of a list in the kernel's format: ``0-2,8`` is 0, 1, 2, 8."""
     numbers: list[int] = []
     try:
-        for part in filter(None, text.split(",")):
-            first, dash, last = part.partition("-")
+        for cpu_range in filter(None, text.split(",")):
+            first, dash, last = cpu_range.partition("-")
             numbers.extend(range(int(first), int(last if dash else first) + 1))
     except ValueError:
         raise Unknown(f"{text[:40]!r} is not a list of CPUs") from None
@@ -82,10 +83,10 @@ def meminfo(host: Host, key: str) -> int:
 def transparent_huge_pages(host: Host) -> str:
     """Return the kernel's setting for huge pages: ``always``, ``madvise`` or ``never``."""
     text = host.text(HUGE_PAGES)
-    chosen = _CHOSEN_VALUE.search(text)
-    if chosen is None:
-        raise Unknown(f"{HUGE_PAGES}: no choice in {text[:40]!r}")
-    return chosen[1]
+    value = _BRACKETED_VALUE.search(text)
+    if value is None:
+        raise Unknown(f"{HUGE_PAGES}: no value of {text[:40]!r} is in brackets")
+    return value[1]
 
 
 def available_clock_sources(host: Host) -> list[str]:
@@ -153,7 +154,7 @@ def _container(host: Host) -> str:
     for mark in _CONTAINER_MARKS:
         if host.has(mark):
             return f"marked by {mark}"
-    raise Unknown(f"neither {' nor '.join(_CONTAINER_MARKS)} is there")
+    raise Unknown(f"neither {' nor '.join(_CONTAINER_MARKS)} exists")
 
 
 FACTS: Facts = {

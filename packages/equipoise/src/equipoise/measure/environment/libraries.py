@@ -1,10 +1,13 @@
-"""Find the libraries that a command loads, and the settings of its C library and BLAS in force.
+"""Find the libraries that a command loads, and the settings in force of its C library and BLAS.
 
-The command's own dynamic loader lists them (ld.so(8)), untimed. ``LOADER --list PROGRAM`` lists the
-libraries that the program maps at its start, and ends before the program's first instruction.
-``LD_DEBUG=libs`` names each library that a run initialises, including those opened later by dlopen.
-``LOADER --list-tunables`` lists the tunables in force (glibc 2.33 and later). A BLAS library writes
-its core type to standard error.
+The command's own dynamic loader lists the libraries and settings (ld.so(8)), in untimed runs:
+
+- ``LOADER --list PROGRAM`` lists the libraries that the program maps at its start, and ends before
+  the program's first instruction.
+- ``LD_DEBUG=libs`` names each library that a run initialises, also one that dlopen opens later.
+- ``LOADER --list-tunables`` lists the tunables in force (glibc 2.33 and later).
+
+A BLAS, a library of linear algebra, writes to standard error for which type of core it is set.
 """
 
 from __future__ import annotations
@@ -31,9 +34,11 @@ BLIS_VARIABLE = "BLIS_ARCH_TYPE"
 CORE_VARIABLES = (OPENBLAS_VARIABLE, BLIS_VARIABLE)
 _LISTED_LIBRARY = re.compile(r"^\s*(?P<name>\S.*?)(?: => (?P<path>.*?))?(?: \(0x[0-9a-f]+\))?$")
 _VIRTUAL_LIBRARIES = ("linux-vdso", "linux-gate")
+"""Libraries that the kernel maps, and that have no file."""
 _INITIALISED_LIBRARY = re.compile(r"calling init: (?P<path>/.*)$", re.MULTILINE)
 _LISTED_TUNABLE = re.compile(r"^(?P<name>[\w.]+): (?P<value>\S+) \(min: .*\)$")
 _VERBOSE_VARIABLES = {"OPENBLAS_VERBOSE": "2", "BLIS_ARCH_DEBUG": "1"}
+"""Variables with which BLAS libraries report the type of core that they chose."""
 _OPENBLAS_CORE = re.compile(r"^Core: (?P<core>\S+)$", re.MULTILINE)
 _BLIS_CORE = re.compile(r"^libblis: selecting sub-configuration '(?P<core>\S+)'\.$", re.MULTILINE)
 _MAX_SCRIPTS = 5
@@ -52,7 +57,7 @@ class MappedLibraries(Struct, frozen=True):
     """Libraries that a command maps at its start."""
 
     program: str | None
-    """File of the final program, which for a script is its interpreter."""
+    """File of the final program; for a script, its interpreter."""
     libraries: dict[str, str] | None
     """Real paths by file name; empty if the program is linked statically, ``None`` if unknown."""
     problems: tuple[str, ...] = ()
@@ -97,7 +102,7 @@ def opened_libraries(
         log = {"LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": os.path.join(scratch, "libs")}
         _run_once(command, {**environment, **log}, working_folder, timeout_s)
         texts = (file.read_text("utf-8", "backslashreplace") for file in Path(scratch).iterdir())
-        paths = {line["path"] for text in texts for line in _INITIALISED_LIBRARY.finditer(text)}
+        paths = {match["path"] for text in texts for match in _INITIALISED_LIBRARY.finditer(text)}
     return frozenset(os.path.realpath(path) for path in paths)
 
 
@@ -115,24 +120,24 @@ def ignored_tunables(
         return ()
     without_preload = {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
     process = _run_loader([loader, "--list-tunables"], without_preload, None)
-    lines = map(_LISTED_TUNABLE.match, _text(process.stdout).splitlines())
-    in_force = {line["name"]: line["value"] for line in lines if line}
-    if process.returncode != 0 or not in_force:
+    matches = map(_LISTED_TUNABLE.match, _decode(process.stdout).splitlines())
+    values_in_force = {match["name"]: match["value"] for match in matches if match}
+    if process.returncode != 0 or not values_in_force:
         raise Unknown(f"{loader} lists no tunables")
     settings = (
         setting.partition("=") for setting in environment.get(TUNABLES_VARIABLE, "").split(":")
     )
     sentences: list[str] = []
     for name, value in {name: value for name, _, value in settings if name}.items():
-        if name not in in_force:
+        if name not in values_in_force:
             sentences.append(f"{loader} has no tunable {name!r}")
-        elif _number(value) is None or _number(value) != _number(in_force[name]):
-            sentences.append(f"{name} is {in_force[name]}, not {value}")
+        elif _number(value) is None or _number(value) != _number(values_in_force[name]):
+            sentences.append(f"{name} is {values_in_force[name]}, not {value}")
     return tuple(sentences)
 
 
 class BlasCores(Struct, frozen=True):
-    """Different core types that the BLAS libraries of one command chose."""
+    """Types of core for which the BLAS libraries of one command chose their routines."""
 
     openblas: tuple[str, ...] = ()
     blis: tuple[str, ...] = ()
@@ -158,7 +163,7 @@ def blas_cores(
     with tempfile.TemporaryFile() as errors:
         status = _run_once(command, variables, working_folder, timeout_s, errors)
         errors.seek(0)
-        text = _text(errors.read())
+        text = _decode(errors.read())
     if status < 0:
         cause = ": the CPU lacks instructions of that core type" if -status == signal.SIGILL else ""
         raise Unknown(f"it was ended by {describe_signal(-status)}{cause}")
@@ -166,13 +171,13 @@ def blas_cores(
 
 
 def _distinct_cores(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(line["core"] for line in pattern.finditer(text)))
+    return tuple(dict.fromkeys(match["core"] for match in pattern.finditer(text)))
 
 
 def _final_program(
     command: Sequence[str], environment: Mapping[str, str], working_folder: str
 ) -> tuple[str, Mapping[str, str]]:
-    """Return the final program behind each "#!" and each ``env``, and its environment."""
+    """Return the program that runs in the end, after each "#!" and ``env``, and its environment."""
     argv = tuple(command)
     for _ in range(_MAX_SCRIPTS):
         program = _program_file(argv[0] if argv else "", environment, working_folder)
@@ -244,6 +249,8 @@ def _elf_loader(program: str) -> str | None:
 
 
 def _read_interpreter_segment(file: IO[bytes]) -> str | None:
+    # Byte 4 of an ELF file gives the word size, and byte 5 the byte order. The header also has the
+    # start of the table of segments, the size of an entry and the number of entries.
     identity = file.read(16)
     if len(identity) < 16 or not identity.startswith(_ELF_MAGIC):
         raise ValueError
@@ -251,14 +258,14 @@ def _read_interpreter_segment(file: IO[bytes]) -> str | None:
     order = "<" if identity[5] == 1 else ">"
     header_format = order + ("HHIQQQIHHH" if is_64_bit else "HHIIIIIHHH")
     header = struct.unpack(header_format, file.read(struct.calcsize(header_format)))
-    start, size, count = header[4], header[8], header[9]
+    table_start, entry_bytes, count = header[4], header[8], header[9]
     for index in range(min(count, _MAX_SEGMENTS)):
-        file.seek(start + index * size)
+        file.seek(table_start + index * entry_bytes)
         if is_64_bit:
-            segment, _, offset, _, _, length = struct.unpack(order + "IIQQQQ", file.read(40))
+            segment_type, _, offset, _, _, length = struct.unpack(order + "IIQQQQ", file.read(40))
         else:
-            segment, offset, _, _, length = struct.unpack(order + "IIIII", file.read(20))
-        if segment == _INTERPRETER_SEGMENT:
+            segment_type, offset, _, _, length = struct.unpack(order + "IIIII", file.read(20))
+        if segment_type == _INTERPRETER_SEGMENT:
             file.seek(offset)
             return os.fsdecode(file.read(min(length, _MAX_PATH_BYTES)).split(b"\0", 1)[0])
     return None
@@ -267,12 +274,13 @@ def _read_interpreter_segment(file: IO[bytes]) -> str | None:
 def _listed_libraries(
     loader: str, program: str, environment: Mapping[str, str], folder: str
 ) -> MappedLibraries:
+    """Return the libraries that the loader lists; its error lines become problems."""
     process = _run_loader([loader, "--list", program], environment, folder)
-    complaints = [line.strip() for line in _text(process.stderr).splitlines()]
+    complaints = [line.strip() for line in _decode(process.stderr).splitlines()]
     if process.returncode != 0:
         raise Unknown(f"{loader}: {' / '.join(complaints) or f'exit status {process.returncode}'}")
     libraries: dict[str, str] = {}
-    for line in _text(process.stdout).splitlines():
+    for line in _decode(process.stdout).splitlines():
         match = _LISTED_LIBRARY.match(line)
         if match is None or match["name"].startswith(_VIRTUAL_LIBRARIES):
             continue
@@ -319,7 +327,7 @@ def _run_once(
         raise Unknown(f"{command[0]}: {error.strerror}") from None
 
 
-def _text(output: bytes) -> str:
+def _decode(output: bytes) -> str:
     return output.decode("utf-8", "backslashreplace")
 
 

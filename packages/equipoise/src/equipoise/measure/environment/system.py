@@ -1,7 +1,7 @@
 """Read the software of a host: kernel, C library, size of the environment.
 
-Of the variables in ``WITHHELD_VARIABLES`` only the names are recorded, because their values may
-contain folders, tokens or hosts.
+For a variable in ``WITHHELD_VARIABLES`` only the name is recorded, because the value may contain
+folders, tokens or hosts.
 
 `Host` reads /proc and /sys, or the folders of a test. A fact that cannot be read is `Unknown` with
 its reason, never a zero (rule 7).
@@ -79,9 +79,9 @@ Fact = Callable[[Host], Any]
 """Function that returns a fact for JSON, never ``None``, or raises ``Unknown``."""
 Facts = Mapping[str, Fact]
 
-UNLIMITED = "unlimited"
-NONE = "none"
-"""Value of a fact about a thing that does not exist; ``None`` stands for an unknown fact."""
+UNLIMITED, NONE = "unlimited", "none"
+"""Facts about a limit that does not exist, and about another thing that does not exist. ``None``
+stands for an unknown fact."""
 
 
 def read_facts(facts: Facts, host: Host) -> tuple[dict[str, Any], dict[str, str]]:
@@ -145,8 +145,8 @@ def randomisation_off_for_us(host: Host) -> bool:
 def addresses_are_random(host: Host) -> bool:
     """Return whether the addresses of trials are drawn at random.
 
-    If that cannot be read, they count as random: a wrong "random" does no harm, but a wrong "fixed"
-    would hide the effect of random addresses.
+    If the setting cannot be read, addresses count as random: a wrong "random" does no harm, but a
+    wrong "fixed" would hide the effect of random addresses.
     """
     try:
         return host.number(RANDOMISATION_FILE) != 0 and not randomisation_off_for_us(host)
@@ -155,13 +155,13 @@ def addresses_are_random(host: Host) -> bool:
 
 
 def addresses_can_be_held() -> bool:
-    """Return whether a process may switch off its address randomisation, as most hosts allow."""
+    """Return whether this host lets a process switch off its address randomisation."""
     personality = ctypes.CDLL(None).personality
-    current = personality(ctypes.c_ulong(_QUERY_PERSONALITY))
-    if current < 0:
+    current_flags = personality(ctypes.c_ulong(_QUERY_PERSONALITY))
+    if current_flags < 0:
         return False
-    can_switch_off = personality(ctypes.c_ulong(current | _NO_RANDOMISATION)) >= 0
-    personality(ctypes.c_ulong(current))
+    can_switch_off = personality(ctypes.c_ulong(current_flags | _NO_RANDOMISATION)) >= 0
+    personality(ctypes.c_ulong(current_flags))
     return bool(can_switch_off)
 
 

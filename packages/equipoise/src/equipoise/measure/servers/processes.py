@@ -1,4 +1,4 @@
-"""Folder, port, password and user of one life of a server; its consumption and settings.
+"""Folder, port, password and user of one life of a server; consumption and settings checked.
 
 A life of a server lasts from its start to its end. Other users have no access to the folder and the
 password. The consumption of the processes is read from /proc (proc_pid_stat(5) and related pages).
@@ -34,9 +34,9 @@ EPHEMERAL_PORTS_FILE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 PASSWORD_BYTES = 24
 """Number of random bytes of a password; 192 bits cannot be guessed."""
 _MAX_ATTEMPTS = 50
-_GROUP_ONLY = 0o710
+_GROUP_ONLY_MODE = 0o710
 """Mode of the outer folder of another user's server: only its own group may pass."""
-_PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
+_PRIVATE_FOLDER_MODE, _PRIVATE_FILE_MODE = 0o700, 0o600
 UNPRIVILEGED_USERS = ("postgres", "nobody")
 """Users for a server that refuses root, in order of preference."""
 _FREE_GROUPS = range(61184, 65520)
@@ -94,17 +94,17 @@ def new_home(scratch: Path, user: User | None, port: int) -> ServerHome:
     ``user`` runs the server; ``None`` is our own user. ``port`` is the TCP port of the server.
     """
     home = ServerHome(tempfile.mkdtemp(prefix="server-", dir=scratch), port)
-    os.mkdir(home.folder, _PRIVATE_FOLDER)
+    os.mkdir(home.folder, _PRIVATE_FOLDER_MODE)
     password = f"{secrets.token_hex(PASSWORD_BYTES)}\n"
     for path, text in ((home.password_file, password), (home.log, "")):
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE_FILE)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE_FILE_MODE)
         with open(descriptor, "w", encoding="ascii") as file:
             file.write(text)
     if user is not None:
         os.chown(home.folder, user.uid, user.gid)
         os.chown(home.password_file, user.uid, user.gid)
         os.chown(home.outer, -1, user.gid)
-        os.chmod(home.outer, _GROUP_ONLY)
+        os.chmod(home.outer, _GROUP_ONLY_MODE)
     return home
 
 
@@ -192,7 +192,7 @@ def _mapped_groups() -> list[range]:
 
 
 _PROC = Path("/proc")
-_PREFIX = "server_"
+_METRIC_PREFIX = "server_"
 """Prefix of the names of a server's metrics."""
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _STAT_FIELDS = {
@@ -201,7 +201,7 @@ _STAT_FIELDS = {
     "minor_faults": (6, 7),
     "major_faults": (8, 9),
 }
-"""Indices of the counts of a process and of its ended children, after the state in ``stat``."""
+"""Indices of two fields after the state in ``stat``: for a process, and for its ended children."""
 _SWITCHES = {
     "voluntary_ctxt_switches": "voluntary_switches",
     "nonvoluntary_ctxt_switches": "involuntary_switches",
@@ -242,22 +242,24 @@ def consumption(processes: tuple[int, ...]) -> Consumption:
     return total
 
 
-def samples_of(before: Consumption, after: Consumption, life: Report | None) -> tuple[Sample, ...]:
+def samples_of(
+    before: Consumption, after: Consumption, life_report: Report | None
+) -> tuple[Sample, ...]:
     """Return the consumption of a server between two readings as samples.
 
-    ``life`` is the launcher's report of the server's whole life, if the life has ended. Only this
-    report includes the switches of processes that ended, and the peak memory of all processes.
+    ``life_report`` is the launcher's report of the server's whole life, if the life has ended. Only
+    this report includes the switches of processes that ended, and the peak memory of all processes.
     """
     values: dict[str, float | None] = {name: after[name] - before[name] for name in _STAT_FIELDS}
     values |= {name: after.get(name) for name in ("pss_bytes", "max_rss_bytes")}
-    if life is not None:
-        values["max_rss_bytes"] = life.max_rss_bytes
+    if life_report is not None:
+        values["max_rss_bytes"] = life_report.max_rss_bytes
         for name in _SWITCHES.values():
-            life_value: int | None = getattr(life, name)
+            life_value: int | None = getattr(life_report, name)
             values[name] = None if life_value is None else life_value - before[name]
-    # The counts of a process that was never waited for are lost: a difference below 0 is unknown.
+    # If nobody waits for an ended process, its counts are lost, and a difference may be below 0.
     return tuple(
-        Sample(_PREFIX + name, float(value))
+        Sample(_METRIC_PREFIX + name, float(value))
         for name, value in values.items()
         if value is not None and value >= 0
     )
@@ -274,7 +276,7 @@ def any_listens(processes: tuple[int, ...], port: int) -> bool:
 
 
 def check_effect(name: str, server: Server, user: User | None, processes: tuple[int, ...]) -> None:
-    """Check that all settings of a server took effect in each of its processes.
+    """Check that all settings of a server took effect in each of the server's processes.
 
     ``name`` is the name of the condition. ``user`` is the user that should run the server; ``None``
     is our own user. The first process in ``processes`` is the one that started the others. Raise
@@ -289,6 +291,7 @@ def check_effect(name: str, server: Server, user: User | None, processes: tuple[
 
 
 def _problems(pid: int, server: Server, user: User | None, *, is_first: bool) -> Iterator[str]:
+    """Yield a phrase such as "gets transparent huge pages" for each setting without effect."""
     environment, process = server.environment, server.process
     mapped_files = {line.split(maxsplit=5)[5] for line in _lines(pid, "maps") if line.count("/")}
     if not mapped_files:

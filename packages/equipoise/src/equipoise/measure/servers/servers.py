@@ -1,7 +1,8 @@
 """Run servers for trials: start them with their initial data, wait until they are ready, stop them.
 
-A life of a server lasts from its start to its end. A server has a life for each trial, or one life
-for all trials of a condition. The commands around a server also run through a launcher.
+A life of a server lasts from its start to its end. A trial is either a whole life (``life``), or an
+interval of a life that continues for the next trials of the condition (``interval``). The commands
+around a server, such as the command that fills it with data, also run through a launcher.
 """
 
 from __future__ import annotations
@@ -49,19 +50,19 @@ _FULL_DISK = re.compile(
     re.IGNORECASE,
 )
 _PORT_IN_USE = re.compile(r"address (is )?already in use|port .{0,40}in use", re.IGNORECASE)
-_TRUSTS_EVERYBODY = re.compile(r"--auth(-host)?=trust\b|--auth-root-authentication-method=normal\b")
-_LISTENS_ON_TCP = re.compile(r"listen_addresses=\S|--bind-address\b")
+_TRUST_OPTION = re.compile(r"--auth(-host)?=trust\b|--auth-root-authentication-method=normal\b")
+_TCP_OPTION = re.compile(r"listen_addresses=\S|--bind-address\b")
 MAX_STARTS = 3
 """Maximum number of starts of a server whose port is taken by another program."""
 _COPY_COMMAND = ("cp", "-a", "--reflink=auto")
 _DATA_TIMEOUT_S = 600.0
-"""Time limit for filling or copying the initial data of a server."""
+"""Time limit for data_life or copying the initial data of a server."""
 _TEST_PROGRAM = "/usr/bin/test"
 _NO_TIMEOUT_S = 1e8
-"""Time limit of a server that runs for many trials, which never ends it."""
+"""Time limit of a server that runs for many trials; no campaign is so long."""
 
 RequestWrapper = Callable[[Request], Request]
-"""Function that adds an observer to the start of a server."""
+"""Function that returns the request of a server with an observer, such as a profiler."""
 
 
 class ServerCommand(Struct, frozen=True):
@@ -168,11 +169,12 @@ class Life(Struct, frozen=True):
     user: User | None = None
     """User of the server; by default our own."""
     wrap: RequestWrapper | None = None
+    """Function that adds an observer to the start of the server."""
 
     def command(
         self, key: str, argv: tuple[str, ...], environment: Mapping[str, str]
     ) -> ServerCommand:
-        """Return a command around the server."""
+        """Return a command around the server, such as ``ready``, with its placeholders replaced."""
         return ServerCommand(
             key,
             self.name,
@@ -187,8 +189,8 @@ class Life(Struct, frozen=True):
         """Prepare and start the server; return when it is ready and its settings are checked.
 
         The client may take ``timeout_s`` seconds. Raise `PortTaken` if another program has the
-        port. Raise `ConditionFailed` if the server cannot be prepared, ended, was not ready in
-        time, or if a setting did not take effect.
+        port. Raise `ConditionFailed` if the server cannot be prepared, if it ended early or was not
+        ready in time, or if a setting did not take effect.
         """
         if self.server.prepare is not None:
             self.commands.run(self.command("prepare", self.server.prepare, self._environment()))
@@ -219,14 +221,14 @@ class Life(Struct, frozen=True):
     def was_killed(self, report: Report) -> bool:
         """Return whether a SIGKILL that Equipoise did not send ended the server.
 
-        A killed process lives for another moment: it may die only while it is being stopped.
+        A killed process may live for another moment, and end only while Equipoise stops it.
         """
         return report.signal == signal.SIGKILL and not (
             report.timed_out or self.server.stop_signal.endswith("KILL")
         )
 
     def stop(self) -> Report:
-        """Stop the server; return the report of its life. Raise `ConditionFailed` if it goes on."""
+        """Stop the server; return its report. Raise `ConditionFailed` if it does not end."""
         if not self.has_ended():
             if self.server.stop is not None:
                 self.commands.run(self.command("stop", self.server.stop, self.base_environment))
@@ -237,7 +239,7 @@ class Life(Struct, frozen=True):
             if time.monotonic() > deadline:
                 raise ConditionFailed(
                     f"the server of {self.name} did not stop within {self.server.ready_s:g} s",
-                    hint="set stop, stop_signal or a longer ready_s of the server in the study",
+                    hint="set a longer ready_s in the study, or correct the server's stop command",
                 )
             time.sleep(FIRST_PAUSE_S)
         return self.launcher.finish()
@@ -261,7 +263,7 @@ class Life(Struct, frozen=True):
                 raise ConditionFailed(
                     f"the server of {self.name} was not ready after {self.server.ready_s:g} s"
                     + self._log_suffix(self._kill()),
-                    hint="set a longer ready_s, or correct the server's ready command",
+                    hint="set a longer ready_s in the study, or correct the server's ready command",
                 )
             time.sleep(pause)
             pause = min(2 * pause, MAX_PAUSE_S)
@@ -274,11 +276,11 @@ class Life(Struct, frozen=True):
             return disk_error
         failure += f": {describe_end(report)}{self._log_suffix(report)}"
         if _PORT_IN_USE.search(log) is None:
-            hint = "correct its start command: the server must stay in the foreground"
+            hint = "correct the server's start command: the server must stay in the foreground"
             return ConditionFailed(failure, hint=hint)
         if self._has_own_port():
             return PortTaken(failure, hint="try again: another program has just taken the port")
-        hint = "in its start command, write {port} for a free port, or {folder}/socket for a socket"
+        hint = "write {port} in the server's start command, which stands for a free port"
         return ConditionFailed(failure, hint=hint)
 
     def _log_suffix(self, report: Report) -> str:
@@ -370,7 +372,7 @@ class Servers(AbstractContextManager["Servers"]):
         self._wrap = wrap
         self._launchers: list[Launcher] = []
         self._shared_launcher: Launcher | None = None
-        """Launcher of all lives of one trial."""
+        """Launcher of every server whose life is one trial."""
         self._running: list[Life] = []
         """Lives that continue between trials, each with its own launcher."""
         self._data: dict[tuple[object, ...], tuple[str, int]] = {}
@@ -394,10 +396,10 @@ class Servers(AbstractContextManager["Servers"]):
     ) -> Iterator[Service]:
         """Provide a ready server while the block runs, and account for it.
 
-        The life of the server ends with the block, or with the segment if a trial is an interval.
-        The server's own variables are added to ``environment``. Its client may take ``timeout_s``
-        seconds. Raise `ConditionFailed` if the initial data could not be created, the server was
-        not ready in time or did not stop, or a setting did not take effect.
+        The life of the server ends with the block, or with the segment if a trial is an interval of
+        the life. The server's own variables are added to ``environment``. The client may take
+        ``timeout_s`` seconds. Raise `ConditionFailed` if the initial data could not be created, if
+        the server was not ready in time or did not stop, or if a setting did not take effect.
         """
         is_shared = server.trial == "interval"
         try:
@@ -408,7 +410,7 @@ class Servers(AbstractContextManager["Servers"]):
             service = Service(life.home)
             before = consumption(life.processes())
             yield service
-            # This is read before the server stops, because the client does not cause that cost.
+            # This is read before the server stops, because the client does not cause its stop.
             after = consumption(life.processes())
             ended_early = life.has_ended()
             report = life.stop() if ended_early or not is_shared else None
@@ -428,6 +430,7 @@ class Servers(AbstractContextManager["Servers"]):
     def _start_life(
         self, name: str, server: Server, base_environment: Mapping[str, str], timeout_s: float
     ) -> Life:
+        """Prepare and start a life; start again if another program takes the port first."""
         _refuse_open_server(name, server)
         user = unprivileged_user(name, self._group) if server.unprivileged else None
         if server.trial == "interval":
@@ -485,18 +488,19 @@ class Servers(AbstractContextManager["Servers"]):
         )
 
     def _make_data(self, life: Life) -> tuple[str, int]:
+        """Create the initial data in a life of their own; return their folder and size in bytes."""
         home = self._new_home(life.name, life.user)
         # The levels of a study change the measured server, not its initial data.
         server = replace(life.server, environment={}, process=Process(), prepare=None)
         environment = life.base_environment
         with self._make_launcher() as launcher:
-            filling = replace(life, server=server, home=home, launcher=launcher, wrap=None)
+            data_life = replace(life, server=server, home=home, launcher=launcher, wrap=None)
             if server.install is not None:
-                self._commands.run(filling.command("install", server.install, environment))
+                self._commands.run(data_life.command("install", server.install, environment))
             if server.fill is not None:
-                filling.start(_DATA_TIMEOUT_S)
-                self._commands.run(filling.command("fill", server.fill, environment))
-                filling.stop()
+                data_life.start(_DATA_TIMEOUT_S)
+                self._commands.run(data_life.command("fill", server.fill, environment))
+                data_life.stop()
         return home.folder, _disk_bytes(home.folder)
 
     def _new_home(self, name: str, user: User | None) -> ServerHome:
@@ -536,12 +540,12 @@ def _refuse_open_server(name: str, server: Server) -> None:
     A plan in a ledger keeps its commands: the studies `database` and `predicts` of the first
     release trusted every local user over TCP, and `equipoise resume` would start such a server.
     """
-    listens = any(map(_LISTENS_ON_TCP.search, server.start))
-    matches = map(_TRUSTS_EVERYBODY.search, (*(server.install or ()), *server.start))
-    option = next(filter(None, matches), None)
-    if listens and option is not None:
+    listens_on_tcp = any(map(_TCP_OPTION.search, server.start))
+    matches = map(_TRUST_OPTION.search, (*(server.install or ()), *server.start))
+    trust_option = next(filter(None, matches), None)
+    if listens_on_tcp and trust_option is not None:
         raise ConditionFailed(
-            f"the server of {name} would admit every user of this host by TCP: {option[0]}",
+            f"the server of {name} would admit every user of this host by TCP: {trust_option[0]}",
             hint="start a new campaign; in your own study, let the server listen on "
             "{folder}/socket (docs/how-to/measure-a-server.md)",
         )
