@@ -29,6 +29,7 @@ from equipoise.shared.safe_text import MAX_LINE_LETTERS, MAX_NAME_LETTERS, short
 
 _Failable = TypeVar("_Failable", Trial, Observation)
 _NUMBER_LETTERS = len(" (9999999)")
+"""Number of letters that a name keeps free for the number that makes it different from others."""
 
 
 def records_for_display(records: Sequence[RunRecord], *, show_env: bool) -> tuple[RunRecord, ...]:

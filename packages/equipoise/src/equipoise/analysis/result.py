@@ -81,6 +81,7 @@ def analyse_campaign(record: RunRecord) -> ResultDocument:
 
 
 def _document_of(record: RunRecord) -> ResultDocument:
+    """Choose the blocks, compare conditions, describe each condition, and collect the warnings."""
     plan = record.plan
     rules, kind = plan.rules, analysis_of(plan.terms)
     own_document = kind.document(record)
@@ -93,7 +94,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
     has_random_order = rules.has_random_order
     comparisons = primary_comparisons(plan, blocks) if has_random_order else ()
     comparisons = with_carry_over_checks(plan, complete, comparisons)
-    secondary, unknown_metrics = other_comparisons(plan, blocks) if has_random_order else ((), ())
+    others, metric_warnings = other_comparisons(plan, blocks) if has_random_order else ((), ())
     # The time of a function is already a time of its steady state (functions.runner).
     has_steady_states = has_random_order and not rules.shares_processes
     steady = steady_comparisons(plan, blocks, by_condition.iterations) if has_steady_states else ()
@@ -113,12 +114,12 @@ def _document_of(record: RunRecord) -> ResultDocument:
             # A campaign over very many commits shows only the commits that ran.
             if rules.shows_every_condition or index in by_condition.analysed
         ),
-        comparisons=by_level + secondary,
+        comparisons=by_level + others,
         control=control,
         why=sources_of_spread(plan, blocks),
         warnings=(
             *warnings_of(record, warned_comparisons, control, blocks, additions.outcomes),
-            *unknown_metrics,
+            *metric_warnings,
             *additions.warnings,
             *warnings_of_typical(plan, blocks),
         ),
@@ -181,6 +182,7 @@ class _TrialsByCondition(Struct, frozen=True):
 
     analysed: Mapping[int, list[Trial]]
     failures: Mapping[int, int]
+    """Number of failed trials."""
     draws: Mapping[int, Draw]
     """Draw of each measured block, by block number."""
     iterations: Classifications
@@ -202,6 +204,7 @@ def _trials_by_condition(record: RunRecord, blocks: Blocks) -> _TrialsByConditio
 def _condition_result(
     plan: Plan, index: int, by_condition: _TrialsByCondition, typical: TypicalValue | None = None
 ) -> ConditionResult:
+    """Describe each metric of a condition, or say why a metric of a study has no value."""
     condition = plan.conditions[index]
     analysed = by_condition.analysed.get(index, [])
     reported_metrics = dict.fromkeys(

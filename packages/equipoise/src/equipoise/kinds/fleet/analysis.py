@@ -18,9 +18,9 @@ from msgspec.structs import replace
 from equipoise.analysis.comparisons import (
     ESTIMAND,
     Blocks,
-    Pairing,
+    ContrastCosts,
     control_comparison,
-    pairings_of,
+    costs_of_contrasts,
 )
 from equipoise.analysis.kind import AnalysisKind
 from equipoise.analysis.redaction import hide_variables
@@ -206,15 +206,15 @@ def fleet_comparisons(
 
 def _pairings_by_host(
     members: Sequence[Member], metric: str
-) -> tuple[list[list[Pairing]], list[CampaignWarning]]:
+) -> tuple[list[list[ContrastCosts]], list[CampaignWarning]]:
     """Return the pairs of each host, and warnings about hosts with a trial without the metric."""
-    host_pairings: list[list[Pairing]] = []
+    host_pairings: list[list[ContrastCosts]] = []
     names_by_problem: dict[tuple[str, str], list[str]] = defaultdict(list)
     for member in members:
-        pairings: list[Pairing] = []
+        pairings: list[ContrastCosts] = []
         if member.record is not None and member.blocks:
             try:
-                pairings = pairings_of(member.record.plan, member.blocks, metric)
+                pairings = costs_of_contrasts(member.record.plan, member.blocks, metric)
             except UnusableInput as error:
                 names_by_problem[error.what, error.hint or ""].append(member.host.host)
         host_pairings.append(pairings)
@@ -229,14 +229,16 @@ def _comparison(
     metric: str,
     contrast: Contrast,
     members: Sequence[Member],
-    host_pairings: Sequence[list[Pairing]],
+    host_pairings: Sequence[list[ContrastCosts]],
     contrast_index: int,
     level: float,
 ) -> FleetComparison:
     fleet, judgement = plan.terms, plan.judgement
     assert isinstance(fleet, FleetPlan), "only a fleet has comparisons over hosts"
     pairing_by_host = [pairings[contrast_index] if pairings else None for pairings in host_pairings]
-    pairs = [PairedBlocks() if pairing is None else pairing.pairs for pairing in pairing_by_host]
+    pairs = [
+        PairedBlocks() if pairing is None else pairing.paired_blocks for pairing in pairing_by_host
+    ]
     more_is_better = any(pairing.more_is_better for pairing in pairing_by_host if pairing)
     baseline, candidate = (plan.conditions[i] for i in (contrast.baseline, contrast.candidate))
     claims = claims_of_fleet(

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from equipoise.analysis.assignments import Replacer, replace_command_line_values
-from equipoise.analysis.comparisons import Blocks, Pairing, pairings_of
+from equipoise.analysis.comparisons import Blocks, ContrastCosts, costs_of_contrasts
 from equipoise.analysis.kind import AnalysisKind, KindResult
 from equipoise.analysis.redaction import TextReplacements
 from equipoise.campaign.blocks import block_seconds
@@ -61,11 +61,13 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
     assert isinstance(terms, GatePlan)
     if not blocks:
         return None
-    metric_pairings = [pairings_of(plan, blocks, metric) for metric in terms.metrics]
+    metric_pairings = [costs_of_contrasts(plan, blocks, metric) for metric in terms.metrics]
     # All metrics of a benchmark stand together.
     pairings = list(itertools.chain.from_iterable(zip(*metric_pairings, strict=True)))
     effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
-    decisions = judge_gate([pairing.pairs for pairing in pairings], min_effect=effect, alpha=alpha)
+    decisions = judge_gate(
+        [pairing.paired_blocks for pairing in pairings], min_effect=effect, alpha=alpha
+    )
     rows = tuple(
         _row(plan, pairing, decision) for pairing, decision in zip(pairings, decisions, strict=True)
     )
@@ -89,14 +91,14 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
 
 
 def _shortage(
-    plan: Plan, blocks: Blocks, pairings: Sequence[Pairing], decisions: Sequence[GateDecision]
+    plan: Plan, blocks: Blocks, pairings: Sequence[ContrastCosts], decisions: Sequence[GateDecision]
 ) -> GateShortage | None:
     """Return how many blocks the undecided benchmarks need; ``None`` if all are decided."""
     undecided = [decision for decision in decisions if decision.outcome == "undecided"]
     if not undecided:
         return None
     forecasts = forecast_gate(
-        [pairing.pairs for pairing in pairings],
+        [pairing.paired_blocks for pairing in pairings],
         decisions,
         min_effect=plan.judgement.min_effect,
         alpha=plan.judgement.alpha,
@@ -116,13 +118,13 @@ def _shortage(
     )
 
 
-def _row(plan: Plan, pairing: Pairing, decision: GateDecision) -> GateRow:
+def _row(plan: Plan, pairing: ContrastCosts, decision: GateDecision) -> GateRow:
     verdict = decision.verdict
     row = GateRow(
         benchmark=benchmark_of(plan, pairing),
         metric=pairing.metric,
-        baseline_median=_finite_median(pairing.pairs.baseline),
-        candidate_median=_finite_median(pairing.pairs.candidate),
+        baseline_median=_finite_median(pairing.paired_blocks.baseline),
+        candidate_median=_finite_median(pairing.paired_blocks.candidate),
         ratio=verdict.ratio,
         ratio_ci=verdict.ratio_ci,
         equivalence_ci=verdict.equivalence_ci,
@@ -135,7 +137,7 @@ def _row(plan: Plan, pairing: Pairing, decision: GateDecision) -> GateRow:
     return replace(row, summary=_row_sentence(row, plan.judgement.min_effect))
 
 
-def benchmark_of(plan: Plan, pairing: Pairing) -> str:
+def benchmark_of(plan: Plan, pairing: ContrastCosts) -> str:
     """Return the benchmark's name: a metric that a process reports, or a level of the factor."""
     condition = plan.conditions[pairing.contrast.candidate]
     if pairing.metric.endswith(BENCHMARK_SUFFIX):
