@@ -114,7 +114,7 @@ REFUSED = {
         + '[workload]\ncommand = ["sort", "{n}", "{m}"]\n[factors.n]\n'
         + f'levels = {list(range(1, 41))}\n[factors.m]\nrole = "size"\n'
         + f"levels = {list(range(1, 41))}\n",
-        "study.toml:5: [factors]: 1600 conditions are more than the 1000 of one block",
+        "study.toml:5: [factors]: there are 1600 conditions, but a block has at most 1000",
         "choose fewer levels with factor, or add an [[exclude]]",
     ),
 }

@@ -121,7 +121,8 @@ def other_comparisons(
         try:
             contrast_costs.extend(costs_of_contrasts(plan, blocks, metric))
         except UnusableInput as error:
-            warnings.append(CampaignWarning("metric_unknown", error.what, error.hint or ""))
+            problem = f"{metric} is not compared: {error.what}"
+            warnings.append(CampaignWarning("metric_unknown", problem, error.hint or ""))
     return judge_contrasts(plan, contrast_costs), tuple(warnings)
 
 

@@ -42,7 +42,7 @@ from equipoise.analysis.shape import (
 from equipoise.analysis.warnings import warnings_of
 from equipoise.analysis.wording import control_sentence
 from equipoise.campaign.blocks import (
-    ACCOUNTABLE,
+    MEASURED_METRICS,
     complete_blocks,
     left_out_because,
     resolution_of,
@@ -216,8 +216,8 @@ def _condition_result(
     spread_reasons: dict[str, str] = {}
     primary_metric = plan.judgement.primary_metric
     compared_metrics = (primary_metric, *plan.judgement.other_metrics)
-    measured_metrics = (*DESCRIBED_METRICS, *filter(ACCOUNTABLE.__contains__, compared_metrics))
-    described = dict.fromkeys((*measured_metrics, *plan.measure.counters, *reported_metrics))
+    shown_metrics = (*DESCRIBED_METRICS, *filter(MEASURED_METRICS.__contains__, compared_metrics))
+    described = dict.fromkeys((*shown_metrics, *plan.measure.counters, *reported_metrics))
     for metric, values in values_by_metric(ended, described).items():
         is_known = ~np.isnan(values)
         if not is_known.any():

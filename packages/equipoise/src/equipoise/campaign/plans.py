@@ -173,11 +173,11 @@ def _hold_sources_of_chance(plan: Plan) -> PlanAndWarnings:
         tuple(sorted(os.sched_getaffinity(0))),
         random_addresses=addresses_are_random(Host()),
     )
-    order = _file_order(plan, environment)
-    if isinstance(order, CampaignWarning):
-        warnings = (*warnings, order)
+    file_order = _file_order(plan, environment)
+    if isinstance(file_order, CampaignWarning):
+        warnings = (*warnings, file_order)
     else:
-        sources = (*sources, order)
+        sources = (*sources, file_order)
     conditions = chance.conditions_by_held_source(plan.conditions[0], sources)
     holding_plan = replace(
         plan,
@@ -338,11 +338,13 @@ def plan_with_layouts(
     """
     check_number("layouts", layout_count)
     if aslr not in (None, "drawn", "on", "off"):
-        raise UnusableInput(f"aslr {aslr!r} is unknown", hint="give drawn, on or off")
+        raise UnusableInput(
+            f"{option('aslr', aslr)}: there is no such choice", hint="give drawn, on or off"
+        )
     if layout_count is None:
         if aslr is not None:
             raise UnusableInput(
-                f"{option('aslr', aslr)} says how to draw layouts, but there are no layouts",
+                f"{option('aslr', aslr)} is about layouts, but the plan has no layouts",
                 hint=f"add {option('layouts', 12)}",
             )
         return plan, ()
@@ -361,13 +363,14 @@ def plan_with_layouts(
 
 _ALWAYS_RANDOM: tuple[Addresses, str, str] = (
     "on",
-    "this host cannot keep addresses fixed, so every layout has random addresses",
-    "allow personality(2) in this container",
+    "this host cannot switch off random memory addresses (ASLR), so every layout has them",
+    "allow the system call personality(2), which containers often forbid",
 )
+"""The only possible value of ``--aslr`` on such a host, the problem, and its remedy."""
 _NEVER_RANDOM: tuple[Addresses, str, str] = (
     "off",
-    "this host does not draw addresses, so no layout has random addresses",
-    "enable it with sysctl kernel.randomize_va_space=2",
+    "random memory addresses (ASLR) are switched off on this host, so no layout has them",
+    "switch them on with sysctl kernel.randomize_va_space=2",
 )
 
 

@@ -1,4 +1,7 @@
-"""Runs one segment of a campaign: a stretch without interruption, from the warm-up to the stop."""
+"""Runs one segment of a campaign: a stretch without interruption, from the warm-up to the stop.
+
+A judge analyses each block, and decides what runs next and when to stop.
+"""
 
 from __future__ import annotations
 
@@ -111,7 +114,7 @@ class SegmentInProgress(Struct):
     next_warmup: int = 1
     next_block: int = 1
     _recorded_warnings: set[tuple[str, int]] = field(default_factory=set)
-    """Code and condition of each recorded warning."""
+    """Code and condition of each warning that is recorded already."""
     _last_block: int | None = None
     """Number of the block with which the campaign ends; ``None`` until the budget is used up."""
     _start_s: float = 0.0
@@ -256,7 +259,7 @@ def check_for_failure(plan: Plan, trial: Trial, judge: Judge) -> None:
     problem = f"{plan.conditions[trial.condition].name} failed: {trial.failure}"
     if trial.failure_kind == "no room":
         raise ConditionFailed(
-            problem, hint="free space in this folder, or set TMPDIR to a folder on another disk"
+            problem, hint="free disk space, or set TMPDIR to a folder on another disk"
         )
     hint = plan.rules.failure_hint or (
         "correct the command, or count failed trials like others with "

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from equipoise.analysis.assignments import Replacer, replace_values
 from equipoise.analysis.kind import AnalysisKind
 from equipoise.analysis.redaction import TextReplacements
-from equipoise.campaign.blocks import BlockRead, complete_blocks, cost_function, read_block
+from equipoise.campaign.blocks import CostsOfBlock, complete_blocks, cost_function, read_block
 from equipoise.campaign.segment import Judge, Runner, SegmentInProgress, ends_campaign
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.plan import Plan, Stopping
@@ -144,7 +144,7 @@ class CommitsJudge(Judge, ABC):
         self._withdraw_before(block[0].block)
         times = (trial.accounting.wall_s for trial in block)
         self._trial_s += [wall_s for wall_s in times if wall_s is not None]
-        block_reads: dict[int, BlockRead] = {}
+        block_reads: dict[int, CostsOfBlock] = {}
         for index, benchmark in enumerate(benchmarks_of(self.plan)):
             trials = tuple(
                 trial
@@ -160,7 +160,9 @@ class CommitsJudge(Judge, ABC):
         if block_reads:
             self._add_costs(block[0].block, block_reads)
 
-    def _read_benchmark(self, trials: tuple[Trial, ...], benchmark: CommitBenchmark) -> BlockRead:
+    def _read_benchmark(
+        self, trials: tuple[Trial, ...], benchmark: CommitBenchmark
+    ) -> CostsOfBlock:
         """Return the costs and positions in a block by commit, instead of by condition."""
         block = read_block(trials, self.plan, benchmark.metric)
         commit_of = self.terms.commit_of
@@ -210,7 +212,7 @@ class CommitsJudge(Judge, ABC):
         return self._choose_conditions(self._builds.built_commits(), build_trials)
 
     @abstractmethod
-    def _add_costs(self, number: int, blocks: Mapping[int, BlockRead]) -> None:
+    def _add_costs(self, number: int, blocks: Mapping[int, CostsOfBlock]) -> None:
         """Add the costs of commits in one block, for each benchmark that it measured."""
 
     @abstractmethod
