@@ -12,10 +12,11 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.quantities import counted
 from equipoise.model.record import CampaignWarning
 from equipoise.model.revisions import Revision
 from equipoise.revisions.git import (
@@ -36,6 +37,7 @@ REVISION_FOLDERS = ("old", "new")
 """Folders of a gate's two revisions. Their names, and therefore all paths, have equal length."""
 
 _GITLINK = "160000"
+"""Mode of a submodule among git's files."""
 _ENCODING_FILTERS = ("lfs", "git-crypt")
 """Filters that every checkout needs: without them a file is a pointer or encrypted."""
 UNSHALLOW = (
@@ -141,29 +143,32 @@ def changed_submodules(repository: Repository) -> tuple[str, ...]:
 
 
 def warnings_of_working_tree(
-    repository: Repository, excluded_from: str, owner: str
+    repository: Repository, holder: str, owner: str
 ) -> Iterator[CampaignWarning]:
     """Yield warnings of changes in the working tree that are not measured.
 
-    ``excluded_from`` is a phrase such as "neither revision". ``owner`` is the revision to which the
-    changes may belong, such as "the candidate".
+    ``holder`` is a phrase such as "neither revision", which has the changes. ``owner`` is the
+    revision to which the changes may belong, such as "the candidate".
     """
     submodules = changed_submodules(repository)
     if submodules:
         yield CampaignWarning(
             "changed_submodules",
-            f"changes in submodules are in {excluded_from}: {len(submodules)}, "
-            f"{submodules[0]} among them",
+            f"{holder} has the changes in {_first_and_count(submodules, 'submodule')}",
             "commit the changes in the submodule, then commit its new revision here",
         )
     untracked = untracked_files(repository)
     if untracked:
         yield CampaignWarning(
             "untracked_files",
-            f"untracked files of the working tree are in {excluded_from}: "
-            f"{len(untracked)}, {untracked[0]} among them",
+            f"{holder} has {_first_and_count(untracked, 'file')}, which git does not track",
             f"`git add` the files of {owner}, and add all others to .gitignore",
         )
+
+
+def _first_and_count(names: Sequence[str], noun: str) -> str:
+    """Return the first name, and the number of further names: ``a.c and 2 more files``."""
+    return names[0] + (f" and {counted(len(names) - 1, f'more {noun}')}" if names[1:] else "")
 
 
 def changes_of_working_tree(repository: Repository) -> bytes:
@@ -224,6 +229,7 @@ def _run_diff(repository: Repository, *arguments: str) -> subprocess.CompletedPr
 
 
 def _check_out_commit(source: Path, commit: str, tree: Path) -> None:
+    """Make a repository that reads the objects of ``source``, and check a commit out in it."""
     label = f"{commit} of {source}"
     # An old git lacks this option, and its repositories use SHA-1.
     object_format = line_of(source, "rev-parse", "--show-object-format") or "sha1"
@@ -280,6 +286,7 @@ def _filtered_files(tree: Path) -> dict[str, str]:
 
 
 def _filter_program(folder: Path, name: str) -> str | None:
+    """Return the configured command line of a filter; ``None`` without one."""
     keys = (f"filter.{name}.process", f"filter.{name}.smudge")
     return next(filter(None, (line_of(folder, "config", "--get", key) for key in keys)), None)
 

@@ -29,6 +29,7 @@ BENCHMARKS = "benchmarks.json"
 MACHINE = "machine.json"
 MAX_FILES = 20_000
 _VERSION = 2
+"""Version of asv's file format."""
 _UPDATE_HINT = "run `asv update`, which converts old results"
 
 
@@ -87,7 +88,7 @@ def _read(file: SourceFile) -> SeriesReading:
                 continue
             values += _benchmark_values(results_file, name, benchmark, results, columns)
     values.sort(key=lambda value: value.date or "")
-    note = f"{counted(outdated_count, 'result')} of another version of its benchmark left out."
+    note = f"Left out: {counted(outdated_count, 'result')} of another version of a benchmark."
     return SeriesReading("asv", tuple(values), (note,) if outdated_count else ())
 
 
@@ -100,9 +101,9 @@ def _json_object(file: SourceFile) -> Mapping[str, Any]:
     try:
         content = json.loads(file.content)
     except (ValueError, RecursionError) as error:
-        raise file.error(f"not a result of asv: {error}") from error
+        raise file.error(f"this is not a result of asv: {error}") from error
     if not isinstance(content, dict):
-        raise file.error("not a result of asv: not a JSON object")
+        raise file.error("this is not a result of asv, which is a JSON object")
     if content.get("version") != _VERSION:
         problem = f"the version of the file is {quote(content.get('version'))}, not {_VERSION}"
         raise file.error(problem, _UPDATE_HINT)
@@ -125,15 +126,17 @@ def _benchmark_values(
     columns: Mapping[str, Any],
 ) -> Iterator[SeriesValue]:
     """Yield the value of each combination of parameters; NaN if the benchmark failed."""
-    params, numbers = columns.get("params") or [], columns.get("result")
-    if not isinstance(params, list) or not all(isinstance(levels, list) for levels in params):
+    level_lists, numbers = columns.get("params") or [], columns.get("result")
+    if not isinstance(level_lists, list) or not all(
+        isinstance(levels, list) for levels in level_lists
+    ):
         raise file.error(f"{quote(name)} has parameters that are not lists")
     if numbers is None:
         numbers = []
     if not isinstance(numbers, list):
         raise file.error(f"{quote(name)} has a result that is not a list")
     date = None if results.date is None else utc_time_of_seconds(results.date / 1000.0)
-    for levels, number in zip(itertools.product(*params), numbers, strict=False):
+    for levels, number in zip(itertools.product(*level_lists), numbers, strict=False):
         if number is not None and not isinstance(number, int | float):
             raise file.error(f"{quote(name)} has a result that is not a number")
         yield SeriesValue(
