@@ -21,8 +21,8 @@ from equipoise.revisions.benchmarks import TOOLS
 from equipoise.revisions.build_cache import (
     LIMIT_VARIABLE,
     BuildCache,
-    MissingFolder,
     BuildSource,
+    MissingFolder,
     cache_folder,
     cache_limit,
     digest_of_toolchain,

@@ -1,8 +1,7 @@
 """Checks whether carry-over, the effect of a trial on the next one, could explain a difference.
 
-A check uses the blocks without washouts, in which one condition may affect the next. If such blocks
-suggest that carry-over explains a difference, a campaign may continue with washouts. The comparison
-then starts again: only its blocks with washouts decide.
+A check uses the blocks without washouts. If carry-over could explain the whole difference, the
+campaign may continue with washouts. Then only the blocks with washouts decide.
 """
 
 from __future__ import annotations
@@ -79,13 +78,13 @@ def _verdicts_before_washouts(
     plan: Plan, blocks: Blocks
 ) -> Mapping[tuple[int, int], tuple[Verdict, float | None]]:
     """Return the verdict and the ratio of each contrast, by the indices of its conditions."""
-    all_costs = costs_of_contrasts(plan, blocks, plan.judgement.primary_metric)
+    contrast_costs = costs_of_contrasts(plan, blocks, plan.judgement.primary_metric)
     min_effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
-    paired_blocks = [costs.paired_blocks for costs in all_costs]
+    paired_blocks = [costs.paired_blocks for costs in contrast_costs]
     verdicts = judge(paired_blocks, min_effect=min_effect, alpha=alpha)
     return {
         costs.contrast.pair: (verdict.verdict, verdict.ratio)
-        for costs, verdict in zip(all_costs, verdicts, strict=True)
+        for costs, verdict in zip(contrast_costs, verdicts, strict=True)
     }
 
 
@@ -118,7 +117,7 @@ def _check(
 def _check_sentence(check: CarryOverCheck, comparison: Comparison) -> str:
     baseline, candidate = comparison.baseline, comparison.candidate
     factor = _times_with_interval(check.carry_over, check.carry_over_ci)
-    effect = carry_over_clause(comparison.metric, baseline, candidate, factor)
+    effect = carry_over_clause(comparison, factor)
     carry_over = "carry-over, the effect of a trial on the next one,"
     if check.went_on:
         size = "" if check.called_ratio is None else f" ({signed_change(check.called_ratio)})"

@@ -38,11 +38,9 @@ class CertifyOptions(Struct, frozen=True):
     """Options for certifying a host."""
 
     campaigns: int = 60
-    """Number of campaigns of equal programs."""
     blocks: int = 40
     """Maximum number of blocks of each campaign of equal programs."""
     injected_campaigns: int = 20
-    """Number of campaigns with injected work."""
     injected_blocks: int = 120
     """Maximum number of blocks of each campaign with injected work."""
     injected_percent: float = 3.0
@@ -108,7 +106,6 @@ def _certificate(
     environment: dict[str, Any],
     made_at: float,
 ) -> Certificate:
-    """Compute the certificate from the records of all campaigns."""
     called_different = sum(_verdict(record) in DIFFERENCE_VERDICTS for record in equal_records)
     blocks_to_detection = [
         len(analysed_blocks(record)) for record in injected_records if _verdict(record) == "slower"

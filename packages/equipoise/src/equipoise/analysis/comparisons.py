@@ -71,9 +71,8 @@ class ContrastCosts(Struct, frozen=True):
 
 def primary_comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
     """Compare every candidate on the primary metric; all these comparisons share alpha."""
-    contrast_costs = (
-        costs_of_contrasts(plan, blocks, plan.judgement.primary_metric) if blocks else ()
-    )
+    metric = plan.judgement.primary_metric
+    contrast_costs = costs_of_contrasts(plan, blocks, metric) if blocks else ()
     comparisons = judge_contrasts(plan, contrast_costs)
     return tuple(
         _with_waiting_clause(comparison, costs.contrast, blocks)
@@ -173,8 +172,8 @@ def judge_contrasts(
     """
     if not contrast_costs:
         return ()
-    without_evidence = (PairedBlocks() for _ in range(unreported_count))
-    paired_blocks = [*(costs.paired_blocks for costs in contrast_costs), *without_evidence]
+    no_blocks = (PairedBlocks() for _ in range(unreported_count))
+    paired_blocks = [*(costs.paired_blocks for costs in contrast_costs), *no_blocks]
     comparisons = _compare_in_drawn_layouts(plan, contrast_costs, paired_blocks)
     if not plan.layouts:
         return comparisons
@@ -206,39 +205,29 @@ def _compare_across_layouts(
     paired_blocks: Sequence[PairedBlocks],
     drawn_comparisons: Sequence[Comparison],
 ) -> tuple[Comparison, ...]:
-    """Return comparisons across layouts in general, each with its claim about the drawn layouts.
-
-    ``drawn_comparisons`` are the comparisons in the drawn layouts alone.
-    """
-    layouts_by_contrast: list[list[int]] = [[] for _ in paired_blocks]
-    for layouts, costs in zip(layouts_by_contrast, contrast_costs, strict=False):
+    """Return comparisons across layouts in general, each with its claim about the drawn layouts."""
+    layouts_of_blocks: list[list[int]] = [[] for _ in paired_blocks]
+    for layouts, costs in zip(layouts_of_blocks, contrast_costs, strict=False):
         both_ran = costs.all_conditions.has_both(costs.contrast)
         numbers = costs.all_conditions.numbers[both_ran].tolist()
         layouts += [layout_of_block(plan, "measured", number) for number in numbers]
-    min_effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
+    min_effect, alpha, count = plan.judgement.min_effect, plan.judgement.alpha, len(plan.layouts)
     verdicts = judge_across_layouts(
-        paired_blocks,
-        layouts_by_contrast,
-        count=len(plan.layouts),
-        min_effect=min_effect,
-        alpha=alpha,
+        paired_blocks, layouts_of_blocks, count=count, min_effect=min_effect, alpha=alpha
     )
     return tuple(
         _with_claim_about_drawn_layouts(
             _comparison(plan, costs, verdict, None, alpha / len(paired_blocks)),
-            drawn_comparison,
+            drawn,
             verdict.lost_analyses,
         )
-        for costs, verdict, drawn_comparison in zip(
-            contrast_costs, verdicts, drawn_comparisons, strict=False
-        )
+        for costs, verdict, drawn in zip(contrast_costs, verdicts, drawn_comparisons, strict=False)
     )
 
 
 def _with_claim_about_drawn_layouts(
     comparison: Comparison, drawn: Comparison, lost_analyses: int
 ) -> Comparison:
-    """Return a comparison across layouts with the comparison in the drawn layouts as a claim."""
     claim = TheseLayouts(drawn.verdict, drawn.ratio, drawn.ratio_ci, drawn.scope, drawn.summary)
     return replace(
         comparison,
@@ -258,25 +247,25 @@ def _comparison(
     forecast: int | None,
     share_of_alpha: float,
 ) -> Comparison:
-    """Return a verdict as a comparison of the document.
+    """Return the comparison with a verdict, further estimates, checks of the costs, and sentences.
 
-    Add further estimates, such as the ratio of means. Add the checks: whether one ratio describes
-    all blocks, what single statistics say, the carry-over and the slow runs. Last, add the
-    sentence.
+    ``forecast`` is the number of blocks that would probably decide; ``None`` if it is unknown.
     """
-    judgement, blocks, contrast = plan.judgement, costs.paired_blocks, costs.contrast
+    judgement, paired_blocks, contrast = plan.judgement, costs.paired_blocks, costs.contrast
     baseline, candidate = (plan.conditions[index] for index in contrast.pair)
-    mean_ratio = ratio_of_means(blocks.baseline, blocks.candidate, seed=plan.seed)
-    slower_probability = probability_slower(blocks, level=judgement.alpha)
+    mean_ratio = ratio_of_means(paired_blocks.baseline, paired_blocks.candidate, seed=plan.seed)
+    slower_probability = probability_slower(paired_blocks, level=judgement.alpha)
     all_costs = costs.all_conditions
     both_ran = all_costs.has_both(contrast)
+    numbers = all_costs.numbers[both_ran]
     baseline_costs = all_costs.costs[both_ran, contrast.baseline]
-    _, is_constant = running_interval(blocks.engine, share_of_alpha)
+    candidate_costs = paired_blocks.candidate
+    _, is_constant = running_interval(paired_blocks.engine, share_of_alpha)
     is_constant = is_constant and verdict.ratio_is_constant
     if is_constant:
-        is_constant = one_ratio_describes(blocks, verdict.low, verdict.high, share_of_alpha)
+        is_constant = one_ratio_describes(paired_blocks, verdict.low, verdict.high, share_of_alpha)
     answers = statistic_answers(
-        baseline_costs, blocks.candidate, min_effect=judgement.min_effect, level=share_of_alpha
+        baseline_costs, candidate_costs, min_effect=judgement.min_effect, level=share_of_alpha
     )
     comparison = Comparison(
         baseline=baseline.name,
@@ -289,7 +278,7 @@ def _comparison(
         equivalence_level=verdict.equivalence_level,
         means_veto=verdict.means_veto,
         ratio_is_constant=is_constant,
-        ratio_segments=() if is_constant else ratio_segments(blocks, all_costs.numbers[both_ran]),
+        ratio_segments=() if is_constant else ratio_segments(paired_blocks, numbers),
         e_value=verdict.e_value,
         verdict=verdict.verdict,
         min_effect=judgement.min_effect,
@@ -301,7 +290,7 @@ def _comparison(
         probability_slower_ci=slower_probability.interval,
         minimum_misleads=minimum_misleads(
             float(np.min(baseline_costs)),
-            float(np.min(blocks.candidate)),
+            float(np.min(candidate_costs)),
             typical=verdict.typical,
             verdict=verdict.verdict,
             min_effect=judgement.min_effect,
@@ -343,10 +332,10 @@ def _compare_slow_runs(
     The test needs typical runs that do not differ: only then does one threshold for both conditions
     separate the slow runs.
     """
-    judgement, blocks = plan.judgement, costs.paired_blocks
+    judgement, paired_blocks = plan.judgement, costs.paired_blocks
     margin = margin_of(judgement.min_effect)
     baseline, candidate = (plan.conditions[index] for index in costs.contrast.pair)
-    counts = slow_run_counts(blocks.own_baseline, blocks.candidate, margin)
+    counts = slow_run_counts(paired_blocks.own_baseline, paired_blocks.candidate, margin)
     slow_runs = SlowRuns(
         factor=counts.factor,
         baseline=counts.baseline,
@@ -356,7 +345,7 @@ def _compare_slow_runs(
     )
     if verdict.verdict == "equivalent" or verdict.means_veto:
         test = slow_run_test(
-            blocks.own_baseline, blocks.candidate, margin=margin, alpha=share_of_alpha
+            paired_blocks.own_baseline, paired_blocks.candidate, margin=margin, alpha=share_of_alpha
         )
         role_by_side: dict[int, Literal["baseline", "candidate"]]
         role_by_side = {-1: "baseline", 1: "candidate"}
@@ -372,18 +361,18 @@ def _compare_slow_runs(
 
 
 def _describe_adjustment(
-    plan: Plan, costs: ContrastCosts, verdict: ComparisonVerdict, comparison_count: int
+    plan: Plan, costs: ContrastCosts, verdict: ComparisonVerdict, count: int
 ) -> Adjustment | None:
     """Return the effect of adjusting by a covariate; ``None`` if no block was adjusted.
 
-    ``comparison_count`` is the number of comparisons that share alpha.
+    ``count`` is the number of comparisons that share alpha.
     """
-    blocks, min_effect = costs.paired_blocks, plan.judgement.min_effect
-    fitted_adjustment = blocks.engine.adjustment()
+    paired_blocks, min_effect = costs.paired_blocks, plan.judgement.min_effect
+    fitted_adjustment = paired_blocks.engine.adjustment()
     if fitted_adjustment is None:
         return None
     covariate_index, adjusted_blocks, spread_ratio = fitted_adjustment
-    unadjusted = judge_unadjusted(blocks, verdict, min_effect=min_effect, compared=comparison_count)
+    unadjusted = judge_unadjusted(paired_blocks, verdict, min_effect=min_effect, compared=count)
     adjustment = Adjustment(
         covariate=plan.adjust_by[covariate_index],
         blocks=adjusted_blocks,
@@ -393,7 +382,7 @@ def _describe_adjustment(
         summary="",
     )
     sentence = adjustment_sentence(
-        adjustment, len(blocks), verdict.ratio, more_is_better=costs.more_is_better
+        adjustment, len(paired_blocks), verdict.ratio, more_is_better=costs.more_is_better
     )
     return replace(adjustment, summary=sentence)
 

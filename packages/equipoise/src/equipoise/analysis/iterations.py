@@ -161,11 +161,8 @@ def steady_comparisons(
         for contrast, metric, reason in planned_comparisons
         if reason is None
     ]
-    comparisons = iter(
-        judge_contrasts(
-            plan, contrast_costs, unreported_count=len(contrasts_and_metrics) - len(contrast_costs)
-        )
-    )
+    unreported_count = len(contrasts_and_metrics) - len(contrast_costs)
+    comparisons = iter(judge_contrasts(plan, contrast_costs, unreported_count=unreported_count))
     return tuple(
         _steady_comparison(plan, contrast, metric, next(comparisons) if reason is None else reason)
         for contrast, metric, reason in planned_comparisons

@@ -61,8 +61,7 @@ def ratios_by_level(
 ) -> tuple[Comparison, ...]:
     """Return the primary comparisons, each with the variance of its log ratios by level.
 
-    If trials have iterations, each iteration of the candidate has a ratio to the iteration of the
-    baseline with the same number.
+    An iteration of the candidate is compared with the baseline's iteration of the same number.
     """
     if not _has_several_levels(plan, itertools.chain.from_iterable(blocks.values())):
         return tuple(comparisons)
@@ -185,10 +184,7 @@ def _iteration_costs(trial: Trial, metric: str) -> list[float]:
 def _split_by_level(
     plan: Plan, level_names: Sequence[str], samples: Sequence[_Sample]
 ) -> VarianceByLevel | None:
-    """Split the variance of samples by level; ``None`` if no level is replicated.
-
-    Find the levels with several units, split the variance, then advise which level to measure more.
-    """
+    """Split the variance of samples by level, with advice; ``None`` if no level is replicated."""
     sizes = [len(sample.logarithms) for sample in samples]
     units = np.repeat([sample.units for sample in samples], sizes, axis=0).reshape(
         -1, len(level_names)

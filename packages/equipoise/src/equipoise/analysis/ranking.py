@@ -86,7 +86,7 @@ def _ranking_of_group(
         candidate: _log_ratio(baseline_comparisons[baseline, candidate])
         for baseline, candidate in group.baseline_pairs
     }
-    ordered_members = _ordered_members(log_ratios, verdicts)
+    ordered_members = _order_members(log_ratios, verdicts)
     possible_winners = contenders_of(group, judgement.min_effect, judgement.alpha)
     contenders = [member for member in ordered_members if member in possible_winners]
     names = [condition.name for condition in plan.conditions]
@@ -152,10 +152,7 @@ def _ranking_of_group(
 
 
 def _log_ratio(comparison: Comparison) -> float:
-    """Return the log ratio of a candidate to its baseline.
-
-    Without a finite ratio, return -inf for a faster candidate and else +inf.
-    """
+    """Return the log ratio to the baseline; if it is not finite, -inf if faster and else +inf."""
     if comparison.ratio:
         return math.log(comparison.ratio)
     return -math.inf if comparison.verdict == "faster" or comparison.ratio == 0 else math.inf
@@ -169,13 +166,8 @@ def _verdict_against(verdicts: Mapping[Pair, Verdict], member: int, rival: int) 
     return _REVERSED.get(verdict, verdict)
 
 
-def _ordered_members(
-    log_ratios: Mapping[int, float], verdicts: Mapping[Pair, Verdict]
-) -> list[int]:
-    """Order the members by ratio, but put every member after the members that are faster for sure.
-
-    ``log_ratios`` has the log ratio of each member to the baseline.
-    """
+def _order_members(log_ratios: Mapping[int, float], verdicts: Mapping[Pair, Verdict]) -> list[int]:
+    """Order the members by ratio, but put every member after all that are certainly faster."""
     remaining, order = sorted(log_ratios, key=log_ratios.__getitem__), []
 
     def is_slower(member: int) -> bool:

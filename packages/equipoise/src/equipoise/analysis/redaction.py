@@ -49,9 +49,7 @@ def hide_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
     """
     if any(record.earlier or record.members for record in records):
         outer_records = [replace(record, earlier=(), members=()) for record in records]
-        inner_records = (
-            inner for record in records for inner in (*record.earlier, *record.members)
-        )
+        inner_records = (run for record in records for run in (*record.earlier, *record.members))
         hidden_records = hide_values([*outer_records, *inner_records])
         hidden_inner_records = iter(hidden_records[len(outer_records) :])
         return tuple(
@@ -68,8 +66,8 @@ def hide_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
         _replace_plan_values(record.plan, lambda name, value: assignments.append((name, value)))
     replacements = value_replacements(assignments)
     replacements = replacements.with_names(dict(_names_to_replace(records, replacements)))
-    size_factors = frozenset(factor for record in records for factor in record.plan.sizes)
-    return tuple(_hide_in_record(record, replacements, size_factors) for record in records)
+    sizes = frozenset(factor for record in records for factor in record.plan.sizes)
+    return tuple(_hide_in_record(record, replacements, sizes) for record in records)
 
 
 def hide_variables(environment: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,7 +104,6 @@ def _hide_imported_variables(file_facts: Mapping[str, Any]) -> Mapping[str, Any]
 
 
 def _replace_plan_values(plan: Plan, replacer: Replacer) -> Plan:
-    """Replace the values of all variables that a plan sets."""
     return replace(
         plan,
         conditions=tuple(
@@ -154,21 +151,16 @@ def _names_to_replace(
 
 
 def _hide_in_name(condition: Condition, replacements: TextReplacements) -> str:
-    server = condition.server
+    replacer, name, server = replacements.placeholder_of, condition.name, condition.server
     commands = (condition.command, () if server is None else server.start)
     # By default the name is the command.
-    sets_hidden_value = any(
-        replace_command_values(command, replacements.placeholder_of) != command
-        for command in commands
-    )
-    name = condition.name
-    return replacements.replace_in_text(
-        replace_values(name, replacements.placeholder_of) if sets_hidden_value else name
-    )
+    if any(replace_command_values(command, replacer) != command for command in commands):
+        name = replace_values(name, replacer)
+    return replacements.replace_in_text(name)
 
 
 def _hide_in_record(
-    record: RunRecord, replacements: TextReplacements, size_factors: frozenset[str]
+    record: RunRecord, replacements: TextReplacements, sizes: frozenset[str]
 ) -> RunRecord:
     segments = tuple(
         replace(segment, environment=hide_variables(segment.environment))
@@ -178,7 +170,7 @@ def _hide_in_record(
         return record if segments == record.segments else replace(record, segments=segments)
     return replace(
         record,
-        plan=_hide_in_plan(record.plan, replacements, size_factors),
+        plan=_hide_in_plan(record.plan, replacements, sizes),
         segments=tuple(
             replace(segment, environment=replace_texts(segment.environment, replacements))
             for segment in segments
@@ -192,15 +184,12 @@ def _hide_in_record(
 
 
 def _hide_in_observation(observation: Observation, replacements: TextReplacements) -> Observation:
+    hide = replacements.replace_in_text
     if observation.failure is not None:
-        return replace(observation, failure=replacements.replace_in_text(observation.failure))
+        return replace(observation, failure=hide(observation.failure))
     if observation.source == DIFF and observation.document is not None:
         diff = msgspec.json.decode(observation.document, type=CommitDiff)
-        hidden_diff = replace(
-            diff,
-            files=replacements.replace_in_text(diff.files),
-            patch=replacements.replace_in_text(diff.patch),
-        )
+        hidden_diff = replace(diff, files=hide(diff.files), patch=hide(diff.patch))
         return replace(observation, document=msgspec.json.encode(hidden_diff))
     return observation
 
@@ -208,20 +197,18 @@ def _hide_in_observation(observation: Observation, replacements: TextReplacement
 def _hide_in_trial(trial: Trial, replacements: TextReplacements) -> Trial:
     if trial.failure is None and not trial.error_tail:
         return trial
-    failure = None if trial.failure is None else replacements.replace_in_text(trial.failure)
-    return replace(
-        trial, failure=failure, error_tail=replacements.replace_in_text(trial.error_tail)
-    )
+    hide = replacements.replace_in_text
+    failure = None if trial.failure is None else hide(trial.failure)
+    return replace(trial, failure=failure, error_tail=hide(trial.error_tail))
 
 
-def _hide_in_plan(plan: Plan, replacements: TextReplacements, size_factors: frozenset[str]) -> Plan:
+def _hide_in_plan(plan: Plan, replacements: TextReplacements, sizes: frozenset[str]) -> Plan:
     plan = _replace_plan_values(plan, replacements.placeholder_of)
 
+    hide = replacements.replace_in_text
+
     def shown_levels(levels: Mapping[str, str]) -> dict[str, str]:
-        return {
-            factor: level if factor in size_factors else replacements.replace_in_text(level)
-            for factor, level in levels.items()
-        }
+        return {name: level if name in sizes else hide(level) for name, level in levels.items()}
 
     conditions = [
         replace(
@@ -234,7 +221,7 @@ def _hide_in_plan(plan: Plan, replacements: TextReplacements, size_factors: froz
     return replace(
         plan,
         conditions=_make_names_unique(conditions),
-        command_line=tuple(map(replacements.replace_in_text, plan.command_line)),
+        command_line=tuple(map(hide, plan.command_line)),
         terms=plan.terms and analysis_of(plan.terms).hide_in_terms(plan.terms, replacements),
         chosen_contrasts=plan.chosen_contrasts
         and tuple(
@@ -277,9 +264,8 @@ def hide_document_values(document: ResultDocument) -> ResultDocument:
         command_texts |= dict(zip(condition.command, command, strict=True))
         if command != condition.command:
             names[condition.name] = replace_values(condition.name, replacements.placeholder_of)
-    replaced: ResultDocument = replace_texts(
-        document, replacements.with_names(names), command_texts
-    )
+    replacements = replacements.with_names(names)
+    replaced: ResultDocument = replace_texts(document, replacements, command_texts)
     return replaced
 
 

@@ -95,7 +95,7 @@ def compare_with_reference(
     differences = document_differences(reference, result)
     drift = 0.0 if differences else difference_between_sessions(*sessions)
     changes = changes_between(*sessions, min_effect=min_effect, alpha=alpha, between=drift)
-    changes_by_name = dict(zip(common_names, changes.rows, strict=True))
+    row_changes = dict(zip(common_names, changes.rows, strict=True))
     sides = {"there": (reference, earlier_rows), "here": (result, later_rows)}
     names = dict.fromkeys(
         condition.name for condition in (*result.conditions, *reference.conditions)
@@ -103,9 +103,7 @@ def compare_with_reference(
     return ReferenceComparison(
         run=reference.run.id,
         started=reference.run.started,
-        rows=tuple(
-            _reference_row(name, sides, changes_by_name.get(name), metrics) for name in names
-        ),
+        rows=tuple(_reference_row(name, sides, row_changes.get(name), metrics) for name in names),
         differences=differences,
         geometric_mean=math.exp(changes.mean),
         geometric_mean_ci=_ratio_interval(changes.mean_low, changes.mean_high),
@@ -122,17 +120,15 @@ def _with_names_of(reference: ResultDocument, result: ResultDocument) -> ResultD
     """Rename the conditions of the reference whose commands have other names in the result."""
     names = {condition.name for condition in result.conditions}
     reference_names = {condition.name for condition in reference.conditions}
-    name_by_command = {
+    by_command = {
         condition.command: condition.name
         for condition in result.conditions
         if condition.name not in reference_names
     }
     new_names = {
-        condition.name: name_by_command[condition.command]
+        condition.name: by_command[condition.command]
         for condition in reference.conditions
-        if condition.command
-        and condition.name not in names
-        and condition.command in name_by_command
+        if condition.command and condition.name not in names and condition.command in by_command
     }
     if len(set(new_names.values())) < len(new_names):
         return reference
@@ -161,8 +157,7 @@ def _cost_rows(
         )
         if metric is None:
             continue
-        values_of_trials = [(trial, _value(trial, metric)) for trial in trials]
-        known = [(trial, value) for trial, value in values_of_trials if value is not None]
+        known = [(trial, value) for trial in trials if (value := _value(trial, metric)) is not None]
         if len(known) < len(trials) and not keeps_rows_with_failures:
             continue
         values = np.array([value for _, value in known], dtype=np.float64)
@@ -430,11 +425,11 @@ def _read_campaign(
     blocks_by_names: dict[tuple[str, str], _CampaignBlocks] = {}
     if blocks:
         metric, guaranteed_count = plan.judgement.primary_metric, _guaranteed_block_count(plan)
-        all_costs = costs_of_contrasts(plan, blocks, metric)
+        contrast_costs = costs_of_contrasts(plan, blocks, metric)
         guaranteed_costs = costs_of_contrasts(
             plan, dict(itertools.islice(blocks.items(), guaranteed_count)), metric
         )
-        for costs, guaranteed in zip(all_costs, guaranteed_costs, strict=True):
+        for costs, guaranteed in zip(contrast_costs, guaranteed_costs, strict=True):
             campaign_blocks = _CampaignBlocks(costs.paired_blocks, guaranteed.paired_blocks)
             blocks_by_names.setdefault(plan.names_of(costs.contrast), campaign_blocks)
     campaign = PooledCampaign(

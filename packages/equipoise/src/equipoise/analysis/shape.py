@@ -101,9 +101,7 @@ def _drawn_covariates(
     padding_bytes = [None if draw is None else draw.padding_bytes for draw in draws_of_trials]
     yield covariate(ENVIRONMENT_BYTES, padding_bytes, is_categorical=False)
     if plan.layouts:
-        layouts = [
-            None if number is None else plan.layouts[number - 1] for number in layout_numbers
-        ]
+        layouts = [None if index is None else plan.layouts[index - 1] for index in layout_numbers]
         argument_bytes = [None if layout is None else layout.argument_bytes for layout in layouts]
         yield covariate(ARGUMENT_BYTES, argument_bytes, is_categorical=False)
         is_random = [None if layout is None else layout.random_addresses for layout in layouts]

@@ -247,12 +247,7 @@ def _carry_over_warnings(
             else _washout_hint(),
         )
     clauses = [
-        carry_over_clause(
-            comparison.metric,
-            comparison.baseline,
-            comparison.candidate,
-            f"{comparison.carry_over.ratio:.3f} times",
-        )
+        carry_over_clause(comparison, f"{comparison.carry_over.ratio:.3f} times")
         for index, comparison in enumerate(comparisons)
         if comparison.carry_over is not None
         and index not in explainable_checks

@@ -88,9 +88,8 @@ def adjustment_sentence(
     format_ratio = _three_digits if is_factor else _signed_percent
     bounds = ("unknown" if bound is None else format_ratio(bound) for bound in (low, high))
     times = " times" if is_factor else ""
-    before = "unknown"
-    if typical is not None:
-        before = f"{format_ratio(typical)}{times} ({' to '.join(bounds)})"
+    interval = f"({' to '.join(bounds)})"
+    before = "unknown" if typical is None else f"{format_ratio(typical)}{times} {interval}"
     return (
         f"{adjustment.blocks} of {blocks} blocks were adjusted by {adjustment.covariate}, read "
         f"before each trial, which saved about {saved_percent:.0f} % of the blocks; "
@@ -387,10 +386,7 @@ def _with_capital_article(words: MetricWords, sentence: str) -> str:
 
 
 def _subject_and_object(words: MetricWords, baseline: str, candidate: str) -> tuple[str, str]:
-    """Return the candidate as subject and the baseline as object of a sentence on a metric.
-
-    A metric of a part, such as an iteration, has the part in both: ``an iteration of zstd``.
-    """
+    """Return candidate and baseline as subject and object: ``an iteration of a``, ``one of b``."""
     if not words.part:
         return candidate, baseline
     return f"an {words.part} of {candidate}", f"one of {baseline}"
@@ -517,13 +513,11 @@ def _blocks_clause(comparison: Comparison) -> str:
     return f"after {counted(comparison.blocks, 'block')}; {outlook}"
 
 
-def carry_over_clause(metric: str, baseline: str, candidate: str, factor: str) -> str:
-    """Return the clause on carry-over: ``a trial takes 1.03 times as long after new as after old``.
-
-    ``factor`` is the text of the factor, such as ``1.03 times``.
-    """
-    verb, adverb = ("takes", "long") if is_time(metric) else ("costs", "much")
-    return f"a trial {verb} {factor} as {adverb} after {candidate} as after {baseline}"
+def carry_over_clause(comparison: Comparison, factor: str) -> str:
+    """Return the clause with a factor: ``a trial takes 1.03 times as long after a as after b``."""
+    verb, adverb = ("takes", "long") if is_time(comparison.metric) else ("costs", "much")
+    order = f"after {comparison.candidate} as after {comparison.baseline}"
+    return f"a trial {verb} {factor} as {adverb} {order}"
 
 
 def _ratio_or_extreme(comparison: Comparison, ratio: float | None) -> float:
@@ -649,7 +643,6 @@ def _statistics_phrase(names: Sequence[str]) -> str:
     """
 
     def range_key(numbered: tuple[int, str]) -> int | str:
-        """Return a number that is equal for consecutive deciles, or the name of the statistic."""
         index, name = numbered
         return int(name[1:]) - 10 * index if name.startswith("p") else name
 

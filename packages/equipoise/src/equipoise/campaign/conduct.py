@@ -81,7 +81,7 @@ SegmentFactory = Callable[..., SegmentInProgress]
 
 
 @contextmanager
-def native_runner(plan: Plan, on_trial_running: Callable[[], None]) -> Iterator[Runner]:
+def native_runner(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
     """Make the runner of real trials, with one launcher and one private folder for a segment."""
     # Processes of a killed campaign would disturb this one.
     clear_leftovers()
@@ -92,13 +92,7 @@ def native_runner(plan: Plan, on_trial_running: Callable[[], None]) -> Iterator[
         _servers(plan, scratch) as servers,
     ):
         runner = TrialRunner(
-            plan,
-            launcher,
-            scratch,
-            own_environment(),
-            covariates,
-            servers=servers,
-            on_wait=on_trial_running,
+            plan, launcher, scratch, own_environment(), covariates, servers=servers, on_wait=on_wait
         )
         try:
             yield runner
@@ -163,8 +157,8 @@ def resume(
 ) -> str:
     """Resume a campaign with its stored plan and new limits; return its run id.
 
-    The judge first analyses the recorded blocks again, as if the campaign had not been interrupted.
-    Then a new segment runs more blocks. A campaign that needs no more blocks is left unchanged.
+    The judge first analyses the recorded blocks again; then a new segment runs more blocks. A
+    campaign that needs no more blocks is left unchanged.
 
     Raise `UnusableInput` if there is no such campaign, the limits leave nothing to do, or another
     process is measuring the campaign. Raise `ConditionFailed` if a condition failed, earlier or
@@ -301,10 +295,7 @@ def _next_block(record: RunRecord, phase: Phase) -> int:
 
 
 def _spent_budget_s(record: RunRecord) -> float:
-    """Return the spent seconds of the budget.
-
-    A budget that was used up starts again, so the result is then 0.
-    """
+    """Return the spent seconds of the budget; 0 if all are spent, because it then starts again."""
     if record.segments and record.segments[-1].stopped_because == "budget":
         return 0.0
     return seconds_of_segments(record)

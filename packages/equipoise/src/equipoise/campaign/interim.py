@@ -129,7 +129,6 @@ class InterimAnalysis(Judge):
         }
         self._collect_comparisons()
         self._undecided_contenders: tuple[Pair, ...] = ()
-        # With washouts, a comparison starts again.
         self._may_restart = may_add_washouts(plan)
         self._has_washouts = False
         self._carry_over = CarryOverTrials(plan)
@@ -143,7 +142,6 @@ class InterimAnalysis(Judge):
         return (plan.judgement.primary_metric,)
 
     def _collect_comparisons(self) -> None:
-        """Collect the blocks of all comparisons, also by ranked group."""
         with_baseline = {comparison.contrast.pair: comparison for comparison in self._comparisons}
         self.paired_blocks = tuple(comparison.paired_blocks for comparison in self._comparisons)
         self._all_comparisons = (*self._comparisons, *self._candidate_comparisons.values())

@@ -105,8 +105,8 @@ def blocks_to_near_verdicts(
 MIN_TRIALS = 5
 """Minimum number of ended trials before the time of a block is forecast."""
 _STANDARD_ERRORS = 2.0
-"""Half the width of the forecast's interval, in standard errors. The interval contains the true time
-of 95 % of blocks, and of 80 % if trials differ a hundredfold (tests/campaign/test_progress.py)."""
+"""Half the width of the forecast's interval, in standard errors. It contains the true time of 95 %
+of blocks, and of 80 % if trials differ a hundredfold (tests/campaign/test_progress.py)."""
 
 
 class BlockForecast(Struct, frozen=True):

@@ -1,7 +1,4 @@
-"""Runs one segment of a campaign: a stretch without interruption, from the warm-up to the stop.
-
-A judge analyses each block, and decides what runs next and when to stop.
-"""
+"""Runs one segment of a campaign: a stretch without interruption, from the warm-up to the stop."""
 
 from __future__ import annotations
 

@@ -221,7 +221,6 @@ class _FilledCommand(Struct, frozen=True):
     """One command after parameters were replaced by their values."""
 
     command: str | tuple[str, ...]
-    """Command line, or its arguments."""
     levels: dict[str, str]
     """Values of the parameters that the command uses."""
     setting: dict[str, str]
@@ -273,10 +272,8 @@ def _templates(command: str | tuple[str, ...]) -> tuple[str, ...]:
 
 def _surrounding_texts(options: CompareOptions, index: int) -> tuple[str, ...]:
     """Return the hooks and the environment of a command, before parameters are replaced."""
-    values_by_option = [getattr(options, hook) for hook in _HOOK_KEYS]
-    values_by_option.append(
-        [text for text in options.environments if _is_assigning(text, options.names)]
-    )
+    environments = [text for text in options.environments if _is_assigning(text, options.names)]
+    values_by_option = [*(getattr(options, hook) for hook in _HOOK_KEYS), environments]
     # An option has one value for all commands, or one for each command.
     return tuple(
         values[0] if len(values) == 1 else values[index]

@@ -1,7 +1,4 @@
-"""From a study to its grid: the conditions and contrasts of all combinations of levels.
-
-A combination has one level of each factor. It becomes a condition unless the study excludes it.
-"""
+"""From a study to its grid: the conditions and contrasts of all combinations of levels."""
 
 from __future__ import annotations
 
@@ -37,7 +34,7 @@ class Grid(Struct, frozen=True):
 
 
 LevelByFactor = dict[str, Level]
-"""A combination: the level of each factor, by the name of the factor."""
+"""A combination: one level of each factor, by the name of the factor."""
 
 
 def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
@@ -237,14 +234,14 @@ def _server(
 ) -> Server:
     path_variable = {"PATH": search_path(server)}
 
-    def command(key: str, template: Strings, environment: Mapping[str, str]) -> Strings:
+    def command(
+        key: str, template: Strings, environment: Mapping[str, str] = path_variable
+    ) -> Strings:
         return _command(template, replacements, site, environment, study.places.key(*keys, key))
 
     start = command("start", (*server.start, *arguments), {**path_variable, **environment})
     other_commands = {
-        key: command(key, template, path_variable)
-        for key, template in server.commands().items()
-        if key != "start"
+        key: command(key, template) for key, template in server.commands().items() if key != "start"
     }
     return replace(
         msgspec.convert(server, Server, from_attributes=True),

@@ -1,7 +1,4 @@
-"""Facts of the host that a study needs, and the things that a study needs but the host lacks.
-
-A level that needs a missing thing, such as a library, is removed from the study with a warning.
-"""
+"""Facts of the host that a study needs, and the things that a study needs but the host lacks."""
 
 from __future__ import annotations
 
@@ -101,16 +98,10 @@ def remove_missing_levels(study: Study, site: Site) -> tuple[Study, tuple[Campai
 
 
 def setting_place(study: Study, levels: dict[str, str], key: str, value: str | None) -> Place:
-    """Return the place in the study's file where a condition gets a setting.
+    """Return the place in the study's file of the first level that has a condition's setting.
 
-    The setting is a key of the table of one of the condition's levels; the first such level counts.
-
-    Parameters
-    ----------
-    levels
-        Name of the condition's level of each factor.
-    key, value
-        Key of the setting; the value is a variable for ``env``, and a folder for ``library_path``.
+    ``levels`` has the condition's level of each factor. ``key`` is the key of the setting in the
+    table of a level; ``value`` is the variable for ``env``, and the folder for ``library_path``.
     """
     for factor in study.factors:
         for level in factor.levels:
@@ -131,7 +122,6 @@ def _has_setting(level: Level, key: str, value: str | None) -> bool:
 
 
 def _missing_things(level: Level, site: Site) -> Iterator[MissingThing]:
-    """Yield the libraries, folders, CPUs, programs and instructions that a level lacks here."""
     install = f"apt install {level.package}" if level.package else "install it"
     for library in level.preload:
         if site.find_library(library) is None:

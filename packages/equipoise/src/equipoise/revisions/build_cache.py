@@ -295,7 +295,6 @@ class BuildCache:
             return True
 
     def _build(self, source: BuildSource, tree: Path, label: str) -> None:
-        """Check a revision out into a tree, and run the line that builds it."""
         repository, revision = self.recipe.repository, source.revision
         changes = None
         if revision.uncommitted:

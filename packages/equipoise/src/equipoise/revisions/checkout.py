@@ -12,11 +12,11 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.quantities import counted
+from equipoise.model.quantities import listed
 from equipoise.model.record import CampaignWarning
 from equipoise.model.revisions import Revision
 from equipoise.revisions.git import (
@@ -154,21 +154,16 @@ def warnings_of_working_tree(
     if submodules:
         yield CampaignWarning(
             "changed_submodules",
-            f"{holder} has the changes in {_first_and_count(submodules, 'submodule')}",
+            f"{holder} has the changes in these submodules: {listed(submodules)}",
             "commit the changes in the submodule, then commit its new revision here",
         )
     untracked = untracked_files(repository)
     if untracked:
         yield CampaignWarning(
             "untracked_files",
-            f"{holder} has {_first_and_count(untracked, 'file')}, which git does not track",
+            f"{holder} has these untracked files: {listed(untracked)}",
             f"`git add` the files of {owner}, and add all others to .gitignore",
         )
-
-
-def _first_and_count(names: Sequence[str], noun: str) -> str:
-    """Return the first name, and the number of further names: ``a.c and 2 more files``."""
-    return names[0] + (f" and {counted(len(names) - 1, f'more {noun}')}" if names[1:] else "")
 
 
 def changes_of_working_tree(repository: Repository) -> bytes:
@@ -286,7 +281,6 @@ def _filtered_files(tree: Path) -> dict[str, str]:
 
 
 def _filter_program(folder: Path, name: str) -> str | None:
-    """Return the configured command line of a filter; ``None`` without one."""
     keys = (f"filter.{name}.process", f"filter.{name}.smudge")
     return next(filter(None, (line_of(folder, "config", "--get", key) for key in keys)), None)
 

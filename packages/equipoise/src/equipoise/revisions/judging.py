@@ -206,7 +206,6 @@ class CommitsJudge(Judge, ABC):
         return earliest_block(self.plan.judgement.alpha, 1)
 
     def _next_block(self) -> tuple[int, ...]:
-        """Return the conditions of the next block; empty once the search is over."""
         assert self._builds is not None, "a campaign that is read back has no next block"
         trial_s = statistics.median(self._trial_s) if self._trial_s else 0.0
         build_trials = self._builds.typical_seconds() / trial_s if trial_s > 0.0 else 0.0

@@ -52,7 +52,7 @@ class RevisionsRequest(Struct, frozen=True, kw_only=True):
     tool: BenchmarkTool | None = None
     """Tool that reads the results of the commands."""
     metrics: str | tuple[str, ...] | None = None
-    """A gate has a tuple of metrics: by default the wall time, or with a tool the benchmarks of both
+    """A gate has a tuple of metrics, by default the wall time or a tool's benchmarks in both
     revisions. Other campaigns have a text: without a tool the name of a metric, by default the wall
     time; with a tool the names of benchmarks, separated by commas, by default all benchmarks."""
     limits: CampaignLimits = CampaignLimits()

@@ -45,7 +45,7 @@ class _Invocation(Struct, frozen=True):
     """An invocation of a benchmark, as the key of its values."""
 
     execution: int
-    """Number of the execution in the file; 0 without a comment that marks one."""
+    """Number of the execution, from 1; 0 if the file marks no execution."""
     number: str
     benchmark: str
     levels: tuple[tuple[str, str], ...]

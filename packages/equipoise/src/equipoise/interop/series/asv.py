@@ -29,7 +29,6 @@ BENCHMARKS = "benchmarks.json"
 MACHINE = "machine.json"
 MAX_FILES = 20_000
 _VERSION = 2
-"""Version of asv's file format."""
 _UPDATE_HINT = "run `asv update`, which converts old results"
 
 
@@ -127,9 +126,7 @@ def _benchmark_values(
 ) -> Iterator[SeriesValue]:
     """Yield the value of each combination of parameters; NaN if the benchmark failed."""
     level_lists, numbers = columns.get("params") or [], columns.get("result")
-    if not isinstance(level_lists, list) or not all(
-        isinstance(levels, list) for levels in level_lists
-    ):
+    if not isinstance(level_lists, list) or not all(isinstance(item, list) for item in level_lists):
         raise file.error(f"{quote(name)} has parameters that are not lists")
     if numbers is None:
         numbers = []

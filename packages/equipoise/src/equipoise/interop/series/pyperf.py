@@ -22,10 +22,9 @@ def _read(file: SourceFile) -> SeriesReading:
     suite = file.decode(Suite, "pyperf")
     first_metadata = suite.benchmarks[0].metadata if suite.benchmarks else {}
     metadata: Mapping[str, Any] = {**first_metadata, **suite.metadata}
-    processes_by_series: dict[tuple[str, str], list[Process]] = {}
+    by_series: dict[tuple[str, str], list[Process]] = {}
     for process in reading.processes:
-        key = (process.benchmark, process.host or "")
-        processes_by_series.setdefault(key, []).append(process)
+        by_series.setdefault((process.benchmark, process.host or ""), []).append(process)
     values = [
         SeriesValue(
             benchmark=benchmark,
@@ -36,7 +35,7 @@ def _read(file: SourceFile) -> SeriesReading:
             date=utc_time(metadata.get("commit_date")),
             value=mean([process.values[metric] for process in processes]),
         )
-        for (benchmark, host), processes in processes_by_series.items()
+        for (benchmark, host), processes in by_series.items()
         for metric in processes[0].values
     ]
     return SeriesReading(reading.tool or "pyperf", tuple(values))

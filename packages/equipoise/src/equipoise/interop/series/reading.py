@@ -78,20 +78,18 @@ def read_series(
     """
     readings = [_read_file(file, format_name, formats) for file in files]
     source = _describe_files(files)
-    values_by_series: dict[tuple[str, str, str | None, str], list[SeriesValue]] = {}
+    by_series: dict[tuple[str, str, str | None, str], list[SeriesValue]] = {}
     for value in (value for reading in readings for value in reading.values):
         key = (value.benchmark, value.metric, value.unit, value.setting)
-        values_by_series.setdefault(key, []).append(value)
-    if len(values_by_series) > MAX_SERIES:
+        by_series.setdefault(key, []).append(value)
+    if len(by_series) > MAX_SERIES:
         raise UnusableInput(
-            f"{source}: {len(values_by_series)} series are more than the maximum of {MAX_SERIES}",
+            f"{source}: {len(by_series)} series are more than the maximum of {MAX_SERIES}",
             hint="give files with fewer benchmarks",
         )
     notes = tuple(dict.fromkeys(note for reading in readings for note in reading.notes))
     tool = readings[-1].tool
-    all_series = (
-        _joined_series(source, tool, notes, values) for values in values_by_series.values()
-    )
+    all_series = (_joined_series(source, tool, notes, values) for values in by_series.values())
     series_with_points = tuple(series for series in all_series if series.points)
     if not series_with_points:
         raise UnusableInput(
