@@ -344,7 +344,7 @@ def plan_with_layouts(
     if layout_count is None:
         if aslr is not None:
             raise UnusableInput(
-                f"{option('aslr', aslr)} is about layouts, but the plan has no layouts",
+                f"{option('aslr', aslr)} is about layouts, but there are no layouts",
                 hint=f"add {option('layouts', 12)}",
             )
         return plan, ()

@@ -632,7 +632,7 @@ def parameter_list(text: str) -> tuple[str, ...]:
 
 
 _MAX_EXACT_COUNT = 10**15
-"""Number of values from which on an error says only "or more"."""
+"""Number of values from which on an error message does not have the exact number."""
 
 
 def parameter_scan(low: str, high: str, step: str | None) -> tuple[str, ...]:
