@@ -37,9 +37,9 @@ def with_carry_over_checks(
     conditions have no checks.
     """
     blocks_before = blocks_before_washouts(plan, complete)
-    has_no_checks = not plan.rules.checks_carry_over or plan.measure.washout
     if (
-        has_no_checks
+        not plan.rules.checks_carry_over
+        or plan.measure.washout
         or len(plan.conditions) > MAX_CONDITIONS
         or not (comparisons and blocks_before)
     ):

@@ -31,16 +31,16 @@ from equipoise.model.record import RunRecord
 from equipoise.stats.arrays import NORMAL_MAD, FloatArray
 from equipoise.stats.verdict import smallest_effect
 
-SECONDS_PER_MINUTE = 60.0
-
 
 class CertifyOptions(Struct, frozen=True):
     """Options for certifying a host."""
 
     campaigns: int = 60
+    """Number of campaigns of equal programs."""
     blocks: int = 40
     """Maximum number of blocks of each campaign of equal programs."""
     injected_campaigns: int = 20
+    """Number of campaigns with injected work."""
     injected_blocks: int = 120
     """Maximum number of blocks of each campaign with injected work."""
     injected_percent: float = 3.0
@@ -136,8 +136,8 @@ def _certificate(
         injected_blocks=statistics.median(blocks_to_detection) if blocks_to_detection else 0.0,
         trial_s=trial_s,
         spread=float(100.0 * NORMAL_MAD * np.median(deviations)),
-        smallest_in_a_minute=smallest_effect_percent(SECONDS_PER_MINUTE),
-        smallest_in_ten_minutes=smallest_effect_percent(10 * SECONDS_PER_MINUTE),
+        smallest_in_a_minute=smallest_effect_percent(60.0),
+        smallest_in_ten_minutes=smallest_effect_percent(600.0),
         runs=tuple(record.id for record in (*equal_records, *injected_records)),
     )
 

@@ -112,8 +112,8 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
         ranking=options.ranking is not False,
     )
     if not options.what_varies:
-        planned = plan_with_layouts(plan, options.layouts, options.aslr)
-        plan, warnings = _with_ranking_warnings(planned, options.ranking)
+        plan_and_warnings = plan_with_layouts(plan, options.layouts, options.aslr)
+        plan, warnings = _with_ranking_warnings(plan_and_warnings, options.ranking)
         if options.adjust and plan.not_adjustable_because is not None:
             raise UnusableInput(
                 f"{option('adjust')} is not possible: {plan.not_adjustable_because}",
@@ -262,17 +262,19 @@ def study_plan(
         sizes=tuple(factor.name for factor in study.factors if factor.role == "size"),
         ranking=ranking is not False,
     )
-    planned = plan_with_layouts(plan, measure.layouts, measure.aslr)
+    plan_and_warnings = plan_with_layouts(plan, measure.layouts, measure.aslr)
     # Without a request, a study gets no warning that its groups cannot be ranked.
-    return _with_ranking_warnings(planned, ranking) if ranking else planned
+    return _with_ranking_warnings(plan_and_warnings, ranking) if ranking else plan_and_warnings
 
 
-def _with_ranking_warnings(planned: PlanAndWarnings, ranking: bool | None) -> PlanAndWarnings:
+def _with_ranking_warnings(
+    plan_and_warnings: PlanAndWarnings, ranking: bool | None
+) -> PlanAndWarnings:
     """Add a warning if the conditions cannot be ranked.
 
     Raise `UnusableInput` instead if the user requested a ranking.
     """
-    plan, warnings = planned
+    plan, warnings = plan_and_warnings
     group_size = 1 + max(map(len, plan.groups), default=0)
     ranking_problems = ranking_warnings(group_size, ranking, has_layouts=bool(plan.layouts))
     return plan, (*warnings, *ranking_problems)

@@ -142,16 +142,16 @@ def _unknown_as_error(
 
 
 def _check_tunables(launch: _Launch) -> None:
-    setting = {"study_key": "env", "value": TUNABLES_VARIABLE}
+    place = {"study_key": "env", "value": TUNABLES_VARIABLE}
     hint = "use a program that is linked dynamically to glibc"
-    with _unknown_as_error(launch, TUNABLES_VARIABLE, hint=hint, **setting):
+    with _unknown_as_error(launch, TUNABLES_VARIABLE, hint=hint, **place):
         ignored = ignored_tunables(launch.command, launch.environment, launch.folder)
     if ignored:
         raise TookNoEffect(
             launch.condition.name,
             f"{TUNABLES_VARIABLE}: {ignored[0]}",
             hint="see `ld.so --list-tunables` for the names and their ranges",
-            **setting,
+            **place,
         )
 
 
@@ -161,9 +161,9 @@ def _check_core_type(launch: _Launch) -> None:
     if condition.server is not None:
         return
     variable = next((name for name in CORE_VARIABLES if variables.get(name)), None)
-    setting: dict[str, Any] = {"study_key": "env", "value": variable}
+    place: dict[str, Any] = {"study_key": "env", "value": variable}
     hint = "run the command in a terminal to see why"
-    with _unknown_as_error(launch, "the core type", hint=hint, **setting):
+    with _unknown_as_error(launch, "the core type", hint=hint, **place):
         cores = blas_cores(condition.command, launch.environment, launch.folder, launch.timeout_s)
     difference = _core_difference(condition, variables, cores)
     if difference is not None:
@@ -171,7 +171,7 @@ def _check_core_type(launch: _Launch) -> None:
             condition.name,
             difference,
             hint="see `equipoise list blas` for the core types of each library",
-            **setting,
+            **place,
         )
 
 
@@ -199,8 +199,8 @@ def _check_libraries(launch: _Launch, libraries: frozenset[str]) -> None:
     missing = _first_unmapped_path(condition, libraries)
     if missing is not None and condition.server is None:
         hint = "run the command in a terminal to see why"
-        setting = {"study_key": "library_path", "value": missing}
-        with _unknown_as_error(launch, "the library path", hint=hint, **setting):
+        place = {"study_key": "library_path", "value": missing}
+        with _unknown_as_error(launch, "the library path", hint=hint, **place):
             libraries |= opened_libraries(
                 launch.command, launch.environment, launch.folder, launch.timeout_s
             )
@@ -226,11 +226,11 @@ def _check_process(condition: Condition) -> None:
     server = condition.server
     allowed = os.sched_getaffinity(0)
     for process in (condition.process, *(() if server is None else (server.process,))):
-        absent = [cpu for cpu in process.cpus or () if cpu not in allowed]
-        if absent:
+        forbidden = [cpu for cpu in process.cpus or () if cpu not in allowed]
+        if forbidden:
             raise TookNoEffect(
                 condition.name,
-                f"Equipoise may not use CPU {absent[0]} on this host",
+                f"Equipoise may not use CPU {forbidden[0]} on this host",
                 hint=f"choose from the CPUs {', '.join(map(str, sorted(allowed)))}",
                 study_key="cpu",
             )
