@@ -265,7 +265,6 @@ def _roles(command: Sequence[str]) -> Iterator[tuple[int, _ArgumentRole]]:
 
 
 def _outermost_changes(changes: Sequence[_Change]) -> Iterator[_Change]:
-    """Yield the changes that are not inside another change, in the order of the line."""
     last_end = 0
     for start, end, text in sorted(changes, key=lambda change: (change[0], -change[1])):
         if start >= last_end:

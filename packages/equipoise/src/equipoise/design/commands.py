@@ -272,7 +272,7 @@ def _templates(command: str | tuple[str, ...]) -> tuple[str, ...]:
 
 def _surrounding_texts(options: CompareOptions, index: int) -> tuple[str, ...]:
     """Return the hooks and the environment of a command, before parameters are replaced."""
-    environments = [text for text in options.environments if _is_assignment(text, options.names)]
+    environments = [text for text in options.environments if _assigns(text, options.names)]
     values_by_option = [*(getattr(options, hook) for hook in _HOOK_KEYS), environments]
     # An option has one value for all commands, or one for each command.
     return tuple(
@@ -343,7 +343,7 @@ def _name_with_values(label: str, command: _FilledCommand, options: CompareOptio
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
-def _is_assignment(text: str, names: Sequence[str]) -> bool:
+def _assigns(text: str, names: Sequence[str]) -> bool:
     """Return whether a value of ``--env`` is a list of assignments, as in hyperfine."""
     if any(text.startswith(f"{name}:") for name in names):
         return False
@@ -353,7 +353,7 @@ def _is_assignment(text: str, names: Sequence[str]) -> bool:
 def _environment_of_each(
     options: CompareOptions, names: Sequence[str], commands: Sequence[_FilledCommand]
 ) -> list[dict[str, str]]:
-    assignment_lists = [text for text in options.environments if _is_assignment(text, names)]
+    assignment_lists = [text for text in options.environments if _assigns(text, names)]
     if assignment_lists and not any(map(str.strip, assignment_lists)):
         raise UnusableInput(
             f"{option('env')} {assignment_lists[0]!r} sets no variable",
@@ -419,7 +419,7 @@ def repeated_setup(options: CompareOptions) -> str | None:
     Trials of different values alternate. A parameter that is in ``--setup`` but in no command has
     an effect only through the setup, which the setup of the next value would undo.
     """
-    environments = [text for text in options.environments if _is_assignment(text, options.names)]
+    environments = [text for text in options.environments if _assigns(text, options.names)]
     trial_texts = [word for command in options.commands for word in _templates(command)]
     trial_texts += [*environments, *options.prepare]
     return next(

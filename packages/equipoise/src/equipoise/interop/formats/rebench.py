@@ -4,7 +4,7 @@ The file is tab-separated. Newer versions name the columns in a line that begins
 ``invocation``; older versions have the first 12 or 13 of `_COLUMNS` and no such line. Lines that
 begin with ``#`` are comments. Each criterion is a metric, and ``total`` is compared. An executor is
 a program that runs the benchmarks; executors are compared on the same benchmark. An execution is
-one start of ReBench, which a comment marks. In each execution, a number is another invocation.
+one start of ReBench, which a comment marks. Each execution has its own invocation numbers.
 """
 
 from __future__ import annotations

@@ -45,7 +45,6 @@ _THREADS = {
     "events": ("thread_events_mean", "thread_events_deviation"),
     "execution time": ("thread_time_mean_s", "thread_time_deviation_s"),
 }
-# Any other number, such as "total time:  10.0003s".
 _NUMBER_LINE = re.compile(rf"\s+(.+?):\s+{_DECIMAL}s?\s*(\(.*)?$")
 
 
