@@ -154,7 +154,7 @@ def costs_of_contrast(
     plan: Plan, metric: str, all_costs: BlockCosts, contrast: Contrast, resolution: Resolution
 ) -> ContrastCosts:
     """Return the costs of a candidate, of its baseline, and of the control if there is one."""
-    paired_blocks = all_costs.paired(
+    paired_blocks = all_costs.paired_blocks(
         contrast,
         resolution=resolution,
         control=plan.control if contrast.baseline == CONTROLLED_CONDITION else None,

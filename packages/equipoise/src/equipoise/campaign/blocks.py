@@ -303,7 +303,7 @@ class BlockCosts(Struct, frozen=True):
     covariates: NDArray[np.float64]
     """Values of c covariates before each trial, shape (n, k, c); NaN if unknown."""
 
-    def paired(
+    def paired_blocks(
         self, contrast: Contrast, *, resolution: Resolution, control: int | None = None
     ) -> PairedBlocks:
         """Return the costs of a candidate and its baseline in the blocks in which both ran.

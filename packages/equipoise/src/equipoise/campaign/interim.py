@@ -67,7 +67,7 @@ class _RunningComparison(Struct, frozen=True):
     """Layout of each block, if the verdict is about layouts in general."""
 
 
-def _without_blocks(contrast: Contrast, metric: str, plan: Plan) -> _RunningComparison:
+def _empty_comparison(contrast: Contrast, metric: str, plan: Plan) -> _RunningComparison:
     paired_blocks = PairedBlocks(resolution=Resolution(QUANTA.get(metric)))
     return _RunningComparison(contrast, metric, plan, paired_blocks)
 
@@ -112,7 +112,7 @@ class InterimAnalysis(Judge):
         self._stopping = stopping
         self._metrics = self.compared_metrics(plan)
         self._comparisons = tuple(
-            _without_blocks(contrast, metric, plan)
+            _empty_comparison(contrast, metric, plan)
             for contrast in plan.contrasts
             for metric in self._metrics
         )
@@ -123,7 +123,7 @@ class InterimAnalysis(Judge):
         self._verdicts: tuple[InterimVerdict, ...] = ()
         metric, plan_without_control = plan.judgement.primary_metric, replace(plan, control=None)
         self._candidate_comparisons = {
-            pair: _without_blocks(Contrast(*pair), metric, plan_without_control)
+            pair: _empty_comparison(Contrast(*pair), metric, plan_without_control)
             for contrasts in plan.ranked_groups
             for pair in candidate_pairs(contrasts)
         }
@@ -161,7 +161,7 @@ class InterimAnalysis(Judge):
         def restart(comparison: _RunningComparison) -> _RunningComparison:
             if restarting.isdisjoint(comparison.contrast.pair):
                 return comparison
-            return _without_blocks(comparison.contrast, comparison.metric, comparison.plan)
+            return _empty_comparison(comparison.contrast, comparison.metric, comparison.plan)
 
         self._comparisons = tuple(restart(comparison) for comparison in self._comparisons)
         self._candidate_comparisons = {

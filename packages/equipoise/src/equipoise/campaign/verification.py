@@ -1,8 +1,7 @@
 """Checks, before the first trial, that the settings of each condition take effect.
 
 If a library cannot be preloaded, or the C library ignores a tunable, the condition would be the
-same as the baseline. This is an error. A core type is the type of CPU for which a BLAS library is
-tuned.
+same as the baseline. This is an error. A core type is the CPU for which a BLAS library is tuned.
 """
 
 from __future__ import annotations

@@ -41,8 +41,8 @@ _GITLINK = "160000"
 _ENCODING_FILTERS = ("lfs", "git-crypt")
 """Filters that every checkout needs: without them a file is a pointer or encrypted."""
 UNSHALLOW = (
-    "a shallow clone lacks old commits before `git fetch --unshallow` (GitHub: fetch-depth: 0, "
-    "GitLab: GIT_DEPTH: 0)"
+    "in a shallow clone, first run `git fetch --unshallow` (GitHub: fetch-depth: 0, GitLab: "
+    "GIT_DEPTH: 0)"
 )
 
 
