@@ -140,6 +140,7 @@ def _ignored_failures(record: RunRecord, blocks: Blocks) -> Iterator[CampaignWar
 def _comparison_warnings(
     record: RunRecord, comparisons: Sequence[Comparison], block_count: int
 ) -> Iterator[CampaignWarning]:
+    """Yield the warnings about ratios, carry-over, slow runs, minima and overstated effects."""
     if changing := [comparison for comparison in comparisons if not comparison.ratio_is_constant]:
         yield CampaignWarning(
             "no_constant_ratio",
@@ -218,6 +219,7 @@ def _overstatement_sentence(candidates: Sequence[str]) -> str:
 def _carry_over_warnings(
     record: RunRecord, comparisons: Sequence[Comparison]
 ) -> Iterator[CampaignWarning]:
+    """Yield the warnings that washouts were added, or that carry-over explains or shifts a ratio."""
     checks = {
         index: comparison.carry_over_check
         for index, comparison in enumerate(comparisons)
@@ -369,15 +371,12 @@ def _near_verdict(
     decided_count = sum(forecast <= more_blocks for forecast in forecasts)
     subject = "the comparison" if len(comparisons) == 1 else f"{decided_count} open comparisons"
     hint = record.plan.rules.longer_hint(None) or f"run `equipoise resume {record.id}`"
+    if not record.plan.stopping.patient:
+        hint += f", or add {option('patient', True)} to exceed the budget if a verdict is near"
     return (
         f"the budget ended the campaign shortly before a verdict: about {more_blocks} more blocks "
         f"({more_blocks * block_s:.2g} s) would probably decide {subject}",
-        hint
-        + (
-            ""
-            if record.plan.stopping.patient
-            else f", or add {option('patient', True)} to exceed the budget if that would decide"
-        ),
+        hint,
     )
 
 

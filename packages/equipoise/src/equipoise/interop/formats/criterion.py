@@ -2,9 +2,9 @@
 
 Each benchmark has a folder for each saved run. ``new`` is the latest run, and ``--save-baseline``
 names other runs. ``base`` is usually a copy of ``new``, because ``cargo bench`` copies ``new`` to
-``base`` at its end. ``sample.json`` has the number of iterations
-of each sample and their total time in nanoseconds; ``benchmark.json`` has the benchmark's name. The
-saved runs of one benchmark are compared.
+``base`` at its end. ``sample.json`` has the number of iterations of each sample and their total
+time in nanoseconds; ``benchmark.json`` has the benchmark's name. The saved runs of one benchmark
+are compared.
 """
 
 from __future__ import annotations
