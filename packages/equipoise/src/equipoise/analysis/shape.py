@@ -175,7 +175,7 @@ def _spread_by_level(metric: str, trials: Sequence[Trial], seed: int) -> str:
         100.0 * np.sqrt(max(0.0, component.variance)) for component in levels.components
     )
     processes = f"{_percent(process_percent)} between processes"
-    return f"{processes}, {_percent(batch_percent)} between batches of one"
+    return f"{processes}, {_percent(batch_percent)} between batches of one process"
 
 
 def _percent(value: float) -> str:

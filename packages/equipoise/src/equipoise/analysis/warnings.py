@@ -219,7 +219,7 @@ def _overstatement_sentence(candidates: Sequence[str]) -> str:
 def _carry_over_warnings(
     record: RunRecord, comparisons: Sequence[Comparison]
 ) -> Iterator[CampaignWarning]:
-    """Yield the warnings that washouts were added, or that carry-over explains or shifts a ratio."""
+    """Yield the warnings about added washouts, and about ratios that carry-over may explain."""
     checks = {
         index: comparison.carry_over_check
         for index, comparison in enumerate(comparisons)

@@ -128,7 +128,7 @@ class InterimAnalysis(Judge):
             for pair in candidate_pairs(contrasts)
         }
         self._collect_comparisons()
-        self._undecided_contenders: tuple[Pair, ...] = ()
+        self._undecided_pairs: tuple[Pair, ...] = ()
         self._may_restart = may_add_washouts(plan)
         self._has_washouts = False
         self._carry_over = CarryOverTrials(plan)
@@ -198,7 +198,7 @@ class InterimAnalysis(Judge):
         """Return the status of each comparison; analyse again first if an analysis is due."""
         if not self._verdicts or self._block_count == latest_analysis_block(self._block_count):
             self._verdicts = self.interim_verdicts()
-            self._undecided_contenders = self._find_undecided_contenders()
+            self._undecided_pairs = self._find_undecided_pairs()
             self._check_carry_over()
         names = [condition.name for condition in self.plan.conditions]
         return tuple(
@@ -256,7 +256,7 @@ class InterimAnalysis(Judge):
             InterimVerdict(verdict, verdict.verdict != "undecided") for verdict in verdicts
         )
 
-    def _find_undecided_contenders(self) -> tuple[Pair, ...]:
+    def _find_undecided_pairs(self) -> tuple[Pair, ...]:
         """Return the undecided pairs of contenders in all ranked groups."""
         judgement, min_blocks = self.plan.judgement, self._stopping.min_blocks
         min_effect, alpha = judgement.min_effect, judgement.alpha
@@ -307,7 +307,7 @@ class InterimAnalysis(Judge):
         """Return whether every question is answered, without regard to carry-over."""
         if not self._verdicts or not all(self._is_answered(interim) for interim in self._verdicts):
             return False
-        return not self._undecided_contenders
+        return not self._undecided_pairs
 
     def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
         """Return the conditions that the next block needs.
@@ -323,7 +323,7 @@ class InterimAnalysis(Judge):
         if not leaves_out or not self._verdicts:
             return all_indices
         compared: set[int] = set()
-        needed_pairs = (*self._undecided_contenders, *self._unclear_pairs)
+        needed_pairs = (*self._undecided_pairs, *self._unclear_pairs)
         if self.runs_washouts():
             needed_pairs += self._suspected_pairs
         needed: set[int] = {member for pair in needed_pairs for member in pair}

@@ -121,6 +121,7 @@ class CommitsJudge(Judge, ABC):
         self._later_withdrawals: list[Withdrawal] = []
         """Withdrawals of earlier segments that come after the blocks added so far."""
         self._trial_s: list[float] = []
+        """Wall seconds of the trials so far."""
 
     def recall(self, record: RunRecord) -> None:
         """Read the commits that a recorded campaign left out."""

@@ -70,14 +70,15 @@ def _read(file: SourceFile) -> SeriesReading:
             f"this is not a results folder of asv, which contains {BENCHMARKS}",
             "give the folder that asv.conf.json names as results_dir",
         )
-    benchmarks = _benchmarks(_file_in_folder(folder / BENCHMARKS))
+    benchmarks_path = folder / BENCHMARKS
+    benchmarks = _benchmarks(read_within_bounds(str(benchmarks_path), benchmarks_path))
     paths = [path for path in sorted(folder.glob("*/*.json")) if path.name != MACHINE]
     if len(paths) > MAX_FILES:
         raise file.error(f"the folder has more than {MAX_FILES} files", "give fewer results")
     values: list[SeriesValue] = []
     outdated_count = 0
     for path in paths:
-        results_file = _file_in_folder(path)
+        results_file = read_within_bounds(str(path), path)
         results = convert(results_file, _json_object(results_file), _ResultsFile, "asv")
         for name, row in results.results.items():
             columns = dict(zip(results.result_columns, row, strict=False))
@@ -89,10 +90,6 @@ def _read(file: SourceFile) -> SeriesReading:
     values.sort(key=lambda value: value.date or "")
     note = f"Left out: {counted(outdated_count, 'result')} of another version of a benchmark."
     return SeriesReading("asv", tuple(values), (note,) if outdated_count else ())
-
-
-def _file_in_folder(path: Path) -> SourceFile:
-    return read_within_bounds(str(path), path)
 
 
 def _json_object(file: SourceFile) -> Mapping[str, Any]:
