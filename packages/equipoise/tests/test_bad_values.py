@@ -90,7 +90,7 @@ def test_values_that_are_not_numbers_are_refused(
         ({"environments": {3: {"A": "1"}}}, ["--env", "3:A=1"], "names no condition: '3'"),
         ({"environments": {1: {"": "1"}}}, ["--env", "1:=1"], "not of the form WHICH:KEY=VALUE"),
         ({"aslr": "on"}, ["--aslr", "on"], "but there are no layouts"),
-        ({"layouts": 2, "aslr": "x"}, ["--layouts", "2", "--aslr", "x"], "aslr 'x' is unknown"),
+        ({"layouts": 2, "aslr": "x"}, ["--layouts", "2", "--aslr", "x"], "there is no such choice"),
         ({"layouts": 8, "blocks": 9}, ["--layouts", "8", "--blocks", "9"], "too few for 8 layouts"),
     ],
 )

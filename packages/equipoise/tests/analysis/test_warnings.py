@@ -198,9 +198,8 @@ def test_carry_over_and_changing_ratios_of_several_conditions_share_a_warning() 
     assert [changing.code, carry.code] == ["no_constant_ratio", "carry_over"]
     assert changing.summary.count("before block 12") == 2
     assert carry.summary == (
-        "after b, the next trial takes 1.030 times what it takes after old; after c, the next "
-        "trial takes 1.030 times what it takes after old: each ratio is wrong by about half of "
-        "this effect"
+        "a trial takes 1.030 times as long after b as after old; a trial takes 1.030 times as long "
+        "after c as after old. Each ratio is wrong by about half of this carry-over"
     )
 
 
@@ -216,7 +215,7 @@ def test_the_same_notice_about_several_conditions_appears_once() -> None:
 @pytest.mark.parametrize(
     ("stopped", "hint"),
     [
-        ("interrupted", "run equipoise resume r to measure more blocks"),
+        ("interrupted", "run `equipoise resume r` to measure more blocks"),
         ("a condition failed", "correct the condition that failed, and measure again"),
     ],
 )

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.wording import (
     adjustment_sentence,
-    constancy_sentence,
+    changing_ratio_sentence,
     control_sentence,
     disagreement_sentence,
     ranking_sentence,
@@ -67,7 +67,7 @@ def sentence_of(
             "equivalent",
             1.001,
             "new against old: no difference in a typical run (within 1 %); "
-            "slow runs rarer than 1 in 41 could not have shown.",
+            "slow runs rarer than 1 in 41 may have been missed.",
         ),
     ],
 )
@@ -108,7 +108,7 @@ def test_no_sentence_has_an_estimate_outside_its_interval() -> None:
 def test_means_that_forbid_equivalent_are_a_description() -> None:
     assert sentence_of("undecided", 1.0, mean_ratio=1.35, means_veto=True) == (
         "A typical run of new takes the same time as one of old, within 1 %, but many runs "
-        "together may not: their means differ by +35.0 % (description, without an error rate)."
+        "together may differ: their means differ by +35.0 % (description, without an error rate)."
     )
     timed_out = sentence_of("undecided", 1.0, mean_ratio=None, means_veto=True)
     assert timed_out.endswith("their means have no finite ratio.")
@@ -150,13 +150,15 @@ def test_an_estimate_on_the_other_side_of_its_interval_has_no_direction() -> Non
 def test_the_sentence_of_a_changing_ratio_names_its_changes() -> None:
     stretches = [RatioSegment(1, 1.031), RatioSegment(212, 0.98)]
     comparison = comparison_of("old", "new", 1.0, 400)
-    assert constancy_sentence(replace(comparison, ratio_segments=tuple(stretches))) == (
+    assert changing_ratio_sentence(replace(comparison, ratio_segments=tuple(stretches))) == (
         "no constant ratio of new to old fits this campaign: "
         "before block 212 +3.10 %, from block 212 on -2.00 %"
     )
     many = tuple(RatioSegment(1 + 50 * place, 1.1) for place in range(8))
-    assert constancy_sentence(replace(comparison, ratio_segments=many)).endswith("4 more changes")
-    assert constancy_sentence(comparison).endswith("and no single block explains it")
+    assert changing_ratio_sentence(replace(comparison, ratio_segments=many)).endswith(
+        "4 more changes"
+    )
+    assert changing_ratio_sentence(comparison).endswith("and no single block explains it")
 
 
 def test_a_mixed_comparison_names_both_directions() -> None:
@@ -189,14 +191,14 @@ def test_an_undecided_comparison_has_a_forecast() -> None:
          "new serves 2.3 times as much as old (2.2 to 2.4)."),
         ("throughput_per_s", "equivalent", 1.0, (0.99, 1.01),
          "new and old serve the same amount in a typical run (within 1 %); "
-         "outliers rarer than 1 in 3 could not have shown."),
+         "outliers rarer than 1 in 3 may have been missed."),
         ("iteration_s", "slower", 1.031, (1.02, 1.04),
          "An iteration of new takes 3.10 % longer than one of old (2.00 % to 4.00 %)."),
         ("iteration_s", "faster", 0.25, (None, None),
          "An iteration of new is 4 times as fast as one of old."),
         ("iteration_s", "equivalent", 1.0, (0.99, 1.01),
          "An iteration of new and one of old take the same time in a typical run (within 1 %); "
-         "outliers rarer than 1 in 3 could not have shown."),
+         "outliers rarer than 1 in 3 may have been missed."),
         ("iteration_s", "undecided", 1.0, (None, None),
          "new against old is undecided for iteration_s after 10 blocks; "
          "how many more would decide it cannot be foreseen."),
@@ -209,10 +211,10 @@ def test_an_undecided_comparison_has_a_forecast() -> None:
         ("latency_s", "faster", 0.25, (None, None), "latency_s of new is 0.25 times that of old."),
         ("user_s", "equivalent", 1.0, (0.99, 1.01),
          "new and old use the same user CPU time in a typical run (within 1 %); "
-         "outliers rarer than 1 in 3 could not have shown."),
+         "outliers rarer than 1 in 3 may have been missed."),
         ("minor_faults", "equivalent", 1.0, (0.99, 1.01),
          "new and old have the same minor page faults in a typical run (within 1 %); "
-         "outliers rarer than 1 in 3 could not have shown."),
+         "outliers rarer than 1 in 3 may have been missed."),
     ],
 )  # fmt: skip
 def test_other_metrics_have_their_own_words(
@@ -456,27 +458,28 @@ def test_an_adjustment_that_saved_under_1_percent_of_the_blocks_is_not_mentioned
             "wall_s",
             False,
             "2 of 106 runs of new took over 1.5 times its median, 0 of old; "
-            "slow runs rarer than 1 in 35 could not have shown",
+            "slow runs rarer than 1 in 35 may have been missed",
         ),
         (
             SlowRuns(1.5, 0, 0, 106, unseen_share(106, 0.05)),
             "wall_s",
             False,
-            "slow runs rarer than 1 in 35 could not have shown, and commoner ones were not seen",
+            "no slow runs were seen; slow runs rarer than 1 in 35 may have been missed",
         ),
         (
             SlowRuns(2.0, 3, 1, 59, unseen_share(59, 0.05)),
             "max_rss_bytes",
             False,
             "3 of 59 runs of old had over 2 times its median, 1 of new; "
-            "outliers rarer than 1 in 20 could not have shown",
+            "outliers rarer than 1 in 20 may have been missed",
         ),
         (
             SlowRuns(2.0, 0, 11, 59, unseen_share(59, 0.05), "candidate", 120.0, 0.01),
             "throughput_per_s",
             True,
-            "11 of 59 runs of new had less than 1/2 of its median, 0 of old; new has them more "
-            "often (tested by the coin, at 1 %); outliers rarer than 1 in 20 could not have shown",
+            "11 of 59 runs of new had less than 1/2 of its median, 0 of old; new has "
+            "outliers more often (tested at the level 1 %); outliers rarer than 1 in 20 may have "
+            "been missed",
         ),
     ],
 )

@@ -87,7 +87,7 @@ def test_interrupted_blocks_are_counted_from_the_draws() -> None:
 def test_blocks_pair_the_candidate_with_the_baseline_and_remember_the_order() -> None:
     trials = block_of(1, FORWARD, 1.0, 2.0) + block_of(2, BACKWARD, 3.0, 4.0)
     complete = complete_blocks(draws_of(trials), trials)
-    pairs = block_costs(plan_of(), complete, "wall_s").paired(
+    pairs = block_costs(plan_of(), complete, "wall_s").paired_blocks(
         Contrast(0, 1), resolution=Resolution(0.0)
     )
     again = PairedBlocks()
@@ -135,7 +135,7 @@ def test_a_control_is_pooled_into_the_baseline() -> None:
     plan = msgspec.structs.replace(plan_of("a", "b", "a again"), control=2)
     trials = [t for n in range(1, 9) for t in block_of(n, order, 1.0 + n / 64, 1.0, 2.0)]
     complete = complete_blocks(draws_of(trials, 3), trials)
-    pooled = block_costs(plan, complete, "wall_s").paired(
+    pooled = block_costs(plan, complete, "wall_s").paired_blocks(
         Contrast(0, 1), resolution=Resolution(0.0), control=2
     )
     grown = PairedBlocks()

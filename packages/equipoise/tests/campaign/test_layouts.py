@@ -41,9 +41,9 @@ def test_if_addresses_cannot_be_held_all_layouts_have_random_ones_and_a_notice_s
 ) -> None:
     host.setattr(plans, "addresses_can_be_held", lambda: False)
     found, (words,) = addresses(None)
-    assert (found, "cannot keep addresses fixed" in words) == ({True}, True)
+    assert (found, "cannot switch off random memory addresses" in words) == ({True}, True)
     assert addresses("on") == ({True}, [])
-    with pytest.raises(UnusableInput, match="cannot keep addresses fixed"):
+    with pytest.raises(UnusableInput, match="cannot switch off random memory addresses"):
         addresses("off")
 
 
@@ -52,8 +52,8 @@ def test_without_random_addresses_on_the_host_no_layout_has_them_and_a_notice_sa
 ) -> None:
     host.setattr(plans, "addresses_are_random", lambda host: False)
     found, (words,) = addresses(None)
-    assert (found, "does not draw" in words) == ({False}, True)
-    with pytest.raises(UnusableInput, match="does not draw"):
+    assert (found, "are switched off on this host" in words) == ({False}, True)
+    with pytest.raises(UnusableInput, match="are switched off on this host"):
         addresses("on")
 
 

@@ -255,8 +255,8 @@ def short_time_hint(folder: Path, stopping: Stopping, seconds: float = 0.001) ->
     assert document.run.stopped_because == ("budget" if stopping.blocks is None else "block limit")
     assert document.comparisons[0].verdict == "slower"
     hint = next(warning.hint for warning in document.warnings if warning.code == "short_time")
-    assert hint.startswith(f"run equipoise resume {document.run.id} ")
-    return hint.removeprefix(f"run equipoise resume {document.run.id} ")
+    assert hint.startswith(f"run `equipoise resume {document.run.id} ")
+    return hint.removeprefix(f"run `equipoise resume {document.run.id} ")
 
 
 def test_the_hint_of_a_short_time_names_the_limit_that_ended_the_campaign(tmp_path: Path) -> None:
@@ -264,11 +264,11 @@ def test_the_hint_of_a_short_time_names_the_limit_that_ended_the_campaign(tmp_pa
     option, blocks, *_ = hint.split()
     assert option == "--blocks"
     # A block takes 3 ms.
-    assert 334 <= int(blocks.rstrip(",")) <= 400
+    assert 334 <= int(blocks.rstrip("`,")) <= 400
     hint = short_time_hint(tmp_path / "budget", Stopping(budget_s=0.5))
     option, seconds, *_ = hint.split()
     assert option == "--budget"
-    assert 1 <= int(seconds.rstrip(",")) <= 5
+    assert 1 <= int(seconds.rstrip("`,")) <= 5
 
 
 def test_a_campaign_that_follows_the_hint_of_a_short_time_has_measured_long_enough(
@@ -281,7 +281,7 @@ def test_a_campaign_that_follows_the_hint_of_a_short_time_has_measured_long_enou
         for warning in analyse_campaign(stage.ledger.read_run(run_id)).warnings
         if warning.code == "short_time"
     )
-    blocks = int(hint.split("--blocks ")[1].split(",")[0])
+    blocks = int(hint.split("--blocks ")[1].split("`")[0])
     stage.resume(run_id, CampaignLimits(blocks=blocks))
     document = analyse_campaign(stage.ledger.read_run(run_id))
     assert document.run.stopped_because == "verdict"

@@ -133,7 +133,9 @@ def test_a_budget_that_ends_before_the_washouts_gives_a_warning(tmp_path: Path) 
     assert document.comparisons[0].verdict == "faster"
     assert document.run.stopped_because == "block limit"
     (warning,) = [warning for warning in document.warnings if warning.code == "carry_over"]
-    assert warning.hint == f"run equipoise resume {run_id}, which continues with washouts"
+    assert warning.hint.startswith(
+        f"run `equipoise resume {run_id}`, which continues with washouts"
+    )
     stage.resume(run_id, CampaignLimits(blocks=150))
     resumed = analyse_campaign(stage.ledger.read_run(run_id))
     check = resumed.comparisons[0].carry_over_check

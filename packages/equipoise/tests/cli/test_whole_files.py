@@ -55,7 +55,7 @@ def test_output_that_finds_no_room_in_the_temporary_folder_says_so(tmp_path: Pat
     assert answer.stdout == "3\n", answer
     assert answer.stderr == (
         f"equipoise: echo words failed: exit status 1: no space was left in {tmp_path}/full\n"
-        "  hint: free space in this folder, or set TMPDIR to a folder on another disk\n"
+        "  hint: free disk space, or set TMPDIR to a folder on another disk\n"
     )
 
 

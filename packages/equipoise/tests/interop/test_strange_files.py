@@ -183,4 +183,5 @@ def test_a_damaged_name_of_a_benchmark_of_criterion_is_refused(tmp_path: Path) -
     saved.mkdir(parents=True)
     (saved / "sample.json").write_text('{"iters": [1], "times": [1]}')
     (saved / "benchmark.json").write_text("{")
-    assert "benchmark.json: not a result of criterion" in refusal(tmp_path / "criterion").what
+    problem = "benchmark.json: this is not a result of criterion"
+    assert problem in refusal(tmp_path / "criterion").what

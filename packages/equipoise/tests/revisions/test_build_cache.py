@@ -21,8 +21,8 @@ from equipoise.revisions.benchmarks import TOOLS
 from equipoise.revisions.build_cache import (
     LIMIT_VARIABLE,
     BuildCache,
+    BuildSource,
     MissingFolder,
-    Source,
     cache_folder,
     cache_limit,
     digest_of_toolchain,
@@ -60,7 +60,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return log
 
 
-def sources(made: MadeRepository) -> list[Source]:
+def sources(made: MadeRepository) -> list[BuildSource]:
     """Return the sources of all commits, the latest first."""
     repo = repository_at(made.path)
     names = made.git("rev-list", "main").split()
@@ -165,7 +165,7 @@ def test_key_depends_exactly_on_the_inputs_of_a_build(made: MadeRepository, tmp_
     third, second, first = sources(made)
 
     def key(
-        source: Source = first, folder: Repository = repo, line: str = "make", **changed: str
+        source: BuildSource = first, folder: Repository = repo, line: str = "make", **changed: str
     ) -> str:
         return key_of(recipe_of(folder, line, None, {**variables, **changed}), source)
 
@@ -173,7 +173,7 @@ def test_key_depends_exactly_on_the_inputs_of_a_build(made: MadeRepository, tmp_
     assert key(SSH_AUTH_SOCK="/tmp/other", TERM="dumb", GITHUB_RUN_ID="7") == key()
     others = {
         key(second),
-        key(Source(first.revision, first.tree, "changed")),
+        key(BuildSource(first.revision, first.tree, "changed")),
         key(folder=Repository(repo.top, "inside")),
         key(line="make fast"),
         key(CFLAGS="-O3"),
@@ -274,7 +274,7 @@ with open_cache(repo, sys.argv[1], None, Path(sys.argv[3])) as cache:
 
 
 def another_process(
-    made: MadeRepository, tmp_path: Path, line: str, source: Source
+    made: MadeRepository, tmp_path: Path, line: str, source: BuildSource
 ) -> subprocess.Popen[str]:
     """A process that makes or shares a build, and holds it until its standard input ends."""
     words = (line, source.revision.commit, str(tmp_path / "campaign"))

@@ -60,7 +60,7 @@ def test_tags_of_both_kinds_are_found(line: Line) -> None:
 
 def test_a_date_is_read_as_git_reads_it(line: Line, made: MadeRepository) -> None:
     assert commits_since(*line, "2026-05-15") == (0, 5, 6)
-    with pytest.raises(UnusableInput, match="no commit after the baseline is that late"):
+    with pytest.raises(UnusableInput, match="no commit after the baseline is later than this date"):
         commits_since(*line, "2036-05-15")
     latest = Revision("HEAD", line[1][-1].hash)
     before = last_commit_before(line[0], latest, "2026-05-15")

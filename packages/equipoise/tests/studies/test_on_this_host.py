@@ -89,24 +89,24 @@ REFUSED = {
         PLAIN
         + '[factors.n]\na = {}\nb = { env = { X = "1" } }\n'
         + '[factors.m]\nrole = "stratum"\nc = { env = { X = "2" } }\n',
-        "study.toml:10: [factors.m.c.env] X: b of n sets this key, too, and one value would "
-        "override the other",
+        "study.toml:10: [factors.m.c.env] X: b of n also sets this key, so one of the two "
+        "values would have no effect",
         APART,
     ),
     "a command that two levels give": (
         PLAIN
         + '[factors.n]\na = {}\nb = { command = "cat" }\n'
         + '[factors.m]\nrole = "stratum"\nc = { command = "ls" }\n',
-        "study.toml:10: [factors.m.c] command: b of n sets this key, too, and one value would "
-        "override the other",
+        "study.toml:10: [factors.m.c] command: b of n also sets this key, so one of the two "
+        "values would have no effect",
         APART,
     ),
     "a library path in the environment beside one": (
         PLAIN
         + '[factors.n]\na = {}\n[factors.n.b]\nlibrary_path = "/tmp"\n'
         + 'env = { LD_LIBRARY_PATH = "/opt" }\n',
-        "study.toml:9: [factors.n.b.env] LD_LIBRARY_PATH: library_path sets this key, too, and one "
-        "value would override the other",
+        "study.toml:9: [factors.n.b.env] LD_LIBRARY_PATH: library_path also sets this key, so one "
+        "of the two values would have no effect",
         APART,
     ),
     "more conditions than a block holds": (
@@ -114,7 +114,7 @@ REFUSED = {
         + '[workload]\ncommand = ["sort", "{n}", "{m}"]\n[factors.n]\n'
         + f'levels = {list(range(1, 41))}\n[factors.m]\nrole = "size"\n'
         + f"levels = {list(range(1, 41))}\n",
-        "study.toml:5: [factors]: 1600 conditions are more than the 1000 of one block",
+        "study.toml:5: [factors]: there are 1600 conditions, but a block has at most 1000",
         "choose fewer levels with factor, or add an [[exclude]]",
     ),
 }

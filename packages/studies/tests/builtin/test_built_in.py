@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.design.grid import Grid, build_lines, grid_of, kept_settings
+from equipoise.design.grid import Grid, build_lines, grid_of, kept_combinations
 from equipoise.design.site import Site, remove_missing_levels
 from equipoise.model.plan import Condition
 from equipoise.model.study import Study
@@ -72,7 +72,7 @@ def test_its_quick_form_is_smaller_and_ends_within_two_minutes(
 ) -> None:
     parsed = read(study)
     quick = quick_form(parsed)
-    assert len(list(kept_settings(quick))) <= len(list(kept_settings(parsed)))
+    assert len(list(kept_combinations(quick))) <= len(list(kept_combinations(parsed)))
     assert quick.measure.budget is not None
     # What is left is for the last block, the figures and the start.
     assert quick.measure.budget <= 90
@@ -119,7 +119,7 @@ def test_a_study_that_is_not_built_in_has_no_findings_of_its_own() -> None:
 
 def test_quick_sekhon2006_has_these_levels(native_folder: Path, tmp_path: Path) -> None:
     path, _ = find_study("sekhon2006")
-    settings = list(kept_settings(quick_form(read_study(path))))
+    settings = list(kept_combinations(quick_form(read_study(path))))
     quick_levels = {factor: {levels[factor].name for levels in settings} for factor in settings[0]}
     assert quick_levels == {
         "algorithm": {"scythe", "blas", "fast"},

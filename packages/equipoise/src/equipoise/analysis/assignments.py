@@ -101,20 +101,20 @@ def _read_word(line: str, start: int, end: int) -> tuple[Word, list[tuple[int, i
             text.append(line[index : inner_end + 1])
             index = inner_end + 1
             continue
-        piece = _QUOTED_PART.match(line, index, end)
-        if piece is None:
+        part = _QUOTED_PART.match(line, index, end)
+        if part is None:
             break
-        match piece.lastgroup:
+        match part.lastgroup:
             case "ansi":
-                text.append(_ESCAPE.sub(_unescape, piece["ansi"]))
+                text.append(_ESCAPE.sub(_unescape, part["ansi"]))
             case "double":
-                inner_ranges.extend(_substitutions(line, *piece.span("double")))
-                text.append(re.sub(r"\\([\"\\$`\n])", r"\1", piece["double"]))
+                inner_ranges.extend(_substitutions(line, *part.span("double")))
+                text.append(re.sub(r"\\([\"\\$`\n])", r"\1", part["double"]))
             case "escaped":
-                text.append(piece["escaped"].removesuffix("\n"))
+                text.append(part["escaped"].removesuffix("\n"))
             case _:
-                text.append(piece["single"] or piece["unquoted"] or "")
-        index = piece.end()
+                text.append(part["single"] or part["unquoted"] or "")
+        index = part.end()
     return Word(start, min(index, end), "".join(text)), inner_ranges
 
 
@@ -130,6 +130,7 @@ def _closing_index(line: str, start: int, end: int, closing: str) -> int:
 
 
 def _substitutions(line: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the start and the end of each command that is substituted inside double quotes."""
     while opening := _SUBSTITUTION_IN_QUOTES.search(line, start, end):
         start = opening.end()
         if closing := _CLOSING_SIGNS.get(opening[0]):
@@ -159,11 +160,13 @@ _SHELL_KEYWORDS = frozenset(
 )
 _ASSIGNING_BUILTINS = frozenset(("export", "declare", "typeset", "local", "readonly", "alias"))
 _ASSIGNING_PROGRAMS = frozenset(("env", "sudo", "doas"))
+# The options of these programs whose value is the next argument.
 _OPTIONS_WITH_VALUE = frozenset(("-u", "-C", "-g", "-h", "-p", "--unset", "--chdir", "--user"))
 _SHELLS = frozenset(
     ("sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "busybox", "su", "runuser", "flock")
 )
 _BUILTINS_WITH_LINES = frozenset(("eval", "trap"))
+# The option of a shell, and that of `env`, whose next argument is a shell line.
 _SHELL_LINE_OPTION = re.compile(r"-[A-Za-z]*c|--command")
 _ENV_SPLIT_OPTION = re.compile(r"-[A-Za-z]*S|--split-string")
 
@@ -262,11 +265,11 @@ def _roles(command: Sequence[str]) -> Iterator[tuple[int, _ArgumentRole]]:
 
 
 def _outermost_changes(changes: Sequence[_Change]) -> Iterator[_Change]:
-    covered = 0
+    last_end = 0
     for start, end, text in sorted(changes, key=lambda change: (change[0], -change[1])):
-        if start >= covered:
+        if start >= last_end:
             yield start, end, text
-            covered = end
+            last_end = end
 
 
 _EQUIPOISE_LINE_OPTIONS = frozenset(("--build", "--setup", "--prepare", "--conclude", "--cleanup"))

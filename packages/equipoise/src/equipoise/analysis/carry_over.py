@@ -1,4 +1,8 @@
-"""Checks whether carry-over, the effect of a trial on the next one, could explain a difference."""
+"""Checks whether carry-over, the effect of a trial on the next one, could explain a difference.
+
+A check uses the blocks without washouts. If carry-over could explain the whole difference, the
+campaign may continue with washouts. Then only the blocks with washouts decide.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from equipoise.analysis.comparisons import Blocks, pairings_of
-from equipoise.analysis.wording import signed_change
+from equipoise.analysis.comparisons import Blocks, costs_of_contrasts
+from equipoise.analysis.wording import carry_over_clause, signed_change
 from equipoise.campaign.blocks import read_block
 from equipoise.campaign.interim import DIFFERENCE_VERDICTS
 from equipoise.campaign.washouts import (
@@ -33,9 +37,9 @@ def with_carry_over_checks(
     conditions have no checks.
     """
     blocks_before = blocks_before_washouts(plan, complete)
-    has_no_checks = not plan.rules.checks_carry_over or plan.measure.washout
     if (
-        has_no_checks
+        not plan.rules.checks_carry_over
+        or plan.measure.washout
         or len(plan.conditions) > MAX_CONDITIONS
         or not (comparisons and blocks_before)
     ):
@@ -45,40 +49,42 @@ def with_carry_over_checks(
         order = (trial.condition for trial in block)
         trials.add(number, order, read_block(block, plan).costs)
     washout_start = first_washout_block(plan, complete)
-    restarted = (
+    with_washouts = (
         set() if washout_start is None else {trial.condition for trial in complete[washout_start]}
     )
-    verdicts_before = _verdicts_before_washouts(plan, blocks_before) if restarted else {}
+    verdicts_before = _verdicts_before_washouts(plan, blocks_before) if with_washouts else {}
     checked = []
     for contrast, comparison in zip(plan.contrasts, comparisons, strict=True):
-        is_restarted = set(contrast.pair) <= restarted
+        has_restarted = set(contrast.pair) <= with_washouts
         verdict, ratio = comparison.verdict, comparison.ratio
-        if is_restarted:
+        if has_restarted:
             verdict, ratio = verdicts_before[contrast.pair]
         fitted = trials.fit(contrast) if verdict in DIFFERENCE_VERDICTS else None
         if fitted is not None:
             block_count = sum(
-                {*contrast.pair} <= {trial.condition for trial in block}
+                set(contrast.pair) <= {trial.condition for trial in block}
                 for block in blocks_before.values()
             )
             check = _check(
-                fitted, comparison, verdict, ratio, block_count, is_restarted=is_restarted
+                fitted, comparison, verdict, ratio, block_count, has_restarted=has_restarted
             )
             comparison = replace(comparison, carry_over_check=check)
         # A simple estimate of carry-over would mix blocks with and without washouts.
-        checked.append(replace(comparison, carry_over=None) if restarted else comparison)
+        checked.append(replace(comparison, carry_over=None) if with_washouts else comparison)
     return tuple(checked)
 
 
 def _verdicts_before_washouts(
     plan: Plan, blocks: Blocks
 ) -> Mapping[tuple[int, int], tuple[Verdict, float | None]]:
-    pairings = pairings_of(plan, blocks, plan.judgement.primary_metric)
+    """Return the verdict and the ratio of each contrast, by the indices of its conditions."""
+    contrast_costs = costs_of_contrasts(plan, blocks, plan.judgement.primary_metric)
     min_effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
-    judged = judge([pairing.pairs for pairing in pairings], min_effect=min_effect, alpha=alpha)
+    paired_blocks = [costs.paired_blocks for costs in contrast_costs]
+    verdicts = judge(paired_blocks, min_effect=min_effect, alpha=alpha)
     return {
-        pairing.contrast.pair: (judgement.verdict, judgement.ratio)
-        for pairing, judgement in zip(pairings, judged, strict=True)
+        costs.contrast.pair: (verdict.verdict, verdict.ratio)
+        for costs, verdict in zip(contrast_costs, verdicts, strict=True)
     }
 
 
@@ -87,10 +93,11 @@ def _check(
     comparison: Comparison,
     verdict: Verdict,
     ratio: float | None,
-    blocks: int,
+    block_count: int,
     *,
-    is_restarted: bool,
+    has_restarted: bool,
 ) -> CarryOverCheck:
+    """Return the check; ``verdict`` and ``ratio`` are from the blocks without washouts."""
     is_slower = ratio is None or ratio > 1.0
     check = CarryOverCheck(
         could_make=fitted.could_make(1.0 if is_slower else -1.0),
@@ -98,8 +105,8 @@ def _check(
         carry_over_ci=fitted.carry_over_ci,
         ratio=math.exp(fitted.difference),
         ratio_ci=fitted.ratio_ci,
-        blocks=blocks,
-        went_on=is_restarted,
+        blocks=block_count,
+        went_on=has_restarted,
         verdict=verdict,
         called_ratio=ratio,
         summary="",
@@ -109,27 +116,28 @@ def _check(
 
 def _check_sentence(check: CarryOverCheck, comparison: Comparison) -> str:
     baseline, candidate = comparison.baseline, comparison.candidate
-    verb = "takes" if is_time(comparison.metric) else "costs"
     factor = _times_with_interval(check.carry_over, check.carry_over_ci)
-    effect = f"after {candidate} a trial {verb} {factor} what it {verb} after {baseline}"
+    effect = carry_over_clause(comparison, factor)
+    carry_over = "carry-over, the effect of a trial on the next one,"
     if check.went_on:
-        size = "" if check.called_ratio is None else f" by {signed_change(check.called_ratio)}"
+        size = "" if check.called_ratio is None else f" ({signed_change(check.called_ratio)})"
         return (
-            f"carry-over could explain the difference{size} that {candidate} showed in "
-            f"{check.blocks} blocks: {effect}; so only the {comparison.blocks} blocks with "
-            "washouts count"
+            f"{carry_over} could explain the difference of {candidate}{size} in the {check.blocks} "
+            f"blocks without washouts. There, {effect}. So only the {comparison.blocks} blocks "
+            "with washouts count"
         )
+    verb, adverb = ("takes", "long") if is_time(comparison.metric) else ("costs", "much")
+    factor = _times_with_interval(check.ratio, check.ratio_ci)
     explanation = (
-        f"{effect}; without carry-over {candidate} {verb} "
-        f"{_times_with_interval(check.ratio, check.ratio_ci)} what {baseline} {verb}"
+        f"Here, {effect}. Without carry-over, {candidate} {verb} {factor} as {adverb} as {baseline}"
     )
     match check.could_make:
         case "nothing":
-            return f"carry-over cannot explain the difference: {explanation}"
+            return f"{carry_over} cannot explain the difference. {explanation}"
         case "part":
-            return f"carry-over could explain part of the difference: {explanation}"
+            return f"{carry_over} could explain part of the difference. {explanation}"
         case "all":
-            return f"carry-over could explain the whole difference: {explanation}"
+            return f"{carry_over} could explain the whole difference. {explanation}"
 
 
 def _times_with_interval(ratio: float, interval: tuple[float | None, float | None]) -> str:

@@ -1,7 +1,7 @@
-"""Certifies a host: measures its rate of false alarms, and the effects that it can detect.
+"""Certify a host: measure its rate of false alarms, and the effects that it can detect.
 
-Some campaigns compare a program with itself, and the others compare it with a program that has a
-known amount of additional work.
+Some campaigns compare two equal programs. In the other campaigns, the second program has injected
+work: a known amount of work in addition to that of the first program.
 """
 
 from __future__ import annotations
@@ -28,22 +28,25 @@ from equipoise.measure.trials import own_environment
 from equipoise.model.host import CERTIFICATE_STUDY, Certificate
 from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import RunRecord
-from equipoise.stats.arrays import FloatArray
+from equipoise.stats.arrays import NORMAL_MAD, FloatArray
 from equipoise.stats.verdict import smallest_effect
-
-SECONDS_PER_MINUTE = 60.0
 
 
 class CertifyOptions(Struct, frozen=True):
-    """Options for certifying a host; in injected campaigns, one of two programs does more work."""
+    """Options for certifying a host."""
 
     campaigns: int = 60
+    """Number of campaigns of equal programs."""
     blocks: int = 40
+    """Maximum number of blocks of each campaign of equal programs."""
     injected_campaigns: int = 20
+    """Number of campaigns with injected work."""
     injected_blocks: int = 120
-    injected: float = 3.0
-    """Additional work of the second program, in percent."""
+    """Maximum number of blocks of each campaign with injected work."""
+    injected_percent: float = 3.0
+    """Injected work, in percent of the work of the first program."""
     work: int = 5_000_000
+    """Number of steps of the first program."""
     alpha: float = 0.05
 
 
@@ -77,7 +80,8 @@ def certify(
 
 def _plan(options: CertifyOptions, *, equal: bool) -> Plan:
     program = find_program("equipoise-workload", native_programs(), own_environment())
-    second_work = options.work if equal else round(options.work * (1.0 + options.injected / 100.0))
+    factor = 1.0 if equal else 1.0 + options.injected_percent / 100.0
+    second_work = round(options.work * factor)
     works = {"spin": options.work, "spin again" if equal else "spin more": second_work}
     return Plan(
         study=CERTIFICATE_STUDY,
@@ -102,8 +106,9 @@ def _certificate(
     environment: dict[str, Any],
     made_at: float,
 ) -> Certificate:
+    """Compute the certificate from the records of all campaigns."""
     called_different = sum(_verdict(record) in DIFFERENCE_VERDICTS for record in equal_records)
-    found_block_counts = [
+    blocks_to_detection = [
         len(analysed_blocks(record)) for record in injected_records if _verdict(record) == "slower"
     ]
     differences = np.concatenate([_differences(record) for record in equal_records])
@@ -113,6 +118,7 @@ def _certificate(
     block_s = statistics.median(_block_seconds(record) for record in equal_records)
 
     def smallest_effect_percent(seconds: float) -> float | None:
+        """Return the smallest effect that nine of ten campaigns of this length detect."""
         blocks, seed = int(seconds / block_s), equal_records[0].plan.seed
         effect = smallest_effect(differences, blocks, alpha=options.alpha, seed=seed)
         return None if effect is None else float(100.0 * np.expm1(effect))
@@ -125,14 +131,14 @@ def _certificate(
         campaigns=len(equal_records),
         blocks=options.blocks,
         called_different=called_different,
-        injected=options.injected,
+        injected=options.injected_percent,
         injected_campaigns=len(injected_records),
-        injected_found=len(found_block_counts),
-        injected_blocks=statistics.median(found_block_counts) if found_block_counts else 0.0,
+        injected_found=len(blocks_to_detection),
+        injected_blocks=statistics.median(blocks_to_detection) if blocks_to_detection else 0.0,
         trial_s=trial_s,
-        spread=float(100.0 * 1.4826 * np.median(deviations)),
-        smallest_in_a_minute=smallest_effect_percent(SECONDS_PER_MINUTE),
-        smallest_in_ten_minutes=smallest_effect_percent(10 * SECONDS_PER_MINUTE),
+        spread=float(100.0 * NORMAL_MAD * np.median(deviations)),
+        smallest_in_a_minute=smallest_effect_percent(60.0),
+        smallest_in_ten_minutes=smallest_effect_percent(600.0),
         runs=tuple(record.id for record in (*equal_records, *injected_records)),
     )
 

@@ -1,7 +1,7 @@
 """Compares and judges each candidate with its baseline, on the primary metric and on the others.
 
-A contrast names a baseline and a candidate by their indices in the plan. A pairing has the costs of
-one contrast on one metric.
+A contrast names a baseline and a candidate by their indices in the plan. The drawn layouts are the
+memory layouts that the coin drew for the campaign.
 """
 
 from __future__ import annotations
@@ -56,33 +56,37 @@ Blocks = dict[int, tuple[Trial, ...]]
 """Trials of each complete block in the order in which they ran, by the number of the block."""
 
 
-class Pairing(Struct, frozen=True):
-    """A candidate and its baseline on one metric."""
+class ContrastCosts(Struct, frozen=True):
+    """Costs of a candidate and its baseline on one metric."""
 
     metric: str
     contrast: Contrast
-    costs: BlockCosts
-    pairs: PairedBlocks
+    all_conditions: BlockCosts
+    """Costs of all conditions of the plan."""
+    paired_blocks: PairedBlocks
+    """Costs of the candidate and its baseline in the blocks in which both ran."""
     more_is_better: bool = False
     """Whether a cost is the inverse of the metric."""
 
 
 def primary_comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
     """Compare every candidate on the primary metric; all these comparisons share alpha."""
-    pairings = pairings_of(plan, blocks, plan.judgement.primary_metric) if blocks else ()
-    comparisons = judge_pairings(plan, pairings)
+    metric = plan.judgement.primary_metric
+    contrast_costs = costs_of_contrasts(plan, blocks, metric) if blocks else ()
+    comparisons = judge_contrasts(plan, contrast_costs)
     return tuple(
-        _with_waiting(comparison, pairing.contrast, blocks)
-        for comparison, pairing in zip(comparisons, pairings, strict=True)
+        _with_waiting_clause(comparison, costs.contrast, blocks)
+        for comparison, costs in zip(comparisons, contrast_costs, strict=True)
     )
 
 
-def _with_waiting(comparison: Comparison, contrast: Contrast, blocks: Blocks) -> Comparison:
+def _with_waiting_clause(comparison: Comparison, contrast: Contrast, blocks: Blocks) -> Comparison:
     """Add a clause to the summary if most of the extra time was waiting for a processor."""
     if comparison.metric != PRIMARY_METRIC or comparison.verdict not in ("faster", "slower"):
         return comparison
-    pair = contrast.pair
-    faster, slower = pair if comparison.verdict == "slower" else pair[::-1]
+    faster, slower = contrast.baseline, contrast.candidate
+    if comparison.verdict == "faster":
+        faster, slower = slower, faster
     differences: list[tuple[float, float]] = []
     for block in blocks.values():
         by_condition = {trial.condition: trial for trial in block}
@@ -97,6 +101,7 @@ def _with_waiting(comparison: Comparison, contrast: Contrast, blocks: Blocks) ->
 
 
 def _wall_and_waiting_s(trial: Trial) -> tuple[float, float]:
+    """Return the seconds of a trial, and how many of them it waited; NaN if one is unknown."""
     wall_s, waiting_s = trial.accounting.wall_s, trial.covariates.get(RUN_DELAY)
     is_known = wall_s is not None and waiting_s is not None and not trial.timed_out
     return (wall_s or 0.0, waiting_s or 0.0) if is_known else (math.nan, math.nan)
@@ -109,14 +114,15 @@ def other_comparisons(
 
     A metric without a value in some trial is left out, with a warning.
     """
-    pairings: list[Pairing] = []
+    contrast_costs: list[ContrastCosts] = []
     warnings: list[CampaignWarning] = []
     for metric in plan.judgement.other_metrics if blocks else ():
         try:
-            pairings.extend(pairings_of(plan, blocks, metric))
+            contrast_costs.extend(costs_of_contrasts(plan, blocks, metric))
         except UnusableInput as error:
-            warnings.append(CampaignWarning("metric_unknown", error.what, error.hint or ""))
-    return judge_pairings(plan, pairings), tuple(warnings)
+            problem = f"{metric} is not compared: {error.what}"
+            warnings.append(CampaignWarning("metric_unknown", problem, error.hint or ""))
+    return judge_contrasts(plan, contrast_costs), tuple(warnings)
 
 
 def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
@@ -125,92 +131,101 @@ def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
         return None
     contrasts = (Contrast(CONTROLLED_CONDITION, plan.control),)
     control_plan = replace(plan, control=None, chosen_contrasts=contrasts)
-    pairings = pairings_of(control_plan, blocks, plan.judgement.primary_metric)
-    pairs = [pairing.pairs for pairing in pairings]
+    contrast_costs = costs_of_contrasts(control_plan, blocks, plan.judgement.primary_metric)
+    paired_blocks = [costs.paired_blocks for costs in contrast_costs]
     # The control checks Equipoise, so it needs no claim about other layouts.
-    return _compare_in_drawn_layouts(control_plan, pairings, pairs)[0]
+    return _compare_in_drawn_layouts(control_plan, contrast_costs, paired_blocks)[0]
 
 
-def pairings_of(plan: Plan, blocks: Blocks, metric: str) -> list[Pairing]:
-    """Pair every candidate with its baseline on one metric.
+def costs_of_contrasts(plan: Plan, blocks: Blocks, metric: str) -> list[ContrastCosts]:
+    """Return the costs of every candidate and its baseline on one metric.
 
     Raise `UnusableInput` if a trial does not have the metric.
     """
-    costs = block_costs(plan, blocks, metric)
+    all_costs = block_costs(plan, blocks, metric)
     resolution = resolution_of(blocks, metric)
-    return [pairing_of(plan, metric, costs, contrast, resolution) for contrast in plan.contrasts]
+    return [
+        costs_of_contrast(plan, metric, all_costs, contrast, resolution)
+        for contrast in plan.contrasts
+    ]
 
 
-def pairing_of(
-    plan: Plan, metric: str, costs: BlockCosts, contrast: Contrast, resolution: Resolution
-) -> Pairing:
-    """Pair a candidate with its baseline, and with the control if there is one."""
-    pairs = costs.paired(
+def costs_of_contrast(
+    plan: Plan, metric: str, all_costs: BlockCosts, contrast: Contrast, resolution: Resolution
+) -> ContrastCosts:
+    """Return the costs of a candidate, of its baseline, and of the control if there is one."""
+    paired_blocks = all_costs.paired_blocks(
         contrast,
         resolution=resolution,
         control=plan.control if contrast.baseline == CONTROLLED_CONDITION else None,
     )
-    return Pairing(metric, contrast, costs, pairs, resolution.more_is_better)
+    return ContrastCosts(metric, contrast, all_costs, paired_blocks, resolution.more_is_better)
 
 
-def judge_pairings(
-    plan: Plan, pairings: Sequence[Pairing], *, unreported_count: int = 0
+def judge_contrasts(
+    plan: Plan, contrast_costs: Sequence[ContrastCosts], *, unreported_count: int = 0
 ) -> tuple[Comparison, ...]:
     """Judge comparisons that share alpha.
 
     ``unreported_count`` is the number of comparisons that share alpha but are not reported. Each
     counts as a comparison without evidence.
     """
-    if not pairings:
+    if not contrast_costs:
         return ()
-    empty_pairs = (PairedBlocks() for _ in range(unreported_count))
-    pairs = [*(pairing.pairs for pairing in pairings), *empty_pairs]
-    comparisons = _compare_in_drawn_layouts(plan, pairings, pairs)
+    no_blocks = (PairedBlocks() for _ in range(unreported_count))
+    paired_blocks = [*(costs.paired_blocks for costs in contrast_costs), *no_blocks]
+    comparisons = _compare_in_drawn_layouts(plan, contrast_costs, paired_blocks)
     if not plan.layouts:
         return comparisons
-    return _compare_across_layouts(plan, pairings, pairs, comparisons)
+    return _compare_across_layouts(plan, contrast_costs, paired_blocks, comparisons)
 
 
 def _compare_in_drawn_layouts(
-    plan: Plan, pairings: Sequence[Pairing], pairs: Sequence[PairedBlocks]
+    plan: Plan, contrast_costs: Sequence[ContrastCosts], paired_blocks: Sequence[PairedBlocks]
 ) -> tuple[Comparison, ...]:
+    """Compare each candidate; ``paired_blocks`` also has the comparisons without evidence."""
     min_effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
-    verdicts = judge(pairs, min_effect=min_effect, alpha=alpha)
-    forecasts = blocks_to_go(pairs, verdicts, min_effect=min_effect, alpha=alpha, seed=plan.seed)
+    verdicts = judge(paired_blocks, min_effect=min_effect, alpha=alpha)
+    forecasts = blocks_to_go(
+        paired_blocks, verdicts, min_effect=min_effect, alpha=alpha, seed=plan.seed
+    )
+    count = len(paired_blocks)
     return tuple(
         replace(
-            _comparison(plan, pairing, verdict, more_blocks, alpha / len(pairs)),
-            adjusted_by=_describe_adjustment(plan, pairing, verdict, len(pairs)),
+            _comparison(plan, costs, verdict, forecast, alpha / count),
+            adjusted_by=_describe_adjustment(plan, costs, verdict, count),
         )
-        for pairing, verdict, more_blocks in zip(pairings, verdicts, forecasts, strict=False)
+        for costs, verdict, forecast in zip(contrast_costs, verdicts, forecasts, strict=False)
     )
 
 
 def _compare_across_layouts(
     plan: Plan,
-    pairings: Sequence[Pairing],
-    pairs: Sequence[PairedBlocks],
+    contrast_costs: Sequence[ContrastCosts],
+    paired_blocks: Sequence[PairedBlocks],
     drawn_comparisons: Sequence[Comparison],
 ) -> tuple[Comparison, ...]:
-    """Return comparisons across layouts in general, each with its claim on the drawn layouts."""
-    layouts: list[list[int]] = [[] for _ in pairs]
-    for layouts_of_blocks, pairing in zip(layouts, pairings, strict=False):
-        numbers = pairing.costs.numbers[pairing.costs.has_both(pairing.contrast)].tolist()
-        layouts_of_blocks += [layout_of_block(plan, "measured", number) for number in numbers]
-    min_effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
-    count = len(plan.layouts)
-    verdicts = judge_across_layouts(pairs, layouts, count=count, min_effect=min_effect, alpha=alpha)
+    """Return comparisons across layouts in general, each with its claim about the drawn layouts."""
+    layouts_of_blocks: list[list[int]] = [[] for _ in paired_blocks]
+    for layouts, costs in zip(layouts_of_blocks, contrast_costs, strict=False):
+        both_ran = costs.all_conditions.has_both(costs.contrast)
+        numbers = costs.all_conditions.numbers[both_ran].tolist()
+        layouts += [layout_of_block(plan, "measured", number) for number in numbers]
+    min_effect, alpha, count = plan.judgement.min_effect, plan.judgement.alpha, len(plan.layouts)
+    verdicts = judge_across_layouts(
+        paired_blocks, layouts_of_blocks, count=count, min_effect=min_effect, alpha=alpha
+    )
     return tuple(
-        _with_claim_on_drawn_layouts(
-            _comparison(plan, pairing, verdict, None, alpha / len(pairs)),
+        _with_claim_about_drawn_layouts(
+            _comparison(plan, costs, verdict, None, alpha / len(paired_blocks)),
             drawn,
             verdict.lost_analyses,
         )
-        for pairing, verdict, drawn in zip(pairings, verdicts, drawn_comparisons, strict=False)
+        for costs, verdict, drawn in zip(contrast_costs, verdicts, drawn_comparisons, strict=False)
     )
 
 
-def _with_claim_on_drawn_layouts(
+def _with_claim_about_drawn_layouts(
     comparison: Comparison, drawn: Comparison, lost_analyses: int
 ) -> Comparison:
     claim = TheseLayouts(drawn.verdict, drawn.ratio, drawn.ratio_ci, drawn.scope, drawn.summary)
@@ -227,72 +242,78 @@ def _with_claim_on_drawn_layouts(
 
 def _comparison(
     plan: Plan,
-    pairing: Pairing,
-    judged: ComparisonVerdict,
-    blocks_to_decide: int | None,
+    costs: ContrastCosts,
+    verdict: ComparisonVerdict,
+    forecast: int | None,
     share_of_alpha: float,
 ) -> Comparison:
-    judgement, pairs, contrast = plan.judgement, pairing.pairs, pairing.contrast
+    """Return the comparison with a verdict, further estimates, checks of the costs, and sentences.
+
+    ``forecast`` is the number of blocks that would probably decide; ``None`` if it is unknown.
+    """
+    judgement, paired_blocks, contrast = plan.judgement, costs.paired_blocks, costs.contrast
     baseline, candidate = (plan.conditions[index] for index in contrast.pair)
-    mean_ratio = ratio_of_means(pairs.baseline, pairs.candidate, seed=plan.seed)
-    slower_probability = probability_slower(pairs, level=judgement.alpha)
-    costs = pairing.costs
-    both_ran = costs.has_both(contrast)
-    baseline_costs = costs.costs[both_ran, contrast.baseline]
-    _, is_constant = running_interval(pairs.engine, share_of_alpha)
-    is_constant = is_constant and judged.ratio_is_constant
+    mean_ratio = ratio_of_means(paired_blocks.baseline, paired_blocks.candidate, seed=plan.seed)
+    slower_probability = probability_slower(paired_blocks, level=judgement.alpha)
+    all_costs = costs.all_conditions
+    both_ran = all_costs.has_both(contrast)
+    numbers = all_costs.numbers[both_ran]
+    baseline_costs = all_costs.costs[both_ran, contrast.baseline]
+    candidate_costs = paired_blocks.candidate
+    _, is_constant = running_interval(paired_blocks.engine, share_of_alpha)
+    is_constant = is_constant and verdict.ratio_is_constant
     if is_constant:
-        is_constant = one_ratio_describes(pairs, judged.low, judged.high, share_of_alpha)
+        is_constant = one_ratio_describes(paired_blocks, verdict.low, verdict.high, share_of_alpha)
     answers = statistic_answers(
-        baseline_costs, pairs.candidate, min_effect=judgement.min_effect, level=share_of_alpha
+        baseline_costs, candidate_costs, min_effect=judgement.min_effect, level=share_of_alpha
     )
     comparison = Comparison(
         baseline=baseline.name,
         candidate=candidate.name,
-        metric=pairing.metric,
+        metric=costs.metric,
         estimand=ESTIMAND,
-        ratio=judged.ratio,
-        ratio_ci=judged.ratio_ci,
-        equivalence_ci=judged.equivalence_ci,
-        equivalence_level=judged.equivalence_level,
-        means_veto=judged.means_veto,
+        ratio=verdict.ratio,
+        ratio_ci=verdict.ratio_ci,
+        equivalence_ci=verdict.equivalence_ci,
+        equivalence_level=verdict.equivalence_level,
+        means_veto=verdict.means_veto,
         ratio_is_constant=is_constant,
-        ratio_segments=() if is_constant else ratio_segments(pairs, costs.numbers[both_ran]),
-        e_value=judged.e_value,
-        verdict=judged.verdict,
+        ratio_segments=() if is_constant else ratio_segments(paired_blocks, numbers),
+        e_value=verdict.e_value,
+        verdict=verdict.verdict,
         min_effect=judgement.min_effect,
         alpha=judgement.alpha,
-        blocks=judged.blocks,
+        blocks=verdict.blocks,
         mean_ratio=mean_ratio.ratio,
         mean_ratio_ci=mean_ratio.ratio_ci,
         probability_slower=slower_probability.share,
         probability_slower_ci=slower_probability.interval,
         minimum_misleads=minimum_misleads(
             float(np.min(baseline_costs)),
-            float(np.min(pairs.candidate)),
-            typical=judged.typical,
-            verdict=judged.verdict,
+            float(np.min(candidate_costs)),
+            typical=verdict.typical,
+            verdict=verdict.verdict,
             min_effect=judgement.min_effect,
         ),
         scope=scope_of(plan),
         summary="",
-        level=judged.level,
-        blocks_to_go=blocks_to_decide,
-        carry_over=_estimate_carry_over(plan, pairing),
-        slow_runs=_compare_slow_runs(plan, pairing, judged, share_of_alpha),
+        level=verdict.level,
+        blocks_to_go=forecast,
+        carry_over=_estimate_carry_over(plan, costs),
+        slow_runs=_compare_slow_runs(plan, costs, verdict, share_of_alpha),
         answers=answers,
         disagreement=disagreement_sentence(
             answers,
             baseline.name,
             candidate.name,
-            verdict=judged.verdict,
-            metric=pairing.metric,
-            more_is_better=pairing.more_is_better,
+            verdict=verdict.verdict,
+            metric=costs.metric,
+            more_is_better=costs.more_is_better,
         ),
         stratum=contrast.stratum,
     )
     names = _names_in_sentence(contrast, baseline, candidate)
-    summary = verdict_sentence(comparison, *names, more_is_better=pairing.more_is_better)
+    summary = verdict_sentence(comparison, *names, more_is_better=costs.more_is_better)
     return replace(comparison, summary=summary)
 
 
@@ -304,17 +325,17 @@ def _names_in_sentence(
 
 
 def _compare_slow_runs(
-    plan: Plan, pairing: Pairing, judged: ComparisonVerdict, share_of_alpha: float
+    plan: Plan, costs: ContrastCosts, verdict: ComparisonVerdict, share_of_alpha: float
 ) -> SlowRuns:
     """Return the slow runs of a comparison, and test which condition has more slow runs.
 
     The test needs typical runs that do not differ: only then does one threshold for both conditions
     separate the slow runs.
     """
-    judgement, pairs = plan.judgement, pairing.pairs
+    judgement, paired_blocks = plan.judgement, costs.paired_blocks
     margin = margin_of(judgement.min_effect)
-    baseline, candidate = (plan.conditions[index] for index in pairing.contrast.pair)
-    counts = slow_run_counts(pairs.own_baseline, pairs.candidate, margin)
+    baseline, candidate = (plan.conditions[index] for index in costs.contrast.pair)
+    counts = slow_run_counts(paired_blocks.own_baseline, paired_blocks.candidate, margin)
     slow_runs = SlowRuns(
         factor=counts.factor,
         baseline=counts.baseline,
@@ -322,45 +343,46 @@ def _compare_slow_runs(
         runs=counts.runs,
         unseen_share=unseen_share(counts.runs, judgement.alpha),
     )
-    if judged.verdict == "equivalent" or judged.means_veto:
+    if verdict.verdict == "equivalent" or verdict.means_veto:
         test = slow_run_test(
-            pairs.own_baseline, pairs.candidate, margin=margin, alpha=share_of_alpha
+            paired_blocks.own_baseline, paired_blocks.candidate, margin=margin, alpha=share_of_alpha
         )
-        roles: dict[int, Literal["baseline", "candidate"]] = {-1: "baseline", 1: "candidate"}
-        role = roles.get(test.side)
+        role_by_side: dict[int, Literal["baseline", "candidate"]]
+        role_by_side = {-1: "baseline", 1: "candidate"}
+        role = role_by_side.get(test.side)
         slow_runs = replace(slow_runs, more_often=role, e_value=test.e_value, level=test.level)
     sentence = slow_runs_sentence(
         slow_runs,
-        *_names_in_sentence(pairing.contrast, baseline, candidate),
-        metric=pairing.metric,
-        more_is_better=pairing.more_is_better,
+        *_names_in_sentence(costs.contrast, baseline, candidate),
+        metric=costs.metric,
+        more_is_better=costs.more_is_better,
     )
     return replace(slow_runs, summary=sentence)
 
 
 def _describe_adjustment(
-    plan: Plan, pairing: Pairing, judged: ComparisonVerdict, comparison_count: int
+    plan: Plan, costs: ContrastCosts, verdict: ComparisonVerdict, count: int
 ) -> Adjustment | None:
     """Return the effect of adjusting by a covariate; ``None`` if no block was adjusted.
 
-    ``comparison_count`` is the number of comparisons that share alpha.
+    ``count`` is the number of comparisons that share alpha.
     """
-    pairs, min_effect = pairing.pairs, plan.judgement.min_effect
-    fitted = pairs.engine.adjustment()
-    if fitted is None:
+    paired_blocks, min_effect = costs.paired_blocks, plan.judgement.min_effect
+    fitted_adjustment = paired_blocks.engine.adjustment()
+    if fitted_adjustment is None:
         return None
-    index, blocks, spread_ratio = fitted
-    unadjusted = judge_unadjusted(pairs, judged, min_effect=min_effect, compared=comparison_count)
+    covariate_index, adjusted_blocks, spread_ratio = fitted_adjustment
+    unadjusted = judge_unadjusted(paired_blocks, verdict, min_effect=min_effect, compared=count)
     adjustment = Adjustment(
-        covariate=plan.adjust_by[index],
-        blocks=blocks,
+        covariate=plan.adjust_by[covariate_index],
+        blocks=adjusted_blocks,
         spread_ratio=spread_ratio,
         unadjusted_ratio=unadjusted.ratio,
         unadjusted_ratio_ci=unadjusted.ratio_ci,
         summary="",
     )
     sentence = adjustment_sentence(
-        adjustment, len(pairs), judged.ratio, more_is_better=pairing.more_is_better
+        adjustment, len(paired_blocks), verdict.ratio, more_is_better=costs.more_is_better
     )
     return replace(adjustment, summary=sentence)
 
@@ -377,16 +399,16 @@ def scope_of(plan: Plan) -> str:
     return f"across processes, in these {len(plan.layouts)} layouts, in this campaign on this host"
 
 
-def _estimate_carry_over(plan: Plan, pairing: Pairing) -> CarryOver | None:
+def _estimate_carry_over(plan: Plan, costs: ContrastCosts) -> CarryOver | None:
     """Return the carry-over; ``None`` if it is unknown, or if washouts remove it."""
-    costs = pairing.costs
+    all_costs = costs.all_conditions
     # Functions alternate within a process, so no function runs before another.
-    if plan.rules.shares_processes or plan.measure.washout or np.isnan(costs.end_costs).any():
+    if plan.rules.shares_processes or plan.measure.washout or np.isnan(all_costs.end_costs).any():
         return None
     return carry_over(
-        costs.end_conditions,
-        costs.end_costs,
-        candidate=pairing.contrast.candidate,
-        baseline=pairing.contrast.baseline,
-        follows=costs.is_consecutive,
+        all_costs.end_conditions,
+        all_costs.end_costs,
+        candidate=costs.contrast.candidate,
+        baseline=costs.contrast.baseline,
+        follows=all_costs.is_consecutive,
     )

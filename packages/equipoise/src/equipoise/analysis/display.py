@@ -29,6 +29,7 @@ from equipoise.shared.safe_text import MAX_LINE_LETTERS, MAX_NAME_LETTERS, short
 
 _Failable = TypeVar("_Failable", Trial, Observation)
 _NUMBER_LETTERS = len(" (9999999)")
+"""Number of letters that a name keeps free for the number that makes it different from others."""
 
 
 def records_for_display(records: Sequence[RunRecord], *, show_env: bool) -> tuple[RunRecord, ...]:
@@ -79,23 +80,23 @@ def _numbered_names(short_name: str) -> Iterator[str]:
     yield from (f"{beginning} ({number})" for number in itertools.count(2))
 
 
-def _with_short_texts(record: RunRecord, names: TextReplacements) -> RunRecord:
+def _with_short_texts(record: RunRecord, short_names: TextReplacements) -> RunRecord:
     return replace(
         record,
-        plan=_with_short_names(record.plan, names),
-        notices=replace_texts(record.notices, names),
-        trials=tuple(_with_short_failure(trial, names) for trial in record.trials),
+        plan=_with_short_names(record.plan, short_names),
+        notices=replace_texts(record.notices, short_names),
+        trials=tuple(_with_short_failure(trial, short_names) for trial in record.trials),
         observations=tuple(
-            _with_short_failure(observation, names) for observation in record.observations
+            _with_short_failure(observation, short_names) for observation in record.observations
         ),
-        earlier=tuple(_with_short_texts(earlier, names) for earlier in record.earlier),
-        members=tuple(_with_short_texts(member, names) for member in record.members),
+        earlier=tuple(_with_short_texts(earlier, short_names) for earlier in record.earlier),
+        members=tuple(_with_short_texts(member, short_names) for member in record.members),
     )
 
 
-def _with_short_names(plan: Plan, names: TextReplacements) -> Plan:
+def _with_short_names(plan: Plan, short_names: TextReplacements) -> Plan:
     """Return the plan with short names; the command line stays whole, because readers copy it."""
-    shorten = names.replace_in_text
+    shorten = short_names.replace_in_text
 
     def short_levels(levels: Mapping[str, str]) -> dict[str, str]:
         return {factor: shorten(level) for factor, level in levels.items()}
@@ -111,11 +112,12 @@ def _with_short_names(plan: Plan, names: TextReplacements) -> Plan:
             replace(contrast, stratum=short_levels(contrast.stratum))
             for contrast in plan.chosen_contrasts
         ),
-        terms=plan.terms and analysis_of(plan.terms).hide_in_terms(plan.terms, names),
+        terms=plan.terms and analysis_of(plan.terms).hide_in_terms(plan.terms, short_names),
     )
 
 
-def _with_short_failure(item: _Failable, names: TextReplacements) -> _Failable:
+def _with_short_failure(item: _Failable, short_names: TextReplacements) -> _Failable:
     if item.failure is None:
         return item
-    return replace(item, failure=shortened(names.replace_in_text(item.failure), MAX_LINE_LETTERS))
+    failure = short_names.replace_in_text(item.failure)
+    return replace(item, failure=shortened(failure, MAX_LINE_LETTERS))

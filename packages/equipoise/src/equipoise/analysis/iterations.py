@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.analysis.comparisons import Blocks, judge_pairings, pairing_of
+from equipoise.analysis.comparisons import Blocks, costs_of_contrast, judge_contrasts
 from equipoise.campaign.blocks import TIMED_OUT, arrange_costs, as_cost
 from equipoise.model.iterations import IterationShape, Stretch, TrialIterations
 from equipoise.model.plan import Contrast, Plan
@@ -55,7 +55,8 @@ class ClassifiedCondition(Struct, frozen=True):
     """The analysed trials of one condition on one metric."""
 
     trials: tuple[ClassifiedTrial, ...]
-    workload: WorkloadShape | None
+    shape: WorkloadShape | None
+    """Shape that the trials have in common; ``None`` if no trial could be classified."""
 
     @property
     def more_is_better(self) -> bool:
@@ -74,11 +75,11 @@ class ClassifiedCondition(Struct, frozen=True):
                 f"{self.not_classed} of its {len(self.trials)} trials reported fewer than "
                 f"{MIN_ITERATIONS} iterations"
             )
-        if self.workload is None:
+        if self.shape is None:
             return "none of its trials ended"
-        if not self.workload.has_steady_state:
-            return f"it has no steady state ({self.workload.summary})"
-        if any(trial.final_mean < 0.0 for trial in self.workload.trials):
+        if not self.shape.has_steady_state:
+            return f"it has no steady state ({self.shape.summary})"
+        if any(trial.final_mean < 0.0 for trial in self.shape.trials):
             return "its iterations have values below 0, which make no ratio"
         return None
 
@@ -99,30 +100,30 @@ def iterations_in(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
 
 
 def classify_iterations(
-    analysed: Mapping[int, Sequence[Trial]], no_series: Collection[str] = ()
+    trials_by_condition: Mapping[int, Sequence[Trial]], unordered_metrics: Collection[str] = ()
 ) -> Classifications:
     """Classify the iterations of all analysed trials, given in the order in which they ran.
 
-    Metrics in ``no_series`` are left out, because their iterations do not follow each other in
-    time.
+    ``unordered_metrics`` are left out, because their iterations do not follow each other in time.
     """
-    by_condition = {
-        condition: _classify_by_metric(trials, no_series) for condition, trials in analysed.items()
+    classified = {
+        condition: _classify_by_metric(trials, unordered_metrics)
+        for condition, trials in trials_by_condition.items()
     }
-    return {condition: by_metric for condition, by_metric in by_condition.items() if by_metric}
+    return {condition: by_metric for condition, by_metric in classified.items() if by_metric}
 
 
 def iteration_shape(condition: ClassifiedCondition) -> IterationShape:
     """Return the classified iterations of a condition for the result document."""
-    workload = condition.workload
+    shape = condition.shape
     trials = tuple(
         _trial_iterations(trial, trial.shape) for trial in condition.trials if trial.shape
     )
-    if workload is None:
+    if shape is None:
         summary = f"not classed: no trial has {MIN_ITERATIONS} iterations"
         return IterationShape(None, False, trials, condition.not_classed, summary)
     return IterationShape(
-        workload.kind, workload.has_steady_state, trials, condition.not_classed, workload.summary
+        shape.kind, shape.has_steady_state, trials, condition.not_classed, shape.summary
     )
 
 
@@ -131,11 +132,11 @@ def steady_comparisons(
 ) -> tuple[SteadyComparison, ...]:
     """Compare each candidate with its baseline in the steady state, if both have one.
 
-    All these comparisons share alpha. A comparison that is not possible counts as one without
-    evidence. A metric is left out if neither condition reports enough iterations to be classified:
-    a few measurements cannot show a steady state.
+    All these comparisons share alpha. If a comparison is not possible, it counts as a comparison
+    without evidence. A metric is left out if neither condition reports enough iterations to be
+    classified: a few measurements cannot show a steady state.
     """
-    reported = [
+    contrasts_and_metrics = [
         (contrast, metric)
         for contrast in plan.contrasts
         for metric in {
@@ -143,33 +144,34 @@ def steady_comparisons(
             **classified.get(contrast.candidate, {}),
         }
     ]
-    questions = [
+    planned_comparisons = [
         (contrast, metric, _why_not_comparable(plan, classified, contrast, metric))
-        for contrast, metric in reported
+        for contrast, metric in contrasts_and_metrics
         if any(_is_classified(classified, condition, metric) for condition in contrast.pair)
     ]
-    pairings = [
-        pairing_of(
+    contrast_costs = [
+        costs_of_contrast(
             plan,
             metric,
             arrange_costs(plan, blocks, _steady_costs(blocks, classified, metric)),
             contrast,
-            # A mean of iterations has a finer resolution than an iteration, so it is inferred.
+            # A mean of iterations has a finer resolution than an iteration, so the costs show it.
             Resolution(None, classified[contrast.candidate][metric].more_is_better),
         )
-        for contrast, metric, reason in questions
+        for contrast, metric, reason in planned_comparisons
         if reason is None
     ]
-    judged = iter(judge_pairings(plan, pairings, unreported_count=len(reported) - len(pairings)))
+    unreported_count = len(contrasts_and_metrics) - len(contrast_costs)
+    comparisons = iter(judge_contrasts(plan, contrast_costs, unreported_count=unreported_count))
     return tuple(
-        _steady_comparison(plan, contrast, metric, next(judged) if reason is None else reason)
-        for contrast, metric, reason in questions
+        _steady_comparison(plan, contrast, metric, next(comparisons) if reason is None else reason)
+        for contrast, metric, reason in planned_comparisons
     )
 
 
 def _is_classified(classified: Classifications, condition: int, metric: str) -> bool:
     classified_condition = classified.get(condition, {}).get(metric)
-    return classified_condition is not None and classified_condition.workload is not None
+    return classified_condition is not None and classified_condition.shape is not None
 
 
 def _steady_comparison(
@@ -185,12 +187,12 @@ def _steady_comparison(
 
 
 def _classify_by_metric(
-    trials: Sequence[Trial], no_series: Collection[str]
+    trials: Sequence[Trial], unordered_metrics: Collection[str]
 ) -> dict[str, ClassifiedCondition]:
     iterations = [iterations_in(trial.samples) if trial.samples else {} for trial in trials]
     conditions = {}
     for metric in dict.fromkeys(itertools.chain.from_iterable(iterations)):
-        if metric not in no_series:
+        if metric not in unordered_metrics:
             classified_trials = tuple(
                 _classify_costs(trial, by_metric.get(metric, []))
                 for trial, by_metric in zip(trials, iterations, strict=True)
@@ -227,8 +229,8 @@ def _trial_iterations(trial: ClassifiedTrial, shape: TrialShape) -> TrialIterati
 def _why_not_comparable(
     plan: Plan, classified: Classifications, contrast: Contrast, metric: str
 ) -> str | None:
-    control_index = () if plan.control is None else (plan.control,)
-    for index in (contrast.baseline, *control_index, contrast.candidate):
+    control_indices = () if plan.control is None else (plan.control,)
+    for index in (contrast.baseline, *control_indices, contrast.candidate):
         condition = classified.get(index, {}).get(metric)
         name = plan.conditions[index].name
         if condition is None:

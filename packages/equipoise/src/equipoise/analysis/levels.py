@@ -61,7 +61,7 @@ def ratios_by_level(
 ) -> tuple[Comparison, ...]:
     """Return the primary comparisons, each with the variance of its log ratios by level.
 
-    The first iterations of both conditions form a pair, then the second, and so on.
+    An iteration of the candidate is compared with the baseline's iteration of the same number.
     """
     if not _has_several_levels(plan, itertools.chain.from_iterable(blocks.values())):
         return tuple(comparisons)
@@ -105,8 +105,8 @@ def pooled_by_level(
         first_blocks = itertools.islice(blocks.items(), block_count)
         groups = [_read_logarithms(metric, block, draws[number]) for number, block in first_blocks]
         samples.extend(
-            replace(pair, units=(host, boot, campaign_index, *pair.units))
-            for pair in _log_ratios(contrast, groups)
+            replace(sample, units=(host, boot, campaign_index, *sample.units))
+            for sample in _log_ratios(contrast, groups)
         )
     return _split_by_level(records[0].plan, (HOST, BOOT, CAMPAIGN, LAYOUT, TRIAL), samples)
 
@@ -138,7 +138,7 @@ class _Sample(Struct, frozen=True):
     units: tuple[int, ...]
     """Number of the unit at each level, from the highest level down."""
     trials: _TrialGroup
-    """Trials of the sample; one more sample would take as long as these trials."""
+    """Trials of the sample. Another sample would take about as long as these trials."""
 
 
 def _read_logarithms(metric: str, trials: Sequence[Trial], draw: Draw) -> _TrialGroup:
@@ -182,12 +182,14 @@ def _iteration_costs(trial: Trial, metric: str) -> list[float]:
 
 
 def _split_by_level(
-    plan: Plan, names: Sequence[str], samples: Sequence[_Sample]
+    plan: Plan, level_names: Sequence[str], samples: Sequence[_Sample]
 ) -> VarianceByLevel | None:
-    """Split the variance of samples by the named levels; ``None`` if no level is replicated."""
+    """Split the variance of samples by level, with advice; ``None`` if no level is replicated."""
     sizes = [len(sample.logarithms) for sample in samples]
-    units = np.repeat([sample.units for sample in samples], sizes, axis=0).reshape(-1, len(names))
-    columns = list(_replicated_levels(units, names))
+    units = np.repeat([sample.units for sample in samples], sizes, axis=0).reshape(
+        -1, len(level_names)
+    )
+    columns = list(_replicated_levels(units, level_names))
     if not columns:
         return None
     highest_units = plural_of(columns[0][0])
@@ -236,10 +238,12 @@ def _split_by_level(
     )
 
 
-def _replicated_levels(units: IntArray, names: Sequence[str]) -> Iterator[tuple[str, IntArray]]:
+def _replicated_levels(
+    units: IntArray, level_names: Sequence[str]
+) -> Iterator[tuple[str, IntArray]]:
     """Yield the name and the unit numbers of each level with more units than the level above."""
     unit_count_above = 1
-    for index, name in enumerate(names):
+    for index, name in enumerate(level_names):
         unit_count = len(np.unique(units[:, : index + 1], axis=0))
         if unit_count > unit_count_above:
             yield name, units[:, index]
@@ -268,8 +272,8 @@ def _level_advice(plan: Plan, levels: Levels, samples: Sequence[_Sample]) -> tup
         iteration_s = sum(sample.trials.iteration_s for sample in samples) / len(samples)
         # The seconds of a process outside of its iterations.
         trial_s = max(0.0, trial_s - mean_count * iteration_s)
-    costs_s = {LAYOUT: 0.0, TRIAL: trial_s, ITERATION: iteration_s}
-    return advice(levels, [costs_s[name] for name in names]) if costs_s[names[-1]] > 0.0 else ()
+    unit_s = {LAYOUT: 0.0, TRIAL: trial_s, ITERATION: iteration_s}
+    return advice(levels, [unit_s[name] for name in names]) if unit_s[names[-1]] > 0.0 else ()
 
 
 def _ratio_interval(low: float, high: float) -> Interval:
@@ -283,12 +287,12 @@ MIN_SOURCE_SHARE = 0.1
 def sources_of_spread(
     plan: Plan, blocks: Mapping[int, tuple[Trial, ...]]
 ) -> tuple[Explanation, ...]:
-    """Return an entry of ``why`` for each source of chance: how much it spreads the costs.
+    """Return an explanation of the spread for each source of chance, such as the address layout.
 
-    The ``status`` is ``source`` if the source explains at least a tenth of the variance and its
-    p-value is at most alpha, after Holm's correction for the number of sources. It is ``remainder``
-    for the spread with every source held, and otherwise ``not shown``. The result is empty if the
-    campaign held no sources, or has too few blocks.
+    A source has the status ``source`` if it explains at least a tenth of the variance and its
+    p-value is at most alpha, after Holm's correction for the number of sources. Otherwise it has
+    the status ``not shown``. The spread with every source held has the status ``remainder``. The
+    result is empty if the campaign held no sources, or has too few blocks.
     """
     if plan.study != WHAT_VARIES_STUDY or not blocks:
         return ()
@@ -296,17 +300,17 @@ def sources_of_spread(
     changes: dict[str, SpreadChange] = {}
     for index, condition in enumerate(plan.conditions[1:], start=1):
         has_both = costs.has_both(Contrast(0, index))
-        pairs = costs.costs[has_both][:, [0, index]]
-        pairs = pairs[(np.isfinite(pairs) & (pairs > 0)).all(axis=1)]
-        change = spread_change(pairs[:, 0], pairs[:, 1], seed=plan.seed + index)
+        both_costs = costs.costs[has_both][:, [0, index]]
+        both_costs = both_costs[(np.isfinite(both_costs) & (both_costs > 0)).all(axis=1)]
+        change = spread_change(both_costs[:, 0], both_costs[:, 1], seed=plan.seed + index)
         if change is not None:
             changes[condition.levels[HELD_FACTOR]] = change
     sources = [name for name in changes if name != ALL_SOURCES]
-    adjusted = dict(
+    adjusted_p_values = dict(
         zip(sources, holm([changes[source].p_value for source in sources]), strict=True)
     )
     return tuple(
-        _spread_explanation(name, change, adjusted.get(name), plan.judgement.alpha)
+        _spread_explanation(name, change, adjusted_p_values.get(name), plan.judgement.alpha)
         for name, change in changes.items()
     )
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from equipoise.analysis.comparisons import Blocks, pairing_of
+from equipoise.analysis.comparisons import Blocks, costs_of_contrast
 from equipoise.analysis.wording import ranking_sentence
 from equipoise.campaign.blocks import block_costs, resolution_of
 from equipoise.model.plan import Contrast, Plan
@@ -54,13 +54,15 @@ def ranked_groups(plan: Plan, blocks: Blocks) -> list[RankedGroup]:
     costs = block_costs(plan, blocks, metric)
     resolution = resolution_of(blocks, metric)
     # The control is a second run of the baseline, so comparisons of candidates do not use it.
-    without_control = replace(plan, control=None)
+    plan_without_control = replace(plan, control=None)
 
     def blocks_of(contrast: Contrast) -> PairedBlocks:
-        return pairing_of(plan, metric, costs, contrast, resolution).pairs
+        return costs_of_contrast(plan, metric, costs, contrast, resolution).paired_blocks
 
     def blocks_of_candidates(pair: Pair) -> PairedBlocks:
-        return pairing_of(without_control, metric, costs, Contrast(*pair), resolution).pairs
+        return costs_of_contrast(
+            plan_without_control, metric, costs, Contrast(*pair), resolution
+        ).paired_blocks
 
     return [
         ranked_group(contrasts, blocks_of, blocks_of_candidates) for contrasts in plan.ranked_groups
@@ -76,14 +78,15 @@ def _ranking_of_group(
     *,
     more_is_better: bool,
 ) -> Ranking:
+    """Rank one group: order its members, find the contenders, and describe every pair."""
     judgement, metric = plan.judgement, plan.judgement.primary_metric
     verdicts = {pair: baseline_comparisons[pair].verdict for pair in group.baseline_pairs}
     verdicts |= {pair: candidate_verdicts[pair].verdict for pair in group.candidate_pairs}
-    ratios = {first_contrast.baseline: 0.0} | {
+    log_ratios = {first_contrast.baseline: 0.0} | {
         candidate: _log_ratio(baseline_comparisons[baseline, candidate])
         for baseline, candidate in group.baseline_pairs
     }
-    ordered_members = _ordered_members(ratios, verdicts)
+    ordered_members = _order_members(log_ratios, verdicts)
     possible_winners = contenders_of(group, judgement.min_effect, judgement.alpha)
     contenders = [member for member in ordered_members if member in possible_winners]
     names = [condition.name for condition in plan.conditions]
@@ -149,29 +152,30 @@ def _ranking_of_group(
 
 
 def _log_ratio(comparison: Comparison) -> float:
-    """Return the log ratio of a candidate; infinite, by the verdict, if it is not finite."""
+    """Return the log ratio to the baseline; if it is not finite, -inf if faster and else +inf."""
     if comparison.ratio:
         return math.log(comparison.ratio)
     return -math.inf if comparison.verdict == "faster" or comparison.ratio == 0 else math.inf
 
 
 def _verdict_against(verdicts: Mapping[Pair, Verdict], member: int, rival: int) -> Verdict:
+    """Return the verdict on a member with the rival as its baseline."""
     if (rival, member) in verdicts:
         return verdicts[rival, member]
     verdict = verdicts[member, rival]
     return _REVERSED.get(verdict, verdict)
 
 
-def _ordered_members(ratios: Mapping[int, float], verdicts: Mapping[Pair, Verdict]) -> list[int]:
-    """Order the members by ratio, but put every member after those that are certainly faster."""
-    remaining, order = sorted(ratios, key=ratios.__getitem__), []
+def _order_members(log_ratios: Mapping[int, float], verdicts: Mapping[Pair, Verdict]) -> list[int]:
+    """Order the members by ratio, but put every member after all that are certainly faster."""
+    remaining, order = sorted(log_ratios, key=log_ratios.__getitem__), []
 
     def is_slower(member: int) -> bool:
         rivals = (rival for rival in remaining if rival != member)
         return any(_verdict_against(verdicts, member, rival) == "slower" for rival in rivals)
 
     while remaining:
-        # Three verdicts can form a cycle; then the ratios decide.
+        # If three members are each slower than the next in a circle, the ratios decide.
         order.append(next((member for member in remaining if not is_slower(member)), remaining[0]))
         remaining.remove(order[-1])
     return order

@@ -39,7 +39,7 @@ Assignment = tuple[str, str]
 MIN_VALUE_LETTERS = 8
 """Minimum length of a value that is hidden even without the name of its variable."""
 _HARMLESS_VALUE = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*|[0-9.]+[A-Za-z%]*")
-"""Ordinary words, or a number with its unit: texts may show them, because names need them."""
+"""Ordinary words, or a number with its unit. Texts show such a value, because names need it."""
 
 
 def hide_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
@@ -48,26 +48,26 @@ def hide_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
     A record without a value to hide is returned unchanged.
     """
     if any(record.earlier or record.members for record in records):
-        without_parts = [replace(record, earlier=(), members=()) for record in records]
-        parts = (part for record in records for part in (*record.earlier, *record.members))
-        all_hidden = hide_values([*without_parts, *parts])
-        hidden_parts = iter(all_hidden[len(without_parts) :])
+        outer_records = [replace(record, earlier=(), members=()) for record in records]
+        inner_records = (run for record in records for run in (*record.earlier, *record.members))
+        hidden_records = hide_values([*outer_records, *inner_records])
+        hidden_inner_records = iter(hidden_records[len(outer_records) :])
         return tuple(
             replace(
                 hidden_record,
-                earlier=tuple(itertools.islice(hidden_parts, len(record.earlier))),
-                members=tuple(itertools.islice(hidden_parts, len(record.members))),
+                earlier=tuple(itertools.islice(hidden_inner_records, len(record.earlier))),
+                members=tuple(itertools.islice(hidden_inner_records, len(record.members))),
             )
-            for hidden_record, record in zip(all_hidden, records, strict=False)
+            for hidden_record, record in zip(hidden_records, records, strict=False)
         )
-    assigned: list[Assignment] = []
+    assignments: list[Assignment] = []
     for record in records:
         # This only collects the values, in the order of the plan.
-        _replace_plan_values(record.plan, lambda name, value: assigned.append((name, value)))
-    masks = value_replacements(assigned)
-    masks = masks.with_names(dict(_names_to_replace(records, masks)))
-    sizes = frozenset(size for record in records for size in record.plan.sizes)
-    return tuple(_hide_in_record(record, masks, sizes) for record in records)
+        _replace_plan_values(record.plan, lambda name, value: assignments.append((name, value)))
+    replacements = value_replacements(assignments)
+    replacements = replacements.with_names(dict(_names_to_replace(records, replacements)))
+    sizes = frozenset(factor for record in records for factor in record.plan.sizes)
+    return tuple(_hide_in_record(record, replacements, sizes) for record in records)
 
 
 def hide_variables(environment: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,120 +103,117 @@ def _hide_imported_variables(file_facts: Mapping[str, Any]) -> Mapping[str, Any]
     return {**file_facts, VARIABLES: shown_variables}
 
 
-def _replace_plan_values(plan: Plan, new_value: Replacer) -> Plan:
+def _replace_plan_values(plan: Plan, replacer: Replacer) -> Plan:
     return replace(
         plan,
         conditions=tuple(
             replace(
                 condition,
-                environment=_replace_in_environment(condition.environment, new_value),
-                command=replace_command_values(condition.command, new_value),
-                hooks=_replace_in_hooks(condition.hooks, new_value),
-                server=condition.server and _replace_in_server(condition.server, new_value),
+                environment=_replace_in_environment(condition.environment, replacer),
+                command=replace_command_values(condition.command, replacer),
+                hooks=_replace_in_hooks(condition.hooks, replacer),
+                server=condition.server and _replace_in_server(condition.server, replacer),
             )
             for condition in plan.conditions
         ),
-        command_line=replace_command_line_values(plan.command_line, new_value),
-        terms=plan.terms and analysis_of(plan.terms).replace_in_terms(plan.terms, new_value),
+        command_line=replace_command_line_values(plan.command_line, replacer),
+        terms=plan.terms and analysis_of(plan.terms).replace_in_terms(plan.terms, replacer),
     )
 
 
-def _replace_in_environment(environment: Mapping[str, str], new_value: Replacer) -> dict[str, str]:
-    return {name: new_value(name, value) or value for name, value in environment.items()}
+def _replace_in_environment(environment: Mapping[str, str], replacer: Replacer) -> dict[str, str]:
+    return {name: replacer(name, value) or value for name, value in environment.items()}
 
 
-def _replace_in_hooks(hooks: Hooks, new_value: Replacer) -> Hooks:
+def _replace_in_hooks(hooks: Hooks, replacer: Replacer) -> Hooks:
     lines: dict[str, str | None] = asdict(hooks)
-    return Hooks(**{key: line and replace_values(line, new_value) for key, line in lines.items()})
+    return Hooks(**{key: line and replace_values(line, replacer) for key, line in lines.items()})
 
 
-def _replace_in_server(server: Server, new_value: Replacer) -> Server:
-    environment = _replace_in_environment(server.environment, new_value)
+def _replace_in_server(server: Server, replacer: Replacer) -> Server:
+    environment = _replace_in_environment(server.environment, replacer)
     commands = {key: getattr(server, key) for key in _SERVER_COMMANDS}
     changed: dict[str, Any] = {
-        key: command and replace_command_values(command, new_value)
+        key: command and replace_command_values(command, replacer)
         for key, command in commands.items()
     }
     return replace(server, environment=environment, **changed)
 
 
 def _names_to_replace(
-    records: Sequence[RunRecord], masks: TextReplacements
+    records: Sequence[RunRecord], replacements: TextReplacements
 ) -> Iterator[tuple[str, str]]:
     for record in records:
         for condition in record.plan.conditions:
-            name = _hide_in_name(condition, masks)
+            name = _hide_in_name(condition, replacements)
             if name != condition.name:
                 yield condition.name, name
 
 
-def _hide_in_name(condition: Condition, masks: TextReplacements) -> str:
-    server = condition.server
+def _hide_in_name(condition: Condition, replacements: TextReplacements) -> str:
+    replacer, name, server = replacements.placeholder_of, condition.name, condition.server
     commands = (condition.command, () if server is None else server.start)
     # By default the name is the command.
-    sets_hidden_value = any(
-        replace_command_values(command, masks.placeholder_of) != command for command in commands
-    )
-    name = condition.name
-    return masks.replace_in_text(
-        replace_values(name, masks.placeholder_of) if sets_hidden_value else name
-    )
+    if any(replace_command_values(command, replacer) != command for command in commands):
+        name = replace_values(name, replacer)
+    return replacements.replace_in_text(name)
 
 
-def _hide_in_record(record: RunRecord, masks: TextReplacements, sizes: frozenset[str]) -> RunRecord:
+def _hide_in_record(
+    record: RunRecord, replacements: TextReplacements, sizes: frozenset[str]
+) -> RunRecord:
     segments = tuple(
         replace(segment, environment=hide_variables(segment.environment))
         for segment in record.segments
     )
-    if masks.pattern is None:
+    if replacements.pattern is None:
         return record if segments == record.segments else replace(record, segments=segments)
     return replace(
         record,
-        plan=_hide_in_plan(record.plan, masks, sizes),
+        plan=_hide_in_plan(record.plan, replacements, sizes),
         segments=tuple(
-            replace(segment, environment=replace_texts(segment.environment, masks))
+            replace(segment, environment=replace_texts(segment.environment, replacements))
             for segment in segments
         ),
-        trials=tuple(_hide_in_trial(trial, masks) for trial in record.trials),
-        notices=replace_texts(record.notices, masks),
+        trials=tuple(_hide_in_trial(trial, replacements) for trial in record.trials),
+        notices=replace_texts(record.notices, replacements),
         observations=tuple(
-            _hide_in_observation(observation, masks) for observation in record.observations
+            _hide_in_observation(observation, replacements) for observation in record.observations
         ),
     )
 
 
-def _hide_in_observation(observation: Observation, masks: TextReplacements) -> Observation:
+def _hide_in_observation(observation: Observation, replacements: TextReplacements) -> Observation:
+    hide = replacements.replace_in_text
     if observation.failure is not None:
-        return replace(observation, failure=masks.replace_in_text(observation.failure))
+        return replace(observation, failure=hide(observation.failure))
     if observation.source == DIFF and observation.document is not None:
         diff = msgspec.json.decode(observation.document, type=CommitDiff)
-        hidden_diff = replace(
-            diff, files=masks.replace_in_text(diff.files), patch=masks.replace_in_text(diff.patch)
-        )
+        hidden_diff = replace(diff, files=hide(diff.files), patch=hide(diff.patch))
         return replace(observation, document=msgspec.json.encode(hidden_diff))
     return observation
 
 
-def _hide_in_trial(trial: Trial, masks: TextReplacements) -> Trial:
+def _hide_in_trial(trial: Trial, replacements: TextReplacements) -> Trial:
     if trial.failure is None and not trial.error_tail:
         return trial
-    failure = None if trial.failure is None else masks.replace_in_text(trial.failure)
-    return replace(trial, failure=failure, error_tail=masks.replace_in_text(trial.error_tail))
+    hide = replacements.replace_in_text
+    failure = None if trial.failure is None else hide(trial.failure)
+    return replace(trial, failure=failure, error_tail=hide(trial.error_tail))
 
 
-def _hide_in_plan(plan: Plan, masks: TextReplacements, sizes: frozenset[str]) -> Plan:
-    plan = _replace_plan_values(plan, masks.placeholder_of)
+def _hide_in_plan(plan: Plan, replacements: TextReplacements, sizes: frozenset[str]) -> Plan:
+    plan = _replace_plan_values(plan, replacements.placeholder_of)
+
+    hide = replacements.replace_in_text
 
     def shown_levels(levels: Mapping[str, str]) -> dict[str, str]:
-        return {
-            factor: level if factor in sizes else masks.replace_in_text(level)
-            for factor, level in levels.items()
-        }
+        return {name: level if name in sizes else hide(level) for name, level in levels.items()}
 
     conditions = [
         replace(
             condition,
-            name=masks.names.get(condition.name, condition.name),
+            name=replacements.names.get(condition.name, condition.name),
             levels=shown_levels(condition.levels),
         )
         for condition in plan.conditions
@@ -224,8 +221,8 @@ def _hide_in_plan(plan: Plan, masks: TextReplacements, sizes: frozenset[str]) ->
     return replace(
         plan,
         conditions=_make_names_unique(conditions),
-        command_line=tuple(map(masks.replace_in_text, plan.command_line)),
-        terms=plan.terms and analysis_of(plan.terms).hide_in_terms(plan.terms, masks),
+        command_line=tuple(map(hide, plan.command_line)),
+        terms=plan.terms and analysis_of(plan.terms).hide_in_terms(plan.terms, replacements),
         chosen_contrasts=plan.chosen_contrasts
         and tuple(
             replace(contrast, stratum=shown_levels(contrast.stratum))
@@ -247,47 +244,49 @@ def _make_names_unique(conditions: Sequence[Condition]) -> tuple[Condition, ...]
 
 def hide_document_values(document: ResultDocument) -> ResultDocument:
     """Hide the values that a document's commands set, and the variables of its environment."""
-    assigned: list[Assignment] = []
+    assignments: list[Assignment] = []
     for condition in document.conditions:
         replace_command_values(
-            condition.command, lambda name, value: assigned.append((name, value))
+            condition.command, lambda name, value: assignments.append((name, value))
         )
-    masks = value_replacements(assigned)
+    replacements = value_replacements(assignments)
     environment = hide_variables(document.environment)
     if environment != document.environment:
         document = replace(document, environment=environment)
     document = analysis_of(document).hide_in_document(document)
-    if all(value == text for (_, value), text in masks.placeholders.items()):
+    # In a document that already has its values hidden, the values are the placeholders.
+    if all(value == text for (_, value), text in replacements.placeholders.items()):
         return document
     command_texts: dict[str, str] = {}
     names: dict[str, str] = {}
     for condition in document.conditions:
-        command = replace_command_values(condition.command, masks.placeholder_of)
+        command = replace_command_values(condition.command, replacements.placeholder_of)
         command_texts |= dict(zip(condition.command, command, strict=True))
         if command != condition.command:
-            names[condition.name] = replace_values(condition.name, masks.placeholder_of)
-    replaced: ResultDocument = replace_texts(document, masks.with_names(names), command_texts)
+            names[condition.name] = replace_values(condition.name, replacements.placeholder_of)
+    replacements = replacements.with_names(names)
+    replaced: ResultDocument = replace_texts(document, replacements, command_texts)
     return replaced
 
 
 def replace_texts(
-    data: Any, masks: TextReplacements, texts: Mapping[str, str] = MappingProxyType({})
+    data: Any, replacements: TextReplacements, texts: Mapping[str, str] = MappingProxyType({})
 ) -> Any:
     """Replace texts anywhere in a data structure; ``texts`` has the new text of each whole text."""
     match data:
         case str():
-            return texts[data] if data in texts else masks.replace_in_text(data)
+            return texts[data] if data in texts else replacements.replace_in_text(data)
         case dict():
             return {
-                masks.replace_in_text(key): replace_texts(value, masks, texts)
+                replacements.replace_in_text(key): replace_texts(value, replacements, texts)
                 for key, value in data.items()
             }
         case list() | tuple():
-            return type(data)(replace_texts(item, masks, texts) for item in data)
+            return type(data)(replace_texts(item, replacements, texts) for item in data)
     if not isinstance(data, Struct):
         return data
     fields = asdict(data)
-    changed = {name: replace_texts(value, masks, texts) for name, value in fields.items()}
+    changed = {name: replace_texts(value, replacements, texts) for name, value in fields.items()}
     return data if changed == fields else replace(data, **changed)
 
 
@@ -324,11 +323,11 @@ class TextReplacements(Struct, frozen=True):
         )
 
 
-def value_replacements(assigned: Iterable[Assignment]) -> TextReplacements:
+def value_replacements(assignments: Iterable[Assignment]) -> TextReplacements:
     """Return a numbered placeholder for each value to hide, in the order of the values."""
     placeholders: dict[Assignment, str] = {}
     numbers: dict[str, int] = {}
-    for name, value in assigned:
+    for name, value in assignments:
         if value and name not in TUNING_VARIABLES and (name, value) not in placeholders:
             numbers[name] = numbers.get(name, 0) + 1
             placeholders[name, value] = placeholder(name, numbers[name])

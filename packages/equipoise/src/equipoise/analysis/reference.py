@@ -1,7 +1,8 @@
 """Compares a result with an earlier result, and pools several campaigns of the same commands.
 
-The earlier result is the reference (`--against`). A row is one condition on one metric. A session
-is one of the two campaigns; their trials were not interleaved.
+The earlier result is the reference (`--against`). In the document, the reference is `there` and the
+new result is `here`. A row is one condition on one metric. A session is one of the two campaigns;
+their trials were not interleaved.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.analysis.comparisons import pairings_of
+from equipoise.analysis.comparisons import costs_of_contrasts
 from equipoise.analysis.kind import analysis_of
 from equipoise.analysis.levels import pooled_by_level
 from equipoise.campaign.interim import required_blocks
@@ -34,6 +35,7 @@ from equipoise.model.record import RunRecord
 from equipoise.model.reference import EnvironmentDifference, ReferenceComparison, ReferenceRow
 from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
 from equipoise.shared.spelling import option
+from equipoise.stats.arrays import NORMAL_MAD
 from equipoise.stats.layouts import FIRST_ANALYSIS
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.sessions import (
@@ -93,7 +95,7 @@ def compare_with_reference(
     differences = document_differences(reference, result)
     drift = 0.0 if differences else difference_between_sessions(*sessions)
     changes = changes_between(*sessions, min_effect=min_effect, alpha=alpha, between=drift)
-    by_name = dict(zip(common_names, changes.rows, strict=True))
+    row_changes = dict(zip(common_names, changes.rows, strict=True))
     sides = {"there": (reference, earlier_rows), "here": (result, later_rows)}
     names = dict.fromkeys(
         condition.name for condition in (*result.conditions, *reference.conditions)
@@ -101,7 +103,7 @@ def compare_with_reference(
     return ReferenceComparison(
         run=reference.run.id,
         started=reference.run.started,
-        rows=tuple(_reference_row(name, sides, by_name.get(name), metrics) for name in names),
+        rows=tuple(_reference_row(name, sides, row_changes.get(name), metrics) for name in names),
         differences=differences,
         geometric_mean=math.exp(changes.mean),
         geometric_mean_ci=_ratio_interval(changes.mean_low, changes.mean_high),
@@ -117,11 +119,11 @@ def compare_with_reference(
 def _with_names_of(reference: ResultDocument, result: ResultDocument) -> ResultDocument:
     """Rename the conditions of the reference whose commands have other names in the result."""
     names = {condition.name for condition in result.conditions}
-    old_names = {condition.name for condition in reference.conditions}
+    reference_names = {condition.name for condition in reference.conditions}
     by_command = {
         condition.command: condition.name
         for condition in result.conditions
-        if condition.name not in old_names
+        if condition.name not in reference_names
     }
     new_names = {
         condition.name: by_command[condition.command]
@@ -188,6 +190,7 @@ def _reference_row(
     change: RowChange | None,
     metrics: Sequence[str],
 ) -> ReferenceRow:
+    """Return the comparison of one condition; ``sides`` has the results and rows of both sides."""
     earlier_row, later_row = (rows.get(name) for _, rows in sides.values())
     known_rows = [row for row in (later_row, earlier_row) if row is not None]
     unknown_because = None
@@ -332,8 +335,6 @@ def flat_facts(environment: Mapping[str, Any], prefix: str = "") -> Iterator[tup
             yield f"{prefix}{name}", list(value) if isinstance(value, tuple) else value
 
 
-_MAD_TO_SD = 1.4826
-"""Factor from the median absolute deviation of normal data to their standard deviation."""
 UNKNOWN_FACT = "unknown"
 _NO_COMMON_RATIO = "the campaigns are over layouts, whose ratios may differ"
 
@@ -360,7 +361,7 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
             f"the campaigns have different primary metrics: {', '.join(sorted(metrics))}",
             hint="pool only campaigns with the same primary metric",
         )
-    campaigns, pairs_by_campaign = zip(*map(_read_campaign, records), strict=True)
+    campaigns, blocks_by_campaign = zip(*map(_read_campaign, records), strict=True)
     boots = [f"{campaign.boot} {campaign.kernel}" for campaign in campaigns]
     hosts = _indices(["" if record.host is None else record.host.identity for record in records])
     hosts_and_boots = list(zip(hosts, _indices(boots), strict=True))
@@ -370,19 +371,25 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
     plan, metric = records[0].plan, metrics.pop()
     for contrast in plan.contrasts:
         names = plan.names_of(contrast)
-        pairs = [campaign.get(names) for campaign in pairs_by_campaign]
-        ratios = tuple(None if pair is None else typical_ratio(pair.blocks) for pair in pairs)
+        campaign_blocks = [blocks_by_names.get(names) for blocks_by_names in blocks_by_campaign]
+        known_blocks = [blocks for blocks in campaign_blocks if blocks is not None]
+        ratios = tuple(
+            None if blocks is None else typical_ratio(blocks.all_blocks)
+            for blocks in campaign_blocks
+        )
         effects = [
             (*effect, replicate)
-            for pair, replicate in zip(pairs, replicates, strict=True)
-            if pair is not None and (effect := effect_of(pair.guaranteed)) is not None
+            for blocks, replicate in zip(campaign_blocks, replicates, strict=True)
+            if blocks is not None and (effect := effect_of(blocks.guaranteed)) is not None
         ]
         if effects:
-            log_ratios, errors, replicate_names = zip(*effects, strict=True)
-            pooled = pool(np.array(log_ratios), np.array(errors), replicate_names)
-            block_counts = tuple(0 if pair is None else len(pair.guaranteed) for pair in pairs)
+            log_ratios, standard_errors, replicate_names = zip(*effects, strict=True)
+            pooled = pool(np.array(log_ratios), np.array(standard_errors), replicate_names)
+            block_counts = tuple(
+                0 if blocks is None else len(blocks.guaranteed) for blocks in campaign_blocks
+            )
             levels = pooled_by_level(records, contrast, hosts_and_boots, block_counts)
-            common = _common_ratio_of_blocks([pair for pair in pairs if pair is not None], records)
+            common = _common_ratio_of_blocks(known_blocks, records)
             comparisons.append(
                 PooledComparison(*names, metric, ratios, pooled, common, block_counts, levels)
             )
@@ -394,9 +401,9 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
 class _CampaignBlocks(Struct, frozen=True):
     """The blocks of one comparison in one campaign."""
 
-    blocks: PairedBlocks
+    all_blocks: PairedBlocks
     guaranteed: PairedBlocks
-    """First blocks, which the campaign runs in any case because it cannot stop at a verdict."""
+    """First blocks, which the campaign runs in any case because it cannot stop at a verdict yet."""
 
 
 def _common_ratio_of_blocks(
@@ -404,27 +411,27 @@ def _common_ratio_of_blocks(
 ) -> CommonRatio:
     """Return the ratio that the campaigns have in common; unknown with several layouts."""
     if any(record.plan.layouts for record in records):
-        blocks = sum(len(campaign.blocks) for campaign in campaigns)
-        return CommonRatio(None, (None, None), blocks, _NO_COMMON_RATIO)
-    return common_ratio([campaign.blocks for campaign in campaigns])
+        block_count = sum(len(campaign.all_blocks) for campaign in campaigns)
+        return CommonRatio(None, (None, None), block_count, _NO_COMMON_RATIO)
+    return common_ratio([campaign.all_blocks for campaign in campaigns])
 
 
 def _read_campaign(
     record: RunRecord,
 ) -> tuple[PooledCampaign, dict[tuple[str, str], _CampaignBlocks]]:
-    """Return a campaign, and its comparisons by the names of baseline and candidate."""
+    """Return a campaign, and its blocks by the names of baseline and candidate."""
     plan = record.plan
     blocks = analysed_blocks(record)
-    pairs_by_names: dict[tuple[str, str], _CampaignBlocks] = {}
+    blocks_by_names: dict[tuple[str, str], _CampaignBlocks] = {}
     if blocks:
         metric, guaranteed_count = plan.judgement.primary_metric, _guaranteed_block_count(plan)
-        pairings = pairings_of(plan, blocks, metric)
-        guaranteed_pairings = pairings_of(
+        contrast_costs = costs_of_contrasts(plan, blocks, metric)
+        guaranteed_costs = costs_of_contrasts(
             plan, dict(itertools.islice(blocks.items(), guaranteed_count)), metric
         )
-        for pairing, guaranteed_pairing in zip(pairings, guaranteed_pairings, strict=True):
-            pair = _CampaignBlocks(pairing.pairs, guaranteed_pairing.pairs)
-            pairs_by_names.setdefault(plan.names_of(pairing.contrast), pair)
+        for costs, guaranteed in zip(contrast_costs, guaranteed_costs, strict=True):
+            campaign_blocks = _CampaignBlocks(costs.paired_blocks, guaranteed.paired_blocks)
+            blocks_by_names.setdefault(plan.names_of(costs.contrast), campaign_blocks)
     campaign = PooledCampaign(
         record.id,
         iso_time(record.started_at),
@@ -433,7 +440,7 @@ def _read_campaign(
         len(blocks),
         None if record.host is None else record.host.name,
     )
-    return campaign, pairs_by_names
+    return campaign, blocks_by_names
 
 
 def _guaranteed_block_count(plan: Plan) -> int:
@@ -445,21 +452,22 @@ def _guaranteed_block_count(plan: Plan) -> int:
     return max(block_count, required_blocks(plan, plan.stopping))
 
 
-def effect_of(pairs: PairedBlocks) -> tuple[float, float] | None:
+def effect_of(blocks: PairedBlocks) -> tuple[float, float] | None:
     """Return a log ratio and its standard error; ``None`` with fewer than two known differences.
 
     The standard error is a robust scale over the root of the number of blocks.
     """
-    ratio = typical_ratio(pairs)
+    ratio = typical_ratio(blocks)
     with np.errstate(divide="ignore", invalid="ignore"):
-        differences = np.log(pairs.candidate) - np.log(pairs.baseline)
+        differences = np.log(blocks.candidate) - np.log(blocks.baseline)
     finite = differences[np.isfinite(differences)]
     if not ratio or len(finite) < 2:
         return None
-    scale = _MAD_TO_SD * float(np.median(np.abs(finite - np.median(finite))))
+    scale = NORMAL_MAD * float(np.median(np.abs(finite - np.median(finite))))
     return math.log(ratio), scale / math.sqrt(len(finite))
 
 
 def _indices(names: Sequence[str]) -> list[int]:
+    """Return the index of each name among the distinct names."""
     indices = {name: index for index, name in enumerate(dict.fromkeys(names))}
     return [indices[name] for name in names]

@@ -42,7 +42,7 @@ from equipoise.analysis.shape import (
 from equipoise.analysis.warnings import warnings_of
 from equipoise.analysis.wording import control_sentence
 from equipoise.campaign.blocks import (
-    ACCOUNTABLE,
+    MEASURED_METRICS,
     complete_blocks,
     left_out_because,
     resolution_of,
@@ -81,6 +81,7 @@ def analyse_campaign(record: RunRecord) -> ResultDocument:
 
 
 def _document_of(record: RunRecord) -> ResultDocument:
+    """Choose the blocks, compare conditions, describe each condition, and collect the warnings."""
     plan = record.plan
     rules, kind = plan.rules, analysis_of(plan.terms)
     own_document = kind.document(record)
@@ -93,7 +94,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
     has_random_order = rules.has_random_order
     comparisons = primary_comparisons(plan, blocks) if has_random_order else ()
     comparisons = with_carry_over_checks(plan, complete, comparisons)
-    secondary, unknown_metrics = other_comparisons(plan, blocks) if has_random_order else ((), ())
+    others, metric_warnings = other_comparisons(plan, blocks) if has_random_order else ((), ())
     # The time of a function is already a time of its steady state (functions.runner).
     has_steady_states = has_random_order and not rules.shares_processes
     steady = steady_comparisons(plan, blocks, by_condition.iterations) if has_steady_states else ()
@@ -113,12 +114,12 @@ def _document_of(record: RunRecord) -> ResultDocument:
             # A campaign over very many commits shows only the commits that ran.
             if rules.shows_every_condition or index in by_condition.analysed
         ),
-        comparisons=by_level + secondary,
+        comparisons=by_level + others,
         control=control,
         why=sources_of_spread(plan, blocks),
         warnings=(
             *warnings_of(record, warned_comparisons, control, blocks, additions.outcomes),
-            *unknown_metrics,
+            *metric_warnings,
             *additions.warnings,
             *warnings_of_typical(plan, blocks),
         ),
@@ -202,6 +203,7 @@ def _trials_by_condition(record: RunRecord, blocks: Blocks) -> _TrialsByConditio
 def _condition_result(
     plan: Plan, index: int, by_condition: _TrialsByCondition, typical: TypicalValue | None = None
 ) -> ConditionResult:
+    """Describe each metric of a condition, or say why a metric of a study has no value."""
     condition = plan.conditions[index]
     analysed = by_condition.analysed.get(index, [])
     reported_metrics = dict.fromkeys(
@@ -213,8 +215,8 @@ def _condition_result(
     spread_reasons: dict[str, str] = {}
     primary_metric = plan.judgement.primary_metric
     compared_metrics = (primary_metric, *plan.judgement.other_metrics)
-    measured_metrics = (*DESCRIBED_METRICS, *filter(ACCOUNTABLE.__contains__, compared_metrics))
-    described = dict.fromkeys((*measured_metrics, *plan.measure.counters, *reported_metrics))
+    shown_metrics = (*DESCRIBED_METRICS, *filter(MEASURED_METRICS.__contains__, compared_metrics))
+    described = dict.fromkeys((*shown_metrics, *plan.measure.counters, *reported_metrics))
     for metric, values in values_by_metric(ended, described).items():
         is_known = ~np.isnan(values)
         if not is_known.any():

@@ -28,7 +28,7 @@ def sequences_of(record: RunRecord) -> Sequences:
     """Return the interval of each candidate after every block, in the order in which blocks ran.
 
     With more than `MAX_POINTS` blocks, the points are evenly spaced and include the last block. An
-    imported run has no sequence, because our coin did not order its trials. A fleet has none,
+    imported run has no sequence, because the coin did not order its trials. A fleet has none,
     because each host has its own blocks.
     """
     if not record.plan.rules.has_random_order or record.plan.rules.has_members:
@@ -55,16 +55,17 @@ def sequences_of_document(document: ResultDocument) -> Sequences:
     if not document.has_one_order:
         return {}
     metric = document.comparisons[0].metric if document.comparisons else None
-    primary = [comparison for comparison in document.comparisons if comparison.metric == metric]
-    record = _record_of(document, primary) if primary else None
+    comparisons = [comparison for comparison in document.comparisons if comparison.metric == metric]
+    record = _record_of(document, comparisons) if comparisons else None
     sequences = {} if record is None else sequences_of(record)
     is_reproduced = all(
-        _ends_at(sequences.get(comparison.candidate, ()), comparison) for comparison in primary
+        _ends_at(sequences.get(comparison.candidate, ()), comparison) for comparison in comparisons
     )
     return sequences if is_reproduced else {}
 
 
 def _ends_at(points: Sequence[SequencePoint], comparison: Comparison) -> bool:
+    """Return whether the last point has the ratio and the interval of a comparison."""
     if not points:
         return False
     values = (points[-1].ratio, points[-1].low, points[-1].high)
@@ -76,19 +77,20 @@ def _ends_at(points: Sequence[SequencePoint], comparison: Comparison) -> bool:
     )
 
 
-def _record_of(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecord | None:
-    """Return a record with the analysed trials on the primary metric.
+def _record_of(document: ResultDocument, comparisons: Sequence[Comparison]) -> RunRecord | None:
+    """Return a record with the analysed trials on the metric of the comparisons.
 
-    ``None`` if a trial lacks the metric, or a name of a condition is unknown.
+    The record has the plan and the blocks that an interim analysis needs. ``None`` if a trial lacks
+    the metric, or a name of a condition is unknown.
     """
     results = [*document.conditions, *([document.control.condition] if document.control else [])]
     indices = {result.name: index for index, result in enumerate(results)}
     compared_names = {
-        name for comparison in primary for name in (comparison.baseline, comparison.candidate)
+        name for comparison in comparisons for name in (comparison.baseline, comparison.candidate)
     }
     if not compared_names | {row.condition for row in document.trials} <= indices.keys():
         return None
-    metric = primary[0].metric
+    metric = comparisons[0].metric
     better: Better = "higher" if metric in document.more_is_better else "lower"
     resolution = document.resolutions.get(metric)
     blocks: dict[int, list[Trial]] = defaultdict(list)
@@ -106,13 +108,13 @@ def _record_of(document: ResultDocument, primary: Sequence[Comparison]) -> RunRe
         ),
         measure=Measure(working_folder="/"),
         stopping=Stopping(),
-        judgement=Judgement(primary[0].alpha, primary[0].min_effect, primary[0].metric),
+        judgement=Judgement(comparisons[0].alpha, comparisons[0].min_effect, comparisons[0].metric),
         seed=document.run.seed,
         layouts=document.run.layouts,
         control=len(results) - 1 if document.control else None,
         chosen_contrasts=tuple(
             Contrast(indices[comparison.baseline], indices[comparison.candidate])
-            for comparison in primary
+            for comparison in comparisons
         ),
     )
     return RunRecord(

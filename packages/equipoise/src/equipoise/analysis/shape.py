@@ -1,6 +1,7 @@
 """Describes the distribution of a metric of one condition, and why it is wide or unknown.
 
-If nothing is compared, the typical value of the only condition is the result.
+A companion of a mode is a covariate, such as the CPU, that is associated with the mode. If nothing
+is compared, the typical value of the only condition is the result.
 """
 
 from __future__ import annotations
@@ -48,24 +49,25 @@ RANDOM_ADDRESSES = "random_addresses"
 def shape_of(
     plan: Plan, metric: str, values: FloatArray, trials: Sequence[Trial], draws: Mapping[int, Draw]
 ) -> MetricSummary:
-    """Describe one metric of one condition, and the covariates that vary with its modes.
+    """Describe one metric of one condition: its spread, its modes and their companions.
 
-    The values, shape (n,), are known and finite, in the order in which their n trials ran.
+    The primary metric also gets its states: stretches of trials on one level. The values, shape
+    (n,), are known and finite, in the order in which their n trials ran.
     ``draws`` has the draw of each measured block, by block number.
     """
     known_resolution = resolution_of_trials(trials, metric)
-    resolution = (known_resolution and known_resolution.quantum) or 0.0
+    quantum = None if known_resolution is None else known_resolution.quantum
+    resolution = 0.0 if quantum is None else quantum
     summary = describe(values, seed=plan.seed, resolution=resolution)
     if len(summary.modes) > 1 and len(values) >= MIN_TRIALS:
-        modes = find_modes(values, resolution=resolution).indices_of(values)
+        mode_indices = find_modes(values, resolution=resolution).indices_of(values)
         covariates = observed_covariates(trials)
         if plan.rules.has_random_order:
             covariates = [*_recorded_covariates(trials), *_drawn_covariates(plan, trials, draws)]
-        summary = replace(summary, companions=mode_associations(modes, covariates))
-    if metric != plan.judgement.primary_metric:
-        return summary
-    value_states = states(values) if len(values) >= MIN_TRIALS else None
-    return replace(summary, states=value_states)
+        summary = replace(summary, companions=mode_associations(mode_indices, covariates))
+    if metric == plan.judgement.primary_metric and len(values) >= MIN_TRIALS:
+        summary = replace(summary, states=states(values))
+    return summary
 
 
 def observed_covariates(trials: Sequence[Trial]) -> list[Covariate]:
@@ -82,32 +84,32 @@ def _recorded_covariates(trials: Sequence[Trial]) -> Iterator[Covariate]:
 def _drawn_covariates(
     plan: Plan, trials: Sequence[Trial], draws: Mapping[int, Draw]
 ) -> Iterator[Covariate]:
+    """Yield the time, and the covariates that the coin drew."""
     positions = _column([trial.position for trial in trials])
     yield Covariate(POSITION, positions, is_categorical=True, is_drawn=True)
     yield _time_covariate(trials)
     draws_of_trials = [draws.get(trial.block) for trial in trials]
-    numbers = [None if draw is None else draw.layout for draw in draws_of_trials]
+    layout_numbers = [None if draw is None else draw.layout for draw in draws_of_trials]
+    # With layouts, the coin draws these values once for each layout, not for each trial.
+    layout_count = len(set(layout_numbers)) if plan.layouts else None
+
+    def covariate(name: str, values: Sequence[float | None], *, is_categorical: bool) -> Covariate:
+        return Covariate(name, _column(values), is_categorical, is_drawn=True, units=layout_count)
+
     if plan.layouts:
-        yield Covariate(LAYOUT, _column(numbers), is_categorical=True, is_drawn=True)
-    # With layouts, a value is drawn once for each layout, not for each trial.
-    draw_count = len(set(numbers)) if plan.layouts else None
-    sizes = _column([None if draw is None else draw.padding_bytes for draw in draws_of_trials])
-    yield Covariate(ENVIRONMENT_BYTES, sizes, is_categorical=False, is_drawn=True, units=draw_count)
+        yield Covariate(LAYOUT, _column(layout_numbers), is_categorical=True, is_drawn=True)
+    padding_bytes = [None if draw is None else draw.padding_bytes for draw in draws_of_trials]
+    yield covariate(ENVIRONMENT_BYTES, padding_bytes, is_categorical=False)
     if plan.layouts:
-        layouts = [None if number is None else plan.layouts[number - 1] for number in numbers]
-        sizes = _column([None if layout is None else layout.argument_bytes for layout in layouts])
-        is_random = _column(
-            [None if layout is None else layout.random_addresses for layout in layouts]
-        )
-        yield Covariate(
-            ARGUMENT_BYTES, sizes, is_categorical=False, is_drawn=True, units=draw_count
-        )
-        yield Covariate(
-            RANDOM_ADDRESSES, is_random, is_categorical=True, is_drawn=True, units=draw_count
-        )
+        layouts = [None if index is None else plan.layouts[index - 1] for index in layout_numbers]
+        argument_bytes = [None if layout is None else layout.argument_bytes for layout in layouts]
+        yield covariate(ARGUMENT_BYTES, argument_bytes, is_categorical=False)
+        is_random = [None if layout is None else layout.random_addresses for layout in layouts]
+        yield covariate(RANDOM_ADDRESSES, is_random, is_categorical=True)
 
 
 def _time_covariate(trials: Sequence[Trial]) -> Covariate:
+    """Return the order of the trials; it is exact, so it counts as drawn."""
     return Covariate(
         TIME, np.arange(len(trials), dtype=np.float64), is_categorical=False, is_drawn=True
     )
@@ -137,7 +139,7 @@ def is_wide(summary: MetricSummary) -> bool:
 
 
 def why_wide(metric: str, values: FloatArray, trials: Sequence[Trial], *, seed: int) -> str:
-    """Return the spread of a metric by level, and the factor with the strongest association.
+    """Return the spread of a metric by level, and the covariate with the strongest association.
 
     Values and trials are as for `shape_of`.
     """
@@ -173,7 +175,7 @@ def _spread_by_level(metric: str, trials: Sequence[Trial], seed: int) -> str:
         100.0 * np.sqrt(max(0.0, component.variance)) for component in levels.components
     )
     processes = f"{_percent(process_percent)} between processes"
-    return f"{processes}, {_percent(batch_percent)} between batches of one"
+    return f"{processes}, {_percent(batch_percent)} between batches of one process"
 
 
 def _percent(value: float) -> str:

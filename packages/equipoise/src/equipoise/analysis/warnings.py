@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from equipoise.analysis.comparisons import Blocks
-from equipoise.analysis.wording import constancy_sentence, signed_change
+from equipoise.analysis.wording import carry_over_clause, changing_ratio_sentence, signed_change
 from equipoise.campaign.blocks import block_seconds, cut_block_count
 from equipoise.campaign.progress import blocks_to_near_verdicts
 from equipoise.campaign.washouts import may_add_washouts
@@ -133,17 +133,18 @@ def _ignored_failures(record: RunRecord, blocks: Blocks) -> Iterator[CampaignWar
         yield CampaignWarning(
             "ignored_failures",
             _joined(sentences),
-            "a run that fails early is not a fast run: check that each does its work",
+            "check that each run does its work, because a run that fails early is not a fast run",
         )
 
 
 def _comparison_warnings(
     record: RunRecord, comparisons: Sequence[Comparison], block_count: int
 ) -> Iterator[CampaignWarning]:
+    """Yield the warnings about ratios, carry-over, slow runs, minima and overstated effects."""
     if changing := [comparison for comparison in comparisons if not comparison.ratio_is_constant]:
         yield CampaignWarning(
             "no_constant_ratio",
-            _joined(map(constancy_sentence, changing)),
+            _joined(map(changing_ratio_sentence, changing)),
             _changing_ratio_hint(changing),
         )
     yield from _carry_over_warnings(record, comparisons)
@@ -154,8 +155,8 @@ def _comparison_warnings(
         yield CampaignWarning(
             "slow_runs",
             _joined(sentences),
-            "typical runs take the same time; look at the modes and the shift function, or add "
-            f"{option('tail', 1)} to measure how often slow runs come",
+            f"add {option('tail', 1)}, which measures until slow runs of 1 in 100 would have "
+            "appeared",
         )
     misleading = [
         comparison
@@ -218,6 +219,7 @@ def _overstatement_sentence(candidates: Sequence[str]) -> str:
 def _carry_over_warnings(
     record: RunRecord, comparisons: Sequence[Comparison]
 ) -> Iterator[CampaignWarning]:
+    """Yield the warnings about added washouts, and about ratios that carry-over may explain."""
     checks = {
         index: comparison.carry_over_check
         for index, comparison in enumerate(comparisons)
@@ -227,7 +229,7 @@ def _carry_over_warnings(
         yield CampaignWarning(
             "carry_over",
             _joined(washout_sentences),
-            f"add {option('washout', True)} to measure all blocks of a campaign with washouts",
+            f"to have washouts in all blocks of the next campaign, add {option('washout', True)}",
         )
     explainable_checks = {
         index: check
@@ -241,23 +243,23 @@ def _carry_over_warnings(
         yield CampaignWarning(
             "carry_over",
             _joined([check.summary for check in explainable_checks.values()]),
-            f"run equipoise resume {record.id}, which continues with washouts"
+            f"run `equipoise resume {record.id}`, which continues with washouts: the same "
+            "condition runs before all trials of a block"
             if can_add_washouts
             else _washout_hint(),
         )
     clauses = [
-        f"after {comparison.candidate}, the next trial takes {comparison.carry_over.ratio:.3f} "
-        f"times what it takes after {comparison.baseline}"
+        carry_over_clause(comparison, f"{comparison.carry_over.ratio:.3f} times")
         for index, comparison in enumerate(comparisons)
         if comparison.carry_over is not None
         and index not in explainable_checks
         and should_warn(comparison.carry_over, min_effect=comparison.min_effect)
     ]
     if clauses:
-        subject = "the ratio is" if len(clauses) == 1 else "each ratio is"
+        subject = "The ratio is" if len(clauses) == 1 else "Each ratio is"
         yield CampaignWarning(
             "carry_over",
-            f"{_joined(clauses)}: {subject} wrong by about half of this effect",
+            f"{_joined(clauses)}. {subject} wrong by about half of this carry-over",
             _washout_hint(),
         )
 
@@ -276,7 +278,7 @@ def _changing_ratio_hint(changing: Sequence[Comparison]) -> str:
     if any(len(comparison.ratio_segments) != 1 for comparison in changing):
         return (
             "find out what changed during the campaign, and measure before and after the change "
-            "separately; the interval shown is that after the last block"
+            "separately; the report shows the interval after the last block"
         )
     return "read the ratio of each quantile, not only the typical ratio"
 
@@ -323,8 +325,7 @@ def _longer_hint(record: RunRecord, block_count: int, measured_s: float) -> str:
     plan, stopped_because = record.plan, record.stopped_because
     min_s = plan.stopping.min_seconds
     restart_hint = plan.rules.restart_hint
-    resume_hint = f"run equipoise resume {record.id}"
-    command = resume_hint if restart_hint is None else f"{restart_hint} with"
+    resume_command = f"equipoise resume {record.id}"
     factor = min_s / max(measured_s, 1e-3)
     if (kind_hint := plan.rules.longer_hint(min_s)) is not None:
         return kind_hint
@@ -332,16 +333,20 @@ def _longer_hint(record: RunRecord, block_count: int, measured_s: float) -> str:
         case "block limit":
             # The times of blocks differ, so add 10 %.
             limit = math.ceil(1.1 * block_count * factor)
-            return f"{command} --blocks {limit}, which takes {min_s:g} s"
+            limit_option = f"--blocks {limit}"
         case "budget":
             total_s = 1.1 * _spent_s(record) * (factor - 1.0 if restart_hint is None else factor)
-            budget = max(1, math.ceil(total_s))
-            return f"{command} --budget {budget}, so that the blocks take {min_s:g} s"
+            limit_option = f"--budget {max(1, math.ceil(total_s))}"
         case _ if stopped_because == FAILED:
             return "correct the condition that failed, and measure again"
-    if restart_hint is None:
-        return f"{resume_hint} to measure more blocks"
-    return f"{restart_hint}, without an interruption"
+        case _ if restart_hint is None:
+            return f"run `{resume_command}` to measure more blocks"
+        case _:
+            return f"{restart_hint}, without an interruption"
+    command = f"run `{resume_command} {limit_option}`"
+    if restart_hint is not None:
+        command = f"{restart_hint} with {limit_option}"
+    return f"{command}, so that all blocks together take {min_s:g} s"
 
 
 def _spent_s(record: RunRecord) -> float:
@@ -363,18 +368,15 @@ def _near_verdict(
     more_blocks = blocks_to_near_verdicts(forecasts, block_s, record.plan.stopping.budget_s)
     if more_blocks is None:
         return None
-    decidable = sum(forecast <= more_blocks for forecast in forecasts)
-    subject = "the comparison" if len(comparisons) == 1 else f"{decidable} open comparisons"
-    hint = record.plan.rules.longer_hint(None) or f"run equipoise resume {record.id}"
+    decided_count = sum(forecast <= more_blocks for forecast in forecasts)
+    subject = "the comparison" if len(comparisons) == 1 else f"{decided_count} open comparisons"
+    hint = record.plan.rules.longer_hint(None) or f"run `equipoise resume {record.id}`"
+    if not record.plan.stopping.patient:
+        hint += f", or add {option('patient', True)} to exceed the budget if a verdict is near"
     return (
         f"the budget ended the campaign shortly before a verdict: about {more_blocks} more blocks "
         f"({more_blocks * block_s:.2g} s) would probably decide {subject}",
-        hint
-        + (
-            ""
-            if record.plan.stopping.patient
-            else f", or add {option('patient', True)} to exceed the budget if that would decide"
-        ),
+        hint,
     )
 
 

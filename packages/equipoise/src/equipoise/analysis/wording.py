@@ -1,7 +1,8 @@
 """Makes the sentences of verdicts, rankings and estimates.
 
 Conditions are *faster* or *slower* in time. For every other metric, `equipoise.model.metrics` has
-the words. A stratum is a combination of levels at which conditions are compared.
+the words. A ratio of at least 2, or at most a half, reads as a factor ("3 times"); another ratio
+reads as a change in percent. A stratum is a combination of levels at which conditions are compared.
 """
 
 from __future__ import annotations
@@ -46,23 +47,23 @@ _NO_ERROR_RATE = "(description, without an error rate)"
 def typical_sentence(value: TypicalValue) -> str:
     """Return the sentence on the typical value of the only condition, with its interval."""
     metric = value.metric
-    show = metric_formatter(metric)
-    runs = counted(value.trials, "run")
-    words, median = WORDS.get(metric), show(value.median)
+    format_value = metric_formatter(metric)
+    run_count = counted(value.trials, "run")
+    words, median = WORDS.get(metric), format_value(value.median)
     if words is None:
         claim = f"{value.condition} has a {metric} of {median}"
     else:
-        subject, _ = _subjects(words, "", value.condition)
+        subject, _ = _subject_and_object(words, "", value.condition)
         noun_phrase = f" {words.noun}" if words.less == "fewer" else f" of {words.noun}"
         if words.is_duration or words.noun == "amount":
             noun_phrase = ""
         claim = _with_capital_article(words, f"{subject} {words.verb} {median}{noun_phrase}")
     low, high = value.median_ci
     if low is None and high is None:
-        interval = f"{runs}: too few for an interval"
+        interval = f"{run_count}: too few for an interval"
     else:
-        ends = " to ".join("unlimited" if end is None else show(end) for end in (low, high))
-        interval = f"{100 * (1 - value.level):g} % interval {ends}; {runs}"
+        ends = " to ".join("unlimited" if end is None else format_value(end) for end in (low, high))
+        interval = f"{100 * (1 - value.level):g} % interval {ends}; {run_count}"
     return f"{claim} in a typical run ({interval})."
 
 
@@ -75,22 +76,24 @@ def adjustment_sentence(
     verdict needs is about proportional to the variance of the differences within blocks. If the
     adjusted ratio reads as a factor, so do the numbers before the adjustment.
     """
-    saved = 100.0 * (1.0 - adjustment.spread_ratio**2)
-    if saved < 1.0:
+    saved_percent = 100.0 * (1.0 - adjustment.spread_ratio**2)
+    if saved_percent < 1.0:
         return ""
     typical, (low, high) = adjustment.unadjusted_ratio, adjustment.unadjusted_ratio_ci
     if more_is_better:
         typical, low, high = (
             None if bound is None else _inverse_ratio(bound) for bound in (typical, high, low)
         )
-    as_times = ratio is not None and reads_as_factor(ratio)
-    show = _three_digits if as_times else _signed_percent
-    interval = " to ".join("unknown" if bound is None else show(bound) for bound in (low, high))
-    times = " times" if as_times else ""
-    before = "unknown" if typical is None else f"{show(typical)}{times} ({interval})"
+    is_factor = ratio is not None and reads_as_factor(ratio)
+    format_ratio = _three_digits if is_factor else _signed_percent
+    bounds = ("unknown" if bound is None else format_ratio(bound) for bound in (low, high))
+    times = " times" if is_factor else ""
+    interval = f"({' to '.join(bounds)})"
+    before = "unknown" if typical is None else f"{format_ratio(typical)}{times} {interval}"
     return (
         f"{adjustment.blocks} of {blocks} blocks were adjusted by {adjustment.covariate}, read "
-        f"before each trial, which saved about {saved:.0f} % of the blocks; unadjusted: {before}"
+        f"before each trial, which saved about {saved_percent:.0f} % of the blocks; "
+        f"unadjusted: {before}"
     )
 
 
@@ -99,7 +102,8 @@ def verdict_sentence(
 ) -> str:
     """Return the sentence on the verdict of one comparison.
 
-    If more of the metric is better, the comparison has the ratio of the inverse values.
+    Each verdict has a sentence for wall times, and another with the words of the other metrics. If
+    more of the metric is better, the comparison has the ratio of the inverse values.
     """
     metric, verdict = comparison.metric, comparison.verdict
     is_wall_time = metric in _WALL_TIME_METRICS
@@ -118,7 +122,7 @@ def verdict_sentence(
             sentence = ratio_clause(metric, baseline, candidate, ratio, (low, high))
         case "equivalent":
             plural_verb = "have" if verb == "has" else verb.removesuffix("s")
-            subject, other = _subjects(words, baseline, candidate)
+            subject, other = _subject_and_object(words, baseline, candidate)
             sentence = (
                 f"{candidate} against {baseline}: no difference"
                 if is_wall_time
@@ -139,10 +143,11 @@ def verdict_sentence(
                 f"{_NO_ERROR_RATE}"
             )
         case "undecided" if comparison.means_veto:
+            # The typical runs are equivalent, but the means or the slow runs may not be.
             means = f"their means differ by {signed_change(mean_ratio)} {_NO_ERROR_RATE}"
             sentence = (
                 f"A typical run of {candidate} {verb} the same {noun} as one of {baseline}, within "
-                f"{comparison.min_effect:g} %, but many runs together may not: "
+                f"{comparison.min_effect:g} %, but many runs together may differ: "
                 f"{means if 0.0 < mean_ratio < math.inf else 'their means have no finite ratio'}"
             )
             slow = comparison.slow_runs
@@ -187,12 +192,16 @@ def lost_analyses_clause(lost: int) -> str:
     )
 
 
-def constancy_sentence(comparison: Comparison) -> str:
-    """Return the sentence on a comparison that one ratio does not describe, with its changes."""
+def changing_ratio_sentence(comparison: Comparison) -> str:
+    """Return the sentence on a comparison that no single ratio describes.
+
+    One segment of blocks means that fast and slow runs have different ratios. Several segments mean
+    that the ratio changed during the campaign.
+    """
     first_segment, *later_segments = comparison.ratio_segments or (None,)
     if first_segment is not None and not later_segments:
-        pair = f"{comparison.candidate} and {comparison.baseline}"
-        sentence = f"no single ratio describes {pair}: fast and slow runs have different ratios"
+        names = f"{comparison.candidate} and {comparison.baseline}"
+        sentence = f"no single ratio describes {names}: fast and slow runs have different ratios"
         return sentence + _outside_clause(comparison)
     sentence = (
         f"no constant ratio of {comparison.candidate} to {comparison.baseline} fits this campaign"
@@ -227,16 +236,16 @@ def ratio_clause(
     if words is None:
         subject, other, verb = f"{metric} of {candidate}", baseline, "is"
     else:
-        subject, other = _subjects(words, baseline, candidate)
+        subject, other = _subject_and_object(words, baseline, candidate)
         verb = words.verb
     if leaves_out(ratio_ci, ratio):
         changes = _changes_in_parentheses(ratio_ci)
         return f"{metric} of {candidate} against {baseline} has no single ratio{changes}"
     interval = " (no finite ratio)"
     if 0.0 < ratio < math.inf:
-        interval = _interval_in_parentheses(ratio_ci, as_times=reads_as_factor(ratio))
+        interval = _interval_in_parentheses(ratio_ci, is_factor=reads_as_factor(ratio))
     if words is not None and words.is_duration and reads_as_factor(ratio) and ratio < 1.0:
-        interval = _interval_in_parentheses(inverse_interval(ratio_ci), as_times=True)
+        interval = _interval_in_parentheses(inverse_interval(ratio_ci), is_factor=True)
         return f"{subject} is {_times_of(1.0 / ratio)} as fast as {other}{interval}"
     return f"{subject} {verb} {comparative(metric, other, ratio)}{interval}"
 
@@ -255,11 +264,11 @@ def change_clause(
     """
     if more_is_better and metric not in _WALL_TIME_METRICS:
         ratio, ratio_ci = 1.0 / ratio, inverse_interval(ratio_ci)
-    interval = _interval_in_parentheses(ratio_ci, as_times=reads_as_factor(ratio))
+    interval = _interval_in_parentheses(ratio_ci, is_factor=reads_as_factor(ratio))
     if metric in _WALL_TIME_METRICS and 1.0 < ratio < FACTOR_FROM:
         return f"it {_percent(ratio)} slower{interval}"
     if metric in _WALL_TIME_METRICS and ratio < 1.0 and reads_as_factor(ratio):
-        interval = _interval_in_parentheses(inverse_interval(ratio_ci), as_times=True)
+        interval = _interval_in_parentheses(inverse_interval(ratio_ci), is_factor=True)
         return f"it {_times_of(1.0 / ratio)} as fast as {other}{interval}"
     words, change = WORDS.get(metric), f"{comparative(metric, other, ratio)}{interval}"
     if words is None:
@@ -376,8 +385,8 @@ def _with_capital_article(words: MetricWords, sentence: str) -> str:
     return f"A{sentence[1:]}" if is_part else sentence
 
 
-def _subjects(words: MetricWords, baseline: str, candidate: str) -> tuple[str, str]:
-    """Return the subject and the object of a sentence on a metric: candidate and baseline."""
+def _subject_and_object(words: MetricWords, baseline: str, candidate: str) -> tuple[str, str]:
+    """Return candidate and baseline as subject and object: ``an iteration of a``, ``one of b``."""
     if not words.part:
         return candidate, baseline
     return f"an {words.part} of {candidate}", f"one of {baseline}"
@@ -397,11 +406,11 @@ def disagreement_sentence(
     Without a verdict, statistics disagree if they name two winners. If the conditions are
     equivalent, each statistic that names a winner disagrees.
     """
-    by_direction: dict[str, list[str]] = {"faster": [], "slower": []}
+    statistics_by_direction: dict[str, list[str]] = {"faster": [], "slower": []}
     for answer in answers:
         if answer.certain and answer.says != "equivalent":
-            by_direction[answer.says].append(answer.statistic)
-    directions = [direction for direction, statistics in by_direction.items() if statistics]
+            statistics_by_direction[answer.says].append(answer.statistic)
+    directions = [direction for direction, names in statistics_by_direction.items() if names]
     agrees = not directions if verdict == "equivalent" else set(directions) <= {verdict}
     if agrees or (verdict in ("undecided", "mixed") and len(directions) < 2):
         return None
@@ -412,7 +421,8 @@ def disagreement_sentence(
         lower, higher = ("higher", "lower") if more_is_better else ("lower", "higher")
         adjectives = {"faster": lower, "slower": higher}
     clauses = [
-        f"{adjectives[direction]} than {other} by {_statistics_phrase(by_direction[direction])}"
+        f"{adjectives[direction]} than {other} by "
+        + _statistics_phrase(statistics_by_direction[direction])
         for direction in directions
     ]
     return f"{subject} is {joined(clauses)}"
@@ -431,14 +441,14 @@ def control_sentence(*, excludes_one: bool, alpha: float) -> str:
 def slow_runs_sentence(
     slow: SlowRuns, baseline: str, candidate: str, *, metric: str, more_is_better: bool = False
 ) -> str:
-    """Return the sentence on the slow runs, and on how rare slow runs could have been missed.
+    """Return the sentence on the observed slow runs, and on slow runs that are too rare to appear.
 
     ``2 of 106 runs of new took over 1.5 times its median, 0 of old; slow runs rarer than 1 in 35
-    could not have shown``. For a metric other than time, slow runs are called outliers.
+    may have been missed``. For a metric other than time, slow runs are called outliers.
     """
-    unseen = _unseen_clause(slow.unseen_share, metric)
+    unseen, kind = _unseen_clause(slow.unseen_share, metric), _slow_run_noun(metric)
     if not (slow.baseline or slow.candidate):
-        return f"{unseen}, and commoner ones were not seen"
+        return f"no {kind} were seen; {unseen}"
     verb = "took" if metric in _WALL_TIME_METRICS else "had"
     # If more of a metric is better, its cost is the inverse.
     limit = f"over {slow.factor:g} times its median"
@@ -452,9 +462,7 @@ def slow_runs_sentence(
     clauses = [f"{claim}, {smaller_count} of {smaller_name}"]
     if slow.more_often is not None and slow.level is not None:
         name = candidate if slow.more_often == "candidate" else baseline
-        clauses.append(
-            f"{name} has them more often (tested by the coin, at {100 * slow.level:g} %)"
-        )
+        clauses.append(f"{name} has {kind} more often (tested at the level {100 * slow.level:g} %)")
     return "; ".join([*clauses, unseen])
 
 
@@ -465,8 +473,12 @@ def _slow_runs_clause(comparison: Comparison) -> str:
 
 
 def _unseen_clause(share: float, metric: str) -> str:
-    kind = "slow runs" if metric in _WALL_TIME_METRICS else "outliers"
-    return f"{kind} rarer than 1 in {max(1, math.floor(1.0 / share))} could not have shown"
+    rarity = f"rarer than 1 in {max(1, math.floor(1.0 / share))}"
+    return f"{_slow_run_noun(metric)} {rarity} may have been missed"
+
+
+def _slow_run_noun(metric: str) -> str:
+    return "slow runs" if metric in _WALL_TIME_METRICS else "outliers"
 
 
 def _has_direction(ratio: float, low: float | None, high: float | None) -> bool:
@@ -492,13 +504,20 @@ def _open_question(min_effect: float, low: float | None, high: float | None) -> 
 
 def _blocks_clause(comparison: Comparison) -> str:
     """Return the number of blocks, and how many more would probably decide."""
-    blocks, to_go = comparison.blocks, comparison.blocks_to_go
+    forecast = comparison.blocks_to_go
     outlook = (
         "how many more would decide it cannot be foreseen"
-        if to_go is None
-        else f"about {to_go} more would probably decide it"
+        if forecast is None
+        else f"about {forecast} more would probably decide it"
     )
-    return f"after {counted(blocks, 'block')}; {outlook}"
+    return f"after {counted(comparison.blocks, 'block')}; {outlook}"
+
+
+def carry_over_clause(comparison: Comparison, factor: str) -> str:
+    """Return the clause with a factor: ``a trial takes 1.03 times as long after a as after b``."""
+    verb, adverb = ("takes", "long") if is_time(comparison.metric) else ("costs", "much")
+    order = f"after {comparison.candidate} as after {comparison.baseline}"
+    return f"a trial {verb} {factor} as {adverb} {order}"
 
 
 def _ratio_or_extreme(comparison: Comparison, ratio: float | None) -> float:
@@ -577,8 +596,8 @@ def signed_change(ratio: float) -> str:
 def signed_changes(interval: Interval) -> tuple[str, str]:
     """Return both ends of an interval as changes, both in percent or both as factors."""
     largest = max((end for end in interval if end is not None), default=1.0)
-    show = as_factor if reads_as_factor(largest) else _signed_percent
-    low, high = ("unlimited" if end is None else show(end) for end in interval)
+    format_ratio = as_factor if reads_as_factor(largest) else _signed_percent
+    low, high = ("unlimited" if end is None else format_ratio(end) for end in interval)
     return low, high
 
 
@@ -600,12 +619,12 @@ def _changes_in_parentheses(ratio_ci: Interval) -> str:
     return f" ({' to '.join(signed_changes(ratio_ci))})"
 
 
-def _interval_in_parentheses(ratio_ci: Interval, *, as_times: bool) -> str:
+def _interval_in_parentheses(ratio_ci: Interval, *, is_factor: bool) -> str:
     """Return an interval around a ratio in parentheses, after a space; empty if unknown."""
     low, high = ratio_ci
     if low is None or high is None or math.isinf(high):
         return ""
-    if as_times:
+    if is_factor:
         return f" ({_three_digits(low)} to {_three_digits(high)})"
     if low <= 1.0 <= high:
         return f" ({_signed_percent(low)} to {_signed_percent(high)})"

@@ -38,7 +38,7 @@ CONTROLLED_CONDITION = 0
 TIMED_OUT = math.inf
 """Cost of a trial that timed out, or that this host cannot run: the slowest of all (rule 1)."""
 
-ACCOUNTABLE = frozenset(Accounting.__struct_fields__) - {"counters", "unknown"} | {"cpu_s"}
+MEASURED_METRICS = frozenset(Accounting.__struct_fields__) - {"counters", "unknown"} | {"cpu_s"}
 """Metrics that Equipoise itself measures in every trial."""
 
 QUANTA = {
@@ -54,9 +54,9 @@ QUANTA = {
 }
 """Resolution of each metric, in its unit.
 
-The launcher's clock counts nanoseconds. The kernel splits CPU time into user and system time by its
-ticks, and rounds both down to a microsecond. Apart from this their sum is exact (cputime_adjust in
-the sources of the kernel).
+The launcher's clock counts nanoseconds. The kernel splits CPU time into user and system time by
+ticks of 4 ms, and rounds both down to a microsecond. So their sum has a resolution of 2 µs
+(cputime_adjust in the sources of the kernel). It counts memory in pages of 4096 bytes.
 """
 
 
@@ -149,7 +149,7 @@ def cost_function(
     A value that the workload reported takes precedence over a measured one of the same name.
     """
     measured_value: Callable[[Accounting], float | None] | None = (
-        attrgetter(metric) if metric in ACCOUNTABLE else None
+        attrgetter(metric) if metric in MEASURED_METRICS else None
     )
 
     def cost_of(trial: Trial) -> float | None:
@@ -176,7 +176,7 @@ def values_by_metric(
     """
     metric_names = list(metrics)
     only_measured = not any(trial.samples or trial.failure is not None for trial in trials)
-    if not only_measured or not ACCOUNTABLE.issuperset(metric_names):
+    if not only_measured or not MEASURED_METRICS.issuperset(metric_names):
         return {
             metric: np.array(list(map(cost_function(metric, value_of), trials)), dtype=np.float64)
             for metric in metric_names
@@ -215,7 +215,7 @@ def resolution_of(blocks: Mapping[int, tuple[Trial, ...]], metric: str) -> Resol
     return next(filter(None, resolutions), Resolution(None))
 
 
-class BlockRead(Struct, frozen=True):
+class CostsOfBlock(Struct, frozen=True):
     """Costs, positions and covariates of one block on one metric, by index of the condition."""
 
     costs: dict[int, float]
@@ -223,7 +223,7 @@ class BlockRead(Struct, frozen=True):
     resolution: Resolution | None
     """Resolution of the metric; ``None`` if unknown."""
     covariates: dict[int, tuple[float, ...]]
-    """Covariates before the trial of each condition; NaN if unknown."""
+    """Covariates before the trial of each condition; NaN for an unknown covariate."""
 
     def covariates_of(self, *conditions: int) -> NDArray[np.float64] | None:
         """Return c covariates of k conditions, shape (k, c); ``None`` if there are none."""
@@ -236,7 +236,7 @@ class BlockRead(Struct, frozen=True):
         return BASELINE_FIRST if is_before else CANDIDATE_FIRST
 
 
-def read_block(block: tuple[Trial, ...], plan: Plan, metric: str | None = None) -> BlockRead:
+def read_block(block: tuple[Trial, ...], plan: Plan, metric: str | None = None) -> CostsOfBlock:
     """Return the costs of one complete block on a metric, by default the primary metric.
 
     Raise `UnusableInput` if a trial lacks the metric.
@@ -250,7 +250,7 @@ def read_block(block: tuple[Trial, ...], plan: Plan, metric: str | None = None) 
             costs[trial.condition] = cost
         else:
             _refuse_unknown_cost(plan, trial, metric)
-    return BlockRead(
+    return CostsOfBlock(
         costs,
         {trial.condition: position for position, trial in enumerate(block)},
         resolution_of_trials(block, metric),
@@ -264,20 +264,22 @@ def covariates_before(trial: Trial, names: Sequence[str]) -> tuple[float, ...]:
     return tuple(math.nan if value is None else value for value in values)
 
 
-def add_block(pairs: PairedBlocks, block: BlockRead, contrast: Contrast, plan: Plan) -> None:
-    """Add one complete block to the pairs of a contrast, if both of its conditions ran in it."""
+def add_block(
+    paired_blocks: PairedBlocks, block: CostsOfBlock, contrast: Contrast, plan: Plan
+) -> None:
+    """Add a complete block to the blocks of a contrast, if both of its conditions ran in it."""
     costs, (baseline, candidate) = block.costs, contrast.pair
     if baseline not in costs or candidate not in costs:
         return
     if plan.control is None or baseline != CONTROLLED_CONDITION:
-        pairs.append(
+        paired_blocks.append(
             costs[baseline],
             costs[candidate],
             block.order(baseline, candidate),
             covariates=block.covariates_of(baseline, candidate),
         )
     else:
-        pairs.append_pooled(
+        paired_blocks.append_pooled(
             costs[baseline],
             costs[plan.control],
             costs[candidate],
@@ -301,7 +303,7 @@ class BlockCosts(Struct, frozen=True):
     covariates: NDArray[np.float64]
     """Values of c covariates before each trial, shape (n, k, c); NaN if unknown."""
 
-    def paired(
+    def paired_blocks(
         self, contrast: Contrast, *, resolution: Resolution, control: int | None = None
     ) -> PairedBlocks:
         """Return the costs of a candidate and its baseline in the blocks in which both ran.
@@ -403,14 +405,16 @@ def arrange_costs(
 
 
 def _refuse_unknown_cost(plan: Plan, trial: Trial, metric: str) -> None:
-    """Raise `UnusableInput` if the result needs the unknown cost of this trial."""
+    """Raise `UnusableInput` if the trial takes part in a comparison, which needs its cost."""
     if not plan.rules.needs_every_cost and all(
         trial.condition not in contrast.pair for contrast in plan.contrasts
     ):
         return
-    reason = trial.accounting.unknown.get(metric, "the workload did not report it")
+    reason, hint = trial.accounting.unknown.get(metric), "compare another metric, such as wall_s"
+    if reason is None:
+        reason = "the workload did not report it"
+        hint = f"let the workload report {metric} in every trial, or {hint}"
+    name = plan.conditions[trial.condition].name
     raise UnusableInput(
-        f"the trial of {plan.conditions[trial.condition].name} in block {trial.block} has no "
-        f"{metric}: {reason}",
-        hint="compare a metric that every trial has, such as wall_s",
+        f"the trial of {name} in block {trial.block} has no {metric}: {reason}", hint=hint
     )

@@ -157,7 +157,8 @@ def resume(
 ) -> str:
     """Resume a campaign with its stored plan and new limits; return its run id.
 
-    A campaign that needs no more blocks is left unchanged.
+    The judge first analyses the recorded blocks again; then a new segment runs more blocks. A
+    campaign that needs no more blocks is left unchanged.
 
     Raise `UnusableInput` if there is no such campaign, the limits leave nothing to do, or another
     process is measuring the campaign. Raise `ConditionFailed` if a condition failed, earlier or
@@ -173,7 +174,7 @@ def resume(
         judge = judge_of(plan, stopping)
         judge.recall(record)
         for trial in record.trials:
-            # To continue would drop the block in which a condition failed (rule 1).
+            # Continuing would drop the block in which a condition failed (rule 1).
             check_for_failure(plan, trial, judge)
         blocks = complete_blocks(record.draws, record.trials)
         for block_count, block in enumerate(blocks.values(), start=1):
@@ -189,7 +190,7 @@ def resume(
             raise UnusableInput(
                 f"run {run_id} already has {len(blocks)} blocks, "
                 f"and its limit is {stopping.blocks}",
-                hint=f"set a higher limit: equipoise resume {run_id} --blocks {2 * len(blocks)}",
+                hint=f"set a higher limit: `equipoise resume {run_id} --blocks {2 * len(blocks)}`",
             )
         segment_number = ledger.begin_segment(run_id, _environment(plan, ledger), now())
         segment = segment_of(
@@ -294,7 +295,7 @@ def _next_block(record: RunRecord, phase: Phase) -> int:
 
 
 def _spent_budget_s(record: RunRecord) -> float:
-    """Return the spent seconds of the budget; 0 if it was used up, because it then starts again."""
+    """Return the spent seconds of the budget; 0 if all are spent, because it then starts again."""
     if record.segments and record.segments[-1].stopped_because == "budget":
         return 0.0
     return seconds_of_segments(record)

@@ -62,14 +62,14 @@ class _RunningComparison(Struct, frozen=True):
     metric: str
     plan: Plan
     """Plan of the campaign; without its control if two candidates are compared."""
-    pairs: PairedBlocks
+    paired_blocks: PairedBlocks
     layouts: list[int] = []
     """Layout of each block, if the verdict is about layouts in general."""
 
 
-def _without_blocks(contrast: Contrast, metric: str, plan: Plan) -> _RunningComparison:
-    pairs = PairedBlocks(resolution=Resolution(QUANTA.get(metric)))
-    return _RunningComparison(contrast, metric, plan, pairs)
+def _empty_comparison(contrast: Contrast, metric: str, plan: Plan) -> _RunningComparison:
+    paired_blocks = PairedBlocks(resolution=Resolution(QUANTA.get(metric)))
+    return _RunningComparison(contrast, metric, plan, paired_blocks)
 
 
 class InterimVerdict(Struct, frozen=True):
@@ -112,7 +112,7 @@ class InterimAnalysis(Judge):
         self._stopping = stopping
         self._metrics = self.compared_metrics(plan)
         self._comparisons = tuple(
-            _without_blocks(contrast, metric, plan)
+            _empty_comparison(contrast, metric, plan)
             for contrast in plan.contrasts
             for metric in self._metrics
         )
@@ -121,33 +121,35 @@ class InterimAnalysis(Judge):
         self._block_count = 0
         self._seconds = 0.0
         self._verdicts: tuple[InterimVerdict, ...] = ()
-        metric, without_control = plan.judgement.primary_metric, replace(plan, control=None)
+        metric, plan_without_control = plan.judgement.primary_metric, replace(plan, control=None)
         self._candidate_comparisons = {
-            pair: _without_blocks(Contrast(*pair), metric, without_control)
+            pair: _empty_comparison(Contrast(*pair), metric, plan_without_control)
             for contrasts in plan.ranked_groups
             for pair in candidate_pairs(contrasts)
         }
-        self._collect_pairs()
-        self._open_contenders: tuple[Pair, ...] = ()
+        self._collect_comparisons()
+        self._undecided_pairs: tuple[Pair, ...] = ()
         self._may_restart = may_add_washouts(plan)
         self._has_washouts = False
         self._carry_over = CarryOverTrials(plan)
         self._suspected_pairs: tuple[Pair, ...] = ()
+        """Pairs of conditions whose whole difference carry-over could explain."""
         self._unclear_pairs: tuple[Pair, ...] = ()
+        """Pairs whose orders so far cannot separate the difference from carry-over."""
 
     def compared_metrics(self, plan: Plan) -> tuple[str, ...]:
         """Return the metrics that decide when the campaign stops."""
         return (plan.judgement.primary_metric,)
 
-    def _collect_pairs(self) -> None:
+    def _collect_comparisons(self) -> None:
         with_baseline = {comparison.contrast.pair: comparison for comparison in self._comparisons}
-        self.pairs = tuple(comparison.pairs for comparison in self._comparisons)
+        self.paired_blocks = tuple(comparison.paired_blocks for comparison in self._comparisons)
         self._all_comparisons = (*self._comparisons, *self._candidate_comparisons.values())
         self._ranked_groups = tuple(
             ranked_group(
                 contrasts,
-                lambda contrast: with_baseline[contrast.pair].pairs,
-                lambda pair: self._candidate_comparisons[pair].pairs,
+                lambda contrast: with_baseline[contrast.pair].paired_blocks,
+                lambda pair: self._candidate_comparisons[pair].paired_blocks,
             )
             for contrasts in self.plan.ranked_groups
         )
@@ -159,13 +161,13 @@ class InterimAnalysis(Judge):
         def restart(comparison: _RunningComparison) -> _RunningComparison:
             if restarting.isdisjoint(comparison.contrast.pair):
                 return comparison
-            return _without_blocks(comparison.contrast, comparison.metric, comparison.plan)
+            return _empty_comparison(comparison.contrast, comparison.metric, comparison.plan)
 
         self._comparisons = tuple(restart(comparison) for comparison in self._comparisons)
         self._candidate_comparisons = {
             pair: restart(comparison) for pair, comparison in self._candidate_comparisons.items()
         }
-        self._collect_pairs()
+        self._collect_comparisons()
         # Again, an analysis follows each of the first blocks.
         self._has_washouts, self._block_count, self._verdicts = True, 0, ()
         self._suspected_pairs, self._unclear_pairs = (), ()
@@ -174,21 +176,21 @@ class InterimAnalysis(Judge):
         """Add one complete block without an analysis."""
         if self._may_restart and not self._has_washouts and is_washout_block(block):
             self._restart(block)
-        block_reads = {metric: read_block(block, self.plan, metric) for metric in self._metrics}
-        for metric, block_read in block_reads.items():
-            if block_read.resolution is not None:
-                self._resolutions.setdefault(metric, block_read.resolution)
+        costs_by_metric = {metric: read_block(block, self.plan, metric) for metric in self._metrics}
+        for metric, block_costs in costs_by_metric.items():
+            if block_costs.resolution is not None:
+                self._resolutions.setdefault(metric, block_costs.resolution)
         for comparison in self._all_comparisons:
             if comparison.metric in self._resolutions:
-                comparison.pairs.set_resolution(self._resolutions[comparison.metric])
-            block_read = block_reads[comparison.metric]
-            add_block(comparison.pairs, block_read, comparison.contrast, comparison.plan)
-            if self._is_about_layouts and len(comparison.pairs) > len(comparison.layouts):
+                comparison.paired_blocks.set_resolution(self._resolutions[comparison.metric])
+            block_costs = costs_by_metric[comparison.metric]
+            add_block(comparison.paired_blocks, block_costs, comparison.contrast, comparison.plan)
+            if self._is_about_layouts and len(comparison.paired_blocks) > len(comparison.layouts):
                 comparison.layouts.append(layout_of_block(self.plan, "measured", block[0].block))
         if self._may_restart and not self._has_washouts:
-            primary_read = block_reads[self.plan.judgement.primary_metric]
+            primary_costs = costs_by_metric[self.plan.judgement.primary_metric].costs
             order = (trial.condition for trial in block)
-            self._carry_over.add(block[0].block, order, primary_read.costs)
+            self._carry_over.add(block[0].block, order, primary_costs)
         self._block_count += 1
         self._seconds += block_seconds(block)
 
@@ -196,7 +198,7 @@ class InterimAnalysis(Judge):
         """Return the status of each comparison; analyse again first if an analysis is due."""
         if not self._verdicts or self._block_count == latest_analysis_block(self._block_count):
             self._verdicts = self.interim_verdicts()
-            self._open_contenders = self._open_pairs()
+            self._undecided_pairs = self._find_undecided_pairs()
             self._check_carry_over()
         names = [condition.name for condition in self.plan.conditions]
         return tuple(
@@ -242,19 +244,19 @@ class InterimAnalysis(Judge):
         min_effect, alpha = judgement.min_effect, judgement.alpha
         if self._is_about_layouts:
             verdicts = judge_across_layouts(
-                self.pairs,
+                self.paired_blocks,
                 [comparison.layouts for comparison in self._comparisons],
                 count=len(self.plan.layouts),
                 min_effect=min_effect,
                 alpha=alpha,
             )
         else:
-            verdicts = judge(self.pairs, min_effect=min_effect, alpha=alpha)
+            verdicts = judge(self.paired_blocks, min_effect=min_effect, alpha=alpha)
         return tuple(
             InterimVerdict(verdict, verdict.verdict != "undecided") for verdict in verdicts
         )
 
-    def _open_pairs(self) -> tuple[Pair, ...]:
+    def _find_undecided_pairs(self) -> tuple[Pair, ...]:
         """Return the undecided pairs of contenders in all ranked groups."""
         judgement, min_blocks = self.plan.judgement, self._stopping.min_blocks
         min_effect, alpha = judgement.min_effect, judgement.alpha
@@ -305,13 +307,13 @@ class InterimAnalysis(Judge):
         """Return whether every question is answered, without regard to carry-over."""
         if not self._verdicts or not all(self._is_answered(interim) for interim in self._verdicts):
             return False
-        return not self._open_contenders
+        return not self._undecided_pairs
 
     def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
         """Return the conditions that the next block needs.
 
         By default a block needs all conditions. If the campaign leaves decided conditions out, a
-        block needs the conditions of undecided comparisons and of open pairs of contenders. The
+        block needs the conditions of undecided comparisons and undecided pairs of contenders. The
         choice depends only on earlier blocks. So the coin of each pair stays fair given the past,
         the pair's interval and e-value hold, and a resumed campaign continues in the same way
         (docs/methods/several-comparisons.md).
@@ -321,10 +323,10 @@ class InterimAnalysis(Judge):
         if not leaves_out or not self._verdicts:
             return all_indices
         compared: set[int] = set()
-        open_pairs = (*self._open_contenders, *self._unclear_pairs)
+        needed_pairs = (*self._undecided_pairs, *self._unclear_pairs)
         if self.runs_washouts():
-            open_pairs += self._suspected_pairs
-        needed: set[int] = {member for pair in open_pairs for member in pair}
+            needed_pairs += self._suspected_pairs
+        needed: set[int] = {member for pair in needed_pairs for member in pair}
         for comparison, interim in zip(self._comparisons, self._verdicts, strict=True):
             compared.update(comparison.contrast.pair)
             if not self._is_answered(interim):
@@ -338,7 +340,9 @@ class InterimAnalysis(Judge):
 
     def earliest_block(self) -> int:
         """Return the number of the first block after which a verdict is possible."""
-        earliest = earliest_verdict_block(self.plan.judgement.alpha, max(1, len(self.pairs)))
+        earliest = earliest_verdict_block(
+            self.plan.judgement.alpha, max(1, len(self.paired_blocks))
+        )
         return max(earliest, required_blocks(self.plan, self._stopping))
 
     def blocks_to_verdict(self) -> tuple[int, ...]:
@@ -350,9 +354,9 @@ class InterimAnalysis(Judge):
         min_effect, alpha = judgement.min_effect, judgement.alpha
         if self._is_about_layouts:
             return ()
-        verdicts = judge(self.pairs, min_effect=min_effect, alpha=alpha)
+        verdicts = judge(self.paired_blocks, min_effect=min_effect, alpha=alpha)
         forecasts = blocks_to_go(
-            self.pairs, verdicts, min_effect=min_effect, alpha=alpha, seed=self.plan.seed
+            self.paired_blocks, verdicts, min_effect=min_effect, alpha=alpha, seed=self.plan.seed
         )
         return tuple(forecast for forecast in forecasts if forecast is not None)
 
@@ -378,8 +382,8 @@ class InterimAnalysis(Judge):
             return False
         if ratio is None or not reads_as_factor(ratio) or is_known_to_a_tenth(verdict.ratio_ci):
             return False
-        since_earliest = 1.0 - self.earliest_block() / max(1, self._block_count)
-        return self._seconds * since_earliest < SIZE_SECONDS_FACTOR * self._stopping.min_seconds
+        share_of_blocks = 1.0 - self.earliest_block() / max(1, self._block_count)
+        return self._seconds * share_of_blocks < SIZE_SECONDS_FACTOR * self._stopping.min_seconds
 
 
 class DescribingAnalysis(Judge):

@@ -112,8 +112,8 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
         ranking=options.ranking is not False,
     )
     if not options.what_varies:
-        planned = plan_with_layouts(plan, options.layouts, options.aslr)
-        plan, warnings = _with_ranking_warnings(planned, options.ranking)
+        plan_and_warnings = plan_with_layouts(plan, options.layouts, options.aslr)
+        plan, warnings = _with_ranking_warnings(plan_and_warnings, options.ranking)
         if options.adjust and plan.not_adjustable_because is not None:
             raise UnusableInput(
                 f"{option('adjust')} is not possible: {plan.not_adjustable_because}",
@@ -173,11 +173,11 @@ def _hold_sources_of_chance(plan: Plan) -> PlanAndWarnings:
         tuple(sorted(os.sched_getaffinity(0))),
         random_addresses=addresses_are_random(Host()),
     )
-    order = _file_order(plan, environment)
-    if isinstance(order, CampaignWarning):
-        warnings = (*warnings, order)
+    file_order = _file_order(plan, environment)
+    if isinstance(file_order, CampaignWarning):
+        warnings = (*warnings, file_order)
     else:
-        sources = (*sources, order)
+        sources = (*sources, file_order)
     conditions = chance.conditions_by_held_source(plan.conditions[0], sources)
     holding_plan = replace(
         plan,
@@ -262,17 +262,19 @@ def study_plan(
         sizes=tuple(factor.name for factor in study.factors if factor.role == "size"),
         ranking=ranking is not False,
     )
-    planned = plan_with_layouts(plan, measure.layouts, measure.aslr)
+    plan_and_warnings = plan_with_layouts(plan, measure.layouts, measure.aslr)
     # Without a request, a study gets no warning that its groups cannot be ranked.
-    return _with_ranking_warnings(planned, ranking) if ranking else planned
+    return _with_ranking_warnings(plan_and_warnings, ranking) if ranking else plan_and_warnings
 
 
-def _with_ranking_warnings(planned: PlanAndWarnings, ranking: bool | None) -> PlanAndWarnings:
+def _with_ranking_warnings(
+    plan_and_warnings: PlanAndWarnings, ranking: bool | None
+) -> PlanAndWarnings:
     """Add a warning if the conditions cannot be ranked.
 
     Raise `UnusableInput` instead if the user requested a ranking.
     """
-    plan, warnings = planned
+    plan, warnings = plan_and_warnings
     group_size = 1 + max(map(len, plan.groups), default=0)
     ranking_problems = ranking_warnings(group_size, ranking, has_layouts=bool(plan.layouts))
     return plan, (*warnings, *ranking_problems)
@@ -338,11 +340,13 @@ def plan_with_layouts(
     """
     check_number("layouts", layout_count)
     if aslr not in (None, "drawn", "on", "off"):
-        raise UnusableInput(f"aslr {aslr!r} is unknown", hint="give drawn, on or off")
+        raise UnusableInput(
+            f"{option('aslr', aslr)}: there is no such choice", hint="give drawn, on or off"
+        )
     if layout_count is None:
         if aslr is not None:
             raise UnusableInput(
-                f"{option('aslr', aslr)} says how to draw layouts, but there are no layouts",
+                f"{option('aslr', aslr)} is about layouts, but there are no layouts",
                 hint=f"add {option('layouts', 12)}",
             )
         return plan, ()
@@ -361,13 +365,14 @@ def plan_with_layouts(
 
 _ALWAYS_RANDOM: tuple[Addresses, str, str] = (
     "on",
-    "this host cannot keep addresses fixed, so every layout has random addresses",
-    "allow personality(2) in this container",
+    "this host cannot switch off random memory addresses (ASLR), so every layout has them",
+    "allow the system call personality(2), which containers often forbid",
 )
+"""The only possible value of ``--aslr`` on such a host, the problem, and its remedy."""
 _NEVER_RANDOM: tuple[Addresses, str, str] = (
     "off",
-    "this host does not draw addresses, so no layout has random addresses",
-    "enable it with sysctl kernel.randomize_va_space=2",
+    "random memory addresses (ASLR) are switched off on this host, so no layout has them",
+    "switch them on with sysctl kernel.randomize_va_space=2",
 )
 
 

@@ -103,9 +103,10 @@ def blocks_to_near_verdicts(
 
 
 MIN_TRIALS = 5
+"""Minimum number of ended trials before the time of a block is forecast."""
 _STANDARD_ERRORS = 2.0
-"""Half the width of the forecast's interval. The interval contains the true time of about 95 % of
-blocks, and of 80 % if trials differ a hundredfold (tests/campaign/test_progress.py)."""
+"""Half the width of the forecast's interval, in standard errors. It contains the true time of 95 %
+of blocks, and of 80 % if trials differ a hundredfold (tests/campaign/test_progress.py)."""
 
 
 class BlockForecast(Struct, frozen=True):
@@ -137,7 +138,7 @@ def forecast_block(trial_seconds: Sequence[float], trial_count: int) -> BlockFor
         return None
     block_s = trial_count * float(np.mean(trial_seconds))
     deviation = float(np.std(trial_seconds, ddof=1)) if ended_count > 1 else 0.0
-    root = math.sqrt((1.0 - ended_count / trial_count) / ended_count)
-    half_width = _STANDARD_ERRORS * trial_count * deviation * root
+    error_factor = math.sqrt((1.0 - ended_count / trial_count) / ended_count)
+    half_width = _STANDARD_ERRORS * trial_count * deviation * error_factor
     low_s = max(sum(trial_seconds), block_s - half_width)
     return BlockForecast(block_s, low_s, block_s + half_width)

@@ -111,7 +111,7 @@ class SegmentInProgress(Struct):
     next_warmup: int = 1
     next_block: int = 1
     _recorded_warnings: set[tuple[str, int]] = field(default_factory=set)
-    """Code and condition of each recorded warning."""
+    """Code and condition of each warning that is recorded already."""
     _last_block: int | None = None
     """Number of the block with which the campaign ends; ``None`` until the budget is used up."""
     _start_s: float = 0.0
@@ -218,21 +218,21 @@ class SegmentInProgress(Struct):
         """Record the first warning of each kind about a condition; later ones hardly differ."""
         condition = report.trial.condition
         name = self.plan.conditions[condition].name
-        left_processes = RecordedWarning(
+        process_warning = RecordedWarning(
             "left_processes",
             f"{name} left processes behind; they were ended before the next trial",
             "make the program wait for its child processes, or start servers before the campaign",
             condition,
         )
-        own_metrics = RecordedWarning(
+        metrics_warning = RecordedWarning(
             "own_metrics",
             f"{name}: {report.metrics_problem}",
             'write lines such as {"metric": "latency_s", "value": 0.0012} '
             "to the file that the variable EQUIPOISE_METRICS names",
             condition,
         )
-        warnings = [left_processes] if report.left_behind else []
-        warnings += [] if report.metrics_problem is None else [own_metrics]
+        warnings = [process_warning] if report.left_behind else []
+        warnings += [] if report.metrics_problem is None else [metrics_warning]
         for warning in warnings:
             if (warning.code, condition) not in self._recorded_warnings:
                 self._recorded_warnings.add((warning.code, condition))
@@ -243,10 +243,10 @@ def ends_campaign(plan: Plan, trial: Trial) -> bool:
     """Return whether a failed trial ends its campaign; a timeout does not, it counts as slowest."""
     if trial.failure is None or trial.timed_out:
         return False
-    started = trial.exit is not None or trial.accounting.wall_s is not None
+    has_started = trial.exit is not None or trial.accounting.wall_s is not None
     measure = plan.measure
     is_ignored = not measure.ignored_exits or trial.exit in measure.ignored_exits
-    return not (measure.ignore_failure and started and is_ignored)
+    return not (measure.ignore_failure and has_started and is_ignored)
 
 
 def check_for_failure(plan: Plan, trial: Trial, judge: Judge) -> None:
@@ -256,7 +256,7 @@ def check_for_failure(plan: Plan, trial: Trial, judge: Judge) -> None:
     problem = f"{plan.conditions[trial.condition].name} failed: {trial.failure}"
     if trial.failure_kind == "no room":
         raise ConditionFailed(
-            problem, hint="free space in this folder, or set TMPDIR to a folder on another disk"
+            problem, hint="free disk space, or set TMPDIR to a folder on another disk"
         )
     hint = plan.rules.failure_hint or (
         "correct the command, or count failed trials like others with "

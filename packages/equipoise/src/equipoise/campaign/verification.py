@@ -1,7 +1,7 @@
 """Checks, before the first trial, that the settings of each condition take effect.
 
 If a library cannot be preloaded, or the C library ignores a tunable, the condition would be the
-same as the baseline. This is an error. A BLAS library has a core type: the CPU it is tuned for.
+same as the baseline. This is an error. A core type is the CPU for which a BLAS library is tuned.
 """
 
 from __future__ import annotations
@@ -50,9 +50,10 @@ def mapped_by_condition(plan: Plan, environment: Mapping[str, str]) -> dict[str,
 def check_effects(
     plan: Plan, mapped: Mapping[str, MappedLibraries], environment: Mapping[str, str]
 ) -> None:
-    """Refuse a plan in which a condition did not take effect.
+    """Check that each condition takes effect.
 
-    Raise `TookNoEffect` with the condition and the setting that has no effect.
+    Raise `TookNoEffect`, which names the condition and the setting, if a setting has no effect.
+    Raise `UnusableInput` if the servers do not agree on the length of a trial.
     """
     servers = [condition.server for condition in plan.conditions if condition.server is not None]
     trial_lengths = sorted({server.trial for server in servers})
@@ -61,14 +62,14 @@ def check_effects(
             f"the servers have different lengths of a trial: {', '.join(trial_lengths)}",
             hint=f'set trial = "{trial_lengths[0]}" for every server',
         )
-    checked: set[object] = set()
+    checked_keys: set[object] = set()
     for condition in plan.conditions:
         # A condition at several sizes is verified once.
         settings = tuple(item for item in condition.levels.items() if item[0] not in plan.sizes)
         condition_key = settings if condition.levels else condition.name
-        if condition_key in checked:
+        if condition_key in checked_keys:
             continue
-        checked.add(condition_key)
+        checked_keys.add(condition_key)
         launch = _launch(condition, plan, environment)
         _check_process(condition)
         _check_preloads(launch, mapped[condition.name])
@@ -140,16 +141,16 @@ def _unknown_as_error(
 
 
 def _check_tunables(launch: _Launch) -> None:
-    setting = {"study_key": "env", "value": TUNABLES_VARIABLE}
+    place = {"study_key": "env", "value": TUNABLES_VARIABLE}
     hint = "use a program that is linked dynamically to glibc"
-    with _unknown_as_error(launch, TUNABLES_VARIABLE, hint=hint, **setting):
+    with _unknown_as_error(launch, TUNABLES_VARIABLE, hint=hint, **place):
         ignored = ignored_tunables(launch.command, launch.environment, launch.folder)
     if ignored:
         raise TookNoEffect(
             launch.condition.name,
             f"{TUNABLES_VARIABLE}: {ignored[0]}",
             hint="see `ld.so --list-tunables` for the names and their ranges",
-            **setting,
+            **place,
         )
 
 
@@ -159,9 +160,9 @@ def _check_core_type(launch: _Launch) -> None:
     if condition.server is not None:
         return
     variable = next((name for name in CORE_VARIABLES if variables.get(name)), None)
-    setting: dict[str, Any] = {"study_key": "env", "value": variable}
+    place: dict[str, Any] = {"study_key": "env", "value": variable}
     hint = "run the command in a terminal to see why"
-    with _unknown_as_error(launch, "the core type", hint=hint, **setting):
+    with _unknown_as_error(launch, "the core type", hint=hint, **place):
         cores = blas_cores(condition.command, launch.environment, launch.folder, launch.timeout_s)
     difference = _core_difference(condition, variables, cores)
     if difference is not None:
@@ -169,7 +170,7 @@ def _check_core_type(launch: _Launch) -> None:
             condition.name,
             difference,
             hint="see `equipoise list blas` for the core types of each library",
-            **setting,
+            **place,
         )
 
 
@@ -194,15 +195,15 @@ def _core_difference(
 
 def _check_libraries(launch: _Launch, libraries: frozenset[str]) -> None:
     condition = launch.condition
-    missing = _not_mapped(condition, libraries)
+    missing = _first_unmapped_path(condition, libraries)
     if missing is not None and condition.server is None:
         hint = "run the command in a terminal to see why"
-        setting = {"study_key": "library_path", "value": missing}
-        with _unknown_as_error(launch, "the library path", hint=hint, **setting):
+        place = {"study_key": "library_path", "value": missing}
+        with _unknown_as_error(launch, "the library path", hint=hint, **place):
             libraries |= opened_libraries(
                 launch.command, launch.environment, launch.folder, launch.timeout_s
             )
-        missing = _not_mapped(condition, libraries)
+        missing = _first_unmapped_path(condition, libraries)
     if missing is not None:
         raise TookNoEffect(
             condition.name,
@@ -213,7 +214,7 @@ def _check_libraries(launch: _Launch, libraries: frozenset[str]) -> None:
         )
 
 
-def _not_mapped(condition: Condition, libraries: frozenset[str]) -> str | None:
+def _first_unmapped_path(condition: Condition, libraries: frozenset[str]) -> str | None:
     mapped = libraries | {os.path.dirname(library) for library in libraries}
     return next(
         (path for path in condition.mapped_from if os.path.realpath(path) not in mapped), None
@@ -224,11 +225,11 @@ def _check_process(condition: Condition) -> None:
     server = condition.server
     allowed = os.sched_getaffinity(0)
     for process in (condition.process, *(() if server is None else (server.process,))):
-        absent = [cpu for cpu in process.cpus or () if cpu not in allowed]
-        if absent:
+        forbidden = [cpu for cpu in process.cpus or () if cpu not in allowed]
+        if forbidden:
             raise TookNoEffect(
                 condition.name,
-                f"Equipoise may not use CPU {absent[0]} on this host",
+                f"Equipoise may not use CPU {forbidden[0]} on this host",
                 hint=f"choose from the CPUs {', '.join(map(str, sorted(allowed)))}",
                 study_key="cpu",
             )

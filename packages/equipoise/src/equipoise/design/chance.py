@@ -14,18 +14,21 @@ from equipoise.model.record import CampaignWarning
 WHAT_VARIES_STUDY = "what-varies"
 """Name of the study of `compare --what-varies`."""
 HELD_FACTOR = "held"
-"""Factor with the name of the held source as its level, or one of these two levels:"""
+"""Factor whose level is the name of the held source."""
 NO_SOURCE, ALL_SOURCES = "nothing", "everything"
+"""Levels of `HELD_FACTOR` if no source is held, or all sources are."""
 
 
 class ChanceSource(Struct, frozen=True):
-    """A source of chance, drawn again in each trial unless the settings here hold it."""
+    """A source of chance, drawn again in each trial, and the settings that hold it constant."""
 
     name: str
     environment: dict[str, str] = field(default_factory=dict)
     """Environment variables that hold the source."""
     random_addresses: bool | None = None
+    """Whether memory addresses are random while the source is held; ``None`` for no change."""
     cpus: tuple[int, ...] | None = None
+    """CPUs that trials may use while the source is held; ``None`` for no change."""
 
     def hold_in(self, condition: Condition) -> Condition:
         """Return the condition with this source held and its other settings unchanged."""
@@ -69,14 +72,14 @@ def sources_on_host(
     if random_addresses:
         sources.append(ADDRESSES)
     else:
-        hint = "sysctl kernel.randomize_va_space=2"
-        warnings.append(untried_warning(ADDRESSES.name, "this host keeps them fixed", hint))
+        hint = "switch random addresses on with sysctl kernel.randomize_va_space=2"
+        warnings.append(untried_warning(ADDRESSES.name, "this host keeps addresses fixed", hint))
     if len(cpus) > 1:
         # The last CPU, because the first often handles interrupts.
         sources.append(ChanceSource("CPU", cpus=(cpus[-1],)))
     else:
         warnings.append(
-            untried_warning("CPU", "Equipoise may use only one", "allow more CPUs with taskset")
+            untried_warning("CPU", "Equipoise may use only one CPU", "allow more with taskset")
         )
     return (*sources, ENVIRONMENT_SIZE), tuple(warnings)
 

@@ -41,7 +41,7 @@ def draw_block(
     plan: Plan,
     phase: Phase,
     block: int,
-    chosen: Collection[int] | None = None,
+    conditions: Collection[int] | None = None,
     *,
     washouts: bool = False,
 ) -> Draw:
@@ -51,8 +51,8 @@ def draw_block(
     order with probability one half, whatever happened before (rule 1). With K layouts, each K
     consecutive blocks have every layout once; all conditions of a block have the same layout.
 
-    ``chosen`` are the conditions that run in the block, by default all; the choice depends on
-    earlier blocks. All conditions are ordered at random, then only the chosen ones are kept. If
+    ``conditions`` run in the block, by default all conditions of the plan; the choice depends on
+    earlier blocks. All conditions are ordered at random, then only these conditions are kept. If
     several commands run in several commits, the trials of a command are adjacent, and the commands
     run in random order.
 
@@ -61,8 +61,8 @@ def draw_block(
     """
     integers = _random_integers(plan.seed, phase, block)
     order = _shuffle(len(plan.conditions), integers)
-    if chosen is not None:
-        kept_conditions = frozenset(chosen)
+    if conditions is not None:
+        kept_conditions = frozenset(conditions)
         order = [condition for condition in order if condition in kept_conditions]
     order = plan.rules.execution_order(order)
     layout, padding_bytes = None, 0

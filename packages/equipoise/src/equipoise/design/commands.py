@@ -1,7 +1,8 @@
 """From commands to conditions: arguments, parameters, names, environments, hooks and programs.
 
 A command is split into arguments as in a POSIX shell, and runs without a shell unless the user
-names one. A parameter is a name in braces, such as ``{n}``; each value gives a condition.
+names one. A parameter is a name in braces, such as ``{n}``, that stands for several values. Each
+command gives a condition for each value of its parameters.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def conditions_of(options: CompareOptions, native_programs: Path) -> tuple[Condi
         )
     if len(commands) > MAX_CONDITIONS:
         raise UnusableInput(
-            f"{len(commands)} conditions are more than the {MAX_CONDITIONS} of one block",
+            f"there are {len(commands)} conditions, but a block has at most {MAX_CONDITIONS}",
             hint="give fewer parameter values",
         )
     names = _condition_names(options, commands)
@@ -157,7 +158,7 @@ def contrasts_of(
     with the first command at its first value. Raise `UnusableInput` for a pair of other conditions.
     """
     if options.pairs:
-        return tuple(_chosen_pair(pair, len(conditions)) for pair in options.pairs)
+        return tuple(_contrast_of_pair(pair, len(conditions)) for pair in options.pairs)
     factor = _command_factor(options)
     first_levels = conditions[0].levels
     if factor not in first_levels:
@@ -191,7 +192,7 @@ def _without_factor(levels: Mapping[str, str], factor: str) -> dict[str, str]:
     return {name: level for name, level in levels.items() if name != factor}
 
 
-def _chosen_pair(pair: str, condition_count: int) -> Contrast:
+def _contrast_of_pair(pair: str, condition_count: int) -> Contrast:
     if re.fullmatch("[0-9]+:[0-9]+", pair):
         baseline, candidate = (int(position) - 1 for position in pair.split(":"))
         if baseline != candidate and {baseline, candidate} <= set(range(condition_count)):
@@ -271,21 +272,21 @@ def _templates(command: str | tuple[str, ...]) -> tuple[str, ...]:
 
 def _surrounding_texts(options: CompareOptions, index: int) -> tuple[str, ...]:
     """Return the hooks and the environment of a command, before parameters are replaced."""
-    columns = [getattr(options, hook) for hook in _HOOK_KEYS]
-    columns.append([text for text in options.environments if _is_assigning(text, options.names)])
-    count = len(options.commands)
+    environments = [text for text in options.environments if _assigns(text, options.names)]
+    values_by_option = [*(getattr(options, hook) for hook in _HOOK_KEYS), environments]
+    # An option has one value for all commands, or one for each command.
     return tuple(
         values[0] if len(values) == 1 else values[index]
-        for values in columns
-        if len(values) in (1, count)
+        for values in values_by_option
+        if len(values) in (1, len(options.commands))
     )
 
 
 def _command_labels(options: CompareOptions) -> list[str]:
     """Return the label of each command, without the values of its parameters.
 
-    The label is the chosen name; by default the program, if the programs of all commands differ;
-    else the whole command.
+    The label is the name that the user chose. By default it is the program if all commands have
+    different programs, and otherwise the whole command.
     """
     texts = list(map(_command_text, options.commands))
     programs = [os.path.basename(text.split()[0]) if text.split() else "" for text in texts]
@@ -342,7 +343,7 @@ def _name_with_values(label: str, command: _FilledCommand, options: CompareOptio
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
-def _is_assigning(text: str, names: Sequence[str]) -> bool:
+def _assigns(text: str, names: Sequence[str]) -> bool:
     """Return whether a value of ``--env`` is a list of assignments, as in hyperfine."""
     if any(text.startswith(f"{name}:") for name in names):
         return False
@@ -352,7 +353,7 @@ def _is_assigning(text: str, names: Sequence[str]) -> bool:
 def _environment_of_each(
     options: CompareOptions, names: Sequence[str], commands: Sequence[_FilledCommand]
 ) -> list[dict[str, str]]:
-    assignment_lists = [text for text in options.environments if _is_assigning(text, names)]
+    assignment_lists = [text for text in options.environments if _assigns(text, names)]
     if assignment_lists and not any(map(str.strip, assignment_lists)):
         raise UnusableInput(
             f"{option('env')} {assignment_lists[0]!r} sets no variable",
@@ -409,7 +410,7 @@ def _hooks_of_each(options: CompareOptions, commands: Sequence[_FilledCommand]) 
         _filled_for_each(getattr(options, hook), hook, options, commands) for hook in _HOOK_KEYS
     )
     hooks = [Hooks(*values) for values in zip(*values_by_hook, strict=True)]
-    return [_with_setup_repeated(hook) for hook in hooks] if repeated_setup(options) else hooks
+    return list(map(_with_setup_repeated, hooks)) if repeated_setup(options) else hooks
 
 
 def repeated_setup(options: CompareOptions) -> str | None:
@@ -418,7 +419,7 @@ def repeated_setup(options: CompareOptions) -> str | None:
     Trials of different values alternate. A parameter that is in ``--setup`` but in no command has
     an effect only through the setup, which the setup of the next value would undo.
     """
-    environments = [text for text in options.environments if _is_assigning(text, options.names)]
+    environments = [text for text in options.environments if _assigns(text, options.names)]
     trial_texts = [word for command in options.commands for word in _templates(command)]
     trial_texts += [*environments, *options.prepare]
     return next(
@@ -432,10 +433,13 @@ def repeated_setup(options: CompareOptions) -> str | None:
 
 
 def _with_setup_repeated(hooks: Hooks) -> Hooks:
+    """Return hooks in which the setup runs before each trial, followed by the preparation."""
     if hooks.setup is None:
         return hooks
-    rest = "" if hooks.prepare is None else f" && ({hooks.prepare}\n)"
-    return replace(hooks, setup=None, prepare=f"({hooks.setup}\n){rest}" if rest else hooks.setup)
+    prepare = hooks.setup
+    if hooks.prepare is not None:
+        prepare = f"({hooks.setup}\n) && ({hooks.prepare}\n)"
+    return replace(hooks, setup=None, prepare=prepare)
 
 
 def _filled_for_each(
@@ -541,7 +545,9 @@ def split_command(text: str, problem: str = "cannot split the command") -> list[
     except ValueError as error:
         raise UnusableInput(
             f"{problem} {text!r} into words: {str(error).lower()}",
-            hint="close the quote, or escape it with a backslash",
+            hint="close the quote, or escape it with a backslash"
+            if "quotation" in str(error)
+            else "remove the backslash at the end, or double it",
         ) from error
 
 
@@ -599,7 +605,7 @@ def layout_program(
 def parameters_from(
     lists: Sequence[tuple[str, str]], scans: Sequence[tuple[str, str, str]], step: str | None
 ) -> dict[str, tuple[str, ...]]:
-    """Return the values of each parameter, from ``-L``, ``-P`` and ``-D``.
+    """Return the values of each parameter, from the options ``-L``, ``-P`` and ``-D``.
 
     Raise `UnusableInput` if a parameter is given twice, or if a scan is wrong.
     """
@@ -626,6 +632,7 @@ def parameter_list(text: str) -> tuple[str, ...]:
 
 
 _MAX_EXACT_COUNT = 10**15
+"""Number of values from which on an error message does not have the exact number."""
 
 
 def parameter_scan(low: str, high: str, step: str | None) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ class Grid(Struct, frozen=True):
 
 
 LevelByFactor = dict[str, Level]
-"""One level of each factor, by factor: the levels of a condition."""
+"""A combination: one level of each factor, by the name of the factor."""
 
 
 def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
@@ -44,7 +44,7 @@ def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
     Raise `UnusableInput` if all conditions are excluded, if no level is left to compare, if there
     are too many conditions, if two levels of a condition contradict, or if a program is missing.
     """
-    combinations = list(kept_settings(study))
+    combinations = list(kept_combinations(study))
     if not combinations:
         raise study.places.table("exclude").error(
             f"the study {study.name} excludes every condition",
@@ -52,7 +52,7 @@ def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
         )
     if len(combinations) > MAX_CONDITIONS:
         raise study.places.table("factors").error(
-            f"{len(combinations)} conditions are more than the {MAX_CONDITIONS} of one block",
+            f"there are {len(combinations)} conditions, but a block has at most {MAX_CONDITIONS}",
             f"choose fewer levels with {option('factor')}, or add an [[exclude]]",
         )
     for levels in combinations:
@@ -71,7 +71,7 @@ def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
     return Grid(conditions, contrasts)
 
 
-def kept_settings(study: Study) -> Iterator[LevelByFactor]:
+def kept_combinations(study: Study) -> Iterator[LevelByFactor]:
     """Yield every combination of levels that is not excluded."""
     names = [factor.name for factor in study.factors]
     for combination in itertools.product(*(factor.levels for factor in study.factors)):
@@ -109,10 +109,11 @@ def _placeholder_values(study: Study) -> dict[str, str]:
 
 
 def _contrasts(study: Study, combinations: list[LevelByFactor]) -> Iterator[Contrast]:
+    """Yield the contrasts that compare levels of one factor at equal levels of all others."""
     if study.compared is None:
         return
     factor, baseline = study.compared.factor, study.compared.baseline
-    names = [other.name for other in _varied_factors(study) if other.name != factor]
+    other_names = [other.name for other in _varied_factors(study) if other.name != factor]
     indices = {_level_names(levels): index for index, levels in enumerate(combinations)}
     exclusions = study.compared.not_at
     for index, levels in enumerate(combinations):
@@ -120,9 +121,10 @@ def _contrasts(study: Study, combinations: list[LevelByFactor]) -> Iterator[Cont
             levels[name].name in excluded for name, excluded in exclusions.items() if name in levels
         ):
             continue
-        partner = indices.get(_level_names({**levels, factor: Level(baseline)}))
-        if partner is not None:
-            yield Contrast(partner, index, factor, {name: levels[name].name for name in names})
+        baseline_index = indices.get(_level_names({**levels, factor: Level(baseline)}))
+        if baseline_index is not None:
+            stratum = {name: levels[name].name for name in other_names}
+            yield Contrast(baseline_index, index, factor, stratum)
 
 
 def _level_names(levels: LevelByFactor) -> tuple[str, ...]:
@@ -156,6 +158,7 @@ def _condition_names(study: Study, combinations: list[LevelByFactor]) -> list[st
 def _condition(
     study: Study, name: str, level_by_factor: LevelByFactor, site: Site, builds: Mapping[str, str]
 ) -> Condition:
+    """Return the condition with these levels; if it has a server, its command is the client."""
     levels = list(level_by_factor.values())
     level_names = {factor: level.name for factor, level in level_by_factor.items()}
     replacements = {**level_names, **_placeholder_values(study)}
@@ -179,17 +182,18 @@ def _condition(
     server, keys = _chosen_server(study, level_by_factor)
     if server is None:
         layouts = study.measure.layouts or 0
-        argv_in_braces = (*command, *arguments)
+        template = (*command, *arguments)
         return replace(
             condition,
-            command=_command(argv_in_braces, replacements, site, environment, place, layouts),
+            command=_command(template, replacements, site, environment, place, layouts),
         )
-    client_argv = (*command, *(argument for level in levels for argument in level.client_arguments))
+    client_arguments = (argument for level in levels for argument in level.client_arguments)
+    client_template = (*command, *client_arguments)
     path_variable = {"PATH": search_path(server)}
     cpus = [level.client_cpus for level in levels if level.client_cpus is not None]
     return replace(
         condition,
-        command=_command(client_argv, replacements, site, path_variable, place),
+        command=_command(client_template, replacements, site, path_variable, place),
         environment=path_variable if server.path else {},
         process=Process(cpus=cpus[-1] if cpus else None),
         server=_server(study, server, keys, arguments, replacements, site, environment, process),
@@ -228,14 +232,16 @@ def _server(
     environment: dict[str, str],
     process: Process,
 ) -> Server:
-    path = {"PATH": search_path(server)}
+    path_variable = {"PATH": search_path(server)}
 
-    def command(key: str, argv: Strings, environment: Mapping[str, str] = path) -> Strings:
-        return _command(argv, replacements, site, environment, study.places.key(*keys, key))
+    def command(
+        key: str, template: Strings, environment: Mapping[str, str] = path_variable
+    ) -> Strings:
+        return _command(template, replacements, site, environment, study.places.key(*keys, key))
 
-    start = command("start", (*server.start, *arguments), {**path, **environment})
+    start = command("start", (*server.start, *arguments), {**path_variable, **environment})
     other_commands = {
-        key: command(key, argv) for key, argv in server.commands().items() if key != "start"
+        key: command(key, template) for key, template in server.commands().items() if key != "start"
     }
     return replace(
         msgspec.convert(server, Server, from_attributes=True),
@@ -290,13 +296,14 @@ def _refuse_contradictions(study: Study, levels: Mapping[str, Level]) -> None:
     first_values: dict[tuple[str, ...], tuple[str, object]] = {}
     for factor, level in levels.items():
         for keys, value in _exclusive_settings(level):
-            owner, other_value = first_values.setdefault(keys, (f"{level.name} of {factor}", value))
-            if other_value != value:
-                raise _contradiction(study, factor, level.name, keys, owner)
+            level_text = f"{level.name} of {factor}"
+            first_level, first_value = first_values.setdefault(keys, (level_text, value))
+            if first_value != value:
+                raise _contradiction(study, factor, level.name, keys, first_level)
     for factor, level in levels.items():
         for key, variable in _JOINED_VARIABLES.items():
             if variable in level.environment and any(
-                getattr(owner, key) for owner in levels.values()
+                getattr(other_level, key) for other_level in levels.values()
             ):
                 raise _contradiction(study, factor, level.name, ("env", variable), key)
 
@@ -305,7 +312,7 @@ def _contradiction(
     study: Study, factor: str, level: str, keys: tuple[str, ...], other: str
 ) -> UnusableInput:
     return study.places.key("factors", factor, level, *keys).error(
-        f"{other} sets this key, too, and one value would override the other",
+        f"{other} also sets this key, so one of the two values would have no effect",
         "set the key in one of the two levels, or add an [[exclude]] with both levels",
     )
 
@@ -327,14 +334,15 @@ def _exclusive_settings(level: Level) -> Iterator[tuple[tuple[str, ...], object]
 
 
 def _command(
-    argv_in_braces: Strings,
+    template: Strings,
     replacements: Mapping[str, str],
     site: Site,
     environment: Mapping[str, str],
     place: Place,
     layouts: int = 0,
 ) -> Strings:
-    program_name, *arguments = (_fill_in(word, replacements) for word in argv_in_braces)
+    """Return the command of a template: names in braces are replaced, and the program is found."""
+    program_name, *arguments = (_fill_in(word, replacements) for word in template)
     try:
         program = layout_program(
             program_name, site.native_programs, environment, PIPELINE_HINT, layouts=layouts
@@ -347,9 +355,9 @@ def _command(
 def _fill_in(text: str, replacements: Mapping[str, str]) -> str:
     """Replace names in braces by values; ``{{name}}`` becomes ``{name}``, other braces stay."""
 
-    def meaning(braces: re.Match[str]) -> str:
+    def replacement(braces: re.Match[str]) -> str:
         if braces[1] is not None:
             return "{" + braces[1] + "}"
         return replacements.get(braces[2], braces[0])
 
-    return _NAME_IN_BRACES.sub(meaning, text)
+    return _NAME_IN_BRACES.sub(replacement, text)

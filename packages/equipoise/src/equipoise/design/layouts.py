@@ -1,10 +1,10 @@
-"""Memory layouts: a random level of a comparison, and programs linked in many layouts.
+"""Memory layouts: where code and data lie in memory; and programs linked in many layouts.
 
 The layout of a program in memory has large effects on its speed, although nobody chooses it
 (Mytkowicz et al. 2009; Curtsinger and Berger 2013). A layout consists of an enlarged environment, a
-longer path by which the program is executed, addresses that the kernel draws or keeps and, if a
-command contains ``{layout}``, a separate executable. All conditions of a block have the same
-layout, so the ratio in a block belongs to that layout.
+longer path by which the program is executed, and addresses that the kernel draws or keeps. If a
+command contains ``{layout}``, a layout also has a separate executable. All conditions of a block
+have the same layout, so the ratio in a block belongs to that layout.
 
 ``equipoise layouts`` creates the executables: every function gets its own section, and the seed of
 a layout gives the order in which its sections are linked.
@@ -70,6 +70,7 @@ Linker = Literal["lld", "mold", "objects"]
 
 SOURCE_SUFFIXES = frozenset({".c", ".cc", ".cpp", ".cxx", ".m", ".s", ".S"})
 _SECTION_FLAGS = ("-ffunction-sections", "-fdata-sections")
+# Options of a compiler whose value may be the next argument.
 _OPTIONS_WITH_VALUE = frozenset(
     {"-I", "-L", "-l", "-D", "-U", "-include", "-isystem", "-x", "-Xlinker"}
 )
@@ -131,8 +132,8 @@ def parse_compilation(arguments: Sequence[str]) -> Compilation:
         if argument == "-o":
             output = next(argument_iterator, "")
         elif argument in _OPTIONS_WITH_VALUE:
-            group = libraries if argument in ("-l", "-L") else flags
-            group.extend((argument, next(argument_iterator, "")))
+            target = libraries if argument in ("-l", "-L") else flags
+            target.extend((argument, next(argument_iterator, "")))
         elif argument.startswith(("-l", "-L")):
             libraries.append(argument)
         elif argument.startswith("-"):
@@ -150,8 +151,8 @@ def parse_compilation(arguments: Sequence[str]) -> Compilation:
     )
 
 
-def _unusable_line(what: str) -> UnusableInput:
+def _unusable_line(reason: str) -> UnusableInput:
     return UnusableInput(
-        f"the compiler's command line cannot be used: {what}",
+        f"the compiler's command line cannot be used: {reason}",
         hint="write a line such as: equipoise layouts -- cc -O2 main.c list.c -lm -o program",
     )

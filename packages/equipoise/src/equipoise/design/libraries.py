@@ -1,9 +1,9 @@
 """Replaceable libraries as levels: allocators by a preload, BLAS by a search path.
 
 A preloaded allocator replaces the allocator of the C library. The C library's own allocator has
-settings, the tunables (ld.so(8), "Tunables"): from a threshold on, a block of memory comes from the
-kernel by mmap and returns to the kernel when it is freed. Setting a tunable also fixes the
-threshold, which otherwise rises automatically (docs/reference/study.md#allocators).
+settings, the tunables (ld.so(8), "Tunables"). One tunable is a threshold: a larger block of memory
+comes from the kernel by mmap, and returns to the kernel when it is freed. Setting a tunable also
+fixes the threshold, which otherwise rises automatically (docs/reference/study.md#allocators).
 
 All BLAS libraries have the same soname, each in its own folder, so ``LD_LIBRARY_PATH`` chooses one
 of them (reference: Debian's alternatives of libblas.so.3). Equipoise checks that the process maps a
@@ -54,8 +54,8 @@ def tunables_text(tunables: dict[str, str]) -> str:
 
 def tunables_of(text: str) -> dict[str, str]:
     """Return the tunables in a value of ``GLIBC_TUNABLES``; like glibc, skip invalid settings."""
-    pairs = (setting.partition("=") for setting in text.split(":"))
-    return {name: value for name, equals, value in pairs if name and equals}
+    settings = (setting.partition("=") for setting in text.split(":"))
+    return {name: value for name, equals, value in settings if name and equals}
 
 
 def _glibc_level(name: str, tunables: dict[str, str], summary: str) -> Level:
@@ -79,6 +79,7 @@ ALLOCATORS = (
 
 
 LIBRARY_FOLDERS = Path(f"/usr/lib/{platform.machine()}-linux-gnu")
+"""Folder in which Debian has a folder for each BLAS library."""
 SONAME = "libblas.so.3"
 
 
@@ -177,7 +178,7 @@ TUNED_BLAS = tuple(
 """Levels for BLAS libraries that are set to a type of processor, such as ``openblas_skylakex``."""
 
 
-class Kind(Struct, frozen=True):
+class FactorKind(Struct, frozen=True):
     """Predefined levels of one kind of factor."""
 
     default_levels: tuple[Level, ...]
@@ -191,7 +192,10 @@ class Kind(Struct, frozen=True):
         return self.default_levels + self.other_levels
 
 
-KINDS: Mapping[str, Kind] = {"allocator": Kind(ALLOCATORS), "blas": Kind(BLAS, TUNED_BLAS)}
+KINDS: Mapping[str, FactorKind] = {
+    "allocator": FactorKind(ALLOCATORS),
+    "blas": FactorKind(BLAS, TUNED_BLAS),
+}
 """Kinds of factors, by name; a factor with ``kind = "allocator"`` gets its levels from here."""
 
 PACKAGES: Mapping[str, str] = {

@@ -37,21 +37,21 @@ class NumberRange(Struct, frozen=True):
     excludes_low: bool = False
     """Whether ``low`` itself is out of range."""
 
-    def read(self, value: Any, typed: str) -> Any:
+    def read(self, value: Any, user_text: str) -> Any:
         """Return a value, a number or a text, as an ``int`` or ``float`` within this range.
 
-        ``typed`` is the text of the user for the message: ``--blocks 0`` or ``blocks=0``. Raise
+        ``user_text`` is what the user wrote, for the message: ``--blocks 0`` or ``blocks=0``. Raise
         `UnusableInput` if the value is not a number, or out of range.
         """
         try:
             number = self._number(value)
         except (TypeError, ValueError, OverflowError):
             kind = "whole number" if self.is_whole else "number"
-            raise UnusableInput(f"{typed} is not a {kind}", hint=self._range_hint()) from None
+            raise UnusableInput(f"{user_text} is not a {kind}", hint=self._range_hint()) from None
         is_too_low = number <= self.low if self.excludes_low else number < self.low
         # `not <=` also catches a NaN.
         if is_too_low or not number <= self.high or number == math.inf:
-            raise UnusableInput(f"{typed} is out of range", hint=self._range_hint())
+            raise UnusableInput(f"{user_text} is out of range", hint=self._range_hint())
         return number
 
     def _number(self, value: Any) -> float:
@@ -113,7 +113,7 @@ class CampaignLimits(Struct, frozen=True):
     precision: float | None = None
     """Width of the interval at which the campaign ends, in percent."""
     tail: float | None = None
-    """Percent of runs that a kind of slow run must have to appear in the campaign."""
+    """Percentage of runs: slow runs that are this frequent appear in the campaign."""
     alpha: float | None = None
     min_effect: float | None = None
     """Smallest effect that matters, in percent."""
@@ -151,7 +151,7 @@ class CampaignLimits(Struct, frozen=True):
 
         Raise `UnusableInput` if a minimum of the user is above the maximum.
         """
-        chosen = {
+        user_values = {
             "blocks": self.blocks,
             "min_blocks": self.min_blocks,
             "min_blocks_explicit": None if self.min_blocks is None else True,
@@ -162,7 +162,7 @@ class CampaignLimits(Struct, frozen=True):
             "precision": self.precision,
             "tail": self.tail,
         }
-        stopping = _replace_known(default or Stopping(), chosen)
+        stopping = _replace_known(default or Stopping(), user_values)
         maximum = stopping.blocks
         if maximum is not None and stopping.min_blocks_explicit and stopping.min_blocks > maximum:
             raise UnusableInput(

@@ -39,7 +39,7 @@ class Site(Struct, frozen=True):
     """CPUs that this process may use."""
 
 
-class Missing(Struct, frozen=True):
+class MissingThing(Struct, frozen=True):
     """A thing (``what``) that a level needs and this host lacks."""
 
     what: str
@@ -48,7 +48,7 @@ class Missing(Struct, frozen=True):
     """Key in the level's table that names the thing."""
 
 
-def first_missing(level: Level, site: Site) -> Missing | None:
+def first_missing(level: Level, site: Site) -> MissingThing | None:
     """Return the first thing that this host lacks for a level; ``None`` if the level can run."""
     return next(_missing_things(level, site), None)
 
@@ -59,10 +59,10 @@ def remove_missing_levels(study: Study, site: Site) -> tuple[Study, tuple[Campai
     Raise `UnusableInput` if the baseline or all other levels of the compared factor cannot run.
     """
     server = study.workload.server
-    absence = None if server is None else _missing_program(server, site.native_programs)
-    if absence is not None:
-        raise study.places.key("workload", "server", absence.key).error(
-            f"there is no program '{absence.what}' on the PATH", absence.hint
+    program = None if server is None else _missing_program(server, site.native_programs)
+    if program is not None:
+        raise study.places.key("workload", "server", program.key).error(
+            f"there is no program '{program.what}' on the PATH", program.hint
         )
     baselines = {} if study.compared is None else {study.compared.factor: study.compared.baseline}
     warnings: list[CampaignWarning] = []
@@ -98,11 +98,10 @@ def remove_missing_levels(study: Study, site: Site) -> tuple[Study, tuple[Campai
 
 
 def setting_place(study: Study, levels: dict[str, str], key: str, value: str | None) -> Place:
-    """Return the place in the file of a condition's setting.
+    """Return the place in the study's file of the first level that has a condition's setting.
 
-    It is the key of the first of the condition's levels that has the setting. ``levels`` has the
-    names of these levels, by factor. ``key`` is a key of a level's table; ``value`` is the variable
-    for ``env``, and the folder for ``library_path``.
+    ``levels`` has the condition's level of each factor. ``key`` is the key of the setting in the
+    table of a level; ``value`` is the variable for ``env``, and the folder for ``library_path``.
     """
     for factor in study.factors:
         for level in factor.levels:
@@ -122,47 +121,52 @@ def _has_setting(level: Level, key: str, value: str | None) -> bool:
     }.get(key, False)
 
 
-def _missing_things(level: Level, site: Site) -> Iterator[Missing]:
+def _missing_things(level: Level, site: Site) -> Iterator[MissingThing]:
+    """Yield the libraries, folders, CPUs, programs and instructions that a level lacks here."""
     install = f"apt install {level.package}" if level.package else "install it"
     for library in level.preload:
         if site.find_library(library) is None:
             is_of_equipoise = level.package is None and library.startswith("libequipoise_")
-            yield Missing(library, install_line(STUDIES) if is_of_equipoise else install, "preload")
+            yield MissingThing(
+                library, install_line(STUDIES) if is_of_equipoise else install, "preload"
+            )
     for path in level.library_path:
         if not os.path.isdir(path):
-            yield Missing(f"folder {path}", install, "library_path")
+            yield MissingThing(f"folder {path}", install, "library_path")
     folder = level.process.working_folder
     if folder is not None and not os.path.isdir(folder):
-        yield Missing(f"folder {folder}", install, "folder")
+        yield MissingThing(f"folder {folder}", install, "folder")
     for cpu in (*(level.process.cpus or ()), *(level.client_cpus or ())):
         if cpu not in site.cpus:
             hint = f"use only these CPUs: {', '.join(map(str, site.cpus))}"
-            yield Missing(f"CPU {cpu} that Equipoise may use", hint, "cpu")
-    path_value = None
+            yield MissingThing(f"CPU {cpu} that Equipoise may use", hint, "cpu")
+    server_path = None
     if level.server is not None:
-        absence = _missing_program(level.server, site.native_programs)
-        if absence is not None:
-            yield Missing(f"program {absence.what}", absence.hint, "server")
-        path_value = search_path(level.server)
-    if level.command is not None and _is_absent(level.command[0], site.native_programs, path_value):
-        yield Missing(f"program {level.command[0]}", install, "command")
+        program = _missing_program(level.server, site.native_programs)
+        if program is not None:
+            yield MissingThing(f"program {program.what}", program.hint, "server")
+        server_path = search_path(level.server)
+    if level.command is not None and _is_absent(
+        level.command[0], site.native_programs, server_path
+    ):
+        yield MissingThing(f"program {level.command[0]}", install, "command")
     builder = (level.build or "").partition(" ")[0]
     if _PLAIN_NAME.fullmatch(builder) and shutil.which(builder) is None:
-        yield Missing(f"program {builder}", install, "build")
+        yield MissingThing(f"program {builder}", install, "build")
     for instruction in level.instructions:
         if site.instructions is not None and instruction not in site.instructions:
-            yield Missing(
+            yield MissingThing(
                 f"{instruction} in this CPU", "use a host whose CPU has it", "instructions"
             )
 
 
-def _is_absent(program: str, native_programs: Path, path_value: str | None) -> bool:
+def _is_absent(program: str, native_programs: Path, server_path: str | None) -> bool:
     """Return whether a program is not installed; False if it contains a placeholder."""
     if "{" in program:
         return False
     try:
         is_of_equipoise = own_file(program, native_programs) is not None
-        return not is_of_equipoise and not shutil.which(program, path=path_value)
+        return not is_of_equipoise and not shutil.which(program, path=server_path)
     except OSError:
         # No file can have this name: for example, it is too long.
         return True
@@ -182,7 +186,7 @@ def search_path(server: ServerWorkload) -> str:
     return os.pathsep.join((os.environ.get("PATH", os.defpath), *search_folders(server)))
 
 
-def _missing_program(server: ServerWorkload, native_programs: Path) -> Missing | None:
+def _missing_program(server: ServerWorkload, native_programs: Path) -> MissingThing | None:
     """Return the first program of a server that this host lacks; ``None`` if it has all."""
     server_path = search_path(server)
     # The table `needs` comes first, because it names Debian packages.
@@ -193,9 +197,10 @@ def _missing_program(server: ServerWorkload, native_programs: Path) -> Missing |
         if _is_absent(program, native_programs, server_path):
             package = server.needs.get(program)
             hint = "install it, or add its folder to the key path of the server"
-            return Missing(program, f"apt install {package}" if package else hint, key)
+            return MissingThing(program, f"apt install {package}" if package else hint, key)
     return None
 
 
 def _version_of(path: str) -> list[str | int]:
+    """Return a sort key in which the numbers of a path are compared as numbers."""
     return [int(text) if text.isdigit() else text for text in re.split(r"(\d+)", path)]

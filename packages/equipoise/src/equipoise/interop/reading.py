@@ -1,4 +1,4 @@
-"""A file of another tool: read within limits of size, recognised by its format, decoded."""
+"""Reads a file of another tool: checks its size, recognises its format, and decodes it."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ VALUE = "value"
 """Column of the values in a CSV file."""
 _MAX_QUOTED_LENGTH = 60
 SAVE_AGAIN = "write the file again with the tool that made it"
+"""Hint for a file with wrong content."""
 Decoded = TypeVar("Decoded")
 Content = TypeVar("Content")
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -75,7 +76,7 @@ class SourceFile(Struct, frozen=True, dict=True):
         try:
             return msgspec.json.decode(self.content, type=content_type)
         except DECODE_ERRORS as error:
-            raise self.error(f"not a result of {tool}: {error}") from error
+            raise self.error(f"this is not a result of {tool}: {error}") from error
 
     def error(self, problem: str, hint: str = SAVE_AGAIN) -> UnusableInput:
         """Return an error about this file."""
@@ -83,7 +84,7 @@ class SourceFile(Struct, frozen=True, dict=True):
 
 
 class Process(Struct, frozen=True):
-    """A process that ran a benchmark; it becomes a trial."""
+    """The runs of one benchmark in one process; they become a trial."""
 
     benchmark: str
     values: Mapping[str, float]
@@ -114,8 +115,8 @@ class Reading(Struct, frozen=True):
     """Factor whose levels are compared; for `BENCHMARK`, each level with the first level."""
     notes: tuple[str, ...] = ()
     """Sentences on values that were left out."""
-    no_series: tuple[str, ...] = ()
-    """Metrics whose iterations are not a time series: counts, or the bins of a histogram."""
+    unordered_metrics: tuple[str, ...] = ()
+    """Metrics whose iterations do not follow each other in time, such as bins of a histogram."""
 
 
 def process_of(benchmark: str, iterations: Mapping[str, Sequence[float]], **facts: Any) -> Process:
@@ -308,7 +309,9 @@ def value_column(header: Sequence[str]) -> str | None:
     cost_columns = [
         name for name in header if name.endswith(("_s", "_bytes")) and not name.endswith("_per_s")
     ]
-    return VALUE if VALUE in header else cost_columns[0] if len(cost_columns) == 1 else None
+    if VALUE in header:
+        return VALUE
+    return cost_columns[0] if len(cost_columns) == 1 else None
 
 
 def csv_rows(file: SourceFile, header: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:

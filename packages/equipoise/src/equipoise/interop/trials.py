@@ -16,10 +16,10 @@ from equipoise.model.result import ResultDocument, TrialRow
 from equipoise.shared.extras import install_line
 from equipoise.shared.safe_text import as_unicode, csv_text
 
-Kind = Literal["text", "integer", "number", "truth", "numbers", "texts"]
+CellKind = Literal["text", "integer", "number", "truth", "numbers", "texts"]
 """Type of a column's cells; ``truth`` is a Boolean, ``numbers`` a list, ``texts`` a mapping."""
 
-_COLUMN_KINDS: dict[str, Kind] = {
+_COLUMN_KINDS: dict[str, CellKind] = {
     "block": "integer",
     "position": "integer",
     "condition": "text",
@@ -48,7 +48,7 @@ class Column(Struct, frozen=True):
     """A column; every cell has the column's type or is ``None``."""
 
     name: str
-    kind: Kind
+    kind: CellKind
     cells: tuple[Any, ...]
 
 
@@ -135,7 +135,7 @@ def to_parquet(document: ResultDocument) -> bytes:
 
 
 def _mapping_columns(rows: tuple[TrialRow, ...], field: str) -> Iterator[Column]:
-    kind: Kind = "numbers" if field == "iterations" else "number"
+    kind: CellKind = "numbers" if field == "iterations" else "number"
     for name in dict.fromkeys(chain.from_iterable(getattr(row, field) for row in rows)):
         cells = tuple(_finite_cell(getattr(row, field).get(name)) for row in rows)
         yield Column(f"{_COLUMN_PREFIXES[field]}_{name}", kind, cells)

@@ -88,12 +88,12 @@ def parse_benchmarks(texts: tuple[str, ...]) -> tuple[Benchmark, ...]:
     return tuple(benchmarks.values())
 
 
-def _parse_command(line: Any, where: str) -> tuple[str, ...]:
-    command = split_command(line, f"{where}: cannot split") if isinstance(line, str) else line
+def _parse_command(line: Any, place: str) -> tuple[str, ...]:
+    command = split_command(line, f"{place}: cannot split") if isinstance(line, str) else line
     is_argv = isinstance(command, list) and command
     if not is_argv or not all(isinstance(item, str) and "\0" not in item for item in command):
         raise UnusableInput(
-            f"{where} is not a command",
+            f"{place} is not a command",
             hint='write the command as "./bench parse" or as ["./bench", "parse"]',
         )
     return tuple(command)

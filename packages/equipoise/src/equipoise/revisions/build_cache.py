@@ -7,8 +7,8 @@ are left out, because with them no build would ever be used again.
 
 A build stays in the folder ``FOLDER/KEY/tree/PROJECT`` where it was made, because programs may
 contain the path of their build. All keys are equally long, and so are all paths. A build is
-complete once the file ``FOLDER/KEY/build.json`` exists, which is renamed into place at the end. An
-incomplete build belongs to a process that makes it now, or that was killed.
+complete once the file ``FOLDER/KEY/build.json`` exists: it is written last. An incomplete build
+belongs to a process that makes it now, or that was killed.
 
 The lock ``FOLDER/KEY.lock`` (flock(2)) is shared by the users of a build, and exclusive for a
 process that makes or removes the build. The kernel releases the lock however its owner ends.
@@ -53,6 +53,7 @@ from equipoise.revisions.git import Repository, without_git_variables
 KEY_DIGITS = 32
 """Number of hexadecimal digits of a key; all keys, and so all paths, are equally long."""
 _KEY_VERSION = 1
+"""Number that changes if a key has other contents."""
 _BUILD_PROGRAMS = (
     *("cc", "c++", "gcc", "g++", "clang", "clang++", "ld", "ld.lld", "mold", "as", "ar", "nasm"),
     *("make", "cmake", "ninja", "meson", "bazel", "rustc", "cargo", "go", "zig", "swift", "ghc"),
@@ -202,17 +203,17 @@ class BuildCache:
             os.close(self._descriptors.pop(key))
         self._remove_old_builds(())
 
-    def tree_of(self, source: Source) -> Path:
+    def tree_of(self, source: BuildSource) -> Path:
         """Return the path of a build's working tree, which may not exist."""
         project = self.recipe.repository.top.name
         return self._folder / key_of(self.recipe, source) / _TREE_FOLDER / project
 
-    def seconds_of(self, source: Source) -> float | None:
+    def seconds_of(self, source: BuildSource) -> float | None:
         """Return the seconds that a complete build took; ``None`` if it is missing."""
         record = self._read_record(key_of(self.recipe, source))
         return None if record is None else record.seconds
 
-    def get(self, source: Source, label: str, needed: Collection[Source] = ()) -> Build:
+    def get(self, source: BuildSource, label: str, needed: Collection[BuildSource] = ()) -> Build:
         """Return a build, and make it if it is missing. Several threads may call this at once.
 
         The builds of the ``needed`` sources are kept, even above the limit of the cache.
@@ -270,7 +271,7 @@ class BuildCache:
             os.utime(self._folder / key / _RECORD_NAME)
         return self._read_record(key)
 
-    def _make_build(self, key: str, source: Source, tree: Path, label: str) -> bool:
+    def _make_build(self, key: str, source: BuildSource, tree: Path, label: str) -> bool:
         """Make a build under the exclusive lock; return ``False`` if another process made it."""
         with self._lock_to_make_build(key) as is_missing:
             if not is_missing:
@@ -293,7 +294,7 @@ class BuildCache:
             unfinished_record.rename(self._folder / key / _RECORD_NAME)
             return True
 
-    def _build(self, source: Source, tree: Path, label: str) -> None:
+    def _build(self, source: BuildSource, tree: Path, label: str) -> None:
         repository, revision = self.recipe.repository, source.revision
         changes = None
         if revision.uncommitted:
@@ -468,19 +469,19 @@ class Recipe(Struct, frozen=True):
     """Shell line that builds a revision; ``None`` if a checkout is enough."""
     tool: BenchmarkTool | None
     tools: str
-    """Digest of the toolchain and the host; empty without a line."""
+    """Digest of the toolchain and the host; empty without a line that builds."""
     environment: str
-    """Digest of the environment; empty without a line."""
+    """Digest of the environment; empty without a line that builds."""
     submodules: tuple[str, ...]
     """Paths of the submodules that are checked out in the user's tree, and in each build."""
 
 
-class Source(Struct, frozen=True):
-    """The sources of a build."""
+class BuildSource(Struct, frozen=True):
+    """The files from which a build is made: those of a commit, or of the user's working tree."""
 
     revision: Revision
     tree: str
-    """Name of the commit's tree."""
+    """Hash of the commit's tree, as git names it."""
     changes: str = ""
     """Digest of the changes, if the source is the user's working tree."""
 
@@ -523,12 +524,12 @@ def digest_of_toolchain(line: str, environment: Mapping[str, str], repository: R
     return digest(sorted(set(_toolchain_properties(line, search_path, repository))))
 
 
-def source_of(repository: Repository, revision: Revision, trees: Mapping[str, str]) -> Source:
+def source_of(repository: Repository, revision: Revision, trees: Mapping[str, str]) -> BuildSource:
     """Return the sources of a revision, given the names of the trees of commits."""
     tree = trees[revision.commit]
     if not revision.uncommitted:
-        return Source(revision, tree)
-    return Source(revision, tree, digest_of_changes(changes_of_working_tree(repository)))
+        return BuildSource(revision, tree)
+    return BuildSource(revision, tree, digest_of_changes(changes_of_working_tree(repository)))
 
 
 def digest_of_changes(changes: bytes) -> str:
@@ -536,7 +537,7 @@ def digest_of_changes(changes: bytes) -> str:
     return hashlib.sha256(changes).hexdigest()
 
 
-def key_of(recipe: Recipe, source: Source) -> str:
+def key_of(recipe: Recipe, source: BuildSource) -> str:
     """Return the key of a build."""
     repository = recipe.repository
     return digest(

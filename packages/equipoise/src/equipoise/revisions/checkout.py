@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.quantities import listed
 from equipoise.model.record import CampaignWarning
 from equipoise.model.revisions import Revision
 from equipoise.revisions.git import (
@@ -36,11 +37,12 @@ REVISION_FOLDERS = ("old", "new")
 """Folders of a gate's two revisions. Their names, and therefore all paths, have equal length."""
 
 _GITLINK = "160000"
+"""Mode of a submodule among git's files."""
 _ENCODING_FILTERS = ("lfs", "git-crypt")
 """Filters that every checkout needs: without them a file is a pointer or encrypted."""
 UNSHALLOW = (
-    "a shallow clone lacks old commits before `git fetch --unshallow` (GitHub: fetch-depth: 0, "
-    "GitLab: GIT_DEPTH: 0)"
+    "in a shallow clone, first run `git fetch --unshallow` (GitHub: fetch-depth: 0, GitLab: "
+    "GIT_DEPTH: 0)"
 )
 
 
@@ -141,27 +143,25 @@ def changed_submodules(repository: Repository) -> tuple[str, ...]:
 
 
 def warnings_of_working_tree(
-    repository: Repository, excluded_from: str, owner: str
+    repository: Repository, holder: str, owner: str
 ) -> Iterator[CampaignWarning]:
     """Yield warnings of changes in the working tree that are not measured.
 
-    ``excluded_from`` is a phrase such as "neither revision". ``owner`` is the revision to which the
-    changes may belong, such as "the candidate".
+    ``holder`` is a phrase such as "neither revision", which has the changes. ``owner`` is the
+    revision to which the changes may belong, such as "the candidate".
     """
     submodules = changed_submodules(repository)
     if submodules:
         yield CampaignWarning(
             "changed_submodules",
-            f"changes in submodules are in {excluded_from}: {len(submodules)}, "
-            f"{submodules[0]} among them",
+            f"{holder} has the changes in these submodules: {listed(submodules)}",
             "commit the changes in the submodule, then commit its new revision here",
         )
     untracked = untracked_files(repository)
     if untracked:
         yield CampaignWarning(
             "untracked_files",
-            f"untracked files of the working tree are in {excluded_from}: "
-            f"{len(untracked)}, {untracked[0]} among them",
+            f"{holder} has these untracked files: {listed(untracked)}",
             f"`git add` the files of {owner}, and add all others to .gitignore",
         )
 
@@ -224,6 +224,7 @@ def _run_diff(repository: Repository, *arguments: str) -> subprocess.CompletedPr
 
 
 def _check_out_commit(source: Path, commit: str, tree: Path) -> None:
+    """Make a repository that reads the objects of ``source``, and check a commit out in it."""
     label = f"{commit} of {source}"
     # An old git lacks this option, and its repositories use SHA-1.
     object_format = line_of(source, "rev-parse", "--show-object-format") or "sha1"

@@ -43,7 +43,7 @@ BUDGET_S = 900.0
 
 
 class NeededCommit(Struct, frozen=True):
-    """A commit that must build and run: if it fails, the campaign ends."""
+    """A commit that the campaign needs: if it does not build or run, the campaign ends."""
 
     index: int
     role: str
@@ -317,8 +317,8 @@ def chosen_benchmarks(
 ) -> tuple[str, ...]:
     """Return the benchmarks that ``--metrics`` names; all benchmarks without it.
 
-    Commas separate the names, but a name may contain commas itself. Therefore each name in the
-    text is the longest that fits.
+    Commas separate the names, but a name may contain commas itself. Therefore each name is the
+    longest name of a benchmark with which the rest of the text begins.
 
     Raise `UnusableInput` if the text contains something else than names of benchmarks.
     """

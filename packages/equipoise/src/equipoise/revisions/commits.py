@@ -192,6 +192,7 @@ class _CommitLines:
         while merges:
             merge = merges.pop(0)
             for tip in merge.parents[1:]:
+                # Follow first parents from the tip of the branch to a commit on a line.
                 chain: list[str] = []
                 name = tip
                 while name in known and name not in self.indices and known[name].parents:
@@ -220,7 +221,7 @@ def trees_of(repository: Repository, commits: Sequence[str]) -> dict[str, str]:
     if result.returncode != 0:
         raise UnusableInput(
             f"{repository.top} lacks a commit of the campaign{reason_suffix(result)}",
-            hint="fetch the commit with git, or start again with commits that the repository has",
+            hint="fetch it with `git fetch`, or start again with commits that the repository has",
         )
     lines = (line.partition(" ") for line in text_of(result).splitlines())
     return {commit: tree for commit, _, tree in lines}
@@ -331,7 +332,7 @@ def commits_since(repository: Repository, commits: Sequence[Commit], date: str) 
     indices = [index for index, commit in enumerate(commits) if commit.hash in names]
     if not indices:
         raise UnusableInput(
-            f"{option('since', date)}: no commit after the baseline is that late",
+            f"{option('since', date)}: no commit after the baseline is later than this date",
             hint=f"give an earlier date, such as {option('since', '2026-01-31')} or "
             f"{option('since')} '3 months ago'",
         )

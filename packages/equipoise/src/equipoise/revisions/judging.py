@@ -7,8 +7,8 @@ that this command measures. The ledger has the commit, the reason, and the numbe
 without the commit.
 
 The judge chooses the commits of each block and the end of the search. All its results are a
-function of the recorded blocks and of the commits left out. Here a commit or a
-benchmark is an index into the commits or benchmarks of the plan.
+function of the recorded blocks and of the commits left out. In this module, a commit is its index
+among the commits of the plan, and a benchmark is its index among the benchmarks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from equipoise.analysis.assignments import Replacer, replace_values
 from equipoise.analysis.kind import AnalysisKind
 from equipoise.analysis.redaction import TextReplacements
-from equipoise.campaign.blocks import BlockRead, complete_blocks, cost_function, read_block
+from equipoise.campaign.blocks import CostsOfBlock, complete_blocks, cost_function, read_block
 from equipoise.campaign.segment import Judge, Runner, SegmentInProgress, ends_campaign
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.plan import Plan, Stopping
@@ -121,6 +121,7 @@ class CommitsJudge(Judge, ABC):
         self._later_withdrawals: list[Withdrawal] = []
         """Withdrawals of earlier segments that come after the blocks added so far."""
         self._trial_s: list[float] = []
+        """Wall seconds of the trials so far."""
 
     def recall(self, record: RunRecord) -> None:
         """Read the commits that a recorded campaign left out."""
@@ -144,7 +145,7 @@ class CommitsJudge(Judge, ABC):
         self._withdraw_before(block[0].block)
         times = (trial.accounting.wall_s for trial in block)
         self._trial_s += [wall_s for wall_s in times if wall_s is not None]
-        block_reads: dict[int, BlockRead] = {}
+        costs_by_benchmark: dict[int, CostsOfBlock] = {}
         for index, benchmark in enumerate(benchmarks_of(self.plan)):
             trials = tuple(
                 trial
@@ -156,11 +157,13 @@ class CommitsJudge(Judge, ABC):
                 for trial in trials
             )
             if trials and not has_failed:
-                block_reads[index] = self._read_benchmark(trials, benchmark)
-        if block_reads:
-            self._add_costs(block[0].block, block_reads)
+                costs_by_benchmark[index] = self._read_benchmark(trials, benchmark)
+        if costs_by_benchmark:
+            self._add_costs(block[0].block, costs_by_benchmark)
 
-    def _read_benchmark(self, trials: tuple[Trial, ...], benchmark: CommitBenchmark) -> BlockRead:
+    def _read_benchmark(
+        self, trials: tuple[Trial, ...], benchmark: CommitBenchmark
+    ) -> CostsOfBlock:
         """Return the costs and positions in a block by commit, instead of by condition."""
         block = read_block(trials, self.plan, benchmark.metric)
         commit_of = self.terms.commit_of
@@ -210,7 +213,7 @@ class CommitsJudge(Judge, ABC):
         return self._choose_conditions(self._builds.built_commits(), build_trials)
 
     @abstractmethod
-    def _add_costs(self, number: int, blocks: Mapping[int, BlockRead]) -> None:
+    def _add_costs(self, number: int, blocks: Mapping[int, CostsOfBlock]) -> None:
         """Add the costs of commits in one block, for each benchmark that it measured."""
 
     @abstractmethod
@@ -237,13 +240,14 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
     """
 
     builds: Builds
-    _warm: set[int] = field(default_factory=set)
-    """Conditions that ran in this segment: their builds need no other warm-up."""
+    _warmed_up: set[int] = field(default_factory=set)
+    """Conditions that ran in this segment, so they need no further warm-up."""
 
     def _warm_up(self, runner: Runner) -> None:
         """Do nothing: each condition is warmed up before its first block."""
 
     def _next_conditions(self, runner: Runner, block: int) -> tuple[int, ...]:
+        """Build and warm up the conditions of the next block, until all of them can run."""
         terms = commits_plan_of(self.plan)
         all_benchmarks = range(len(benchmarks_of(self.plan)))
         while True:
@@ -270,15 +274,15 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
 
     def _warm_up_builds(self, runner: Runner, conditions: tuple[int, ...], block: int) -> bool:
         """Warm up the conditions that have not run in this segment; return whether none failed."""
-        cold = tuple(condition for condition in conditions if condition not in self._warm)
-        self._warm.update(cold)
+        new = tuple(condition for condition in conditions if condition not in self._warmed_up)
+        self._warmed_up.update(new)
         warmups: list[Trial] = []
-        for _ in range(self.plan.warmup_blocks if cold else 0):
-            warmups += self._run_block(runner, "warmup", self.next_warmup, cold)
+        for _ in range(self.plan.warmup_blocks if new else 0):
+            warmups += self._run_block(runner, "warmup", self.next_warmup, new)
             self.next_warmup += 1
             if self._withdraw_failed(warmups, block):
                 return False
-        if len(self._warm) == len(cold):
+        if len(self._warmed_up) == len(new):
             self._check_for_timeouts(warmups)
         return True
 
@@ -315,7 +319,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         assert isinstance(self.judge, CommitsJudge), "a campaign over commits has its own judge"
         name = commits_plan_of(self.plan).commits_with_branches[commit].hash
         summary = f"commit {name} is left out from block {block} on: {reason}"
-        hint = f"run `git checkout {name}` and then the build and the command, to see why"
+        hint = f"to see why, run `git checkout {name}`, then the build and the command"
         notice = RecordedWarning(code, summary, hint, condition=commit, without_from=block)
         self.store.record_notice(self.run_id, notice)
         for benchmark in benchmarks:

@@ -52,8 +52,8 @@ class RevisionsRequest(Struct, frozen=True, kw_only=True):
     tool: BenchmarkTool | None = None
     """Tool that reads the results of the commands."""
     metrics: str | tuple[str, ...] | None = None
-    """Metrics of a gate as a tuple; by default the wall time, or the benchmarks that both revisions
-    report to the tool. Other campaigns have a text: without a tool one metric, by default the wall
+    """A gate has a tuple of metrics, by default the wall time or a tool's benchmarks in both
+    revisions. Other campaigns have a text: without a tool the name of a metric, by default the wall
     time; with a tool the names of benchmarks, separated by commas, by default all benchmarks."""
     limits: CampaignLimits = CampaignLimits()
 
@@ -140,6 +140,8 @@ def common_benchmarks(
 def _list_benchmarks(
     condition: Condition, tool_name: str, selection_options: SelectionOptions, timeout_s: float
 ) -> tuple[str, ...]:
+    """Run a program of a tool, and return the names of benchmarks that it prints."""
+
     def printed_lines(*options: str) -> list[str]:
         with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
             command = (*condition.command, *options)
@@ -301,7 +303,7 @@ def _program_path(checkout: Checkout, name: str) -> str:
     checked_path = path.replace(LAYOUT, "1")
     if os.path.isfile(checked_path) and not os.access(checked_path, os.X_OK):
         problem = f"{name} of the {checkout.label} cannot be executed"
-        raise UnusableInput(problem, hint=f"run `chmod +x {name}` in the build")
+        raise UnusableInput(problem, hint=f"add `chmod +x {name}` to {option('build')}")
     if not os.path.isfile(checked_path):
         raise UnusableInput(
             f"the {checkout.label} has no program {name}",

@@ -17,7 +17,7 @@ from equipoise.model.plan import Contrast, Plan
 from equipoise.model.revisions import Commit
 
 IndexPair = tuple[int, int]
-"""Two commits by index, the earlier one first."""
+"""Commit pair: the indices of an earlier and of a later commit."""
 CHEAP_BUILD_TRIALS = 2.0
 """Cost of a build, in trials, below which the choice of a pair hardly depends on the build."""
 MAX_STEP_HALF_WIDTH = 0.5
@@ -38,6 +38,7 @@ class CommitsPlan(Struct, Terms, frozen=True, kw_only=True):
     """Consecutive commits, their build and their benchmarks."""
 
     noun: ClassVar[str] = "campaign"
+    """Noun for such a campaign in messages."""
     ranks: ClassVar[bool] = False
     describes_one: ClassVar[bool] = False
     runs_whole_blocks: ClassVar[bool] = False

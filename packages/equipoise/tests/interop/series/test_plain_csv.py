@@ -48,7 +48,7 @@ def test_without_dates_the_order_is_that_of_the_rows(tmp_path: Path) -> None:
 def test_row_without_a_ratio_is_left_out_with_a_remark(tmp_path: Path) -> None:
     (series,) = series_of(table(tmp_path, [1.0, 0.0, -2.0, 4.0]))
     assert [point.commit for point in series.points] == ["v1", "v4"]
-    assert series.notes == ("2 values of 0 or less left out: they have no ratio.",)
+    assert series.notes == ("Left out: 2 values of 0 or less, which have no ratio.",)
     with pytest.raises(UnusableInput, match="no value is finite and greater than 0"):
         series_of(table(tmp_path, [0.0]))
 

@@ -36,7 +36,7 @@ def test_asv_gives_a_series_for_each_combination_of_parameters() -> None:
 def test_failed_benchmark_leaves_a_gap_with_a_remark() -> None:
     series = {series.benchmark: series for series in series_of(SAMPLES / "asv")}
     assert len(series[SCALE_2].points) == 23
-    assert series[SCALE_2].notes == ("1 value of failed benchmarks left out.",)
+    assert series[SCALE_2].notes == ("Left out: 1 value of failed benchmarks.",)
     assert not series[SCALE_1].notes
 
 
@@ -55,7 +55,7 @@ def test_another_version_of_a_benchmark_of_asv_does_not_count(tmp_path: Path) ->
     (folder / "benchmarks.json").write_text(json.dumps(known))
     series = series_of(folder)
     assert {each_series.benchmark for each_series in series} == {SCALE_1, SCALE_2}
-    assert series[0].notes[0] == "24 results of another version of its benchmark left out."
+    assert series[0].notes[0] == "Left out: 24 results of another version of a benchmark."
 
 
 def test_old_results_of_asv_are_brought_up_to_date_first(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_bencher_gives_a_series_for_each_benchmark_by_version() -> None:
     assert (sort.metric, sort.unit) == ("Latency", "nanoseconds (ns)")
     assert sort.setting == "ci-box, main"
     assert len(sort.points) == 39
-    assert sort.notes == ("2 values without the hash of a commit left out.",)
+    assert sort.notes == ("Left out: 2 values without the hash of a commit.",)
 
 
 def test_a_file_in_the_metric_format_of_bencher_is_named_after_its_revision(
@@ -137,4 +137,4 @@ def test_results_of_conbench_have_tags_and_may_lack_a_commit() -> None:
     assert read.setting == "box, org:main"
     assert [point.value for point in read.points] == [0.1, 1.1]
     assert [point.value for point in write.points] == [0.1]
-    assert read.notes == ("2 values of unknown commits left out.",)
+    assert read.notes == ("Left out: 2 values of unknown commits.",)

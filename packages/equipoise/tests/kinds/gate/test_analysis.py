@@ -130,7 +130,7 @@ def test_a_long_gate_is_analysed_less_often_and_ends_soon_after_its_decision(
     record = stage.ledger.read_run("last")
     costs = block_costs(plan, complete_blocks(record.draws, record.trials), "wall_s")
     judgement, resolution = plan.judgement, Resolution(QUANTA["wall_s"])
-    pairs = costs.paired(plan.contrasts[0], resolution=resolution)
+    pairs = costs.paired_blocks(plan.contrasts[0], resolution=resolution)
     known_after = pairs.engine.blocks_to_exclude(math.log1p(0.02), 2 * judgement.alpha)
     assert known_after is not None
     assert known_after > ANALYSE_EVERY_BLOCK

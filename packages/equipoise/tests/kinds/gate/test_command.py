@@ -119,7 +119,7 @@ def test_the_default_candidate_is_the_working_tree_with_its_changes(
     assert answer.status == 1
     assert "the working tree (" in answer.out
     assert "with uncommitted changes" in answer.out
-    assert "untracked files of the working tree are in neither revision" in answer.out
+    assert "neither revision has these untracked files: " in answer.out
     assert "\x1b" not in answer.out
 
 
@@ -156,7 +156,7 @@ def test_a_warning_names_changes_in_submodules_as_left_out(
     project.write("lib\x1b[31m/part", "changed")
     answer = gate(project, "--baseline", "HEAD", "--blocks", "1", "--warmup", "0", "--", "true")
     assert answer.status == 0
-    assert "changes in submodules are in neither revision: 1, lib" in answer.out
+    assert "neither revision has the changes in these submodules: lib" in answer.out
     assert "\x1b" not in answer.out
 
 

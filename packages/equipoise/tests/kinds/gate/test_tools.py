@@ -121,7 +121,7 @@ def test_each_benchmark_of_google_benchmark_is_compared_in_its_own_processes(
 ) -> None:
     words = ("./bench", "--benchmark_min_time=0.002", "--benchmark_filter=-Broken")
     # A busy host delays the program; what it computes stays the same.
-    options = (*GOOGLE, "--metrics", "cpu_time_s", "--budget", "120", "--json", "-")
+    options = (*GOOGLE, "--metrics", "cpu_time_s", "--budget", "400", "--json", "-")
     answer = gate(cpp, "--baseline", "before", *options, "--", *words)
     assert answer.status == 1, answer
     result = document(answer)

@@ -203,7 +203,7 @@ def test_each_benchmark_of_a_suite_has_a_history_of_its_own(
         (("--from", "HEAD", "--to", "v1", "--", "true"), 2, "is older than baseline HEAD"),
         (("--from", "v1", "--tags", "--every", "2", "--", "true"), 2, "exclude each other"),
         (("--from", "v1", "--tags", "--", "true"), 2, "no commit after the baseline has a tag"),
-        (("--from", "v1", "--since", "2037-01-01", "--", "true"), 2, "is that late"),
+        (("--from", "v1", "--since", "2037-01-01", "--", "true"), 2, "is later than this date"),
         (("--from", "v1", "--every", "0", "--", "true"), 2, "--every 0 is out of range"),
         (("--from", "v1", "--metrics", "a,b", "--", "true"), 2, "uses one metric"),
         (("--from", "v1", "--min-effect", "0", "--", "true"), 2, "needs a smallest effect"),

@@ -1,10 +1,10 @@
 """Read criterion.rs's folder ``target/criterion``: a saved run is one process.
 
 Each benchmark has a folder for each saved run. ``new`` is the latest run, and ``--save-baseline``
-names other runs. ``base`` is the run to compare with: usually a copy of ``new``, because
-``cargo bench`` copies ``new`` to ``base`` at its end. ``sample.json`` has the number of iterations
-of each sample and their total time in nanoseconds; ``benchmark.json`` has the benchmark's name. The
-saved runs of one benchmark are compared.
+names other runs. ``base`` is usually a copy of ``new``, because ``cargo bench`` copies ``new`` to
+``base`` at its end. ``sample.json`` has the number of iterations of each sample and their total
+time in nanoseconds; ``benchmark.json`` has the benchmark's name. The saved runs of one benchmark
+are compared.
 """
 
 from __future__ import annotations
@@ -27,11 +27,13 @@ from equipoise.interop.reading import (
 )
 
 SAVED = "saved"
+"""Factor whose levels are the names of the saved runs."""
 _SAMPLE = "sample.json"
 _LATEST_RUN, _PREVIOUS_RUN = "new", "base"
 _COPY_RANK = {_LATEST_RUN: 1, _PREVIOUS_RUN: 2}
 """Rank of a folder among copies of a run; other folders have 0, and the lowest rank is kept."""
 ITERATIONS = "iterations_of_sample"
+"""Metric with the number of iterations in each sample."""
 
 
 class _Sample(msgspec.Struct):
@@ -57,7 +59,7 @@ def _read(file: SourceFile) -> Reading:
         processes=tuple(_processes(file, samples)),
         compared_factor=SAVED,
         notes=(f"{copy_count} saved runs, each a copy of another run",) if copy_count else (),
-        no_series=(ITERATIONS,),
+        unordered_metrics=(ITERATIONS,),
     )
 
 

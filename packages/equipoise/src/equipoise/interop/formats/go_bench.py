@@ -25,6 +25,7 @@ _BENCHMARK_LINE = re.compile(r"Benchmark\S*\s+\d+\s+\S")
 _HOST_LINE = re.compile(r"(goos|goarch|cpu): (.*)")
 _TIME_UNIT = "ns/op"
 _LOOP_COUNT = "loop_iterations"
+"""Metric with the number of times that a benchmark ran its loop."""
 _BenchmarkKey = tuple[int, str, str]
 """Number of the process, package and name of the benchmark."""
 
@@ -57,7 +58,7 @@ def _read(file: SourceFile) -> Reading:
             for (_, package, name), by_metric in iterations.items()
         ),
         environment=environment,
-        no_series=(_LOOP_COUNT,),
+        unordered_metrics=(_LOOP_COUNT,),
     )
 
 

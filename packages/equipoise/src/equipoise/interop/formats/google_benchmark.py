@@ -1,7 +1,8 @@
-"""Read Google Benchmark's JSON: a file has one process, and repetitions are its iterations.
+"""Read Google Benchmark's JSON: each benchmark is a trial, and repetitions are its iterations.
 
-Times are for one iteration of the benchmark's own loop, in ``time_unit``. The user's counters are
-further numbers in the same object. Aggregates (mean, median, stddev, cv) are left out.
+One process ran all benchmarks of a file, but each benchmark becomes a `Process` of its own. Times
+are for one iteration of the benchmark's own loop, in ``time_unit``. The user's counters are further
+numbers in the same object. Aggregates (mean, median, stddev, cv) are left out.
 """
 
 from __future__ import annotations
@@ -23,15 +24,10 @@ from equipoise.interop.reading import (
 )
 
 _KEYS_WITHOUT_METRIC = frozenset(
-    {
-        "family_index",
-        "per_family_instance_index",
-        "repetitions",
-        "repetition_index",
-        "threads",
-        "error_occurred",
-    }
+    "family_index per_family_instance_index repetitions repetition_index threads "
+    "error_occurred".split()
 )
+"""Keys whose numbers describe a benchmark and are not measured."""
 
 
 class _GoogleFile(msgspec.Struct):
@@ -72,7 +68,7 @@ def _read(file: SourceFile) -> Reading:
             for name, iterations in repetitions.items()
         ),
         environment=export.context,
-        no_series=("iterations",),
+        unordered_metrics=("iterations",),
         notes=tuple(
             f"{name} {message}" for name, message in failures.items() if name not in repetitions
         ),

@@ -5,9 +5,9 @@ lists of exit codes and, from 1.19 on, of peak memory. They have only the means 
 time, so trials have no values for these. Versions 2.x (``schema_version`` 2) have an object for
 each run, and name the primary metric, which is compared. Their processor counters have no unit.
 
-Writing: the layout is that of hyperfine 1.15, with ``memory_usage_byte`` of 1.19. The numbers are
-computed as in hyperfine: means and standard deviations over trials, and in Markdown a ratio to the
-fastest mean whose ± propagates the standard deviations. They do not contain the verdict. Only
+Writing: the files are like those of hyperfine 1.15, with ``memory_usage_byte`` of 1.19. The numbers
+are computed as in hyperfine: means and standard deviations over trials, and in Markdown a ratio to
+the fastest mean, with a ± that combines both standard deviations. The verdict is not written. Only
 analysed trials of the phase ``measured`` with a known wall time count. If the run was imported from
 hyperfine 1.x, the means of user and system time are those of the imported file.
 """
@@ -148,7 +148,7 @@ def _processes(file: SourceFile, result: _CommandResult) -> Iterator[Process]:
 def _values_of_runs(
     file: SourceFile, result: _CommandResult
 ) -> Iterator[tuple[dict[str, float], Sequence[int | None]]]:
-    """Yield the values of each run, and a list with its exit code or without any."""
+    """Yield the values of each run, and a list of its exit code; the list is empty if unknown."""
     if result.measurements is not None:
         for run in result.measurements:
             values = {

@@ -63,11 +63,12 @@ def _read(file: SourceFile) -> Reading:
         metric=TIME,
         processes=tuple(process for benchmark in benchmarks for process in _forks(file, benchmark)),
         environment=java,
-        no_series=(HISTOGRAM_TIMES, HISTOGRAM_COUNTS),
+        unordered_metrics=(HISTOGRAM_TIMES, HISTOGRAM_COUNTS),
     )
 
 
 def _forks(file: SourceFile, benchmark: _Benchmark) -> Iterator[Process]:
+    """Yield a process for each fork: from its histograms in mode ``sample``, else its scores."""
     name, metric = benchmark.benchmark, benchmark.primary
     factor, is_rate = _unit_factor(file, benchmark)
     levels = {"mode": benchmark.mode, **benchmark.params}

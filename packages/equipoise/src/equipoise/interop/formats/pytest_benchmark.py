@@ -1,7 +1,8 @@
-"""Read pytest-benchmark's JSON: all rounds are iterations of one process, that of pytest.
+"""Read pytest-benchmark's JSON: each benchmark is a trial, and its rounds are iterations.
 
-``stats.data`` has the seconds of a call in each round. ``--benchmark-save`` leaves ``data`` out;
-then only the mean is known.
+One process of pytest ran all benchmarks of a file, but each benchmark becomes a `Process` of its
+own. ``stats.data`` has the seconds of a call in each round. ``--benchmark-save`` leaves ``data``
+out; then only the mean is known.
 """
 
 from __future__ import annotations
@@ -45,21 +46,21 @@ def _recognises(file: SourceFile) -> bool:
 
 def _read(file: SourceFile) -> Reading:
     export = file.decode(_File, "pytest-benchmark")
-    count = sum(not benchmark.stats.data for benchmark in export.benchmarks)
+    means_count = sum(not benchmark.stats.data for benchmark in export.benchmarks)
     return Reading(
         tool=with_version("pytest-benchmark", export.version),
         metric=TIME,
         processes=tuple(map(_process, export.benchmarks)),
         environment={"machine": export.machine_info, "commit": export.commit_info},
-        notes=(f"{count} benchmarks have a mean but no rounds",) if count else (),
+        notes=(f"{means_count} benchmarks have a mean but no rounds",) if means_count else (),
     )
 
 
 def _process(benchmark: _Benchmark) -> Process:
     name, rounds = benchmark.fullname or benchmark.name, benchmark.stats.data
-    return (
-        process_of(name, {TIME: rounds}) if rounds else Process(name, {TIME: benchmark.stats.mean})
-    )
+    if not rounds:
+        return Process(name, {TIME: benchmark.stats.mean})
+    return process_of(name, {TIME: rounds})
 
 
 FORMAT = Format("pytest-benchmark", "pytest --benchmark-json=FILE", _recognises, _read)

@@ -2,9 +2,9 @@
 
 The file is tab-separated. Newer versions name the columns in a line that begins with
 ``invocation``; older versions have the first 12 or 13 of `_COLUMNS` and no such line. Lines that
-begin with ``#`` are comments. The criterion ``total`` is compared; other criteria become more
-metrics. Executors are compared on the same benchmark. A comment marks a new start of ReBench in the
-same file; after it, the same invocation number means another process.
+begin with ``#`` are comments. Each criterion is a metric, and ``total`` is compared. An executor is
+a program that runs the benchmarks; executors are compared on the same benchmark. An execution is
+one start of ReBench, which a comment marks. Each execution has its own invocation numbers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from equipoise.interop.reading import (
     DECODE_ERRORS,
@@ -35,6 +34,7 @@ _REQUIRED_COLUMNS = ("invocation", "iteration", "value", "unit", "criterion", "b
 _FACTOR_COLUMNS = (EXECUTOR, "suite", "extraArgs", "cores", "inputSize", "varValue")
 _COLUMNS = (*_REQUIRED_COLUMNS, *_FACTOR_COLUMNS, "machine")
 _MIN_COLUMNS = len(_COLUMNS) - 1
+"""Number of columns of old versions, which lack the machine."""
 _COLUMNS_WITHOUT_FACTOR = frozenset({*_REQUIRED_COLUMNS, "runId"})
 _START_PREFIX = "# Execution Start: "
 _HOST_PREFIX = "# Environment: "
@@ -45,7 +45,8 @@ class _Invocation(Struct, frozen=True):
     """An invocation of a benchmark, as the key of its values."""
 
     execution: int
-    invocation: str
+    """Number of the execution, from 1; 0 if the file marks no execution."""
+    number: str
     benchmark: str
     levels: tuple[tuple[str, str], ...]
 
@@ -75,8 +76,8 @@ def _read(file: SourceFile) -> Reading:
             columns = tuple(line.split("\t"))
         elif line and not line.startswith("#"):
             cells = _cells(file, number, line, columns)
-            invocation, metric, value = _measurement(file, number, cells)
-            values[replace(invocation, execution=execution)][metric].append(value)
+            invocation, metric, value = _measurement(file, number, cells, execution)
+            values[invocation][metric].append(value)
     processes = tuple(
         Process(invocation.benchmark, _means(iterations), iterations, dict(invocation.levels))
         for invocation, iterations in values.items()
@@ -108,11 +109,12 @@ def _cells(file: SourceFile, number: int, line: str, columns: tuple[str, ...]) -
 
 
 def _measurement(
-    file: SourceFile, number: int, cells: dict[str, str]
+    file: SourceFile, line_number: int, cells: dict[str, str], execution: int
 ) -> tuple[_Invocation, str, float]:
+    """Return the invocation, the metric and the value of a line."""
     value = finite_number(cells["value"])
     if value is None:
-        raise file.error(f"line {number}: {quote(cells['value'])} is not a number")
+        raise file.error(f"line {line_number}: {quote(cells['value'])} is not a number")
     unit, criterion = cells["unit"], cells["criterion"]
     factor = seconds_per(unit)
     if factor is None:
@@ -124,7 +126,7 @@ def _measurement(
         for name, level in cells.items()
         if name not in _COLUMNS_WITHOUT_FACTOR and level not in ("", "None")
     )
-    invocation = _Invocation(0, cells["invocation"], cells["benchmark"], levels)
+    invocation = _Invocation(execution, cells["invocation"], cells["benchmark"], levels)
     return invocation, metric, value * factor
 
 

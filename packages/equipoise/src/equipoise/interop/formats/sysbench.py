@@ -1,8 +1,8 @@
 """Read the text that sysbench 1.x prints: a run is a process.
 
 The mean time of an event is compared: total time divided by the number of events, the inverse of
-the throughput. Other numbers become more metrics (latencies, queries, the balance between threads),
-and the lines of ``--report-interval`` are iterations. The condition has the name of the file.
+the throughput. Other numbers are further metrics: latencies, queries, the balance between threads.
+The lines of ``--report-interval`` are iterations. The condition has the name of the file.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ _COUNTS = {
     "reconnects": "reconnects",
 }
 _THREADS_LINE = re.compile(rf"\s+(events|execution time) \(avg/stddev\):\s+{_DECIMAL}/{_DECIMAL}")
+# Metrics of the mean and of the deviation over the threads.
 _THREADS = {
     "events": ("thread_events_mean", "thread_events_deviation"),
     "execution time": ("thread_time_mean_s", "thread_time_deviation_s"),
@@ -53,6 +54,7 @@ class _Run(Struct):
     metrics: dict[str, float] = field(default_factory=dict)
     """Values by metric."""
     intervals: dict[str, list[float]] = field(default_factory=dict)
+    """Values of each metric in the lines of ``--report-interval``."""
     is_in_latency: bool = False
     """Whether the lines that follow are latencies."""
 

@@ -70,14 +70,15 @@ def _read(file: SourceFile) -> SeriesReading:
             f"this is not a results folder of asv, which contains {BENCHMARKS}",
             "give the folder that asv.conf.json names as results_dir",
         )
-    benchmarks = _benchmarks(_file_in_folder(folder / BENCHMARKS))
+    benchmarks_path = folder / BENCHMARKS
+    benchmarks = _benchmarks(read_within_bounds(str(benchmarks_path), benchmarks_path))
     paths = [path for path in sorted(folder.glob("*/*.json")) if path.name != MACHINE]
     if len(paths) > MAX_FILES:
         raise file.error(f"the folder has more than {MAX_FILES} files", "give fewer results")
     values: list[SeriesValue] = []
     outdated_count = 0
     for path in paths:
-        results_file = _file_in_folder(path)
+        results_file = read_within_bounds(str(path), path)
         results = convert(results_file, _json_object(results_file), _ResultsFile, "asv")
         for name, row in results.results.items():
             columns = dict(zip(results.result_columns, row, strict=False))
@@ -87,12 +88,8 @@ def _read(file: SourceFile) -> SeriesReading:
                 continue
             values += _benchmark_values(results_file, name, benchmark, results, columns)
     values.sort(key=lambda value: value.date or "")
-    note = f"{counted(outdated_count, 'result')} of another version of its benchmark left out."
+    note = f"Left out: {counted(outdated_count, 'result')} of another version of a benchmark."
     return SeriesReading("asv", tuple(values), (note,) if outdated_count else ())
-
-
-def _file_in_folder(path: Path) -> SourceFile:
-    return read_within_bounds(str(path), path)
 
 
 def _json_object(file: SourceFile) -> Mapping[str, Any]:
@@ -100,9 +97,9 @@ def _json_object(file: SourceFile) -> Mapping[str, Any]:
     try:
         content = json.loads(file.content)
     except (ValueError, RecursionError) as error:
-        raise file.error(f"not a result of asv: {error}") from error
+        raise file.error(f"this is not a result of asv: {error}") from error
     if not isinstance(content, dict):
-        raise file.error("not a result of asv: not a JSON object")
+        raise file.error("this is not a result of asv, which is a JSON object")
     if content.get("version") != _VERSION:
         problem = f"the version of the file is {quote(content.get('version'))}, not {_VERSION}"
         raise file.error(problem, _UPDATE_HINT)
@@ -125,15 +122,15 @@ def _benchmark_values(
     columns: Mapping[str, Any],
 ) -> Iterator[SeriesValue]:
     """Yield the value of each combination of parameters; NaN if the benchmark failed."""
-    params, numbers = columns.get("params") or [], columns.get("result")
-    if not isinstance(params, list) or not all(isinstance(levels, list) for levels in params):
+    level_lists, numbers = columns.get("params") or [], columns.get("result")
+    if not isinstance(level_lists, list) or not all(isinstance(item, list) for item in level_lists):
         raise file.error(f"{quote(name)} has parameters that are not lists")
     if numbers is None:
         numbers = []
     if not isinstance(numbers, list):
         raise file.error(f"{quote(name)} has a result that is not a list")
     date = None if results.date is None else utc_time_of_seconds(results.date / 1000.0)
-    for levels, number in zip(itertools.product(*params), numbers, strict=False):
+    for levels, number in zip(itertools.product(*level_lists), numbers, strict=False):
         if number is not None and not isinstance(number, int | float):
             raise file.error(f"{quote(name)} has a result that is not a number")
         yield SeriesValue(

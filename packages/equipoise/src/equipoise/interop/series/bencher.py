@@ -91,7 +91,7 @@ def _read(file: SourceFile) -> SeriesReading:
     all_series = file.decode(_Perf, "`bencher perf`").results
     values = tuple(value for series in all_series for value in _series_values(series))
     unnamed_count = sum(len(series.metrics) for series in all_series) - len(values)
-    note = f"{counted(unnamed_count, 'value')} without the hash of a commit left out."
+    note = f"Left out: {counted(unnamed_count, 'value')} without the hash of a commit."
     return SeriesReading("Bencher", values, (note,) if unnamed_count else ())
 
 

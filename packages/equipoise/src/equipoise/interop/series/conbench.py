@@ -67,16 +67,17 @@ def _read(file: SourceFile) -> SeriesReading:
     try:
         response = msgspec.json.decode(file.content)
     except DECODE_ERRORS as error:
-        raise file.error(f"not a response of Conbench: {error}") from error
+        raise file.error(f"this is not a response of Conbench: {error}") from error
     rows = response.get("data") if isinstance(response, dict) else response
     if not isinstance(rows, list):
         raise file.error(
-            "not a response of Conbench: there is no list", "save the response to /api/history/"
+            "this is not a response of Conbench, which has a list",
+            "save the response to /api/history/",
         )
     results = [convert(file, row, _Result, "Conbench") for row in rows]
     values = tuple(_values(file, results))
     unnamed_count = len(results) - len(values)
-    note = f"{counted(unnamed_count, 'value')} of unknown commits left out."
+    note = f"Left out: {counted(unnamed_count, 'value')} of unknown commits."
     return SeriesReading("Conbench", values, (note,) if unnamed_count else ())
 
 
@@ -116,7 +117,7 @@ def _value(file: SourceFile, result: _Result, stats: _Stats) -> float:
     try:
         return float("nan") if value is None else float(value)
     except ValueError as error:
-        raise file.error("not a response of Conbench: a mean is not a number") from error
+        raise file.error("this is not a response of Conbench: a mean is not a number") from error
 
 
 FORMAT = Format(

@@ -1,8 +1,7 @@
 """Read pyperf's JSON with a suite for each commit; the commit and date are in the metadata.
 
-pyperformance writes ``commit_id`` and ``commit_date``. A file without them is named after its
-revision: ``v1.2.json``. The
-value of a commit is the mean over its processes of the mean within each process.
+pyperformance writes ``commit_id`` and ``commit_date``. A file without them has the name of its
+revision: ``v1.2.json``. The value of a commit is the mean of the means of its processes.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ _UNITS = {"time_s": "seconds", "memory_bytes": "bytes"}
 def _read(file: SourceFile) -> SeriesReading:
     reading = RESULT_FORMAT.read(file)
     suite = file.decode(Suite, "pyperf")
-    first = suite.benchmarks[0].metadata if suite.benchmarks else {}
-    metadata: Mapping[str, Any] = {**first, **suite.metadata}
-    by_benchmark: dict[tuple[str, str], list[Process]] = {}
+    first_metadata = suite.benchmarks[0].metadata if suite.benchmarks else {}
+    metadata: Mapping[str, Any] = {**first_metadata, **suite.metadata}
+    by_series: dict[tuple[str, str], list[Process]] = {}
     for process in reading.processes:
-        by_benchmark.setdefault((process.benchmark, process.host or ""), []).append(process)
+        by_series.setdefault((process.benchmark, process.host or ""), []).append(process)
     values = [
         SeriesValue(
             benchmark=benchmark,
@@ -36,7 +35,7 @@ def _read(file: SourceFile) -> SeriesReading:
             date=utc_time(metadata.get("commit_date")),
             value=mean([process.values[metric] for process in processes]),
         )
-        for (benchmark, host), processes in by_benchmark.items()
+        for (benchmark, host), processes in by_series.items()
         for metric in processes[0].values
     ]
     return SeriesReading(reading.tool or "pyperf", tuple(values))

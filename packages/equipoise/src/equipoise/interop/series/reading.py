@@ -78,24 +78,25 @@ def read_series(
     """
     readings = [_read_file(file, format_name, formats) for file in files]
     source = _describe_files(files)
-    groups: dict[tuple[str, str, str | None, str], list[SeriesValue]] = {}
+    by_series: dict[tuple[str, str, str | None, str], list[SeriesValue]] = {}
     for value in (value for reading in readings for value in reading.values):
         key = (value.benchmark, value.metric, value.unit, value.setting)
-        groups.setdefault(key, []).append(value)
-    if len(groups) > MAX_SERIES:
+        by_series.setdefault(key, []).append(value)
+    if len(by_series) > MAX_SERIES:
         raise UnusableInput(
-            f"{source}: {len(groups)} series are more than the maximum of {MAX_SERIES}",
+            f"{source}: {len(by_series)} series are more than the maximum of {MAX_SERIES}",
             hint="give files with fewer benchmarks",
         )
     notes = tuple(dict.fromkeys(note for reading in readings for note in reading.notes))
-    joined = (_joined_series(source, readings[-1].tool, notes, group) for group in groups.values())
-    all_series = tuple(series for series in joined if series.points)
-    if not all_series:
+    tool = readings[-1].tool
+    all_series = (_joined_series(source, tool, notes, values) for values in by_series.values())
+    series_with_points = tuple(series for series in all_series if series.points)
+    if not series_with_points:
         raise UnusableInput(
             f"{source}: no value is finite and greater than 0",
             hint="give files with benchmarks that did not fail",
         )
-    return all_series
+    return series_with_points
 
 
 def utc_time(text: object) -> str | None:
@@ -133,7 +134,7 @@ def convert(file: SourceFile, value: object, target: type[Target], tool: str) ->
         return msgspec.convert(value, target)
     except (msgspec.ValidationError, OverflowError) as error:
         reason = str(error).partition("\n")[0]
-        raise file.error(f"not a result of {tool}: {reason}") from error
+        raise file.error(f"this is not a result of {tool}: {reason}") from error
 
 
 def _read_file(
@@ -185,10 +186,10 @@ def _joined_series(
 
 
 def _points_by_commit(values: Iterable[SeriesValue]) -> Iterator[SeriesPoint]:
-    by_commit: dict[str, list[SeriesValue]] = {}
+    values_by_commit: dict[str, list[SeriesValue]] = {}
     for value in values:
-        by_commit.setdefault(value.commit, []).append(value)
-    for commit, commit_values in by_commit.items():
+        values_by_commit.setdefault(value.commit, []).append(value)
+    for commit, commit_values in values_by_commit.items():
         date = next((value.date for value in commit_values if value.date is not None), None)
         yield SeriesPoint(commit, date, statistics.median(value.value for value in commit_values))
 
@@ -197,10 +198,10 @@ def _left_out_notes(values: Sequence[SeriesValue], points: Sequence[SeriesPoint]
     """Yield sentences on values that are left out, and on commits without a date."""
     failed_count = sum(not math.isfinite(value.value) for value in values)
     if failed_count:
-        yield f"{counted(failed_count, 'value')} of failed benchmarks left out."
+        yield f"Left out: {counted(failed_count, 'value')} of failed benchmarks."
     nonpositive_count = sum(math.isfinite(value.value) and value.value <= 0.0 for value in values)
     if nonpositive_count:
-        yield f"{counted(nonpositive_count, 'value')} of 0 or less left out: they have no ratio."
+        yield f"Left out: {counted(nonpositive_count, 'value')} of 0 or less, which have no ratio."
     undated_count = sum(point.date is None for point in points)
     if 0 < undated_count < len(points):
         undated_phrase = f"{counted(undated_count, 'commit')} without a date"

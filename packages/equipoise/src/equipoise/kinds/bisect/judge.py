@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
-from equipoise.campaign.blocks import BlockRead
+from equipoise.campaign.blocks import CostsOfBlock
 from equipoise.campaign.progress import ComparisonStatus
 from equipoise.kinds.bisect.layout import LAYOUT_SPREAD
 from equipoise.kinds.bisect.search import Bisection, BranchingBisection
@@ -84,7 +84,7 @@ class BisectionJudge(CommitsJudge):
         )
         """The searches of each command, which share its blocks."""
 
-    def _add_costs(self, number: int, blocks: Mapping[int, BlockRead]) -> None:
+    def _add_costs(self, number: int, blocks: Mapping[int, CostsOfBlock]) -> None:
         for index, block in blocks.items():
             if block.resolution is not None:
                 self.searches[index].bisection.set_resolution(block.resolution)

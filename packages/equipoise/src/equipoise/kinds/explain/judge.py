@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from equipoise.campaign.blocks import BlockRead, read_block
+from equipoise.campaign.blocks import CostsOfBlock, read_block
 from equipoise.campaign.interim import CampaignKind, InterimAnalysis
 from equipoise.campaign.progress import ComparisonStatus
 from equipoise.campaign.segment import Judge
@@ -144,7 +144,7 @@ class Attempt:
         self.ended_because: str | None = None
         """Failure of a condition, after which the attempt has no outcome; ``None`` without one."""
 
-    def add_block(self, block: BlockRead) -> None:
+    def add_block(self, block: CostsOfBlock) -> None:
         """Add a block if it tried the intervention."""
         if self.ended_because is not None or self.planned.candidate_with not in block.positions:
             return

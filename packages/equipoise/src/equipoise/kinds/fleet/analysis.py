@@ -18,9 +18,9 @@ from msgspec.structs import replace
 from equipoise.analysis.comparisons import (
     ESTIMAND,
     Blocks,
-    Pairing,
+    ContrastCosts,
     control_comparison,
-    pairings_of,
+    costs_of_contrasts,
 )
 from equipoise.analysis.kind import AnalysisKind
 from equipoise.analysis.redaction import hide_variables
@@ -194,31 +194,33 @@ def fleet_comparisons(
     for metrics in ((plan.judgement.primary_metric,), plan.judgement.other_metrics):
         level = plan.judgement.alpha / max(1, len(metrics) * len(plan.contrasts))
         for metric in metrics if plan.contrasts else ():
-            host_pairings, metric_warnings = _pairings_by_host(members, metric)
+            host_contrast_costs, metric_warnings = _contrast_costs_by_host(members, metric)
             warnings += metric_warnings
-            if any(host_pairings):
+            if any(host_contrast_costs):
                 comparisons += (
-                    _fleet_comparison(plan, metric, contrast, members, host_pairings, index, level)
+                    _fleet_comparison(
+                        plan, metric, contrast, members, host_contrast_costs, index, level
+                    )
                     for index, contrast in enumerate(plan.contrasts)
                 )
     return tuple(comparisons), tuple(warnings)
 
 
-def _pairings_by_host(
+def _contrast_costs_by_host(
     members: Sequence[Member], metric: str
-) -> tuple[list[list[Pairing]], list[CampaignWarning]]:
-    """Return the pairs of each host, and warnings about hosts with a trial without the metric."""
-    host_pairings: list[list[Pairing]] = []
+) -> tuple[list[list[ContrastCosts]], list[CampaignWarning]]:
+    """Return the costs of each host by contrast, and warnings about hosts with a trial without the metric."""
+    host_contrast_costs: list[list[ContrastCosts]] = []
     names_by_problem: dict[tuple[str, str], list[str]] = defaultdict(list)
     for member in members:
-        pairings: list[Pairing] = []
+        contrast_costs: list[ContrastCosts] = []
         if member.record is not None and member.blocks:
             try:
-                pairings = pairings_of(member.record.plan, member.blocks, metric)
+                contrast_costs = costs_of_contrasts(member.record.plan, member.blocks, metric)
             except UnusableInput as error:
                 names_by_problem[error.what, error.hint or ""].append(member.host.host)
-        host_pairings.append(pairings)
-    return host_pairings, [
+        host_contrast_costs.append(contrast_costs)
+    return host_contrast_costs, [
         CampaignWarning("metric_unknown", f"{names_of(names)}: {what}", hint)
         for (what, hint), names in names_by_problem.items()
     ]
@@ -229,18 +231,21 @@ def _fleet_comparison(
     metric: str,
     contrast: Contrast,
     members: Sequence[Member],
-    host_pairings: Sequence[list[Pairing]],
+    host_contrast_costs: Sequence[list[ContrastCosts]],
     contrast_index: int,
     level: float,
 ) -> FleetComparison:
     """Return one comparison over the hosts: the claims, the effect on each host, the sentences."""
     fleet, judgement = plan.terms, plan.judgement
     assert isinstance(fleet, FleetPlan), "only a fleet has comparisons over hosts"
-    pairing_by_host = [pairings[contrast_index] if pairings else None for pairings in host_pairings]
-    blocks_by_host = [
-        PairedBlocks() if pairing is None else pairing.pairs for pairing in pairing_by_host
+    costs_by_host = [
+        contrast_costs[contrast_index] if contrast_costs else None
+        for contrast_costs in host_contrast_costs
     ]
-    more_is_better = any(pairing.more_is_better for pairing in pairing_by_host if pairing)
+    blocks_by_host = [
+        PairedBlocks() if costs is None else costs.paired_blocks for costs in costs_by_host
+    ]
+    more_is_better = any(costs.more_is_better for costs in costs_by_host if costs)
     baseline, candidate = plan.conditions[contrast.baseline], plan.conditions[contrast.candidate]
     claims = claims_of_fleet(
         [

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from equipoise.analysis.assignments import Replacer, replace_command_line_values
-from equipoise.analysis.comparisons import Blocks, Pairing, pairings_of
+from equipoise.analysis.comparisons import Blocks, ContrastCosts, costs_of_contrasts
 from equipoise.analysis.kind import AnalysisKind, KindResult
 from equipoise.analysis.redaction import TextReplacements
 from equipoise.campaign.blocks import block_seconds
@@ -61,15 +61,15 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
     assert isinstance(terms, GatePlan)
     if not blocks:
         return None
-    metric_pairings = [pairings_of(plan, blocks, metric) for metric in terms.metrics]
+    costs_of_metrics = [costs_of_contrasts(plan, blocks, metric) for metric in terms.metrics]
     # The metrics of one benchmark follow each other.
-    pairings = list(itertools.chain.from_iterable(zip(*metric_pairings, strict=True)))
+    contrast_costs = list(itertools.chain.from_iterable(zip(*costs_of_metrics, strict=True)))
     min_effect = plan.judgement.min_effect
-    pairs = [pairing.pairs for pairing in pairings]
+    pairs = [costs.paired_blocks for costs in contrast_costs]
     decisions = judge_gate(pairs, min_effect=min_effect, alpha=plan.judgement.alpha)
     rows = tuple(
-        _gate_row(plan, pairing, decision)
-        for pairing, decision in zip(pairings, decisions, strict=True)
+        _gate_row(plan, costs, decision)
+        for costs, decision in zip(contrast_costs, decisions, strict=True)
     )
     outcomes = Counter(row.outcome for row in rows)
     return GateResult(
@@ -79,7 +79,7 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
         passed=not (outcomes["slower"] or (terms.fails_undecided and outcomes["undecided"])),
         rows=rows,
         summary=_gate_sentence(terms, rows, outcomes, min_effect),
-        shortage=_shortage(plan, blocks, pairings, decisions),
+        shortage=_shortage(plan, blocks, contrast_costs, decisions),
         bisect=joined_bisect_lines(
             {
                 row.benchmark: terms.bisect[row.benchmark]
@@ -91,14 +91,17 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
 
 
 def _shortage(
-    plan: Plan, blocks: Blocks, pairings: Sequence[Pairing], decisions: Sequence[GateDecision]
+    plan: Plan,
+    blocks: Blocks,
+    contrast_costs: Sequence[ContrastCosts],
+    decisions: Sequence[GateDecision],
 ) -> GateShortage | None:
     """Return how many blocks the undecided benchmarks need; ``None`` if all are decided."""
     undecided = [decision for decision in decisions if decision.outcome == "undecided"]
     if not undecided:
         return None
     forecasts = forecast_gate(
-        [pairing.pairs for pairing in pairings],
+        [costs.paired_blocks for costs in contrast_costs],
         decisions,
         min_effect=plan.judgement.min_effect,
         alpha=plan.judgement.alpha,
@@ -118,13 +121,13 @@ def _shortage(
     )
 
 
-def _gate_row(plan: Plan, pairing: Pairing, decision: GateDecision) -> GateRow:
+def _gate_row(plan: Plan, costs: ContrastCosts, decision: GateDecision) -> GateRow:
     verdict = decision.verdict
     row = GateRow(
-        benchmark=benchmark_of(plan, pairing),
-        metric=pairing.metric,
-        baseline_median=_finite_median(pairing.pairs.baseline),
-        candidate_median=_finite_median(pairing.pairs.candidate),
+        benchmark=benchmark_of(plan, costs),
+        metric=costs.metric,
+        baseline_median=_finite_median(costs.paired_blocks.baseline),
+        candidate_median=_finite_median(costs.paired_blocks.candidate),
         ratio=verdict.ratio,
         ratio_ci=verdict.ratio_ci,
         equivalence_ci=verdict.equivalence_ci,
@@ -137,14 +140,14 @@ def _gate_row(plan: Plan, pairing: Pairing, decision: GateDecision) -> GateRow:
     return replace(row, summary=_row_sentence(row, plan.judgement.min_effect))
 
 
-def benchmark_of(plan: Plan, pairing: Pairing) -> str:
+def benchmark_of(plan: Plan, costs: ContrastCosts) -> str:
     """Return the benchmark's name: a metric that a process reports, or a level of the factor."""
-    condition = plan.conditions[pairing.contrast.candidate]
-    if pairing.metric.endswith(BENCHMARK_SUFFIX):
-        return pairing.metric.removesuffix(BENCHMARK_SUFFIX)
+    condition = plan.conditions[costs.contrast.candidate]
+    if costs.metric.endswith(BENCHMARK_SUFFIX):
+        return costs.metric.removesuffix(BENCHMARK_SUFFIX)
     name = condition.levels[BENCHMARK]
     assert isinstance(plan.terms, GatePlan)
-    return name if len(plan.terms.metrics) == 1 else f"{name}: {pairing.metric}"
+    return name if len(plan.terms.metrics) == 1 else f"{name}: {costs.metric}"
 
 
 def _finite_median(costs: NDArray[np.float64]) -> float | None:

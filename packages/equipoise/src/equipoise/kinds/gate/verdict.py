@@ -186,7 +186,9 @@ class GateJudge(InterimAnalysis):
     def interim_verdicts(self) -> tuple[InterimVerdict, ...]:
         """Return the decision on each comparison."""
         judgement = self.plan.judgement
-        decisions = judge_gate(self.pairs, min_effect=judgement.min_effect, alpha=judgement.alpha)
+        decisions = judge_gate(
+            self.paired_blocks, min_effect=judgement.min_effect, alpha=judgement.alpha
+        )
         return tuple(
             InterimVerdict(decision.verdict, decision.outcome != "undecided")
             for decision in decisions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from equipoise.campaign.blocks import BlockRead
+from equipoise.campaign.blocks import CostsOfBlock
 from equipoise.campaign.progress import ComparisonStatus
 from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.history.statistics import History
@@ -74,7 +74,7 @@ class HistoryJudge(CommitsJudge):
             only_new=terms.only_new,
         )
 
-    def _add_costs(self, number: int, blocks: Mapping[int, BlockRead]) -> None:
+    def _add_costs(self, number: int, blocks: Mapping[int, CostsOfBlock]) -> None:
         # A history measures one benchmark, which has the index 0.
         block = blocks[0]
         self._update_count += 1

@@ -119,7 +119,9 @@ def assemble(
             files=tuple(file.file for file in readings),
             order=_order_in_time(entries),
             no_series=tuple(
-                dict.fromkeys(chain.from_iterable(file.reading.no_series for file in readings))
+                dict.fromkeys(
+                    chain.from_iterable(file.reading.unordered_metrics for file in readings)
+                )
             ),
         ),
     )

@@ -537,8 +537,8 @@ class Servers(AbstractContextManager["Servers"]):
 def _refuse_open_server(name: str, server: Server) -> None:
     """Raise `ConditionFailed` for PostgreSQL and MariaDB without a password on TCP.
 
-    A plan in a ledger keeps its commands: the studies `database` and `predicts` of the first
-    release trusted every local user over TCP, and `equipoise resume` would start such a server.
+    While such a server runs, every user of this host can read and change its data. A study, and a
+    plan that a ledger keeps, may contain its commands.
     """
     listens_on_tcp = any(map(_TCP_OPTION.search, server.start))
     matches = map(_TRUST_OPTION.search, (*(server.install or ()), *server.start))

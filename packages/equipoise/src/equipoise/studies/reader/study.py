@@ -16,8 +16,8 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 from msgspec.structs import asdict
 
-from equipoise.design.grid import kept_settings
-from equipoise.design.libraries import KINDS, PACKAGES, Kind
+from equipoise.design.grid import kept_combinations
+from equipoise.design.libraries import KINDS, PACKAGES, FactorKind
 from equipoise.model.plan import PRIMARY_METRIC, SOCKET, Process, ServerTrial
 from equipoise.model.record import Accounting
 from equipoise.model.study import (
@@ -336,7 +336,9 @@ def _factor(factors: Table, name: str, folder: str) -> Factor:
 _FACTOR_KEYS = frozenset(_Factor.__struct_fields__)
 
 
-def _levels_of_kind(table: Table, kind: Kind, described: Sequence[Level]) -> tuple[Level, ...]:
+def _levels_of_kind(
+    table: Table, kind: FactorKind, described: Sequence[Level]
+) -> tuple[Level, ...]:
     """Return the levels that a factor lists of a kind of libraries, or the kind's usual levels."""
     if "levels" not in table.values:
         return () if described else kind.default_levels
@@ -523,7 +525,7 @@ def _check_whole(file: Table, study: Study) -> None:
             "a trial is the whole life of one server, but an interval of another server's life",
             "give every server the same value of trial",
         )
-    if next(iter(kept_settings(study)), None) is None:
+    if next(iter(kept_combinations(study)), None) is None:
         raise file.tables("exclude")[-1].fail(
             None, "this exclusion leaves nothing to run", "remove one level from it"
         )
