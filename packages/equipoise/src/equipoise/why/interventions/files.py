@@ -26,6 +26,7 @@ _UNBUFFERED_PYTHON = "PYTHONUNBUFFERED"
 _MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs", "hugetlbfs", "devtmpfs", "proc", "sysfs"})
 _NO_FILE_REASON = "the evidence names no existing file: give one as an argument of the commands"
 _READ_LINE_FORMAT = "cat < {0} > /dev/null"
+"""Shell line that reads the file ``{0}`` before each trial."""
 # `dd` with count=0 drops the whole file from the cache (its manual, "nocache").
 _DROP_LINE_FORMAT = "{{ sync {0} && dd if={0} iflag=nocache count=0 status=none; }}"
 
@@ -39,11 +40,11 @@ def file_interventions(case: Case) -> tuple[Intervention, ...]:
         return with_variables(condition, {_UNBUFFERED_PYTHON: ""} if is_set else {})
 
     return (
-        # For tests only: without a sync, a power failure loses the written data.
+        # This change is only a test of the cause: without a sync, a power failure loses data.
         preload_intervention(
             case, "quick_sync", "answering fsync at once", frozenset({"sync_per_record"})
         ),
-        # For tests only: the remedy is to change programs that disable or flush buffers.
+        # This change is only a test of the cause: the remedy is another use of buffers.
         preload_intervention(
             case,
             "large_buffers",
@@ -76,11 +77,13 @@ def file_interventions(case: Case) -> tuple[Intervention, ...]:
             changes="the file",
             advice="{command} > FILE",
         ),
-        *_page_cache(case),
+        *_page_cache_interventions(case),
     )
 
 
 def _output_to(output: Output, case: Case) -> Alter:
+    """Return the function that sends the standard output of a condition to ``output``."""
+
     def alter(condition: Condition) -> Condition:
         current = condition.output or case.output
         is_same = current == output or (output.kind == "count" and current.kind == "file")
@@ -89,7 +92,7 @@ def _output_to(output: Output, case: Case) -> Alter:
     return alter
 
 
-def _page_cache(case: Case) -> Iterator[Intervention]:
+def _page_cache_interventions(case: Case) -> Iterator[Intervention]:
     """Yield the interventions that read or drop files before each trial.
 
     The evidence names the files; without evidence they are arguments of the commands.
@@ -126,7 +129,8 @@ def _page_cache(case: Case) -> Iterator[Intervention]:
 
 
 def _file_arguments(case: Case) -> Iterator[str]:
-    for condition in case.pair:
+    """Yield the existing files among the arguments of both commands."""
+    for condition in case.conditions:
         folder = os.path.abspath(condition.process.working_folder or ".")
         for argument in condition.command[1:]:
             path = os.path.join(folder, argument)
@@ -146,10 +150,11 @@ def _before_each_trial(files: tuple[str, ...], line_format: str) -> Alter:
 
 
 def _no_cold_files_reason(files: tuple[str, ...], host: Host) -> str | None:
+    """Return why a file cannot be dropped from the page cache; ``None`` if all files can be."""
     try:
         mounts = host.text("/proc/self/mountinfo")
     except Unknown:
-        # Unknown file system: if the file cannot be dropped, the line before each trial fails.
+        # The file system is unknown: if the file cannot be dropped, the shell line fails.
         return None
     for file in files:
         file_system = _file_system_type(os.path.realpath(file), mounts)
