@@ -194,8 +194,9 @@ def lock_waits(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         "waiting",
         f"threads wait for {'each other' if is_synchronisation else 'a lock'} (futex): "
         f"{lock_phrase}, {number_text(lock.waits.slower)} waits instead of "
-        f"{number_text(lock.waits.faster)}, {futex_calls}{duration(lock.seconds.slower)} of waiting "
-        f"over all threads{f', called by {called_by}' if callers else function_phrase(waiter)}",
+        f"{number_text(lock.waits.faster)}, {futex_calls}{duration(lock.seconds.slower)} of "
+        f"waiting over all threads"
+        f"{f', called by {called_by}' if callers else function_phrase(waiter)}",
         lock=variable if has_name else None,
         module=module or None,
         function=next(iter(callers), waiter),

@@ -104,8 +104,10 @@ def _best_core_type(library: Blas, site: Site) -> str | None:
     Of several such core types, the first is returned.
     """
     available = site.instructions
+    if available is None:
+        return None
     needed = {name: core.instructions for name, core in library.core_types.items()}
-    usable = [name for name in needed if available and available.issuperset(needed[name])]
+    usable = [name for name in needed if available.issuperset(needed[name])]
     return max(usable, key=lambda name: len(needed[name]), default=None)
 
 
