@@ -22,6 +22,7 @@ conditions in the file CONDITIONS, as SVG or as a profile for profiler.firefox.c
 is 0 if the command was observed, however it ended; 1 if it was not; 2 for a wrong command line.
 ";
 
+/// What the command line requests.
 pub enum Request {
     Help,
     Evidence {
@@ -41,20 +42,25 @@ pub enum Picture {
     Firefox,
 }
 
+/// What gives the evidence.
 pub enum Source {
+    /// System calls of a command.
     Calls {
         method: Method,
         command: Vec<OsString>,
     },
+    /// Sampled stacks of a command.
     Stacks {
         sampling: Sampling,
+        /// Samples per second.
         frequency: u64,
         command: Vec<OsString>,
     },
+    /// Folder in which the recorder has recorded allocations.
     Recordings(PathBuf),
 }
 
-/// Samples per second by default: not a multiple of other regular rates.
+/// Samples per second by default, not a multiple of other regular rates.
 const DEFAULT_FREQUENCY_HZ: u64 = 999;
 
 /// Returns the request of the command line.
@@ -85,7 +91,7 @@ pub fn read(mut parser: Parser) -> Result<Request, Problem> {
     }
     let output = output.ok_or_else(|| Problem::usage("--output FILE is missing"));
     if let Some(picture) = picture_of(&name) {
-        let conditions = only_one(&name, arguments)?;
+        let conditions = single_path(&name, arguments)?;
         let output = output?;
         return Ok(Request::Picture {
             picture,
@@ -103,17 +109,21 @@ pub fn read(mut parser: Parser) -> Result<Request, Problem> {
             frequency: frequency.unwrap_or(DEFAULT_FREQUENCY_HZ),
             command: arguments,
         },
-        ("allocations", _) => Source::Recordings(only_one(&name, arguments)?),
-        _ => return Err(Problem::usage(format!("unknown source {name:?}"))),
+        ("allocations", _) => Source::Recordings(single_path(&name, arguments)?),
+        _ => {
+            return Err(Problem::usage(format!(
+                "there is no source {name:?}: choose calls, profile, faults, waits or allocations"
+            )));
+        }
     };
     let output = output?;
     Ok(Request::Evidence { source, output })
 }
 
-fn only_one(name: &str, arguments: Vec<OsString>) -> Result<PathBuf, Problem> {
+fn single_path(name: &str, arguments: Vec<OsString>) -> Result<PathBuf, Problem> {
     <[OsString; 1]>::try_from(arguments)
         .map(|[argument]| PathBuf::from(argument))
-        .map_err(|_| Problem::usage(format!("{name} needs exactly one file or folder to read")))
+        .map_err(|_| Problem::usage(format!("{name} reads exactly one file or folder: name one")))
 }
 
 fn picture_of(name: &str) -> Option<Picture> {
@@ -138,7 +148,9 @@ fn read_method(parser: &mut Parser) -> Result<Method, Problem> {
         "best" => Ok(Method::Best),
         "tracepoints" => Ok(Method::Tracepoints),
         "ptrace" => Ok(Method::Ptrace),
-        other => Err(Problem::usage(format!("unknown method {other:?}"))),
+        other => Err(Problem::usage(format!(
+            "there is no method {other:?}: choose best, tracepoints or ptrace"
+        ))),
     }
 }
 

@@ -13,6 +13,7 @@ const FORWARDED: [libc::c_int; 6] = [
     libc::SIGUSR1,
     libc::SIGUSR2,
 ];
+/// Process id that stands for no command.
 const NO_PROCESS: libc::pid_t = 0;
 
 /// Process id of the command. It is static because a signal handler can only use static data.
@@ -42,9 +43,9 @@ pub fn stop_forwarding() {
 
 extern "C" fn forward(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
     let command = COMMAND.load(Ordering::Relaxed);
-    // SAFETY: the kernel gives a valid `info`; the others pass numbers, and errno is our thread's.
+    // SAFETY: the kernel gives a valid `info`; the calls get numbers, and errno is our thread's.
     unsafe {
-        // The terminal has sent its signal (with a code above 0) to the command, too.
+        // A signal of the terminal has a code above 0, and has also reached the command.
         if command != NO_PROCESS && (*info).si_code <= 0 {
             let errno = *libc::__errno_location();
             libc::kill(command, signal);

@@ -24,6 +24,7 @@ pub struct Waits {
 pub struct Locks {
     waits: HashMap<(u32, u64), Waits>,
     names: HashMap<(u32, u64), String>,
+    /// Variables of programs and libraries, after which futexes are named.
     variables: SymbolTables,
 }
 
@@ -37,8 +38,10 @@ impl Default for Locks {
     }
 }
 
-/// Operations that wait, without the flags: `FUTEX_WAIT`, `FUTEX_LOCK_PI`, `FUTEX_WAIT_BITSET`, ….
+/// Operations that wait: `FUTEX_WAIT`, `FUTEX_LOCK_PI`, `FUTEX_WAIT_BITSET`,
+/// `FUTEX_WAIT_REQUEUE_PI` and `FUTEX_LOCK_PI2`.
 const OPERATIONS_THAT_WAIT: [u64; 5] = [0, 6, 9, 11, 13];
+/// Bits of the operation, without the flags.
 const OPERATION_MASK: u64 = 0x7F;
 
 impl Locks {
@@ -86,7 +89,7 @@ fn name_of(variables: &mut SymbolTables, caller: Caller, address: u64) -> String
     let mut file = String::new();
     for map in Map::all(&maps) {
         if map.path.starts_with('/') && map.file_offset == 0 {
-            // Memory directly behind the mappings of a file has no name, but belongs to the file.
+            // Memory directly after the mappings of a file has no name, but belongs to the file.
             map.path.clone_into(&mut file);
         }
         if (map.start..map.end).contains(&address) {
@@ -113,9 +116,12 @@ mod tests {
     #[test]
     fn only_waiting_operations_are_waits() {
         const PRIVATE: u64 = 128;
+        const CLOCK_REALTIME: u64 = 256;
+        const WAKE: u64 = 1;
+        const WAIT_BITSET: u64 = 9;
         assert!(Locks::is_wait(PRIVATE));
-        assert!(Locks::is_wait(9 | PRIVATE | 256));
-        assert!(!Locks::is_wait(1 | PRIVATE));
+        assert!(Locks::is_wait(WAIT_BITSET | PRIVATE | CLOCK_REALTIME));
+        assert!(!Locks::is_wait(WAKE | PRIVATE));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::stacks::folded::Kind;
 /// Writes the profile as JSON. Each stack is one sample, weighted with its mean time per run. The
 /// samples follow each other in time.
 pub fn write(conditions: &Conditions, writer: impl io::Write) -> Result<(), Problem> {
-    let refused = |error: serde_json::Error| Problem::failure(format!("the profile: {error}"));
+    let to_problem = |error: serde_json::Error| Problem::failure(format!("the profile: {error}"));
     let both_conditions = [&conditions.baseline, &conditions.candidate];
     let mut profile = Profile::new(
         "Equipoise",
@@ -29,11 +29,11 @@ pub fn write(conditions: &Conditions, writer: impl io::Write) -> Result<(), Prob
     for (number, condition) in (1..).zip(both_conditions) {
         add_condition(&mut profile, &categories, number, condition);
     }
-    let mut document = serde_json::to_value(&profile).map_err(refused)?;
+    let mut document = serde_json::to_value(&profile).map_err(to_problem)?;
     for (index, condition) in both_conditions.iter().enumerate() {
         set_weights(&mut document["threads"][index], condition);
     }
-    serde_json::to_writer(writer, &document).map_err(refused)
+    serde_json::to_writer(writer, &document).map_err(to_problem)
 }
 
 /// Categories of frames, which have different colours.
@@ -63,15 +63,21 @@ impl Categories {
             Kind::Inlined => self.inlined,
             Kind::Python => self.python,
             Kind::Kernel => self.kernel,
+            // Only stacks of allocations have frames of the kind `Size`.
             Kind::Size | Kind::Unknown => self.unknown,
         }
     }
 }
 
-fn add_condition(profile: &mut Profile, colours: &Categories, id: u32, condition: &Condition) {
+fn add_condition(
+    profile: &mut Profile,
+    categories: &Categories,
+    number: u32,
+    condition: &Condition,
+) {
     let start = Timestamp::from_millis_since_reference(0.0);
-    let process = profile.add_process(&condition.name, id, start);
-    let thread = profile.add_thread(process, id, start, true);
+    let process = profile.add_process(&condition.name, number, start);
+    let thread = profile.add_thread(process, number, start, true);
     profile.set_thread_name(thread, &condition.name);
     profile.set_thread_samples_weight_type(thread, WeightType::TracingMs);
     profile.add_initial_visible_thread(thread);
@@ -85,7 +91,7 @@ fn add_condition(profile: &mut Profile, colours: &Categories, id: u32, condition
                 let frame = &condition.frames[*index];
                 FrameInfo {
                     frame: Frame::Label(profile.intern_string(&frame.name)),
-                    category_pair: colours.of(frame.kind),
+                    category_pair: categories.of(frame.kind),
                     flags: FrameFlags::empty(),
                 }
             })
@@ -99,7 +105,8 @@ fn add_condition(profile: &mut Profile, colours: &Categories, id: u32, condition
     profile.set_process_end_time(process, end);
 }
 
-/// Sets the weights in the JSON document, because the crate has no fractions of milliseconds.
+/// Sets the weights in milliseconds in the JSON document, because `fxprof_processed_profile` writes
+/// only whole numbers as weights.
 fn set_weights(thread: &mut Value, condition: &Condition) {
     let weights = condition.stacks.iter().map(|stack| 1e3 * stack.seconds);
     thread["samples"]["weight"] = weights.collect();

@@ -22,6 +22,7 @@ pub struct Conditions {
     pub slower: Side,
 }
 
+/// The mean stacks of one condition.
 #[derive(Debug, Deserialize)]
 pub struct Condition {
     pub name: String,
@@ -31,8 +32,9 @@ pub struct Condition {
 
 #[derive(Debug, Deserialize)]
 pub struct Stack {
-    /// Indices into `frames`, the outermost first.
+    /// Indices into `frames` of the condition, the outermost first.
     pub frames: Vec<usize>,
+    /// Mean seconds per run.
     pub seconds: f64,
 }
 

@@ -47,6 +47,7 @@ impl Frame {
 /// Different stacks, with the sum of the weights of each.
 #[derive(Debug, Default)]
 pub struct FoldedStacks {
+    /// Indices into `distinct_frames`.
     indices: HashMap<Frame, usize>,
     distinct_frames: Vec<Frame>,
     stacks: HashMap<Vec<usize>, StackSum>,

@@ -11,6 +11,7 @@ use std::time::SystemTime;
 
 use crate::regular_file::{self, Links};
 
+/// Folder of all map files.
 pub const FOLDER: &str = "/tmp";
 /// Largest length of a map file. A longer file is ignored.
 const MAX_BYTES: u64 = 64 << 20;
@@ -19,7 +20,9 @@ const MAX_BYTES: u64 = 64 << 20;
 #[derive(Debug, Clone)]
 pub struct MapFiles {
     folder: PathBuf,
+    /// Start of the command.
     since: SystemTime,
+    /// Trusted users.
     users: Vec<u32>,
 }
 
@@ -55,7 +58,7 @@ impl MapFiles {
             return Err(format!("it belongs to another user ({user})"));
         }
         let text = read(file);
-        // It does no harm if the file stays.
+        // If the file cannot be removed, it does no harm.
         let _ = fs::remove_file(&path);
         text.map(Some)
     }

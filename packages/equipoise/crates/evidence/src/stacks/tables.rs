@@ -58,6 +58,7 @@ impl SymbolTables {
 
 impl Table {
     fn read(path: &str, kind: SymbolKind) -> Option<Self> {
+        const PAGE_MASK: u64 = 4095;
         let bytes = regular_file::read(Path::new(path)).ok()?;
         let file = object::File::parse(bytes.as_slice()).ok()?;
         let lowest = file.segments().map(|segment| segment.address()).min()?;
@@ -73,13 +74,18 @@ impl Table {
                 })
             })
             .collect();
-        // If an address has several names, `find` returns the last: without underscore, and short.
+        // If an address has several names, `find` returns the last name. So short names come last,
+        // and names without an underscore after all names with an underscore.
         symbols.sort_by_key(|symbol| {
-            let is_plain = !symbol.name.starts_with('_');
-            (symbol.address, is_plain, Reverse(symbol.name.len()))
+            let has_no_underscore = !symbol.name.starts_with('_');
+            (
+                symbol.address,
+                has_no_underscore,
+                Reverse(symbol.name.len()),
+            )
         });
         Some(Self {
-            base: lowest & !0xFFF,
+            base: lowest & !PAGE_MASK,
             symbols,
         })
     }
