@@ -12,7 +12,7 @@ use equipoise_reporting::problem::Problem;
 use crate::maps::Map;
 use crate::stacks::Resolver;
 use crate::stacks::folded::{FoldedStacks, Frame, Kind, Stacks};
-use crate::stacks::mapped_code::{CapturedStack, MappedCode};
+use crate::stacks::mapped_code::{MappedCode, RawStack};
 
 /// The JSON document. Weights are estimated bytes; the innermost frame is the size of the block.
 #[derive(Debug, Serialize)]
@@ -53,7 +53,6 @@ mod sample {
     pub const REGISTERS: usize = 6;
     pub const STACK: usize = 16;
 }
-/// Number of this processor in a recording.
 const THIS_MACHINE: u64 = if cfg!(target_arch = "x86_64") { 1 } else { 2 };
 /// Module of the recorder, whose frames are left out.
 const RECORDER_MODULE: &str = "libequipoise_recorder.so";
@@ -115,7 +114,6 @@ impl Recording {
     }
 }
 
-/// Adds up the samples of all recordings.
 #[derive(Default)]
 struct RecordingsReader {
     resolver: Resolver,
@@ -156,7 +154,7 @@ impl RecordingsReader {
         for map in Map::all(maps).filter(|map| map.is_executable) {
             let length = map.end - map.start;
             let images = &mut self.resolver.images;
-            code.add_mapping(images, map.path, map.start, length, map.file_offset);
+            code.add(images, map.path, map.start, length, map.file_offset);
         }
         code
     }
@@ -169,7 +167,7 @@ impl RecordingsReader {
         let register = |index| sample.word(sample::REGISTERS + index);
         let stack_bytes = sample.size_at(sample::STACK_BYTES)?;
         let stack = sample.0.get(8 * sample::STACK..)?.get(..stack_bytes)?;
-        let captured = CapturedStack {
+        let captured = RawStack {
             instruction: register(0)?,
             stack_pointer: register(1)?,
             frame_pointer: register(2)?,
@@ -188,15 +186,14 @@ impl RecordingsReader {
         let mut unseen = Vec::new();
         if self.unreadable_recordings > 0 {
             unseen.push(format!(
-                "{} recordings cannot be read: they are of another machine or version, or \
-                 incomplete",
+                "{} recordings are missing: they are of another machine or version, or incomplete",
                 self.unreadable_recordings
             ));
         }
         let dropped = self.dropped_samples;
         if dropped > 0 {
             unseen.push(format!(
-                "{dropped} sampled stacks are missing: their file was full"
+                "{dropped} sampled stacks had no space in their file"
             ));
         }
         unseen.extend(self.resolver.cut_stacks_remark(self.samples));

@@ -44,8 +44,7 @@ impl End {
     }
 }
 
-/// Starts a child that waits to become the command. If this process is killed, the kernel kills the
-/// child.
+/// Starts a child that waits to become the command. If this process is killed, the child is, too.
 pub fn start_paused(command: Vec<OsString>) -> Result<PausedCommand, Problem> {
     let arguments: Vec<CString> = command
         .into_iter()

@@ -38,15 +38,13 @@ fn run(request: Request) -> Result<String, Problem> {
     match request {
         Request::Help => return Ok(USAGE.to_owned()),
         Request::Evidence { source, output } => match source {
-            Source::Calls { method, command } => {
-                write_report(&output, &calls::observe(method, command)?)
-            }
+            Source::Calls { method, command } => save(&output, &calls::observe(method, command)?),
             Source::Stacks {
                 sampling,
                 frequency,
                 command,
-            } => write_report(&output, &profile::observe(sampling, frequency, command)?),
-            Source::Recordings(folder) => write_report(&output, &allocations::stacks(&folder)?),
+            } => save(&output, &profile::observe(sampling, frequency, command)?),
+            Source::Recordings(folder) => save(&output, &allocations::stacks(&folder)?),
         },
         Request::Picture {
             picture,
@@ -69,7 +67,7 @@ fn run(request: Request) -> Result<String, Problem> {
     .map(|()| String::new())
 }
 
-fn write_report(file: &Path, report: &impl Serialize) -> Result<(), Problem> {
+fn save(file: &Path, report: &impl Serialize) -> Result<(), Problem> {
     let text = serde_json::to_vec(report)
         .map_err(|error| Problem::failure(format!("{}: {error}", file.display())))?;
     fs::write(file, text).map_err(Problem::system(&file.display().to_string()))

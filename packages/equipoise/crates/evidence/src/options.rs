@@ -22,7 +22,6 @@ conditions in the file CONDITIONS, as SVG or as a profile for profiler.firefox.c
 is 0 if the command was observed, however it ended; 1 if it was not; 2 for a wrong command line.
 ";
 
-/// What the command line requests.
 pub enum Request {
     Help,
     Evidence {
@@ -42,17 +41,13 @@ pub enum Picture {
     Firefox,
 }
 
-/// What gives the evidence.
 pub enum Source {
-    /// System calls of a command.
     Calls {
         method: Method,
         command: Vec<OsString>,
     },
-    /// Sampled stacks of a command.
     Stacks {
         sampling: Sampling,
-        /// Samples per second.
         frequency: u64,
         command: Vec<OsString>,
     },
@@ -112,7 +107,7 @@ pub fn read(mut parser: Parser) -> Result<Request, Problem> {
         ("allocations", _) => Source::Recordings(single_path(&name, arguments)?),
         _ => {
             return Err(Problem::usage(format!(
-                "there is no source {name:?}: choose calls, profile, faults, waits or allocations"
+                "unknown source {name:?}: see --help"
             )));
         }
     };
@@ -149,7 +144,7 @@ fn read_method(parser: &mut Parser) -> Result<Method, Problem> {
         "tracepoints" => Ok(Method::Tracepoints),
         "ptrace" => Ok(Method::Ptrace),
         other => Err(Problem::usage(format!(
-            "there is no method {other:?}: choose best, tracepoints or ptrace"
+            "unknown method {other:?}: see --help"
         ))),
     }
 }

@@ -14,7 +14,6 @@ pub enum Links {
     Refuse,
 }
 
-/// Opens a regular file. Any other file is an error.
 pub fn open(path: &Path, links: Links) -> io::Result<File> {
     let follow = match links {
         Links::Follow => 0,

@@ -13,7 +13,6 @@ const FORWARDED: [libc::c_int; 6] = [
     libc::SIGUSR1,
     libc::SIGUSR2,
 ];
-/// Process id that stands for no command.
 const NO_PROCESS: libc::pid_t = 0;
 
 /// Process id of the command. It is static because a signal handler can only use static data.

@@ -1,8 +1,4 @@
-"""Explain the gap of a campaign from its record, without running anything.
-
-A gap is the extra wall time of the slower condition. An experiment is a campaign that tested its
-causes.
-"""
+"""Explain the gap of a campaign from its record, without running anything."""
 
 from __future__ import annotations
 
@@ -52,12 +48,9 @@ def with_causes(
         gap_evidence = latest_evidence(record)
     else:
         names = (gap.comparison.baseline, gap.comparison.candidate)
-        explained_time = document.extra_time
+        explained = document.extra_time
         # The document already explains this gap.
-        if explained_time is not None and names == (
-            explained_time.baseline,
-            explained_time.candidate,
-        ):
+        if explained is not None and (explained.baseline, explained.candidate) == names:
             return document
         gap_evidence = evidence_of_gap(record, gap)
         # The causes of another gap go; the causes of the spread of one condition stay.

@@ -130,9 +130,8 @@ def gap_for_report(gap: Gap, record: RunRecord, public_record: RunRecord) -> Gap
     """Return the gap as the public record has it, whose conditions may have other names."""
     if public_record is record:
         return gap
-    public_gap = next(
-        other for other in gaps_of(public_record) if other.contrast.pair == gap.contrast.pair
-    )
+    pair = gap.contrast.pair
+    public_gap = next(other for other in gaps_of(public_record) if other.contrast.pair == pair)
     return replace(public_gap, chosen_because=gap.chosen_because)
 
 
@@ -175,12 +174,9 @@ def _select_largest(gaps: Sequence[Gap]) -> Gap:
 
 
 def _trials_of(contrast: Contrast, blocks: Blocks) -> Runs[Trial]:
+    pair = contrast.pair
     shared_blocks = [
-        block
-        for block in blocks.values()
-        if {*contrast.pair} <= {trial.condition for trial in block}
+        block for block in blocks.values() if {*pair} <= {trial.condition for trial in block}
     ]
     trials = [trial for block in shared_blocks for trial in block]
-    return Runs(
-        *(tuple(trial for trial in trials if trial.condition == index) for index in contrast.pair)
-    )
+    return Runs(*(tuple(trial for trial in trials if trial.condition == index) for index in pair))

@@ -1,8 +1,4 @@
-"""How each kind of campaign explains its gaps: the defaults, which a kind may override.
-
-A gap is the extra wall time of the slower condition of a contrast. An experiment is a campaign that
-tests causes of a gap.
-"""
+"""How each kind of campaign explains its gaps: the defaults, which a kind may override."""
 
 from __future__ import annotations
 
@@ -36,7 +32,7 @@ class WhyKind:
     """Explanation of the gaps of an ordinary comparison; other kinds override its methods."""
 
     is_experiment = False
-    """Whether a campaign of the kind is an experiment."""
+    """Whether a campaign of the kind is an experiment, which tests causes."""
     no_gap_reason = "compares nothing, or has no complete block"
     """Reason why a campaign has no gap, as a predicate after the campaign's id."""
     nothing_to_explain = "nothing was compared"

@@ -123,7 +123,7 @@ def test_a_forked_child_has_a_recording_of_its_own(tmp_path: Path, fork: str) ->
     assert size_class_of(evidence, SIZE).allocations == 900
     assert size_class_of(evidence, 9000).lifetimes.count(1) == 1
     (remark,) = evidence.unseen
-    assert remark == "the lifetimes of 1 blocks are unknown: a child freed them after a fork"
+    assert remark == "the lifetimes of 1 blocks are unknown: a forked child freed them"
 
 
 def test_threads_that_come_and_go_are_added_up(tmp_path: Path) -> None:

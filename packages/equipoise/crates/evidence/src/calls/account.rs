@@ -28,11 +28,9 @@ pub struct Calls {
     pub ns: u64,
     pub longest_ns: u64,
     pub errors: BTreeMap<i32, u64>,
-    /// Size arguments of the calls.
     pub sizes: FrequentNumbers,
     /// Sum of the size arguments.
     pub bytes_asked: u64,
-    /// Arguments that select the operation of a call.
     pub modes: FrequentNumbers,
     /// Sum of the returned sizes, for calls that return a size.
     pub bytes_done: u64,

@@ -15,8 +15,7 @@ use crate::calls::event::{Action, Event};
 use crate::command::{End, PausedCommand};
 use crate::signals;
 
-/// Options for every traced thread. With them, the kernel kills the threads if this process is
-/// killed.
+/// Options for every traced thread. If this process is killed, they kill the threads, too.
 const TRACE_OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
     | libc::PTRACE_O_TRACECLONE
     | libc::PTRACE_O_TRACEFORK
@@ -104,7 +103,8 @@ impl Tracer {
         let signal = libc::WSTOPSIG(status);
         let mut resume = libc::PTRACE_SYSCALL;
         let mut delivered_signal = 0;
-        match stop_event(status) {
+        let event = status >> 16;
+        match event {
             0 if signal == SYSTEM_CALL_STOP => resume = self.handle_call(thread),
             0 => delivered_signal = signal,
             libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
@@ -116,7 +116,8 @@ impl Tracer {
             _ => {}
         }
         // An error is ignored: if the thread has died, the next wait reports its end.
-        drop(resume_with(resume, thread, delivered_signal));
+        let delivered_signal = usize::try_from(delivered_signal).unwrap_or(0);
+        drop(request(resume, thread, delivered_signal));
         if resume == libc::PTRACE_DETACH {
             self.record(thread, Action::Ended);
             self.processes.remove(&thread);
@@ -229,7 +230,8 @@ fn interrupt(thread: libc::pid_t) {
 /// Resumes a stopped thread untraced, with the signal for which it has stopped.
 fn detach(thread: libc::pid_t, status: libc::c_int) {
     let signal = libc::WSTOPSIG(status);
-    let delivered_signal = match stop_event(status) {
+    let event = status >> 16;
+    let delivered_signal = match event {
         0 if signal != SYSTEM_CALL_STOP => signal,
         libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
             // The child may be running, and not be among the known threads.
@@ -240,17 +242,8 @@ fn detach(thread: libc::pid_t, status: libc::c_int) {
         }
         _ => 0,
     };
-    drop(resume_with(libc::PTRACE_DETACH, thread, delivered_signal));
-}
-
-/// Returns the event of a stop (`PTRACE_EVENT_*`); 0 for a signal or a system call.
-fn stop_event(status: libc::c_int) -> libc::c_int {
-    status >> 16
-}
-
-/// Resumes a thread by a request, and delivers a signal to it; 0 is no signal.
-fn resume_with(resume: libc::c_uint, thread: libc::pid_t, signal: libc::c_int) -> io::Result<()> {
-    request(resume, thread, usize::try_from(signal).unwrap_or(0))
+    let delivered_signal = usize::try_from(delivered_signal).unwrap_or(0);
+    drop(request(libc::PTRACE_DETACH, thread, delivered_signal));
 }
 
 fn thread_group(thread: libc::pid_t) -> Option<u32> {

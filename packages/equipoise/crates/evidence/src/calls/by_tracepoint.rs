@@ -79,7 +79,6 @@ pub fn observe(tracepoints: &Tracepoints, paused: PausedCommand) -> Result<Obser
 
 /// Merges the records of all processors in the order of their times.
 struct MergedRecords {
-    /// Id of the tracepoint `sys_enter`.
     enter: u64,
     /// Events of each processor that are not in the account yet.
     queues: Vec<VecDeque<Event>>,

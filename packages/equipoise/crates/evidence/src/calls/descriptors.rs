@@ -37,9 +37,7 @@ impl Use {
 /// A descriptor may be closed before its name is looked up. Then the name is wrong, and is ignored.
 #[derive(Debug, Default)]
 pub struct Descriptors {
-    /// Open descriptors, by process and number.
     open: HashMap<(u32, u64), OpenDescriptor>,
-    /// Uses of closed descriptors, by name.
     closed: HashMap<String, Use>,
 }
 

@@ -2,7 +2,6 @@
 
 use serde::Serializer;
 
-/// An action of an observed thread at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// Time on the monotonic clock.

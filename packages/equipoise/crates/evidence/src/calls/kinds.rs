@@ -30,7 +30,6 @@ pub fn name(number: u64) -> String {
     known(number).map_or_else(|| format!("call_{number}"), |call| call.name().to_owned())
 }
 
-/// Returns the system call of a number; `None` if it is unknown.
 pub fn known(number: u64) -> Option<Sysno> {
     usize::try_from(number).ok().and_then(Sysno::new)
 }

@@ -1,10 +1,8 @@
 //! Observes the system calls of a command and its descendants: their names, counts, times and
 //! typical arguments; the bytes of each file and socket; the waits on locks.
 //!
-//! - `by_tracepoint`, `by_ptrace`: two ways to observe the events of threads (`event`).
-//! - `account`: adds up the events; `kinds` has the meaning of system calls and their arguments.
-//! - `descriptors`, `locks`: sums over files and over locks, under their names.
-//! - `report`: the JSON document.
+//! `by_tracepoint` or `by_ptrace` observes the events of threads (`event`). `account` adds them up,
+//! with `kinds` of system calls, `descriptors` and `locks`. `report` makes the JSON document.
 
 mod account;
 mod by_ptrace;

@@ -93,8 +93,7 @@ impl Report {
         let mut unseen = observation.remarks;
         if let Some(usage) = use_of_unknown_files {
             unseen.push(format!(
-                "{} reads and writes have no file name: the files were closed before their names \
-                 could be looked up",
+                "{} reads and writes have no file name: the files were closed before a look-up",
                 usage.reads + usage.writes
             ));
         }

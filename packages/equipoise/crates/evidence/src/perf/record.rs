@@ -18,7 +18,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads all bytes except the last `length` bytes.
-    pub fn all_but_last(&mut self, length: usize) -> Option<&'a [u8]> {
+    pub fn but_last(&mut self, length: usize) -> Option<&'a [u8]> {
         self.bytes(self.0.len().checked_sub(length)?)
     }
 
@@ -61,7 +61,6 @@ pub enum Record<'a> {
     Other,
 }
 
-/// A new mapping of code.
 #[derive(Clone, Copy)]
 pub struct Mapping<'a> {
     pub process: u32,
@@ -71,7 +70,6 @@ pub struct Mapping<'a> {
     pub path: &'a [u8],
 }
 
-/// A thread that begins or ends, and its parent.
 #[derive(Clone, Copy)]
 pub struct Task {
     pub process: u32,
@@ -165,8 +163,7 @@ impl<'a> Record<'a> {
 
 /// Returns the time of a record: its last word, except in a sample.
 pub fn time_of(bytes: &[u8]) -> Option<u64> {
-    /// The samples that this program requests have the time after the header (8 bytes), the process
-    /// and the thread (4 bytes each).
+    /// In the samples that this program requests, the time follows the process and the thread.
     const TIME_IN_SAMPLE: Range<usize> = 16..24;
     let record_type = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?);
     if record_type == SAMPLE {

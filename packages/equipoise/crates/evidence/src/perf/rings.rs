@@ -94,8 +94,7 @@ impl Rings {
         let hung_up = polled[1..]
             .iter()
             .any(|ring| ring.revents & libc::POLLHUP != 0);
-        // `poll` returns at once if the observed processes of a ring have ended. Then wait only for
-        // `process`.
+        // `poll` returns at once if the processes of a ring have ended. Then wait for `process`.
         if hung_up && polled[0].revents == 0 && monotonic_ns() - polled_ns < IMMEDIATE_NS {
             // SAFETY: the array is valid for one item.
             unsafe { libc::poll(polled.as_mut_ptr(), 1, TIMEOUT_MS) };
@@ -170,8 +169,7 @@ struct Ring {
 }
 
 impl Ring {
-    /// Maps a ring of `data_bytes` bytes (a power of two), or a smaller ring if the kernel allows
-    /// no ring of this size.
+    /// Maps a ring of `data_bytes` bytes (a power of two), or of fewer if the kernel refuses these.
     fn map(event: OwnedFd, data_bytes: usize) -> io::Result<Self> {
         let mut data_bytes = data_bytes;
         loop {
@@ -201,7 +199,7 @@ impl Ring {
         let head = self.position(HEAD_OFFSET).load(Ordering::Acquire);
         let mut tail = self.position(TAIL_OFFSET).load(Ordering::Relaxed);
         while tail < head {
-            /// Offset of the size in `struct perf_event_header`, and the size of this header.
+            /// Offset of a record's size in its header (`struct perf_event_header`).
             const SIZE_OFFSET: u64 = 6;
             const HEADER_BYTES: u16 = 8;
             let mut size = [0; 2];
@@ -223,7 +221,6 @@ impl Ring {
         unsafe { &*self.memory.byte_add(offset).cast::<AtomicU64>() }
     }
 
-    /// Copies the bytes at a position, which may continue at the start of the ring.
     fn copy(&self, position: u64, target: &mut [u8]) {
         let mask = self.data_bytes - 1;
         let start = usize::try_from(position).unwrap_or(0) & mask;

@@ -26,8 +26,8 @@ pub fn write(conditions: &Conditions, writer: impl io::Write) -> Result<(), Prob
     // All names are known, so the profiler need not ask a symbol server.
     profile.set_symbolicated(true);
     let categories = Categories::in_profile(&mut profile);
-    for (number, condition) in (1..).zip(both_conditions) {
-        add_condition(&mut profile, &categories, number, condition);
+    for (id, condition) in (1..).zip(both_conditions) {
+        add_condition(&mut profile, &categories, id, condition);
     }
     let mut document = serde_json::to_value(&profile).map_err(to_problem)?;
     for (index, condition) in both_conditions.iter().enumerate() {
@@ -69,15 +69,10 @@ impl Categories {
     }
 }
 
-fn add_condition(
-    profile: &mut Profile,
-    categories: &Categories,
-    number: u32,
-    condition: &Condition,
-) {
+fn add_condition(profile: &mut Profile, categories: &Categories, id: u32, condition: &Condition) {
     let start = Timestamp::from_millis_since_reference(0.0);
-    let process = profile.add_process(&condition.name, number, start);
-    let thread = profile.add_thread(process, number, start, true);
+    let process = profile.add_process(&condition.name, id, start);
+    let thread = profile.add_thread(process, id, start, true);
     profile.set_thread_name(thread, &condition.name);
     profile.set_thread_samples_weight_type(thread, WeightType::TracingMs);
     profile.add_initial_visible_thread(thread);
@@ -105,8 +100,7 @@ fn add_condition(
     profile.set_process_end_time(process, end);
 }
 
-/// Sets the weights in milliseconds in the JSON document, because `fxprof_processed_profile` writes
-/// only whole numbers as weights.
+/// Sets the weights in the JSON document, because the crate writes only whole milliseconds.
 fn set_weights(thread: &mut Value, condition: &Condition) {
     let weights = condition.stacks.iter().map(|stack| 1e3 * stack.seconds);
     thread["samples"]["weight"] = weights.collect();

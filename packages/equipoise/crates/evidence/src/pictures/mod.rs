@@ -22,7 +22,6 @@ pub struct Conditions {
     pub slower: Side,
 }
 
-/// The mean stacks of one condition.
 #[derive(Debug, Deserialize)]
 pub struct Condition {
     pub name: String,

@@ -1,10 +1,7 @@
-//! Samples the stacks in which a command and its descendants use a processor, have page faults, or
-//! wait.
+//! Samples the stacks in which a command and its descendants use a processor, fault or wait.
 //!
-//! - `sampling`: opens the kernel's events.
-//! - `spool`: stores the records of the kernel until the command has ended.
-//! - `replay`: turns the stored records into stacks with names and weights.
-//! - `fifos`: keeps interpreters from waiting for a FIFO.
+//! `sampling` opens the kernel's events. `spool` stores their records until the command has ended.
+//! `replay` turns the records into stacks. `fifos` keeps interpreters from waiting for a FIFO.
 
 mod fifos;
 mod replay;
@@ -48,9 +45,7 @@ pub struct Report {
     unseen: Vec<String>,
 }
 
-/// Runs the command and returns its sampled stacks.
-///
-/// While the command runs, the kernel's records are only stored. Afterwards they become stacks.
+/// Runs the command, stores the records of the kernel, and then turns them into sampled stacks.
 pub fn observe(
     sampling: Sampling,
     frequency: u64,

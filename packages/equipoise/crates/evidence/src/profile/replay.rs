@@ -8,7 +8,7 @@ use crate::stacks::Resolver;
 use crate::stacks::folded::{FoldedStacks, Frame, Kind, Stacks};
 use crate::stacks::kernel::KernelFunctions;
 use crate::stacks::map_file::MapFiles;
-use crate::stacks::mapped_code::{CapturedStack, MappedCode};
+use crate::stacks::mapped_code::{MappedCode, RawStack};
 
 /// Adds the records of a run one after another, in the order of their times.
 pub struct Replay {
@@ -22,9 +22,7 @@ pub struct Replay {
     folded: FoldedStacks,
     samples: u64,
     lost_records: u64,
-    /// Whether a stack has an entry point of the kernel without a name.
     has_unnamed_entry: bool,
-    /// Paths of interpreters without a map file.
     unnamed_interpreters: BTreeSet<String>,
     waiting_threads: HashMap<u32, Waiting>,
     waited_ns: u64,
@@ -34,8 +32,7 @@ pub struct Replay {
 #[derive(Default)]
 struct Waiting {
     began_ns: Option<u64>,
-    /// Frames of the sample at the beginning of the wait, and the number of waits that the sample
-    /// stands for.
+    /// Frames of the sample at the beginning of the wait, and the waits that it stands for.
     sampled: Option<(Vec<Frame>, f64)>,
 }
 
@@ -51,9 +48,8 @@ struct Sample<'a> {
     thread: u32,
     /// Nanoseconds, page faults or waits that the sample stands for.
     period: u64,
-    /// Addresses inside the kernel, the innermost first.
     kernel_chain: Vec<u64>,
-    captured: Option<CapturedStack<'a>>,
+    captured: Option<RawStack<'a>>,
 }
 
 impl Replay {
@@ -85,7 +81,7 @@ impl Replay {
             Some(Record::Mapping(mapping)) => {
                 let path = String::from_utf8_lossy(mapping.path);
                 let code = self.code_by_process.entry(mapping.process).or_default();
-                code.add_mapping(
+                code.add(
                     &mut self.resolver.images,
                     &path,
                     mapping.address,
@@ -128,7 +124,6 @@ impl Replay {
         }
     }
 
-    /// Begins or ends the wait of a thread. The weight of a wait is known only at its end.
     fn add_switch(&mut self, ns: u64, thread: u32, kind: SwitchKind) {
         match kind {
             SwitchKind::Out => {
@@ -239,13 +234,10 @@ impl<'a> Sample<'a> {
         #[cfg(not(target_arch = "aarch64"))]
         let link = 0;
         let (stack_pointer, instruction) = (reader.u64()?, reader.u64()?);
-        let max_stack_bytes = reader.u64()?;
+        let size = reader.u64()?;
         // The spool has removed the unfilled part of the stack. The last 8 bytes are its length.
-        let stack = match max_stack_bytes {
-            0 => &[],
-            _ => reader.all_but_last(8)?,
-        };
-        sample.captured = Some(CapturedStack {
+        let stack = if size == 0 { &[] } else { reader.but_last(8)? };
+        sample.captured = Some(RawStack {
             instruction,
             stack_pointer,
             frame_pointer,

@@ -52,7 +52,7 @@ impl Sampling {
         };
         (missing > TOLERATED_FRACTION * total).then(|| {
             format!(
-                "the stacks of {missing:.digits$} of {total:.digits$} {unit} are missing: {reason}"
+                "the stacks of {missing:.digits$} of {total:.digits$} {unit} are lost: {reason}"
             )
         })
     }

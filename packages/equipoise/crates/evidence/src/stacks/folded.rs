@@ -47,7 +47,6 @@ impl Frame {
 /// Different stacks, with the sum of the weights of each.
 #[derive(Debug, Default)]
 pub struct FoldedStacks {
-    /// Indices into `distinct_frames`.
     indices: HashMap<Frame, usize>,
     distinct_frames: Vec<Frame>,
     stacks: HashMap<Vec<usize>, StackSum>,

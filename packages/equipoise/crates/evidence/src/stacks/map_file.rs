@@ -11,7 +11,6 @@ use std::time::SystemTime;
 
 use crate::regular_file::{self, Links};
 
-/// Folder of all map files.
 pub const FOLDER: &str = "/tmp";
 /// Largest length of a map file. A longer file is ignored.
 const MAX_BYTES: u64 = 64 << 20;
@@ -20,7 +19,6 @@ const MAX_BYTES: u64 = 64 << 20;
 #[derive(Debug, Clone)]
 pub struct MapFiles {
     folder: PathBuf,
-    /// Start of the command.
     since: SystemTime,
     /// Trusted users.
     users: Vec<u32>,

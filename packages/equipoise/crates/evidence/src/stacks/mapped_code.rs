@@ -49,7 +49,7 @@ pub struct MappedCode {
 pub type Cache = CacheNative<MayAllocateDuringUnwind>;
 
 /// The registers of a thread, and the bytes of its stack above the stack pointer.
-pub struct CapturedStack<'a> {
+pub struct RawStack<'a> {
     pub instruction: u64,
     pub stack_pointer: u64,
     pub frame_pointer: u64,
@@ -60,8 +60,7 @@ pub struct CapturedStack<'a> {
 }
 
 pub struct UnwoundStack {
-    /// Addresses of the frames, the innermost first. The address of an outer frame is inside the
-    /// call instruction.
+    /// Addresses of the frames, the innermost first; in outer frames inside the call instruction.
     pub addresses: Vec<u64>,
     /// Whether the outermost frame was reached.
     pub is_complete: bool,
@@ -69,14 +68,7 @@ pub struct UnwoundStack {
 
 impl MappedCode {
     /// Adds a mapping of code, which replaces earlier mappings at its addresses.
-    pub fn add_mapping(
-        &mut self,
-        images: &mut Images,
-        path: &str,
-        start: u64,
-        length: u64,
-        offset: u64,
-    ) {
+    pub fn add(&mut self, images: &mut Images, path: &str, start: u64, length: u64, offset: u64) {
         let end = start.saturating_add(length);
         self.mappings
             .retain(|old| old.end <= start || end <= old.start);
@@ -103,8 +95,7 @@ impl MappedCode {
         });
     }
 
-    /// Adds the code without a file to the unwinder as trampolines of an interpreter, if
-    /// `is_generated` is true for its first and last address.
+    /// Adds code without a file as an interpreter's trampolines, where `is_generated` is true.
     pub fn add_trampolines(&mut self, is_generated: impl Fn(u64, u64) -> bool) {
         for range in std::mem::take(&mut self.code_without_file) {
             if is_generated(range.start, range.end) {
@@ -123,7 +114,7 @@ impl MappedCode {
     }
 
     /// Unwinds a stack as far as possible.
-    pub fn unwind(&self, cache: &mut Cache, captured: &CapturedStack<'_>) -> UnwoundStack {
+    pub fn unwind(&self, cache: &mut Cache, captured: &RawStack<'_>) -> UnwoundStack {
         let mut read = |address: u64| {
             let offset = address.checked_sub(captured.stack_pointer).ok_or(())?;
             let offset = usize::try_from(offset).map_err(|_| ())?;
@@ -150,7 +141,7 @@ impl MappedCode {
     }
 }
 
-fn registers(captured: &CapturedStack<'_>) -> UnwindRegsNative {
+fn registers(captured: &RawStack<'_>) -> UnwindRegsNative {
     #[cfg(target_arch = "x86_64")]
     let code_address = captured.instruction;
     #[cfg(target_arch = "aarch64")]

@@ -1,4 +1,4 @@
-//! Turns captured stacks (registers and bytes) into the names of functions.
+//! Turns raw stacks (registers and bytes) into the names of functions.
 //!
 //! - `mapped_code`: the code in the memory of a process, and the unwinding of a stack.
 //! - `image`: a program or library, with the sections for unwinding.
@@ -15,10 +15,10 @@ pub mod names;
 pub mod tables;
 
 use folded::Frame;
-use mapped_code::{Cache, CapturedStack, Images, MappedCode};
+use mapped_code::{Cache, Images, MappedCode, RawStack};
 use names::Names;
 
-/// Finds the functions of captured stacks, and counts the stacks that cannot be unwound.
+/// Finds the functions of raw stacks, and counts the stacks that cannot be unwound completely.
 #[derive(Default)]
 pub struct Resolver {
     pub images: Images,
@@ -30,13 +30,8 @@ pub struct Resolver {
 
 impl Resolver {
     /// Returns the frames of a stack, the outermost first.
-    pub fn frames(
-        &mut self,
-        process: u32,
-        code: &MappedCode,
-        captured: &CapturedStack<'_>,
-    ) -> Vec<Frame> {
-        let unwound = code.unwind(&mut self.cache, captured);
+    pub fn frames(&mut self, process: u32, code: &MappedCode, stack: &RawStack<'_>) -> Vec<Frame> {
+        let unwound = code.unwind(&mut self.cache, stack);
         self.cut_count += u64::from(!unwound.is_complete);
         let mut frames = Vec::new();
         for address in unwound.addresses.iter().rev() {

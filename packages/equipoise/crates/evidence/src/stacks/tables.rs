@@ -7,6 +7,7 @@ use std::path::Path;
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
 use crate::regular_file;
+use crate::stacks::image::PAGE_MASK;
 
 /// The symbols of one kind in all files.
 #[derive(Debug)]
@@ -58,7 +59,6 @@ impl SymbolTables {
 
 impl Table {
     fn read(path: &str, kind: SymbolKind) -> Option<Self> {
-        const PAGE_MASK: u64 = 4095;
         let bytes = regular_file::read(Path::new(path)).ok()?;
         let file = object::File::parse(bytes.as_slice()).ok()?;
         let lowest = file.segments().map(|segment| segment.address()).min()?;
@@ -77,12 +77,8 @@ impl Table {
         // If an address has several names, `find` returns the last name. So short names come last,
         // and names without an underscore after all names with an underscore.
         symbols.sort_by_key(|symbol| {
-            let has_no_underscore = !symbol.name.starts_with('_');
-            (
-                symbol.address,
-                has_no_underscore,
-                Reverse(symbol.name.len()),
-            )
+            let is_public = !symbol.name.starts_with('_');
+            (symbol.address, is_public, Reverse(symbol.name.len()))
         });
         Some(Self {
             base: lowest & !PAGE_MASK,

@@ -328,10 +328,8 @@ def command(request: WhyRequest) -> int:
             displayed_gap = gap_for_report(gap, record, displayed)
             write_pictures(pictures, evidence_of_gap(displayed, displayed_gap))
         if output.tests_causes:
-            known_experiment = None if request.needs_new_experiment else experiment
-            experiment = _known_or_new_experiment(
-                record, gap, known_experiment, experiment_request, output
-            )
+            known = None if request.needs_new_experiment else experiment
+            experiment = _known_or_new_experiment(record, gap, known, experiment_request, output)
     else:
         report_missing_pictures(pictures)
     _show(record, gap, experiment, output)

@@ -1,7 +1,6 @@
 """Compute the outcomes of an experiment from its record, and write the sentences about them.
 
-An experiment is a campaign that tests the causes of a gap. An attempt is one intervention of an
-experiment, with its blocks. Its outcome is the fraction of the gap that the intervention closes.
+The outcome of an attempt is the fraction of the gap that its intervention closes.
 """
 
 from __future__ import annotations
@@ -134,10 +133,7 @@ def _outcome_of(attempt: Attempt, plan: Plan, gap: Comparison | None) -> Interve
 def _reason_unknown(
     attempt: Attempt, effect: InterventionEffect, plan: Plan, gap: Comparison | None
 ) -> str | None:
-    """Return the reason why no fraction of the gap is known; ``None`` if the fraction is known.
-
-    See docs/methods/fraction.md.
-    """
+    """Return the reason why no fraction of the gap is known (docs/methods/fraction.md), if any."""
     baseline, candidate = (plan.conditions[index].name for index in (BASELINE, CANDIDATE))
     if attempt.ended_because is not None:
         return f"a condition with this change failed: {attempt.ended_because}"
@@ -169,7 +165,6 @@ def _open_outcome(
     blocks: int,
     level: float,
 ) -> InterventionOutcome:
-    """Return an outcome without a fraction, for the given reason."""
     return InterventionOutcome(
         intervention=planned.intervention,
         summary=planned.words,

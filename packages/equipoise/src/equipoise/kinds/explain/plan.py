@@ -1,7 +1,4 @@
-"""The plan of an experiment: a campaign that tests causes of another campaign's gap.
-
-An attempt is one intervention of an experiment, with its blocks.
-"""
+"""The plan of an experiment: a campaign that tests causes of another campaign's gap."""
 
 from __future__ import annotations
 
@@ -261,7 +258,6 @@ def plan_of_interventions(
 def _conditions_and_attempts(
     gap: OpenGap, interventions: Sequence[Intervention]
 ) -> tuple[tuple[Condition, ...], tuple[PlannedIntervention, ...]]:
-    """Return the conditions of the experiment, and the attempts with indexes of conditions."""
     conditions = list(gap.conditions)
     attempts: list[PlannedIntervention] = []
 

@@ -38,8 +38,8 @@ MIN_REMOVED_FRACTION = 0.5
 fraction of the gap confirms a cause. While most of a cause remains, times do not test the cause."""
 
 MIN_FUNCTION_S = 0.02
-"""Minimum seconds of a function in a profile, about 20 samples. With fewer seconds, the absence of
-the function means nothing."""
+"""Minimum seconds of a function in a profile (about 20 samples) at which its absence has meaning.
+"""
 
 _UNCHANGED_FRACTION = 0.95
 """Minimum fraction of the count without the intervention that a sentence calls "as before"."""
@@ -67,10 +67,7 @@ TRIAL_COUNTS: Mapping[str, tuple[Callable[[Accounting], float | None], str]] = M
             ),
             "page faults happened",
         ),
-        "block_reads": (
-            lambda accounting: accounting.block_reads,
-            "blocks were read from the disk",
-        ),
+        "block_reads": (lambda counts: counts.block_reads, "blocks were read from the disk"),
     }
 )
 """Counts of each trial by name, with the beginning of the sentence "… as often as before"."""
@@ -89,7 +86,6 @@ class Check(Struct, frozen=True):
 
     source: str
     value_of: Callable[[Any], float]
-    """Function of the evidence of a run, which returns the value."""
     sentence_about: Callable[[float, float, float], str | None]
     """Function of the slower, the faster and the changed value. It returns the sentence, or
     ``None`` if the value changed as expected or has no meaning."""
@@ -255,8 +251,8 @@ def _unchanged_sentence(
     )
     if not slower_values or not faster_values or not _is_complete(observed_run):
         return None
-    values = (fmean(slower_values), fmean(faster_values), check.value_of(observed_run))
-    return check.sentence_about(*values)
+    changed_value = check.value_of(observed_run)
+    return check.sentence_about(fmean(slower_values), fmean(faster_values), changed_value)
 
 
 def _is_complete(run: Any) -> bool:

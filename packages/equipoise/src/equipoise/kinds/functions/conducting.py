@@ -1,10 +1,9 @@
 """Compare Python functions: trial runs, the plan, the campaign and its record.
 
 A fresh process gets copies of the data that functions use. A copy may have a different memory
-layout: a column of a wide array becomes contiguous, the chunks of a data frame are joined. Then the
+layout: a column of a wide array becomes contiguous, the chunks of a frame are joined. Then the
 comparison of copies answers a different question. Equipoise therefore times functions with data in
-the caller's process and in fresh processes, and refuses to compare the functions if the ratios
-differ.
+the caller's process and in fresh processes, and refuses a comparison if the ratios differ.
 """
 
 from __future__ import annotations
@@ -112,10 +111,7 @@ def _compare(
     setup: str | None,
     request: FunctionsRequest,
 ) -> RunRecord:
-    """Make the trial runs and the plan, run the campaign, and return its record.
-
-    ``setup`` is the code of the setup, or the name of its function.
-    """
+    """Run the campaign; ``setup`` is the code of the setup, or the name of its function."""
     if not benchmarks:
         raise UnusableInput(
             "there is no code to compare",
@@ -342,7 +338,6 @@ def _ratios_of_copies(
 
 
 def _median_ratios(times_by_function: Sequence[Sequence[float]]) -> list[float]:
-    """Return the median over the rounds of each function's ratio to the first function."""
     baseline = times_by_function[0]
     return [
         statistics.median(ns / max(base, 1e-9) for ns, base in zip(times, baseline, strict=True))

@@ -1,7 +1,4 @@
-"""Check the user's functions and code, and make them ready to send to a fresh process.
-
-A benchmark is a function, or a piece of code, with its data.
-"""
+"""Check the user's functions and code, and make them ready to send to a fresh process."""
 
 from __future__ import annotations
 
@@ -292,7 +289,6 @@ def _modules_of(pickled: bytes) -> set[str]:
     """
     modules: set[str] = set()
     texts: set[str] = set()
-    # Texts that the operations put on the stack; ``None`` for other values.
     stack_texts: list[str | None] = [None, None]
     memo_texts: list[str | None] = []
     for operation, argument, _ in pickletools.genops(pickled):

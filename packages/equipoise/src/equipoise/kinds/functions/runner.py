@@ -146,12 +146,11 @@ class FunctionRunner(Struct):
             yield TrialReport(trial, report.left_behind if position == 0 else 0, None)
 
     def _samples(self, condition: int, batches: Sequence[int]) -> tuple[Sample, ...]:
-        """Return the seconds of a call in each batch, and in the typical batch without a number."""
-        batch_ns_per_call_s = 1e9 * functions_of(self.plan).calls[condition]
-        resolution = 1.0 / batch_ns_per_call_s
+        # Divides the nanoseconds of a batch into the seconds of a call.
+        divisor = 1e9 * functions_of(self.plan).calls[condition]
         times_ns: list[tuple[int | None, float]] = [*enumerate(batches), (None, steady_ns(batches))]
         return tuple(
-            Sample(CALL_METRIC, batch_ns / batch_ns_per_call_s, number, "s", resolution=resolution)
+            Sample(CALL_METRIC, batch_ns / divisor, number, "s", resolution=1.0 / divisor)
             for number, batch_ns in times_ns
         )
 

@@ -143,15 +143,11 @@ def warnings_of(
     benchmarks: Sequence[Benchmark], results: Sequence[TrialRunResult], functions: FunctionsPlan
 ) -> Iterator[CampaignWarning]:
     """Yield warnings about functions that change their data."""
-    changing_names = [
-        benchmark.name
-        for benchmark, result in zip(benchmarks, results, strict=True)
-        if result.changes_data
-    ]
-    if not changing_names:
+    names = [benchmark.name for benchmark in benchmarks]
+    changing = [name for name, result in zip(names, results, strict=True) if result.changes_data]
+    if not changing:
         return
-    is_one = len(changing_names) == 1
-    subject = changing_names[0] if is_one else f"each of {', '.join(changing_names)}"
+    subject = changing[0] if len(changing) == 1 else f"each of {', '.join(changing)}"
     if not functions.fresh_calls:
         yield CampaignWarning(
             "changes_its_input",

@@ -40,7 +40,6 @@ MAX_CHECKED_BATCH_S = 0.02
 MIN_GROWTH_RATIO = 1.5
 """Minimum ratio of late to early batches, if calls get slower and slower."""
 _QUARTER = CHECKED_BATCHES // 4
-"""Number of early batches, and of late batches, in this check."""
 _MIN_RISING_SHARE = 0.8
 """Minimum share of pairs in which the later batch takes longer, if calls get slower and slower."""
 _MAX_STATE_BYTES = 1 << 28
@@ -206,10 +205,7 @@ def batches_of_rounds(
 
 
 def trial_run(benchmarks: list[dict[str, Any]], index: int) -> dict[str, Any]:
-    """Return the duration of a call of one function, and whether a call changes its data.
-
-    The number of calls in a batch doubles until the batch is long enough to be timed.
-    """
+    """Return the duration of a call of one function, and whether a call changes its data."""
     benchmark = benchmarks[index]
     timer = Timer(index, benchmark, fresh_calls=False)
     changes_data, sees_every_change, result_type = _check_one_call(timer, benchmark)

@@ -1,8 +1,7 @@
 """Intervals for a run that another tool measured: no e-value and no verdict.
 
 A verdict needs trials in an order that the coin of Equipoise drew (rule 1). An imported run has
-only ordinary intervals, which are valid for one analysis, and a warning about the order of its
-trials.
+only ordinary intervals, valid for one analysis, and a warning about the order of its trials.
 """
 
 from __future__ import annotations
@@ -79,7 +78,6 @@ def order_warnings(imported: ImportedResult) -> tuple[CampaignWarning, ...]:
 
 
 def _multiplicity_clause(comparisons: Sequence[SampleComparison], alpha: float) -> str:
-    """Return the clause that some of several intervals are wrong; empty for a single interval."""
     count = sum(comparison.unknown is None for comparison in comparisons)
     if count < 2:
         return ""
@@ -95,10 +93,7 @@ def _sample_comparison(
     contrast: Contrast,
     costs: Mapping[int, Mapping[int, list[float]]],
 ) -> SampleComparison:
-    """Compare two conditions: within blocks if the files have blocks, else as two samples.
-
-    ``costs`` has the costs of the trials by condition and block.
-    """
+    """Compare two conditions, within blocks if possible; ``costs`` are by condition and block."""
     baseline, candidate = (costs.get(condition, {}) for condition in contrast.pair)
     judgement, names = plan.judgement, plan.names_of(contrast)
     metric, level = judgement.primary_metric, judgement.alpha

@@ -225,7 +225,6 @@ def _check_limits(readings: Sequence[SourceReading]) -> None:
 
 
 def _order_in_time(entries: Sequence[_ProcessInBlock]) -> Order:
-    """Return the order in time of the conditions, which the entries have."""
     if all(entry.process.block is not None for entry in entries):
         return "in blocks"
     conditions = [entry.condition for entry in entries]
@@ -301,7 +300,6 @@ def _import_warnings(
     conditions: Sequence[Condition],
     hosts: Sequence[str],
 ) -> tuple[RecordedWarning, ...]:
-    """Return the warnings of the files, about single processes, and about different hosts."""
     warnings = [
         RecordedWarning("import", f"{file.file}: {note}", "ignore this if you expect it")
         for file in readings

@@ -83,7 +83,6 @@ def blocks_returned_at_free(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 
 
 def _largest_requester(allocations: AllocationsChange) -> str | None:
-    """Return the function that requests the most bytes in the slower condition."""
     by_function = allocations.by_function
     requester = max(by_function, key=lambda function: by_function[function].slower, default=None)
     return None if requester is None else short_name(requester)

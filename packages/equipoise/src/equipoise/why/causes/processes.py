@@ -17,8 +17,8 @@ from equipoise.why.causes.unclaimed import (
     UnclaimedTime,
     describe_change,
     function_phrase,
+    half_width_or_0,
     is_named,
-    known_half_width,
     largest_increase,
     most_increased_call,
     number_text,
@@ -33,7 +33,6 @@ _CHILD_WAITS = ("wait4", "kernel_wait4", "waitid", "kernel_waitid")
 """Calls that wait for children, and the functions that some kernels show in their place."""
 
 _MIN_FORK_SLOWDOWN = 2.0
-"""Smallest ratio of the times of one fork in the slower and in the faster condition."""
 _MAX_FORKS_RATIO = 2.0
 """Largest ratio of the numbers of forks. With a larger ratio, the number itself is the cause."""
 
@@ -222,7 +221,7 @@ def _lock_callers(difference: Difference) -> Mapping[str, float]:
 def _time_at_lock(unclaimed: UnclaimedTime, wait_time: Change) -> TimeClaim:
     working = unclaimed.claim(entries=(FUTEX,), functions=unclaimed.difference.locking.functions)
     waiting = unclaimed.claim_waiting(wait_time, working.parts | {("wait", FUTEX)})
-    margin = math.hypot(known_half_width(working.seconds_ci), known_half_width(waiting.seconds_ci))
+    margin = math.hypot(half_width_or_0(working.seconds_ci), half_width_or_0(waiting.seconds_ci))
     seconds = working.seconds + waiting.seconds
     interval = (seconds - margin, seconds + margin)
     thread_seconds = sum_of((working.thread_seconds, waiting.thread_seconds))
@@ -263,7 +262,6 @@ def waiting(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find a kernel entry point with longer waits that no earlier rule has claimed."""
     by_entry = unclaimed.waits_by_entry
     increases = {entry: change for entry, change in by_entry.items() if is_more(change)}
-    # Ties are broken by the name, because the order of the waits differs between runs.
     entry = max(increases, key=lambda name: (increases[name].extra, name), default=None)
     if entry is None:
         return

@@ -78,11 +78,8 @@ def cold_file(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     if claim.waited_s <= 0:
         return
     file = _file_with_most(difference, attrgetter("seconds"))
-    read_waits = {
-        wait: change
-        for wait, change in unclaimed.waits.items()
-        if wait.entry in (*_READS, PAGE_FAULT)
-    }
+    waits = unclaimed.waits.items()
+    read_waits = {wait: change for wait, change in waits if wait.entry in (*_READS, PAGE_FAULT)}
     wait = largest_increase(read_waits)
     syscall = wait.entry if wait is not None and wait.entry in _READS else None
     reader = None if syscall is not None or wait is None else wait.function
@@ -113,7 +110,6 @@ def _file_with_most(
 
 
 def _file_evidence(name: str | None) -> dict[str, Any]:
-    """Return the name of a file as evidence, or the reason why the name is unknown."""
     reason = "it was closed before its name could be looked up"
     return {"file": name} if name is not None else {"file": None, "file_unknown_because": reason}
 

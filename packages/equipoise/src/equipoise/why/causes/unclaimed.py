@@ -168,7 +168,7 @@ class UnclaimedTime(Struct, frozen=True):
         )
         waiting_claim = self.claim_waiting(self._waits_change(waits), parts)
         parallelism = self._parallelism()
-        waiting_margin = known_half_width(waiting_claim.seconds_ci)
+        waiting_margin = half_width_or_0(waiting_claim.seconds_ci)
         margin = math.hypot(work.half_width / parallelism, waiting_margin)
         seconds = work.extra / parallelism + waiting_claim.waited_s
         interval = (seconds - margin, seconds + margin)
@@ -182,7 +182,6 @@ class UnclaimedTime(Struct, frozen=True):
         return TimeClaim(change, waited_s, (waited_s - margin, waited_s + margin), waited_s, parts)
 
     def _entry_change(self, entry: str) -> Change:
-        """Return the change of the processor time at an entry point; no change if it is claimed."""
         if ("entry", entry) in self.claimed:
             return NO_CHANGE
         if self.difference.entries.keys() - {WHOLE_KERNEL}:
@@ -194,7 +193,6 @@ class UnclaimedTime(Struct, frozen=True):
         return NO_CHANGE if calls is None or ("entry", name) in self.claimed else calls.seconds
 
     def _waits_change(self, entries: Collection[str]) -> Change:
-        """Return the change of the unclaimed waiting time at these entry points."""
         if self.difference.waits:
             return sum_of(change for wait, change in self.waits.items() if wait.entry in entries)
         calls = self.difference.calls
@@ -231,7 +229,7 @@ def _function_part(function: Function) -> Part:
     return ("function", f"{function.name} in {function.module}")
 
 
-def known_half_width(interval: Interval) -> float:
+def half_width_or_0(interval: Interval) -> float:
     """Return half of an interval's width; 0 if the interval is unknown."""
     low, high = interval
     return 0.0 if low is None or high is None else (high - low) / 2

@@ -52,8 +52,7 @@ def _size_class_changes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClas
     classes = []
     for bounds, change in counts.items():
         baseline, candidate = (
-            _runs_with_class(condition_runs, bounds)
-            for condition_runs in (runs.baseline, runs.candidate)
+            _with_class(allocations, bounds) for allocations in (runs.baseline, runs.candidate)
         )
         # A class may have only freed blocks, and no allocation in either condition.
         candidate_has_more = change.candidate >= change.baseline and bool(candidate)
@@ -79,9 +78,7 @@ def _size_class_changes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClas
     return tuple(sorted(classes, key=lambda size: -max(size.count.baseline, size.count.candidate)))
 
 
-def _runs_with_class(
-    runs: Iterable[Allocations], bounds: Bounds
-) -> list[tuple[Allocations, SizeClass]]:
+def _with_class(runs: Iterable[Allocations], bounds: Bounds) -> list[tuple[Allocations, SizeClass]]:
     return [(run, size) for run in runs for size in run.classes if _bounds_of(size) == bounds]
 
 

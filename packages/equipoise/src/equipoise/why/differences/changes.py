@@ -134,7 +134,7 @@ class SizeClassChange(Struct, frozen=True):
     ``None`` if the blocks were not freed, or their lifetimes are not known."""
     typical_share: float = 0.0
     """Smallest possible share of blocks with the typical size, in the condition with more blocks.
-    The sources do not count all sizes of a class."""
+    """
 
 
 class AllocationsChange(Struct, frozen=True):

@@ -64,9 +64,8 @@ def locks_change(runs: Runs[SystemCalls], slower: Side) -> Mapping[str, LockChan
 def locking(profile: Runs[SampledStacks], waits: Runs[SampledStacks], slower: Side) -> Locking:
     """Return the time at locks from sampled stacks. Without stacks, the result is empty.
 
-    A stack is at a lock if its innermost functions acquire or release a lock. The functions of a
-    lock are innermost functions whose time is mostly at locks. The callers come from the waits if
-    both conditions have observed waits, or else from the profile.
+    A stack is at a lock if its innermost functions acquire or release a lock. The callers come from
+    the waits if both conditions have observed waits, or else from the profile.
     """
     cpu_paths = profile.map(lambda run: call_paths(run.stacks))
     wait_paths = waits.map(lambda run: call_paths(run.stacks))
@@ -124,10 +123,7 @@ def locking(profile: Runs[SampledStacks], waits: Runs[SampledStacks], slower: Si
 
 
 def _inner_library_functions(path: CallPath) -> Iterator[Function]:
-    """Yield the functions at the end of a path that belong to a lock or to the C library.
-
-    The innermost function comes first.
-    """
+    """Yield the innermost functions of a path if they belong to a lock or the C library."""
     for function in reversed(path.functions):
         if not (_LOCK_NAME.fullmatch(function.name) or _C_FILE.fullmatch(function.module)):
             return

@@ -104,10 +104,7 @@ def _growth_above_gap(difference: Difference, mentioned: Sequence[str]) -> str:
 
 
 def _rising_calls(difference: Difference) -> Mapping[str, CallsChange]:
-    """Return the calls that certainly rose in number and explain a part of the gap.
-
-    The call with the most extra seconds comes first.
-    """
+    """Return the calls that certainly rose and explain a part of the gap, most seconds first."""
     # Sampled seconds do not include the cost of observing the call.
     seconds = {
         name: (change.seconds if change.waits else difference.entries.get(name, change.seconds))
@@ -157,22 +154,17 @@ def _low_and_high(change: Change) -> tuple[str, str]:
 
 
 def _rising_times(difference: Difference) -> Iterator[str]:
-    """Yield a clause for each function and wait that certainly explains a part of the gap.
-
-    The last clause is about the number of processes.
-    """
-    for function, change in _certain_increases(difference.functions, difference):
+    """Yield clauses about functions, waits and processes that certainly explain the gap."""
+    for function, change in _rises_of(difference.functions, difference):
         yield f"{_describe_function(function)} takes {duration(change.extra)} more on a processor"
-    for wait, change in _certain_increases(difference.waits, difference):
+    for wait, change in _rises_of(difference.waits, difference):
         yield f"{_describe_wait(wait)} take {duration(change.extra)} more"
     if difference.processes is not None and is_more(difference.processes):
         low, high = _low_and_high(difference.processes)
         yield f"processes rose from {low} to {high}"
 
 
-def _certain_increases(
-    changes: Mapping[Key, Change], difference: Difference
-) -> list[tuple[Key, Change]]:
+def _rises_of(changes: Mapping[Key, Change], difference: Difference) -> list[tuple[Key, Change]]:
     """Return the changes that certainly explain a part of the gap; the largest comes first."""
     min_extra_s = _min_extra_s(difference)
     certain = (item for item in changes.items() if item[1].is_certain)
@@ -180,10 +172,7 @@ def _certain_increases(
 
 
 def _allocation_clause(difference: Difference, *, is_about_memory: bool) -> str | None:
-    """Return the size of most allocated blocks of the slower condition.
-
-    Return ``None`` if no size has a majority, or if memory hardly differs.
-    """
+    """Return the size of most allocated blocks; ``None`` if it is not clear or memory is equal."""
     allocations = difference.allocations
     if allocations is None or not (is_about_memory or allocations.count.is_certain):
         return None

@@ -90,7 +90,6 @@ class _Recording(Struct, frozen=True):
 
     header: dict[str, int]
     counts: dict[str, int]
-    """Sums of `_COUNTERS` over all threads."""
     rows: Any
     """int64, shape (tables, classes, row_words)."""
 
@@ -118,9 +117,7 @@ def read(folder: Path) -> Allocations:
     ]
     stacks = _read_stacks(folder)
     if unrecorded_count:
-        unseen.append(
-            f"all allocations of {unrecorded_count} processes are missing: {_DISK_IS_FULL}"
-        )
+        unseen.append(f"all allocations of {unrecorded_count} processes are lost: {_DISK_IS_FULL}")
     unseen += (*_missed_allocations(recordings), *stacks.unseen)
     if not recordings and not unrecorded_count:
         unseen.append(
@@ -203,7 +200,6 @@ def _size_classes(recordings: list[_Recording]) -> tuple[tuple[float, ...], tupl
 
 
 def _missed_allocations(recordings: list[_Recording]) -> list[str]:
-    """Return a sentence for each kind of allocation that the recordings lack."""
     totals: Counter[str] = Counter()
     for recording in recordings:
         totals.update(recording.header)
@@ -211,25 +207,17 @@ def _missed_allocations(recordings: list[_Recording]) -> list[str]:
     children, calls = totals["children_without_file"], totals["calls_without_table"]
     tables, samples = totals["tables_without_room"], totals["samples_without_room"]
     births, inherited = totals["births_without_place"], totals["inherited_frees"]
+    maps = totals["maps_without_room"]
     has_unsteady_clock = any(not recording.header["steady_clock"] for recording in recordings)
     remarks: tuple[tuple[int, str], ...] = (
         (children, f"{children} forked processes could not make a recording of their own"),
         (tables, f"{calls} calls of {tables} threads are not counted: {_DISK_IS_FULL}"),
-        (
-            0 if tables else calls,
-            f"{calls} calls are not counted: more than 1024 threads ran at a time",
-        ),
+        (0 if tables else calls, f"{calls} calls of threads beyond 1024 at a time are not counted"),
         (samples, f"{samples} sampled stacks are missing: {_DISK_IS_FULL}"),
-        (
-            totals["maps_without_room"],
-            f"names of functions in some libraries are missing: {_DISK_IS_FULL}",
-        ),
+        (maps, f"names of functions in some libraries are missing: {_DISK_IS_FULL}"),
         (births, f"the lifetimes of {births} blocks are unknown: address space ran out"),
         (has_unsteady_clock, "lifetimes are inexact: the processor's clock changes its speed"),
-        (
-            inherited,
-            f"the lifetimes of {inherited} blocks are unknown: a child freed them after a fork",
-        ),
+        (inherited, f"the lifetimes of {inherited} blocks are unknown: a forked child freed them"),
     )
     return [remark for count, remark in remarks if count]
 

@@ -23,8 +23,8 @@ _FUNCTION_LINE = re.compile(r"(c?fn)=(?:\((\d+)\)(?:\s|$))?(.*)")
 """Line that names a function or a called function. The file gives each name once with a number, and
 later the number alone."""
 _COST_LINE = re.compile(r"[+\-*\d]")
-"""Beginning of a line with a position in the program and its costs. After a line ``calls=``, the
-costs are those of the called function."""
+"""Beginning of a line with costs. After a line ``calls=``, they are costs of the called function.
+"""
 
 
 class Instructions(Struct, frozen=True):
@@ -71,10 +71,7 @@ def read(folder: Path) -> Instructions:
     return Instructions(
         total=functions.total(),
         functions=dict(functions.most_common()),
-        unseen=(
-            "instructions inside the kernel are not counted",
-            "instructions of killed processes are not counted",
-        ),
+        unseen=("the kernel's instructions are missing", "killed processes are missing"),
     )
 
 

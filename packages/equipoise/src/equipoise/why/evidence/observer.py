@@ -190,7 +190,6 @@ KERNEL_IS_HIDDEN = "the kernel's own time and stacks"
 FunctionKind = Literal["user", "inlined", "python", "told", "kernel", "size", "unknown"]
 SampledSource = Literal["profile", "page_faults", "waits"]
 _OBSERVER_COMMANDS = {"profile": "profile", "page_faults": "faults", "waits": "waits"}
-"""Command of the observer for each source."""
 
 
 class Function(Struct, frozen=True):

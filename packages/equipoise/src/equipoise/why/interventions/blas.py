@@ -1,7 +1,4 @@
-"""Interventions in BLAS: another library, or another core type in a library.
-
-A core type is the processor for which a library chooses its functions.
-"""
+"""Interventions in BLAS: another library, or another core type, the processor that it assumes."""
 
 from __future__ import annotations
 
@@ -99,10 +96,7 @@ def _has_blas(folder: str) -> bool:
 
 
 def _best_core_type(library: Blas, site: Site) -> str | None:
-    """Return the name of the core type that uses most of this CPU's instruction sets.
-
-    Of several such core types, the first is returned.
-    """
+    """Return the core type that uses most of this CPU's instruction sets; of several, the first."""
     available = site.instructions
     if available is None:
         return None

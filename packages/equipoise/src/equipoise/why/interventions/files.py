@@ -26,7 +26,6 @@ _UNBUFFERED_PYTHON = "PYTHONUNBUFFERED"
 _MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs", "hugetlbfs", "devtmpfs", "proc", "sysfs"})
 _NO_FILE_REASON = "the evidence names no existing file: give one as an argument of the commands"
 _READ_LINE_FORMAT = "cat < {0} > /dev/null"
-"""Shell line that reads the file ``{0}`` before each trial."""
 # `dd` with count=0 drops the whole file from the cache (its manual, "nocache").
 _DROP_LINE_FORMAT = "{{ sync {0} && dd if={0} iflag=nocache count=0 status=none; }}"
 
@@ -82,8 +81,6 @@ def file_interventions(case: Case) -> tuple[Intervention, ...]:
 
 
 def _output_to(output: Output, case: Case) -> Alter:
-    """Return the function that sends the standard output of a condition to ``output``."""
-
     def alter(condition: Condition) -> Condition:
         current = condition.output or case.output
         is_same = current == output or (output.kind == "count" and current.kind == "file")
@@ -150,7 +147,6 @@ def _before_each_trial(files: tuple[str, ...], line_format: str) -> Alter:
 
 
 def _no_cold_files_reason(files: tuple[str, ...], host: Host) -> str | None:
-    """Return why a file cannot be dropped from the page cache; ``None`` if all files can be."""
     try:
         mounts = host.text("/proc/self/mountinfo")
     except Unknown:
