@@ -105,14 +105,14 @@ pub fn read(mut parser: Parser) -> Result<Request, Problem> {
             command: arguments,
         },
         ("allocations", _) => Source::Recordings(single_path(&name, arguments)?),
-        _ => {
-            return Err(Problem::usage(format!(
-                "unknown source {name:?}: see --help"
-            )));
-        }
+        _ => return Err(unknown("source", &name)),
     };
     let output = output?;
     Ok(Request::Evidence { source, output })
+}
+
+fn unknown(noun: &str, name: &str) -> Problem {
+    Problem::usage(format!("there is no {noun} {name:?}: see --help"))
 }
 
 fn single_path(name: &str, arguments: Vec<OsString>) -> Result<PathBuf, Problem> {
@@ -143,9 +143,7 @@ fn read_method(parser: &mut Parser) -> Result<Method, Problem> {
         "best" => Ok(Method::Best),
         "tracepoints" => Ok(Method::Tracepoints),
         "ptrace" => Ok(Method::Ptrace),
-        other => Err(Problem::usage(format!(
-            "unknown method {other:?}: see --help"
-        ))),
+        other => Err(unknown("method", other)),
     }
 }
 

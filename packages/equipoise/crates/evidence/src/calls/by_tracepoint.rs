@@ -10,7 +10,7 @@ use crate::calls::account::{Account, Observation};
 use crate::calls::event::{Action, Event};
 use crate::command::PausedCommand;
 use crate::perf::record::{Reader, Record, time_of};
-use crate::perf::rings::Rings;
+use crate::perf::rings::{MIN_RING_BYTES, Rings};
 use crate::perf::tracepoint;
 
 /// Bytes of the rings of all processors together.
@@ -29,9 +29,8 @@ pub fn prepare() -> Result<Tracepoints, String> {
         enter: ids[0],
         exit: ids[1],
     };
-    // Whether events can be opened is tested on this process, with the smallest rings.
     let own_process = libc::pid_t::try_from(std::process::id()).unwrap_or(0);
-    Rings::open(&tracepoints.events(), own_process, 0)
+    Rings::open(&tracepoints.events(), own_process, MIN_RING_BYTES)
         .map_err(|error| format!("perf_event_open: {error}"))?;
     Ok(tracepoints)
 }

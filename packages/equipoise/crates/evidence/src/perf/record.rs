@@ -1,7 +1,5 @@
 //! Reads the records of `perf_event_open(2)`, as far as this program uses them.
 
-use std::ops::Range;
-
 /// The bytes of a record that were not read yet.
 #[derive(Clone, Copy)]
 pub struct Reader<'a>(&'a [u8]);
@@ -80,7 +78,6 @@ pub struct Task {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SwitchKind {
-    /// The thread begins to run.
     In,
     /// The thread stops, because it waits.
     Out,
@@ -164,10 +161,10 @@ impl<'a> Record<'a> {
 /// Returns the time of a record: its last word, except in a sample.
 pub fn time_of(bytes: &[u8]) -> Option<u64> {
     /// In the samples that this program requests, the time follows the process and the thread.
-    const TIME_IN_SAMPLE: Range<usize> = 16..24;
+    const TIME_OFFSET: usize = 16;
     let record_type = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?);
     if record_type == SAMPLE {
-        let time = bytes.get(TIME_IN_SAMPLE)?;
+        let time = bytes.get(TIME_OFFSET..TIME_OFFSET + 8)?;
         return Some(u64::from_ne_bytes(time.try_into().ok()?));
     }
     let end = bytes.len().checked_sub(8)?;

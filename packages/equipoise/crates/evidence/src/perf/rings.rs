@@ -12,10 +12,12 @@ use equipoise_kernel::clock::monotonic_ns;
 use equipoise_kernel::cpus::parse_list;
 use equipoise_kernel::perf::{self, EventOptions, flag, sample};
 
+/// Smallest number of bytes of a ring.
+pub const MIN_RING_BYTES: usize = 1 << 17;
+
 /// A ring buffer for each processor. All events of a processor write to its ring.
 pub struct Rings {
     by_processor: Vec<Ring>,
-    /// Descriptors of all events except the first event of each processor.
     further_events: Vec<OwnedFd>,
     record_buffer: Vec<u8>,
 }
@@ -105,8 +107,7 @@ impl Rings {
 
 /// Returns the bytes of each of `rings` rings: the largest power of two within `all_bytes`.
 fn bytes_per_ring(all_bytes: usize, rings: usize) -> usize {
-    const MIN_BYTES: usize = 1 << 17;
-    let limit = (all_bytes / rings.max(1)).max(MIN_BYTES);
+    let limit = (all_bytes / rings.max(1)).max(MIN_RING_BYTES);
     1 << limit.ilog2()
 }
 

@@ -195,10 +195,7 @@ def _code_benchmark(
 
 
 def _marshalled_loop(tree: ast.Module, setup: ast.Module, *, is_async: bool) -> bytes:
-    """Return the marshalled code of a timing loop around some statements.
-
-    The statements become the body of the inner loop of `_LOOP_SOURCE`, after the setup.
-    """
+    """Return the marshalled code of `_LOOP_SOURCE` with statements to time, after a setup."""
     loop = ast.parse(_LOOP_SOURCE)
     function = loop.body[0]
     assert isinstance(function, ast.FunctionDef)

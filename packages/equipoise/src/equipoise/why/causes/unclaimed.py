@@ -37,7 +37,6 @@ from equipoise.why.evidence.observer import Function
 
 POLL_CALLS = ("poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2")
 PAGE_FAULT = "page_fault"
-"""Kernel entry point of page faults."""
 NOT_ON_DISK = ("pipe", "socket")
 """Beginnings of the names of files that are not on a disk."""
 

@@ -64,8 +64,7 @@ def locks_change(runs: Runs[SystemCalls], slower: Side) -> Mapping[str, LockChan
 def locking(profile: Runs[SampledStacks], waits: Runs[SampledStacks], slower: Side) -> Locking:
     """Return the time at locks from sampled stacks. Without stacks, the result is empty.
 
-    A stack is at a lock if its innermost functions acquire or release a lock. The callers come from
-    the waits if both conditions have observed waits, or else from the profile.
+    A stack is at a lock if its innermost functions acquire or release a lock.
     """
     cpu_paths = profile.map(lambda run: call_paths(run.stacks))
     wait_paths = waits.map(lambda run: call_paths(run.stacks))

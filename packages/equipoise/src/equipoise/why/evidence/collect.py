@@ -49,7 +49,6 @@ instructions are counted takes about 100 times as long."""
 MIN_TIMEOUT_S = 60.0
 
 _OBSERVER_PREFIX = "equipoise-evidence: "
-"""Beginning of the native observer's own messages in the standard error of a run."""
 
 StarterFactory = Callable[[Path], AbstractContextManager[Starter]]
 """Function that takes a private folder and returns the starter of trials."""
