@@ -51,7 +51,6 @@ pub enum Source {
         frequency: u64,
         command: Vec<OsString>,
     },
-    /// Folder in which the recorder has recorded allocations.
     Recordings(PathBuf),
 }
 

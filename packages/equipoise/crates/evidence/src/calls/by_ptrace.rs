@@ -230,8 +230,7 @@ fn interrupt(thread: libc::pid_t) {
 /// Resumes a stopped thread untraced, with the signal for which it has stopped.
 fn detach(thread: libc::pid_t, status: libc::c_int) {
     let signal = libc::WSTOPSIG(status);
-    let event = status >> 16;
-    let delivered_signal = match event {
+    let delivered_signal = match status >> 16 {
         0 if signal != SYSTEM_CALL_STOP => signal,
         libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
             // The child may be running, and not be among the known threads.

@@ -21,7 +21,6 @@ from equipoise.why.interventions.intervention import (
 )
 
 PLACEHOLDER = "{command}"
-"""Text that stands for the command of a condition."""
 _TRY_HINT = "choose a NAME and write --try 'decay:MALLOC_CONF=dirty_decay_ms:-1', for example"
 _TRY_COMMAND_HINT = "choose a NAME and write --try-command 'near=numactl --localalloc', for example"
 
