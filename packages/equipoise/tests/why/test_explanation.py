@@ -110,7 +110,7 @@ def test_interventions_are_chosen_by_the_least_ratio_that_the_gap_may_have() -> 
     for seconds in ((1.0, 37.0), (37.0, 1.0)):
         gap = choose_gap(record_of(*seconds))
         low, high = gap.comparison.ratio_ci
-        assert gap.smallest_ratio == (low if seconds[0] < seconds[1] else high)
+        assert gap.ratio_nearest_to_1 == (low if seconds[0] < seconds[1] else high)
         site = host_site()
         assert OpenGap(record_of(*seconds), gap.contrast, ratio=37.0).case(site).ratio == 37.0
 

@@ -39,9 +39,9 @@ def test_the_first_cause_is_the_planted_one(planted: Planted, folder: Path) -> N
     has_gap = not planted.at_once or planted.has_gap(folder)
     difference = observe(planted, folder, max_rounds=MAX_ROUNDS)
     if not has_gap or planted.at_once and not planted.has_gap(folder):
-        pytest.skip(f"the host's processors leave this pair no gap now: {difference.gap}")
+        pytest.skip(f"the host's processors leave this pair no gap now: {difference.wall_time}")
     causes = suggested_causes(difference)
-    assert causes, f"nothing was named of {difference.gap}"
+    assert causes, f"nothing was named of {difference.wall_time}"
     assert causes[0].cause == planted.cause, causes[0].summary
     assert causes[0].evidence[planted.key] in planted.expected(folder)
 
@@ -66,5 +66,5 @@ def named_causes(planted: Planted, folder: Path, *, seed: int) -> set[str]:
 
 def with_gap(difference: Difference) -> Difference:
     """The same with a certain gap as large as the run itself."""
-    wall_s = difference.gap.baseline
-    return replace(difference, gap=Change(wall_s, 2 * wall_s, wall_s, (wall_s, wall_s)))
+    wall_s = difference.wall_time.baseline
+    return replace(difference, wall_time=Change(wall_s, 2 * wall_s, wall_s, (wall_s, wall_s)))

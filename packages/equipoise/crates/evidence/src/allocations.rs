@@ -12,7 +12,7 @@ use equipoise_reporting::problem::Problem;
 use crate::maps::Map;
 use crate::stacks::Resolver;
 use crate::stacks::folded::{FoldedStacks, Frame, Kind, Stacks};
-use crate::stacks::space::{Captured, Space};
+use crate::stacks::mapped_code::{MappedCode, RawStack};
 
 /// The JSON document. Weights are estimated bytes; the innermost frame is the size of the block.
 #[derive(Debug, Serialize)]
@@ -33,6 +33,7 @@ const FULL_DISK_FILE_BYTES: u64 = 1;
 /// Indices of the numbers in the header, which consists of words of 8 bytes.
 mod header {
     pub const WORDS: usize = 26;
+    pub const MAGIC: usize = 0;
     pub const MAPS_OFFSET: usize = 8;
     pub const MAPS_BYTES: usize = 9;
     pub const SAMPLES_OFFSET: usize = 10;
@@ -45,8 +46,10 @@ mod header {
 /// Indices of the numbers in a sample, which consists of words of 8 bytes.
 mod sample {
     pub const SIZE: usize = 0;
+    /// Mean number of allocated bytes between two samples.
     pub const INTERVAL: usize = 1;
     pub const STACK_BYTES: usize = 4;
+    /// Instruction pointer, stack pointer, frame pointer, link register.
     pub const REGISTERS: usize = 6;
     pub const STACK: usize = 16;
 }
@@ -57,21 +60,21 @@ const RECORDER_MODULE: &str = "libequipoise_recorder.so";
 /// Returns the report on all recordings in a folder.
 pub fn stacks(folder: &Path) -> Result<Report, Problem> {
     let folder_name = folder.display().to_string();
-    let refused = Problem::system(&folder_name);
+    let to_problem = Problem::system(&folder_name);
     let mut files: Vec<_> = fs::read_dir(folder)
-        .map_err(refused)?
+        .map_err(to_problem)?
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension() == Some(OsStr::new("allocations")))
         .collect();
     files.sort();
-    let mut reading = Reading::default();
+    let mut reader = RecordingsReader::default();
     for file in files {
-        let opened = File::open(&file).map_err(refused)?;
-        if opened.metadata().map_err(refused)?.len() != FULL_DISK_FILE_BYTES {
-            reading.add(&Recording(opened));
+        let opened = File::open(&file).map_err(to_problem)?;
+        if opened.metadata().map_err(to_problem)?.len() != FULL_DISK_FILE_BYTES {
+            reader.add(&Recording(opened));
         }
     }
-    Ok(reading.finish())
+    Ok(reader.finish())
 }
 
 /// The sparse file of one process.
@@ -112,50 +115,51 @@ impl Recording {
 }
 
 #[derive(Default)]
-struct Reading {
+struct RecordingsReader {
     resolver: Resolver,
     folded: FoldedStacks,
     samples: u64,
-    dropped: u64,
-    unreadable: u64,
+    /// Number of samples that their recordings had no space for.
+    dropped_samples: u64,
+    unreadable_recordings: u64,
 }
 
-impl Reading {
+impl RecordingsReader {
     fn add(&mut self, recording: &Recording) {
-        self.unreadable += u64::from(self.add_samples(recording).is_none());
+        self.unreadable_recordings += u64::from(self.add_samples(recording).is_none());
     }
 
     /// Adds the samples of a recording; `None` if a part of the recording cannot be read.
     fn add_samples(&mut self, recording: &Recording) -> Option<()> {
         let header = recording.header()?;
-        if header.word(0)? != MAGIC || header.word(header::MACHINE)? != THIS_MACHINE {
+        if header.word(header::MAGIC)? != MAGIC || header.word(header::MACHINE)? != THIS_MACHINE {
             return None;
         }
         let process = u32::try_from(header.word(header::PROCESS)?).ok()?;
-        let space = self.space(&recording.maps(&header)?);
-        let sampled = header.size_at(header::SAMPLES_TAKEN)?;
-        let stored = header.size_at(header::SAMPLES)?;
-        let first = header.size_at(header::SAMPLES_OFFSET)?;
+        let code = self.mapped_code(&recording.maps(&header)?);
+        let taken_samples = header.size_at(header::SAMPLES_TAKEN)?;
+        let max_samples = header.size_at(header::SAMPLES)?;
+        let offset = header.size_at(header::SAMPLES_OFFSET)?;
         let length = header.size_at(header::SAMPLE_BYTES)?;
-        self.dropped += sampled.saturating_sub(stored) as u64;
-        for index in 0..sampled.min(stored) {
-            let sample = Words(recording.bytes(first + index * length, length)?);
-            self.sample(&sample, process, &space)?;
+        self.dropped_samples += taken_samples.saturating_sub(max_samples) as u64;
+        for index in 0..taken_samples.min(max_samples) {
+            let sample = Words(recording.bytes(offset + index * length, length)?);
+            self.add_sample(&sample, process, &code)?;
         }
         Some(())
     }
 
-    fn space(&mut self, maps: &str) -> Space {
-        let mut space = Space::default();
+    fn mapped_code(&mut self, maps: &str) -> MappedCode {
+        let mut code = MappedCode::default();
         for map in Map::all(maps).filter(|map| map.is_executable) {
             let length = map.end - map.start;
             let images = &mut self.resolver.images;
-            space.map(images, map.path, map.start, length, map.file_offset);
+            code.add(images, map.path, map.start, length, map.file_offset);
         }
-        space
+        code
     }
 
-    fn sample(&mut self, sample: &Words, process: u32, space: &Space) -> Option<()> {
+    fn add_sample(&mut self, sample: &Words, process: u32, code: &MappedCode) -> Option<()> {
         let (size, interval) = (sample.word(sample::SIZE)?, sample.word(sample::INTERVAL)?);
         if interval == 0 {
             return Some(()); // the process ended while it took this sample
@@ -163,7 +167,7 @@ impl Reading {
         let register = |index| sample.word(sample::REGISTERS + index);
         let stack_bytes = sample.size_at(sample::STACK_BYTES)?;
         let stack = sample.0.get(8 * sample::STACK..)?.get(..stack_bytes)?;
-        let captured = Captured {
+        let captured = RawStack {
             instruction: register(0)?,
             stack_pointer: register(1)?,
             frame_pointer: register(2)?,
@@ -171,7 +175,7 @@ impl Reading {
             stack,
         };
         self.samples += 1;
-        let mut frames = self.resolver.frames(process, space, &captured);
+        let mut frames = self.resolver.frames(process, code, &captured);
         frames.retain(|frame| frame.module != RECORDER_MODULE);
         frames.push(Frame::new(&format!("{size} bytes"), "", Kind::Size));
         self.folded.add(frames, estimated_bytes(size, interval));
@@ -180,17 +184,19 @@ impl Reading {
 
     fn finish(self) -> Report {
         let mut unseen = Vec::new();
-        if self.unreadable > 0 {
+        if self.unreadable_recordings > 0 {
             unseen.push(format!(
-                "{} recordings: they are of another machine or version, or incomplete",
-                self.unreadable
+                "{} recordings are missing: they are of another machine or version, or incomplete",
+                self.unreadable_recordings
             ));
         }
-        let dropped = self.dropped;
+        let dropped = self.dropped_samples;
         if dropped > 0 {
-            unseen.push(format!("{dropped} sampled stacks: their file was full"));
+            unseen.push(format!(
+                "{dropped} sampled stacks had no space in their file"
+            ));
         }
-        unseen.extend(self.resolver.cut_stacks(self.samples));
+        unseen.extend(self.resolver.cut_stacks_remark(self.samples));
         Report {
             source: "allocation_stacks",
             version: 1,
@@ -219,9 +225,9 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_a_recording_counts_as_unreadable() {
-        let mut reading = Reading::default();
+        let mut reader = RecordingsReader::default();
         let file = File::open("/proc/self/exe").expect("opened");
-        reading.add(&Recording(file));
-        assert_eq!(reading.finish().unseen.len(), 1);
+        reader.add(&Recording(file));
+        assert_eq!(reader.finish().unseen.len(), 1);
     }
 }

@@ -44,7 +44,7 @@ impl End {
     }
 }
 
-/// Starts a child that waits to become the command. The child is killed if this process is.
+/// Starts a child that waits to become the command. If this process is killed, the child is, too.
 pub fn start_paused(command: Vec<OsString>) -> Result<PausedCommand, Problem> {
     let arguments: Vec<CString> = command
         .into_iter()
@@ -56,10 +56,10 @@ pub fn start_paused(command: Vec<OsString>) -> Result<PausedCommand, Problem> {
     }
     let mut pointers: Vec<_> = arguments.iter().map(|argument| argument.as_ptr()).collect();
     pointers.push(ptr::null());
-    let (start_out, start_in) = pipe()?;
-    let (error_out, error_in) = pipe()?;
-    // The terminal sends its signals to the command, too, and this process ends when the command
-    // does. A file of this process beyond `ulimit -f` must be an error, not a signal.
+    let (start_reader, start_writer) = pipe()?;
+    let (error_reader, error_writer) = pipe()?;
+    // The terminal also sends its signals to the command, and this process ends after the command.
+    // If a file of this process exceeds `ulimit -f`, the write must fail without a signal.
     // SAFETY: passes numbers only.
     let file_size_handler = unsafe {
         libc::signal(libc::SIGINT, libc::SIG_IGN);
@@ -68,24 +68,25 @@ pub fn start_paused(command: Vec<OsString>) -> Result<PausedCommand, Problem> {
     };
     // SAFETY: this process has one thread, so the child may use everything.
     let pid = check(unsafe { libc::fork() });
-    match pid.map_err(Problem::system("a new process"))? {
+    match pid.map_err(Problem::system("no process can be started"))? {
         0 => {
-            drop(start_in);
+            drop(start_writer);
             // SAFETY: the handler is the one that the last call has replaced.
             unsafe { libc::signal(libc::SIGXFSZ, file_size_handler) };
-            become_command(&pointers, &start_out, &error_in)
+            become_command(&pointers, &start_reader, &error_writer)
         }
         pid => {
             signals::forward_to(pid);
             Ok(PausedCommand {
                 pid,
-                start_pipe: start_in,
-                error_pipe: error_out,
+                start_pipe: start_writer,
+                error_pipe: error_reader,
             })
         }
     }
 }
 
+/// In the child: waits for the byte in the pipe `start`, and becomes the command.
 fn become_command(argv: &[*const libc::c_char], start: &PipeReader, error: &PipeWriter) -> ! {
     let mut byte = 0_u8;
     // SAFETY: `byte` is valid for writing, `argv` ends with null and its strings with NUL.
@@ -153,5 +154,5 @@ impl RunningCommand {
 }
 
 fn pipe() -> Result<(PipeReader, PipeWriter), Problem> {
-    io::pipe().map_err(Problem::system("a pipe"))
+    io::pipe().map_err(Problem::system("no pipe can be made"))
 }

@@ -38,13 +38,13 @@ fn run(request: Request) -> Result<String, Problem> {
     match request {
         Request::Help => return Ok(USAGE.to_owned()),
         Request::Evidence { source, output } => match source {
-            Source::Calls { method, command } => write(&output, &calls::observe(method, command)?),
+            Source::Calls { method, command } => save(&output, &calls::observe(method, command)?),
             Source::Stacks {
                 sampling,
                 frequency,
                 command,
-            } => write(&output, &profile::observe(sampling, frequency, command)?),
-            Source::Recordings(folder) => write(&output, &allocations::stacks(&folder)?),
+            } => save(&output, &profile::observe(sampling, frequency, command)?),
+            Source::Recordings(folder) => save(&output, &allocations::stacks(&folder)?),
         },
         Request::Picture {
             picture,
@@ -53,19 +53,21 @@ fn run(request: Request) -> Result<String, Problem> {
         } => {
             let conditions = pictures::read(&conditions)?;
             let name = output.display().to_string();
-            let refused = Problem::system(&name);
-            let mut file = File::create(&output).map(BufWriter::new).map_err(refused)?;
+            let to_problem = Problem::system(&name);
+            let mut file = File::create(&output)
+                .map(BufWriter::new)
+                .map_err(to_problem)?;
             match picture {
                 Picture::FlameGraph => pictures::flame_graph::draw(&conditions, &mut file)?,
                 Picture::Firefox => pictures::firefox::write(&conditions, &mut file)?,
             }
-            file.flush().map_err(refused)
+            file.flush().map_err(to_problem)
         }
     }
     .map(|()| String::new())
 }
 
-fn write(file: &Path, report: &impl Serialize) -> Result<(), Problem> {
+fn save(file: &Path, report: &impl Serialize) -> Result<(), Problem> {
     let text = serde_json::to_vec(report)
         .map_err(|error| Problem::failure(format!("{}: {error}", file.display())))?;
     fs::write(file, text).map_err(Problem::system(&file.display().to_string()))

@@ -10,7 +10,7 @@ pub struct Map<'a> {
 }
 
 impl<'a> Map<'a> {
-    /// Returns the mappings in the text of a maps file, without lines of another format.
+    /// Returns the mappings in the text of a maps file. Lines of another format are left out.
     pub fn all(text: &'a str) -> impl Iterator<Item = Self> {
         text.lines().filter_map(Self::read)
     }

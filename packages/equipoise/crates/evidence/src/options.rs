@@ -54,7 +54,7 @@ pub enum Source {
     Recordings(PathBuf),
 }
 
-/// Samples per second by default: not a multiple of other regular rates.
+/// Samples per second by default, not a multiple of other regular rates.
 const DEFAULT_FREQUENCY_HZ: u64 = 999;
 
 /// Returns the request of the command line.
@@ -85,7 +85,7 @@ pub fn read(mut parser: Parser) -> Result<Request, Problem> {
     }
     let output = output.ok_or_else(|| Problem::usage("--output FILE is missing"));
     if let Some(picture) = picture_of(&name) {
-        let conditions = only_one(&name, arguments)?;
+        let conditions = single_path(&name, arguments)?;
         let output = output?;
         return Ok(Request::Picture {
             picture,
@@ -103,17 +103,21 @@ pub fn read(mut parser: Parser) -> Result<Request, Problem> {
             frequency: frequency.unwrap_or(DEFAULT_FREQUENCY_HZ),
             command: arguments,
         },
-        ("allocations", _) => Source::Recordings(only_one(&name, arguments)?),
-        _ => return Err(Problem::usage(format!("unknown source {name:?}"))),
+        ("allocations", _) => Source::Recordings(single_path(&name, arguments)?),
+        _ => return Err(unknown("source", &name)),
     };
     let output = output?;
     Ok(Request::Evidence { source, output })
 }
 
-fn only_one(name: &str, arguments: Vec<OsString>) -> Result<PathBuf, Problem> {
+fn unknown(noun: &str, name: &str) -> Problem {
+    Problem::usage(format!("there is no {noun} {name:?}: see --help"))
+}
+
+fn single_path(name: &str, arguments: Vec<OsString>) -> Result<PathBuf, Problem> {
     <[OsString; 1]>::try_from(arguments)
         .map(|[argument]| PathBuf::from(argument))
-        .map_err(|_| Problem::usage(format!("{name} needs exactly one file or folder to read")))
+        .map_err(|_| Problem::usage(format!("{name} reads exactly one file or folder: name one")))
 }
 
 fn picture_of(name: &str) -> Option<Picture> {
@@ -138,7 +142,7 @@ fn read_method(parser: &mut Parser) -> Result<Method, Problem> {
         "best" => Ok(Method::Best),
         "tracepoints" => Ok(Method::Tracepoints),
         "ptrace" => Ok(Method::Ptrace),
-        other => Err(Problem::usage(format!("unknown method {other:?}"))),
+        other => Err(unknown("method", other)),
     }
 }
 

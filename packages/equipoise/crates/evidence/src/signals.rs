@@ -42,9 +42,9 @@ pub fn stop_forwarding() {
 
 extern "C" fn forward(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
     let command = COMMAND.load(Ordering::Relaxed);
-    // SAFETY: the kernel gives a valid `info`; the others pass numbers, and errno is our thread's.
+    // SAFETY: the kernel gives a valid `info`; the calls get numbers, and errno is our thread's.
     unsafe {
-        // The terminal has sent its signal (with a code above 0) to the command, too.
+        // A signal of the terminal has a code above 0, and has also reached the command.
         if command != NO_PROCESS && (*info).si_code <= 0 {
             let errno = *libc::__errno_location();
             libc::kill(command, signal);

@@ -26,7 +26,7 @@ from equipoise.why.kind import why_kind
 
 
 class GapEvidence(Struct, frozen=True):
-    """A gap, the observations of its conditions, and the differences that they show."""
+    """A gap, the observations of its conditions, and the differences between the conditions."""
 
     gap: Gap
     evidence: EvidenceSet
@@ -45,23 +45,25 @@ def with_causes(
     campaign that tested the causes, if there is one.
     """
     if gap is None:
-        evidence = latest_evidence(record)
+        gap_evidence = latest_evidence(record)
     else:
         names = (gap.comparison.baseline, gap.comparison.candidate)
-        known_time = document.extra_time
-        if known_time is not None and (known_time.baseline, known_time.candidate) == names:
+        explained = document.extra_time
+        # The document already explains this gap.
+        if explained is not None and (explained.baseline, explained.candidate) == names:
             return document
-        evidence = evidence_of_gap(record, gap)
+        gap_evidence = evidence_of_gap(record, gap)
+        # The causes of another gap go; the causes of the spread of one condition stay.
         spread_causes = tuple(cause for cause in document.why if cause.kind == CHANCE_KIND)
         document = replace(document, why=spread_causes)
-    extra_time = None if evidence is None else _extra_time(evidence)
-    causes = _causes(record, evidence, experiment)
-    if evidence is not None:
-        contrast = evidence.gap.contrast
+    extra_time = None if gap_evidence is None else _extra_time(gap_evidence)
+    causes = _causes(record, gap_evidence, experiment)
+    if gap_evidence is not None:
+        contrast = gap_evidence.gap.contrast
         if experiment is not None and not explains_gap(experiment, record, contrast):
             experiment = None
         kind = why_kind(record.plan.terms)
-        document = kind.with_explanation(document, record, evidence, causes, experiment)
+        document = kind.with_explanation(document, record, gap_evidence, causes, experiment)
     return replace(document, why=(*document.why, *causes), extra_time=extra_time)
 
 
@@ -69,14 +71,14 @@ def latest_evidence(record: RunRecord) -> GapEvidence | None:
     """Return the evidence of the gap that was observed last; ``None`` if none was observed."""
     conditions = latest_conditions(record.observations)
     for gap in gaps_of(record) if conditions else ():
-        if gap.is_explainable and conditions <= {*gap.pair}:
+        if gap.is_explainable and conditions <= {*gap.contrast.pair}:
             return evidence_of_gap(record, gap)
     return None
 
 
 def evidence_of_gap(record: RunRecord, gap: Gap) -> GapEvidence:
     """Return the evidence of a gap. Without observations, only the trials show differences."""
-    baseline, candidate = gap.pair
+    baseline, candidate = gap.contrast.pair
     observations = observations_of_pair(record.observations, baseline, candidate)
     evidence = decode_evidence(observations, baseline, candidate)
     conditions = (record.plan.conditions[baseline], record.plan.conditions[candidate])
@@ -84,28 +86,28 @@ def evidence_of_gap(record: RunRecord, gap: Gap) -> GapEvidence:
 
 
 def _causes(
-    record: RunRecord, evidence: GapEvidence | None, experiment: RunRecord | None
+    record: RunRecord, gap_evidence: GapEvidence | None, experiment: RunRecord | None
 ) -> tuple[Explanation, ...]:
     """Return the causes that an experiment tested; without an experiment, the suggested causes."""
     kind = why_kind(record.plan.terms)
-    if kind.tests_causes:
-        return kind.causes(record)
+    if kind.is_experiment:
+        return kind.tested_causes(record)
     if experiment is not None and (
-        evidence is None or explains_gap(experiment, record, evidence.gap.contrast)
+        gap_evidence is None or explains_gap(experiment, record, gap_evidence.gap.contrast)
     ):
-        return why_kind(experiment.plan.terms).causes(experiment)
-    return () if evidence is None else suggested_causes(evidence.difference)
+        return why_kind(experiment.plan.terms).tested_causes(experiment)
+    return () if gap_evidence is None else suggested_causes(gap_evidence.difference)
 
 
-def _extra_time(evidence: GapEvidence) -> ExtraTime:
-    comparison, difference = evidence.gap.comparison, evidence.difference
-    gap_s = difference.gap.extra
+def _extra_time(gap_evidence: GapEvidence) -> ExtraTime:
+    comparison, difference = gap_evidence.gap.comparison, gap_evidence.difference
+    gap_s, is_baseline_slower = difference.wall_time.extra, difference.slower == "baseline"
     return ExtraTime(
         baseline=comparison.baseline,
         candidate=comparison.candidate,
-        slower=getattr(comparison, difference.slower),
+        slower=comparison.baseline if is_baseline_slower else comparison.candidate,
         gap_s=gap_s,
-        gap_s_ci=difference.gap.extra_ci,
+        gap_s_ci=difference.wall_time.extra_ci,
         parts=tuple(
             TimePart(
                 part=cast(PartName, name.removesuffix("_s")),
@@ -119,10 +121,10 @@ def _extra_time(evidence: GapEvidence) -> ExtraTime:
         ),
         observed={
             source: (len(runs.baseline), len(runs.candidate))
-            for source, runs in evidence.evidence.by_source().items()
+            for source, runs in gap_evidence.evidence.by_source().items()
             if runs.all_runs
         },
-        # Unknown accounts are already reported with each trial.
+        # The report of each trial already names the resources ("accounts") that are unknown.
         unseen={
             source: remarks for source, remarks in difference.unseen.items() if source != "accounts"
         },

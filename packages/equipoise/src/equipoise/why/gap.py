@@ -1,4 +1,4 @@
-"""Choose the gap to explain: the difference in wall time between two conditions."""
+"""Choose the gap to explain: the extra wall time of the slower condition of a contrast."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXPLAINABLE = ("faster", "slower")
 
 
 class Gap(Struct, frozen=True):
-    """Two conditions, and the campaign's comparison of their wall times."""
+    """The gap of a contrast: the comparison of both conditions' wall times, and their trials."""
 
     contrast: Contrast
     comparison: Comparison
@@ -31,13 +31,8 @@ class Gap(Struct, frozen=True):
     """Trials of the complete blocks in which both conditions ran."""
     chosen_because: str | None = None
     """Sentence that says why this gap was chosen among several."""
-    judged_by: str = PRIMARY_METRIC
-    """The campaign's own primary metric."""
-
-    @property
-    def pair(self) -> tuple[int, int]:
-        """Indices of the baseline and the candidate in the plan's conditions."""
-        return self.contrast.baseline, self.contrast.candidate
+    campaign_metric: str = PRIMARY_METRIC
+    """Metric by which the campaign itself judged the contrast."""
 
     @property
     def is_explainable(self) -> bool:
@@ -45,7 +40,7 @@ class Gap(Struct, frozen=True):
         return self.comparison.verdict in EXPLAINABLE
 
     @property
-    def smallest_ratio(self) -> float | None:
+    def ratio_nearest_to_1(self) -> float | None:
         """The ratio, or the bound of its interval, that is nearest to 1; ``None`` if unknown."""
         comparison = self.comparison
         ratios = [ratio for ratio in (comparison.ratio, *comparison.ratio_ci) if ratio]
@@ -58,9 +53,9 @@ class Gap(Struct, frozen=True):
 
 
 def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | None = None) -> Gap:
-    """Return the named gap, or the largest gap whose verdict is faster or slower.
+    """Return the gap between two conditions: the largest whose verdict is faster or slower.
 
-    ``baseline`` and ``candidate`` are names of conditions, or ``None`` for any. Raise
+    ``baseline`` and ``candidate`` are names of conditions, or ``None`` for any condition. Raise
     `UnusableInput` if the campaign is imported, a fleet, a gate or a history; if it compares
     nothing or has no complete block; or if it does not compare the named conditions.
     """
@@ -97,30 +92,30 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
 
 
 def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
-    """Return the gaps in wall time between the pairs of conditions of a campaign.
+    """Return the gaps of a campaign, one for each contrast of the plan, in their order.
 
-    The pairs are the contrasts of the plan, in their order. A kind of campaign may choose others.
+    A kind of campaign may choose other contrasts.
     """
     plan = record.plan
     blocks = analysed_blocks(record)
     if not blocks:
         return ()
     kind = why_kind(plan.terms)
-    named_gaps = kind.gaps(record, blocks)
-    if not named_gaps:
+    judged_contrasts = kind.judged_contrasts(record, blocks)
+    if not judged_contrasts:
         return ()
     judgement = replace(plan.judgement, primary_metric=PRIMARY_METRIC)
-    contrasts = tuple(gap.contrast for gap in named_gaps)
+    contrasts = tuple(judged.contrast for judged in judged_contrasts)
     plan_by_wall_time = replace(plan, judgement=judgement, chosen_contrasts=contrasts)
     comparisons = primary_comparisons(plan_by_wall_time, blocks)
     return tuple(
         Gap(
-            gap.contrast,
-            kind.judged_comparison(gap, comparison),
-            _trials_of(gap.contrast, blocks),
-            judged_by=gap.metric,
+            judged.contrast,
+            kind.with_campaign_verdict(judged, comparison),
+            _trials_of(judged.contrast, blocks),
+            campaign_metric=judged.metric,
         )
-        for comparison, gap in zip(comparisons, named_gaps, strict=True)
+        for comparison, judged in zip(comparisons, judged_contrasts, strict=True)
         if comparison.blocks
     )
 
@@ -135,7 +130,8 @@ def gap_for_report(gap: Gap, record: RunRecord, public_record: RunRecord) -> Gap
     """Return the gap as the public record has it, whose conditions may have other names."""
     if public_record is record:
         return gap
-    public_gap = next(other for other in gaps_of(public_record) if other.pair == gap.pair)
+    pair = gap.contrast.pair
+    public_gap = next(other for other in gaps_of(public_record) if other.contrast.pair == pair)
     return replace(public_gap, chosen_because=gap.chosen_because)
 
 
@@ -152,11 +148,11 @@ def nothing_to_explain_sentence(gap: Gap) -> str:
     if comparison.verdict == "mixed":
         return f"which of the two is slower depends on what counts: {comparison.summary}"
     sentence = f"there is nothing to explain: {comparison.summary}"
-    if gap.judged_by == PRIMARY_METRIC:
+    if gap.campaign_metric == PRIMARY_METRIC:
         return sentence
     return (
-        f"{sentence} Equipoise explains wall time, not {gap.judged_by}: where trials run for a "
-        "fixed time, give them a fixed amount of work instead"
+        f"{sentence} Equipoise explains wall time, not {gap.campaign_metric}: where trials run for "
+        "a fixed time, give them a fixed amount of work instead"
     )
 
 
@@ -178,7 +174,7 @@ def _select_largest(gaps: Sequence[Gap]) -> Gap:
 
 
 def _trials_of(contrast: Contrast, blocks: Blocks) -> Runs[Trial]:
-    pair = (contrast.baseline, contrast.candidate)
+    pair = contrast.pair
     shared_blocks = [
         block for block in blocks.values() if {*pair} <= {trial.condition for trial in block}
     ]

@@ -18,48 +18,48 @@ if TYPE_CHECKING:
     from equipoise.why.explanation import GapEvidence
 
 
-class NamedGap(Struct, frozen=True):
-    """A pair of conditions whose gap may be explained."""
+class JudgedContrast(Struct, frozen=True):
+    """A contrast of a campaign whose gap may be explained."""
 
     contrast: Contrast
     metric: str
-    """Metric by which the pair was judged."""
+    """Metric by which the campaign judged the contrast."""
     finding: Any = None
-    """The kind's own finding about the pair, such as the commit that made it slower."""
+    """The kind's own finding about the contrast, such as the commit that made it slower."""
 
 
 class WhyKind:
     """Explanation of the gaps of an ordinary comparison; other kinds override its methods."""
 
-    tests_causes = False
-    """Whether a campaign of the kind tests causes itself."""
+    is_experiment = False
+    """Whether a campaign of the kind is an experiment, which tests causes."""
     no_gap_reason = "compares nothing, or has no complete block"
     """Reason why a campaign has no gap, as a predicate after the campaign's id."""
     nothing_to_explain = "nothing was compared"
     """Clause after "there is nothing to explain", if a finished campaign has no gap."""
 
-    def gaps(self, record: RunRecord, blocks: Blocks) -> Sequence[NamedGap]:
-        """Return the pairs of conditions whose gaps may be explained."""
+    def judged_contrasts(self, record: RunRecord, blocks: Blocks) -> Sequence[JudgedContrast]:
+        """Return the contrasts whose gaps may be explained."""
         metric = record.plan.judgement.primary_metric
-        return [NamedGap(contrast, metric) for contrast in record.plan.contrasts]
+        return [JudgedContrast(contrast, metric) for contrast in record.plan.contrasts]
 
-    def judged_comparison(self, gap: NamedGap, comparison: Comparison) -> Comparison:
-        """Return the comparison of a gap's wall times with the campaign's own verdict."""
+    def with_campaign_verdict(self, judged: JudgedContrast, comparison: Comparison) -> Comparison:
+        """Return the comparison of wall times, with the campaign's own verdict if it has one."""
         return comparison
 
-    def causes(self, record: RunRecord) -> tuple[Explanation, ...]:
-        """Return the causes that the campaign has tested; empty if its kind tests none."""
+    def tested_causes(self, record: RunRecord) -> tuple[Explanation, ...]:
+        """Return the causes that an experiment has tested; empty for another campaign."""
         return ()
 
     def with_explanation(
         self,
         document: Any,
         record: RunRecord,
-        evidence: GapEvidence,
+        gap_evidence: GapEvidence,
         causes: Sequence[Explanation],
         experiment: RunRecord | None,
     ) -> Any:
-        """Return the document with the remarks of this kind of campaign about an explained gap.
+        """Return the result document of this kind, with its own remarks about an explained gap.
 
         ``experiment`` is the campaign that tested the causes of that gap, if there is one.
         """

@@ -19,10 +19,10 @@ from equipoise.why.kind import why_kind
 
 
 class ExperimentReader(Protocol):
-    """Methods of the ledger that find experiments."""
+    """Interface of the ledger for finding the experiments of a campaign."""
 
     def runs_explaining(self, run_id: str) -> tuple[str, ...]:
-        """Return the campaigns that explain this one, the latest first."""
+        """Return the ids of the experiments about a campaign, the latest first."""
 
     def read_run(self, reference: str) -> RunRecord:
         """Return the complete record of one campaign."""
@@ -34,8 +34,8 @@ def result_of(record: RunRecord, experiment: RunRecord | None = None) -> ResultD
     ``experiment`` is the campaign that tested causes of a gap of ``record``, if there is one.
     """
     document = analyse_campaign(record)
-    tests_causes = why_kind(record.plan.terms).tests_causes
-    if experiment is None and not record.observations and not tests_causes:
+    is_experiment = why_kind(record.plan.terms).is_experiment
+    if experiment is None and not record.observations and not is_experiment:
         return document
     from equipoise.why.explanation import with_causes
 

@@ -378,7 +378,7 @@ def test_a_merge_is_named_with_the_commit_of_its_branch(tmp_path: Path) -> None:
     assert result.trials == 2 * len(numbers)
     # The commit is explained, not the merge.
     (gap,) = gaps_of(record)
-    assert gap.pair == (13, 14)
+    assert gap.contrast.pair == (13, 14)
 
 
 def test_a_merge_whose_branch_makes_no_difference_made_it_itself(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_the_document_comes_back(document: BisectDocument, tmp_path: Path) -> No
 def test_each_culprit_can_be_explained_with_its_own_benchmark(tmp_path: Path) -> None:
     record = stage_of(tmp_path, COUNT, ((), (3,), (5,))).start(plan_of_suite(COUNT, *NAMES))
     render, sort = COUNT + 1, 2 * (COUNT + 1)
-    pairs = [gap.pair for gap in gaps_of(record)]
+    pairs = [gap.contrast.pair for gap in gaps_of(record)]
     assert pairs == [(render + 2, render + 3), (sort + 4, sort + 5)]
 
 
@@ -116,5 +116,5 @@ def test_benchmarks_of_one_command_have_their_own_metrics(tmp_path: Path) -> Non
     assert [search.metric for search in document.bisects] == ["parse time_s", "sort time_s"]
     assert [len(search.culprits) for search in document.bisects] == [1, 0]
     (gap,) = gaps_of(record)
-    assert gap.pair == (2, 3)
-    assert gap.judged_by == "parse time_s"
+    assert gap.contrast.pair == (2, 3)
+    assert gap.campaign_metric == "parse time_s"

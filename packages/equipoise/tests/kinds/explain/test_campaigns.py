@@ -103,7 +103,7 @@ def test_the_user_s_own_is_an_entry_of_its_own(tmp_path: Path) -> None:
     assert causes[1].status == "open"
     assert causes[1].share_of_gap == 0.9
     assert "as observed and not tested" in causes[1].summary
-    assert causes[1].summary.endswith("Nothing here can be changed to test it.")
+    assert causes[1].summary.endswith("No intervention can test this cause here.")
 
 
 def test_an_intervention_that_was_not_tried_has_its_reason(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_a_user_s_intervention_is_a_campaign_that_resumes_and_is_shown(
     left = killed_campaign()
     repeated = equipoise("why", "last", "--json", "-", *FEW_OBSERVATIONS)
     assert why_of(repeated.out) == entries
-    assert f"tested already, by campaign {record.id}" in repeated.err
+    assert f"campaign {record.id} has already tested the causes" in repeated.err
     assert f"removed the folder of a killed campaign: {left}" in repeated.err
     assert not left.exists()
     resumed = equipoise("resume", record.id, "--blocks", "5", "--quiet")

@@ -25,7 +25,7 @@ BATCH_NS = 400_000.0
 def plan_of_functions(*codes: str, seed: int = 1, **limits: Any) -> Plan:
     """The plan of a comparison of short pieces of code."""
     benchmarks = code_benchmarks(codes or ("f()", "g()"), "", {})
-    examined = [TrialRunResult(4e-6, 4e-6, changes=False)] * len(benchmarks)
+    examined = [TrialRunResult(4e-6, 4e-6, changes_data=False)] * len(benchmarks)
     request = FunctionsRequest(CampaignLimits(seed=seed, **limits))
     return functions_plan(benchmarks, examined, None, request)
 

@@ -131,7 +131,7 @@ def repeating_line(
     benchmarks: Sequence[Benchmark], *, names: Sequence[str] = (), **limits: Any
 ) -> str:
     """Return the line that repeats the comparison."""
-    examined = [TrialRunResult(1e-6, 1e-6, changes=False)] * len(benchmarks)
+    examined = [TrialRunResult(1e-6, 1e-6, changes_data=False)] * len(benchmarks)
     request = FunctionsRequest(CampaignLimits(seed=7, **limits), names, ranking=False)
     plan = functions_plan(benchmarks, examined, None, request)
     return functions_of(plan).again

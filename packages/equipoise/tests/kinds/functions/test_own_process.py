@@ -84,9 +84,9 @@ def test_equal_functions_on_equal_data_are_compared(ledger: Path) -> None:
 @pytest.mark.parametrize(
     "examined",
     [
-        TrialRunResult(1e-6, 1e-6, changes=True),
-        TrialRunResult(1e-6, 1e-6, changes=False, is_watched=False),
-        TrialRunResult(2.0, 2.0, changes=False),
+        TrialRunResult(1e-6, 1e-6, changes_data=True),
+        TrialRunResult(1e-6, 1e-6, changes_data=False, sees_every_change=False),
+        TrialRunResult(2.0, 2.0, changes_data=False),
     ],
 )
 def test_functions_that_change_data_or_take_long_are_never_called_in_this_process(

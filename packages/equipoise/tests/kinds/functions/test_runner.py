@@ -131,7 +131,7 @@ def test_processes_are_prepared_together_within_the_limits_of_the_campaign() -> 
 
 
 def examined_functions(*calls_s: float) -> list[TrialRunResult]:
-    return [TrialRunResult(call_s, 2 * call_s, changes=False) for call_s in calls_s]
+    return [TrialRunResult(call_s, 2 * call_s, changes_data=False) for call_s in calls_s]
 
 
 def test_functions_that_take_about_as_long_get_the_same_number_of_calls() -> None:
@@ -156,7 +156,7 @@ def test_fresh_calls_make_short_batches_with_their_setup() -> None:
 
 def test_functions_with_equal_numbers_of_calls_keep_them_with_their_setup() -> None:
     setups = [
-        TrialRunResult(1e-5, call_and_setup_s, changes=True)
+        TrialRunResult(1e-5, call_and_setup_s, changes_data=True)
         for call_and_setup_s in (0.99e-3, 1.01e-3)
     ]
     calls, _ = calls_and_rounds(setups, fresh_calls=True)

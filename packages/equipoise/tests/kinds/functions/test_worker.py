@@ -14,7 +14,7 @@ import pytest
 from equipoise.kinds.functions import worker
 from equipoise.kinds.functions.functions import Benchmark, code_benchmarks, function_benchmarks
 from equipoise.kinds.functions.processes import Answer, process_pool
-from equipoise.kinds.functions.trial_runs import TrialRunResult, examine
+from equipoise.kinds.functions.trial_runs import TrialRunResult, trial_run_results
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 
 SETUP = "x = [3, 1, 2]"
@@ -22,7 +22,7 @@ SETUP = "x = [3, 1, 2]"
 
 def examine_all(benchmarks: Sequence[Benchmark]) -> tuple[TrialRunResult, ...]:
     """Return functions after their trial runs."""
-    return examine(benchmarks, timeout_s=600.0)
+    return trial_run_results(benchmarks, timeout_s=600.0)
 
 
 def answer_of(
@@ -58,18 +58,23 @@ def test_every_function_has_a_batch_in_every_round() -> None:
 
 def test_a_call_that_changes_its_data_is_noticed() -> None:
     benchmarks = code_benchmarks(["sorted(x)", "x.sort()", "x = x + [1]", "y = x"], SETUP, {})
-    assert [function.changes for function in examine_all(benchmarks)] == [False, True, True, False]
+    assert [function.changes_data for function in examine_all(benchmarks)] == [
+        False,
+        True,
+        True,
+        False,
+    ]
 
 
 def test_a_changed_argument_is_noticed() -> None:
     benchmarks = function_benchmarks([sorted, list.sort], lambda: [3, 1, 2])
-    assert [function.changes for function in examine_all(benchmarks)] == [False, True]
+    assert [function.changes_data for function in examine_all(benchmarks)] == [False, True]
 
 
 def test_changed_globals_and_closures_are_noticed() -> None:
     data, words = [3, 1, 2], ["b", "a"]
     benchmarks = function_benchmarks([lambda: sorted(data), lambda: words.sort()], None)
-    assert [function.changes for function in examine_all(benchmarks)] == [False, True]
+    assert [function.changes_data for function in examine_all(benchmarks)] == [False, True]
 
 
 def test_fresh_calls_get_the_data_of_the_setup(tmp_path: object) -> None:
@@ -189,7 +194,7 @@ def test_a_function_that_cannot_be_compared_is_refused(
 def test_a_function_that_takes_too_long_is_ended() -> None:
     benchmarks = code_benchmarks(["time.sleep(60)"], "import time", {})
     with pytest.raises(ConditionFailed, match=r"timed out after 0\.5 s"):
-        examine(benchmarks, timeout_s=0.5)
+        trial_run_results(benchmarks, timeout_s=0.5)
 
 
 @pytest.mark.parametrize("place", [0, 1])

@@ -33,7 +33,7 @@ def test_the_most_seconds_come_first() -> None:
 def test_a_gap_that_is_not_certain_has_no_causes() -> None:
     functions = {WORK: change(0.0, 0.9, 0.1)}
     assert cause_ids(difference_with(functions=functions)) == ["more_time_in_function"]
-    assert cause_ids(difference_with(functions=functions, gap=change(1.0, 2.0, 1.1))) == []
+    assert cause_ids(difference_with(functions=functions, wall_time=change(1.0, 2.0, 1.1))) == []
 
 
 def test_sources_that_see_no_difference_name_nothing() -> None:
@@ -61,7 +61,7 @@ def test_uncertain_cause_is_not_named() -> None:
 def test_the_slower_condition_may_be_the_baseline() -> None:
     faster = difference_with(
         slower="baseline",
-        gap=replace(change(2.0, 1.0), extra=1.0, extra_ci=(0.9, 1.1)),
+        wall_time=replace(change(2.0, 1.0), extra=1.0, extra_ci=(0.9, 1.1)),
         functions={WORK: replace(change(1.0, 0.1), extra=0.9, extra_ci=(0.8, 1.0))},
     )
     (cause,) = suggested_causes(faster)

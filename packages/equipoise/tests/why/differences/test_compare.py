@@ -30,7 +30,7 @@ WORK = Function("work", "program", "user")
 def test_without_sources_the_gap_remains() -> None:
     difference = differs()
     assert difference.slower == "candidate"
-    assert difference.gap.extra == pytest.approx(1.0)
+    assert difference.wall_time.extra == pytest.approx(1.0)
     assert difference.split["user_s"].extra == pytest.approx(1.0)
     assert difference.split["waiting_s"].extra == 0.0
     assert (
@@ -46,8 +46,8 @@ def test_slower_baseline_has_positive_extra_seconds() -> None:
     profiles = Runs((sampled({"main": 2.0}),) * 2, (sampled({"main": 1.5}),) * 2)
     difference = differs(Runs(WALLS.candidate, WALLS.baseline), profile=profiles)
     assert difference.slower == "baseline"
-    assert difference.gap.extra == pytest.approx(1.0)
-    low, high = difference.gap.extra_ci
+    assert difference.wall_time.extra == pytest.approx(1.0)
+    low, high = difference.wall_time.extra_ci
     assert low is not None and high is not None and 0 < low < 1.0 < high
     work = difference.functions[MAIN]
     assert (work.baseline, work.candidate, work.extra) == (2.0, 1.5, 0.5)

@@ -18,9 +18,9 @@ def test_trials_are_paired_by_their_blocks() -> None:
             tuple(trial(block, 1, wall) for block, wall in ((1, 1.5), (2, 1.7), (3, 9.6), (4, 99))),
         )
     )
-    assert difference.gap.baseline == pytest.approx(11.1 / 3)
-    assert difference.gap.extra == pytest.approx(1.7 / 3)
-    low, high = difference.gap.extra_ci
+    assert difference.wall_time.baseline == pytest.approx(11.1 / 3)
+    assert difference.wall_time.extra == pytest.approx(1.7 / 3)
+    low, high = difference.wall_time.extra_ci
     assert low is not None and high is not None and 0 < low < high < 1
 
 
@@ -34,7 +34,7 @@ def test_the_parts_add_up_to_the_gap() -> None:
         )
     )
     assert sum(part.extra for part in difference.split.values()) == pytest.approx(
-        difference.gap.extra
+        difference.wall_time.extra
     )
 
 
@@ -42,7 +42,7 @@ def test_typical_block_decides_which_condition_is_slower() -> None:
     """One candidate in five has an accident, which turns the mean."""
     difference = trials_difference(trials([1.0, 1.0, 1.0, 1.0, 9.0], [1.5, 1.4, 1.5, 1.6, 1.5]))
     assert difference.slower == "candidate"
-    assert difference.gap.extra < 0
+    assert difference.wall_time.extra < 0
 
 
 def test_several_threads_at_once_leave_the_waiting_unknown() -> None:
@@ -54,7 +54,7 @@ def test_several_threads_at_once_leave_the_waiting_unknown() -> None:
     )
     assert set(difference.split) == {"user_s", "system_s"}
     assert difference.unseen["split"] == (
-        "waiting time: several threads or processes ran at the same time",
+        "waiting time is unknown, because several threads or processes ran at the same time",
     )
 
 
@@ -78,7 +78,7 @@ def test_a_trial_that_was_stopped_counts_with_its_time_and_a_remark() -> None:
     pairs = trials([1.0, 1.1], [5.0, 60.0])
     stopped = replace(pairs.candidate[1], failure_kind="timed out")
     difference = trials_difference(Runs(pairs.baseline, (pairs.candidate[0], stopped)))
-    assert difference.gap.candidate == 32.5
+    assert difference.wall_time.candidate == 32.5
     assert "1 of 4 trials" in difference.unseen["trials"][0]
 
 
@@ -86,4 +86,4 @@ def test_trials_of_the_warm_up_are_no_part_of_it() -> None:
     pairs = trials([1.0, 1.0], [2.0, 2.5])
     warm_up = replace(pairs.baseline[0], phase="warmup")
     difference = trials_difference(Runs((warm_up, pairs.baseline[1]), pairs.candidate))
-    assert difference.gap.extra == 1.5
+    assert difference.wall_time.extra == 1.5

@@ -272,7 +272,7 @@ def test_names_of_run_time_code_are_read_only_from_our_own_regular_file(
         told = {frame.name for frame in evidence.stacks.frames if frame.kind == "told"}
         assert told == ({"made_up_function"} if reason is None else set())
         ignored = [words for words in evidence.unseen if str(map_file) in words]
-        words = f"names of code made at run time, in {map_file}: {reason}"
+        words = f"names of code made at run time, in {map_file}, are missing: {reason}"
         assert ignored == ([] if reason is None else [words])
         # What is not of this run, or not ours, is left where it is.
         assert os.path.lexists(map_file) is (kind in {"FIFO", "link", "other"})
@@ -292,7 +292,7 @@ def test_existing_fifo_does_not_block_the_writer_of_a_map(
         evidence = read_sampled("profile", tmp_path)
         assert evidence.end.exit == 0
         assert (
-            f"names of code made at run time, in {map_file}: it is not a regular file"
+            f"names of code made at run time, in {map_file}, are missing: it is not a regular file"
             in evidence.unseen
         )
     finally:

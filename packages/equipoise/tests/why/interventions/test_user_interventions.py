@@ -70,7 +70,7 @@ def test_a_server_is_started_by_the_command() -> None:
         ("=nice", "is not of the form NAME=CMD"),
         ("own= ", "is not of the form NAME=CMD"),
         ("own='nice", "cannot split"),
-        ("own='' {command}", "its program is empty"),
+        ("own='' {command}", "the program of .* is empty"),
         ("own=no-such-program", "there is no program 'no-such-program'"),
         ("own=nice \0", "null byte"),
     ],

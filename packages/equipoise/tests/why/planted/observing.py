@@ -84,7 +84,7 @@ def _trials(plan: Plan, max_blocks: int) -> Runs[Trial]:
                 tuple(trial for trial in trials if trial.condition == 0),
                 tuple(trial for trial in trials if trial.condition == 1),
             )
-            if block >= MIN_BLOCKS and trials_difference(by_condition).gap.is_certain:
+            if block >= MIN_BLOCKS and trials_difference(by_condition).wall_time.is_certain:
                 break
     return by_condition
 

@@ -16,11 +16,11 @@ pub struct Observation {
     pub end: End,
     /// Sentences about what could not be observed.
     pub remarks: Vec<String>,
-    /// Records that the kernel dropped: the counts may be too low by this number.
+    /// Number of records that the kernel dropped. The counts may be too low by this number.
     pub lost_records: u64,
 }
 
-/// Sums over the calls of one system call.
+/// Sums over all calls of one system call.
 #[derive(Debug, Default)]
 pub struct Calls {
     pub count: u64,
@@ -28,12 +28,13 @@ pub struct Calls {
     pub ns: u64,
     pub longest_ns: u64,
     pub errors: BTreeMap<i32, u64>,
-    pub sizes: Frequent,
+    pub sizes: FrequentNumbers,
+    /// Sum of the size arguments.
     pub bytes_asked: u64,
-    pub modes: Frequent,
+    pub modes: FrequentNumbers,
     /// Sum of the returned sizes, for calls that return a size.
     pub bytes_done: u64,
-    /// Calls whose return was not observed: the last call of a thread, or a lost record.
+    /// Number of calls without an observed return: the last call of a thread, or a lost record.
     pub unfinished: u64,
 }
 
@@ -62,8 +63,8 @@ pub struct Account {
 impl Account {
     pub fn add(&mut self, event: &Event) {
         match event.action {
-            Action::Entered { number, arguments } => self.entered(event, number, arguments),
-            Action::Left { result } => self.left(event, result),
+            Action::Entered { number, arguments } => self.add_entry(event, number, arguments),
+            Action::Left { result } => self.add_return(event, result),
             Action::Forked { process, thread } => {
                 self.processes.insert(process);
                 self.threads.insert(thread);
@@ -72,7 +73,7 @@ impl Account {
                 self.programs += 1;
                 self.processes.insert(event.process);
                 self.threads.insert(event.thread);
-                // Not all descriptors close at an exec, but which ones do is unknown.
+                // An exec closes some descriptors, but it is unknown which.
                 self.descriptors.close_all(event.process, event.ns);
             }
             Action::Ended => {
@@ -91,7 +92,7 @@ impl Account {
         }
     }
 
-    fn entered(&mut self, event: &Event, number: u64, arguments: [u64; 6]) {
+    fn add_entry(&mut self, event: &Event, number: u64, arguments: [u64; 6]) {
         self.mark_unfinished(event.thread);
         self.processes.insert(event.process);
         self.threads.insert(event.thread);
@@ -114,11 +115,11 @@ impl Account {
                     let closed = arguments[usize::from(kind == OnDescriptor::Replaces)];
                     self.descriptors.close(event.process, closed, event.ns);
                 }
-                // The name has to be looked up now, while the process exists.
+                // This looks the name up now, while the process exists.
                 Some(kind) => {
-                    self.descriptors.used(event.caller(), arguments[0]);
+                    self.descriptors.use_of(event.caller(), arguments[0]);
                     if kind == OnDescriptor::Copies {
-                        self.descriptors.used(event.caller(), arguments[1]);
+                        self.descriptors.use_of(event.caller(), arguments[1]);
                     }
                 }
             }
@@ -134,9 +135,9 @@ impl Account {
         );
     }
 
-    fn left(&mut self, event: &Event, result: i64) {
+    fn add_return(&mut self, event: &Event, result: i64) {
         let Some(pending) = self.pending.remove(&event.thread) else {
-            return; // the call wait_began before the observation
+            return; // the call began before the observation
         };
         let ns = event.ns.saturating_sub(pending.ns);
         let calls = self.calls.entry(pending.number).or_default();
@@ -173,14 +174,14 @@ impl Account {
         ns: u64,
     ) {
         if kind == OnDescriptor::Copies {
-            let source = self.descriptors.used(caller, arguments[1]);
+            let source = self.descriptors.use_of(caller, arguments[1]);
             source.reads += 1;
             source.bytes_read += bytes;
         }
         if matches!(kind, OnDescriptor::Closes | OnDescriptor::Replaces) {
             return;
         }
-        let file = self.descriptors.used(caller, arguments[0]);
+        let file = self.descriptors.use_of(caller, arguments[0]);
         file.ns += ns;
         match kind {
             OnDescriptor::Reads => {
@@ -202,7 +203,7 @@ impl Account {
     }
 }
 
-/// The kernel returns errors as the last 4095 negative numbers.
+/// Returns the error number of a result. The kernel returns errors as the numbers from -4095 to -1.
 fn errno_of(result: i64) -> Option<i32> {
     let errno = i32::try_from(-result).ok();
     errno.filter(|errno| (1..=4095).contains(errno))
@@ -210,18 +211,18 @@ fn errno_of(result: i64) -> Option<i32> {
 
 /// Largest number of different numbers that are counted at the same time.
 const MAX_COUNTED_NUMBERS: usize = 64;
-/// Largest number of numbers that are reported.
+/// Largest number of different numbers that are reported.
 const MAX_REPORTED_NUMBERS: usize = 8;
 
 /// Counts how often numbers occur, in little memory. The counts are exact up to
-/// `MAX_COUNTED_NUMBERS` different numbers. Beyond, only numbers that are more than
-/// `1 / MAX_COUNTED_NUMBERS` of all are certainly kept (Misra and Gries 1982).
+/// `MAX_COUNTED_NUMBERS` different numbers. With more different numbers, only a number with more
+/// than `1 / MAX_COUNTED_NUMBERS` of all occurrences is certainly kept (Misra and Gries 1982).
 #[derive(Debug, Default)]
-pub struct Frequent {
+pub struct FrequentNumbers {
     counts: HashMap<u64, u64>,
 }
 
-impl Frequent {
+impl FrequentNumbers {
     pub fn add(&mut self, number: u64) {
         if let Some(count) = self.counts.get_mut(&number) {
             *count += 1;
@@ -306,7 +307,7 @@ mod tests {
 
     #[test]
     fn few_different_numbers_are_counted_exactly() {
-        let mut frequent = Frequent::default();
+        let mut frequent = FrequentNumbers::default();
         for number in [5, 7, 5, 9, 5, 7] {
             frequent.add(number);
         }
@@ -315,7 +316,7 @@ mod tests {
 
     #[test]
     fn a_frequent_number_is_found_among_many_rare_ones() {
-        let mut frequent = Frequent::default();
+        let mut frequent = FrequentNumbers::default();
         for rare in 0..10_000 {
             frequent.add(1_000_000 + rare);
             frequent.add(42);

@@ -15,7 +15,7 @@ use crate::calls::event::{Action, Event};
 use crate::command::{End, PausedCommand};
 use crate::signals;
 
-/// Options for every traced thread. With them, the threads are killed if this process is.
+/// Options for every traced thread. If this process is killed, they kill the threads, too.
 const TRACE_OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
     | libc::PTRACE_O_TRACECLONE
     | libc::PTRACE_O_TRACEFORK
@@ -23,7 +23,10 @@ const TRACE_OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
     | libc::PTRACE_O_TRACEEXEC
     | libc::PTRACE_O_EXITKILL;
 
-/// Number of the call `exit`, which ends one thread, for each architecture (`AUDIT_ARCH_*`).
+/// Signal of a stop at a system call, because of the option `PTRACE_O_TRACESYSGOOD`.
+const SYSTEM_CALL_STOP: libc::c_int = libc::SIGTRAP | 0x80;
+
+/// Architectures (`AUDIT_ARCH_*`), and the number of the call `exit`, which ends one thread.
 const EXIT_CALLS: [(u32, u64); 4] = [
     (0xC000_003E, 60), // x86-64
     (0x4000_0003, 1),  // i386
@@ -73,7 +76,7 @@ struct Tracer {
     /// The process of each traced thread.
     processes: HashMap<libc::pid_t, u32>,
     account: Account,
-    /// Whether the command has begun. The calls before are those of this program.
+    /// Whether the command has begun. Earlier calls belong to this program.
     has_executed: bool,
 }
 
@@ -97,14 +100,13 @@ impl Tracer {
 
     /// Handles the event for which a thread has stopped, and resumes the thread.
     fn handle_stop(&mut self, thread: libc::pid_t, status: libc::c_int) {
-        const SYSTEM_CALL: libc::c_int = libc::SIGTRAP | 0x80;
         let signal = libc::WSTOPSIG(status);
-        let event = status >> 16;
         let mut resume = libc::PTRACE_SYSCALL;
-        let mut delivered = 0;
+        let mut delivered_signal = 0;
+        let event = status >> 16;
         match event {
-            0 if signal == SYSTEM_CALL => resume = self.handle_call(thread),
-            0 => delivered = signal,
+            0 if signal == SYSTEM_CALL_STOP => resume = self.handle_call(thread),
+            0 => delivered_signal = signal,
             libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
                 self.handle_fork(thread);
             }
@@ -114,8 +116,8 @@ impl Tracer {
             _ => {}
         }
         // An error is ignored: if the thread has died, the next wait reports its end.
-        let delivered = usize::try_from(delivered).unwrap_or(0);
-        drop(request(resume, thread, delivered));
+        let delivered_signal = usize::try_from(delivered_signal).unwrap_or(0);
+        drop(request(resume, thread, delivered_signal));
         if resume == libc::PTRACE_DETACH {
             self.record(thread, Action::Ended);
             self.processes.remove(&thread);
@@ -162,7 +164,9 @@ impl Tracer {
     }
 
     fn handle_fork(&mut self, thread: libc::pid_t) {
-        let Some(child) = message(thread) else { return };
+        let Some(child) = event_message(thread) else {
+            return;
+        };
         let parent = self.process_of(thread);
         let is_thread = Path::new(&format!("/proc/{parent}/task/{child}")).exists();
         let process = if is_thread { parent } else { thread_id(child) };
@@ -178,7 +182,7 @@ impl Tracer {
     fn handle_exec(&mut self, thread: libc::pid_t) {
         // Another thread of the process may have executed; it continues with the number of the
         // first thread.
-        if let Some(former) = message(thread).filter(|former| *former != thread) {
+        if let Some(former) = event_message(thread).filter(|former| *former != thread) {
             self.record(former, Action::Ended);
             self.processes.remove(&former);
         }
@@ -226,19 +230,19 @@ fn interrupt(thread: libc::pid_t) {
 /// Resumes a stopped thread untraced, with the signal for which it has stopped.
 fn detach(thread: libc::pid_t, status: libc::c_int) {
     let signal = libc::WSTOPSIG(status);
-    let delivered = match status >> 16 {
-        0 if signal != libc::SIGTRAP | 0x80 => signal,
+    let delivered_signal = match status >> 16 {
+        0 if signal != SYSTEM_CALL_STOP => signal,
         libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
             // The child may be running, and not be among the known threads.
-            if let Some(child) = message(thread) {
+            if let Some(child) = event_message(thread) {
                 interrupt(child);
             }
             0
         }
         _ => 0,
     };
-    let delivered = usize::try_from(delivered).unwrap_or(0);
-    drop(request(libc::PTRACE_DETACH, thread, delivered));
+    let delivered_signal = usize::try_from(delivered_signal).unwrap_or(0);
+    drop(request(libc::PTRACE_DETACH, thread, delivered_signal));
 }
 
 fn thread_group(thread: libc::pid_t) -> Option<u32> {
@@ -247,7 +251,8 @@ fn thread_group(thread: libc::pid_t) -> Option<u32> {
     line.trim().parse().ok()
 }
 
-fn message(thread: libc::pid_t) -> Option<libc::pid_t> {
+/// Returns the thread that the last event of a thread names: a new child, or a former number.
+fn event_message(thread: libc::pid_t) -> Option<libc::pid_t> {
     let mut message: libc::c_ulong = 0;
     // SAFETY: `message` is valid for writing.
     let result = unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, thread, 0, &raw mut message) };
@@ -255,9 +260,9 @@ fn message(thread: libc::pid_t) -> Option<libc::pid_t> {
     libc::pid_t::try_from(message).ok()
 }
 
-fn request(request: libc::c_uint, thread: libc::pid_t, data: usize) -> io::Result<()> {
-    // SAFETY: these requests take numbers only.
-    check(unsafe { libc::ptrace(request, thread, 0, data) }).map(drop)
+fn request(operation: libc::c_uint, thread: libc::pid_t, data: usize) -> io::Result<()> {
+    // SAFETY: these operations take numbers only.
+    check(unsafe { libc::ptrace(operation, thread, 0, data) }).map(drop)
 }
 
 fn thread_id(pid: libc::pid_t) -> u32 {

@@ -10,7 +10,7 @@ use crate::calls::account::{Account, Observation};
 use crate::calls::event::{Action, Event};
 use crate::command::PausedCommand;
 use crate::perf::record::{Reader, Record, time_of};
-use crate::perf::rings::Rings;
+use crate::perf::rings::{MIN_RING_BYTES, Rings};
 use crate::perf::tracepoint;
 
 /// Bytes of the rings of all processors together.
@@ -30,7 +30,7 @@ pub fn prepare() -> Result<Tracepoints, String> {
         exit: ids[1],
     };
     let own_process = libc::pid_t::try_from(std::process::id()).unwrap_or(0);
-    Rings::open(&tracepoints.events(), own_process, 1 << 16)
+    Rings::open(&tracepoints.events(), own_process, MIN_RING_BYTES)
         .map_err(|error| format!("perf_event_open: {error}"))?;
     Ok(tracepoints)
 }
@@ -54,17 +54,17 @@ pub fn observe(tracepoints: &Tracepoints, paused: PausedCommand) -> Result<Obser
     let mut rings = Rings::open(&tracepoints.events(), paused.pid, RING_BYTES)
         .map_err(Problem::system("perf_event_open"))?;
     let running = paused.start()?;
-    let failed = Problem::system("the observed command");
-    let descriptor = running.descriptor().map_err(failed)?;
+    let to_problem = Problem::system("the observed command");
+    let descriptor = running.descriptor().map_err(to_problem)?;
     let mut merged_records = MergedRecords::new(tracepoints, rings.len());
     let mut has_ended = false;
     while !has_ended {
         let before_ns = monotonic_ns();
-        has_ended = rings.wait(&descriptor).map_err(failed)?;
+        has_ended = rings.wait(&descriptor).map_err(to_problem)?;
         rings.drain(|ring, record| merged_records.add(ring, record));
         merged_records.account_before(before_ns);
     }
-    let end = running.wait().map_err(failed)?;
+    let end = running.wait().map_err(to_problem)?;
     rings.drain(|ring, record| merged_records.add(ring, record));
     merged_records.account_before(u64::MAX);
     merged_records.account.finish();
@@ -79,13 +79,14 @@ pub fn observe(tracepoints: &Tracepoints, paused: PausedCommand) -> Result<Obser
 /// Merges the records of all processors in the order of their times.
 struct MergedRecords {
     enter: u64,
+    /// Events of each processor that are not in the account yet.
     queues: Vec<VecDeque<Event>>,
     account: Account,
     lost_records: u64,
-    /// Threads that have executed a program which has made no system call so far.
-    without_call: HashSet<u32>,
+    /// Threads that have executed a program, but have made no system call since then.
+    threads_without_call: HashSet<u32>,
     /// Number of programs that ended without a reported call.
-    unreported: u64,
+    unreported_programs: u64,
 }
 
 impl MergedRecords {
@@ -95,8 +96,8 @@ impl MergedRecords {
             queues: (0..rings).map(|_| VecDeque::new()).collect(),
             account: Account::default(),
             lost_records: 0,
-            without_call: HashSet::new(),
-            unreported: 0,
+            threads_without_call: HashSet::new(),
+            unreported_programs: 0,
         }
     }
 
@@ -112,7 +113,7 @@ impl MergedRecords {
                 Some((task.parent_process, task.parent_thread, action))
             }
             Record::Exit(task) => Some((task.process, task.thread, Action::Ended)),
-            Record::Command {
+            Record::ThreadName {
                 process,
                 thread,
                 at_exec: true,
@@ -131,7 +132,7 @@ impl MergedRecords {
         }));
     }
 
-    /// Adds the records before `ns` to the account, as no earlier records can come any more.
+    /// Adds the events before `ns` to the account. No other event before `ns` can follow.
     fn account_before(&mut self, ns: u64) {
         loop {
             let next = self
@@ -148,12 +149,14 @@ impl MergedRecords {
             };
             match event.action {
                 Action::Executed => {
-                    self.without_call.insert(event.thread);
+                    self.threads_without_call.insert(event.thread);
                 }
-                Action::Entered { .. } if !self.without_call.is_empty() => {
-                    self.without_call.remove(&event.thread);
+                Action::Entered { .. } if !self.threads_without_call.is_empty() => {
+                    self.threads_without_call.remove(&event.thread);
                 }
-                Action::Ended if self.without_call.remove(&event.thread) => self.unreported += 1,
+                Action::Ended if self.threads_without_call.remove(&event.thread) => {
+                    self.unreported_programs += 1;
+                }
                 _ => {}
             }
             self.account.add(&event);
@@ -164,16 +167,15 @@ impl MergedRecords {
         let mut remarks = Vec::new();
         if self.lost_records > 0 {
             remarks.push(format!(
-                "{} records had no room and are missing: the calls came faster than they could be \
-                 read",
+                "{} records are missing: the calls came faster than they could be read",
                 self.lost_records
             ));
         }
-        if self.unreported > 0 {
+        if self.unreported_programs > 0 {
             remarks.push(format!(
-                "all calls of {} programs: the kernel stops reporting a program that gains rights \
-                 (set-user-ID)",
-                self.unreported
+                "all calls of {} programs are missing: the kernel stops reporting a program that \
+                 gains rights (set-user-ID)",
+                self.unreported_programs
             ));
         }
         remarks
@@ -183,9 +185,10 @@ impl MergedRecords {
 /// Returns the process, the thread and the action of a tracepoint's record.
 fn read_call(mut reader: Reader<'_>, enter: u64) -> Option<(u32, u32, Action)> {
     let (process, thread, _ns) = (reader.u32()?, reader.u32()?, reader.u64()?);
-    let _bytes = reader.u32()?;
+    let _length = reader.u32()?;
+    // The first fields of every tracepoint: its id in 16 bits, flags, and the process.
     let event = reader.u32()? & 0xFFFF;
-    let _common = reader.u32()?;
+    let _process = reader.u32()?;
     let number = reader.u64()?;
     let action = if u64::from(event) == enter {
         let mut arguments = [0; 6];

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::calls::event::{Caller, in_seconds};
 
-/// Sum of the uses under one name.
+/// Sums over the uses of all descriptors with one name.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Use {
     pub reads: u64,
@@ -45,22 +45,22 @@ pub struct Descriptors {
 struct OpenDescriptor {
     name: String,
     looked_up_ns: u64,
-    used: Use,
+    usage: Use,
 }
 
 /// Name of all descriptors that were closed before their names could be looked up.
-pub const GONE: &str = "(closed before it could be looked up)";
+pub const UNKNOWN_NAME: &str = "(closed before it could be looked up)";
 
 impl Descriptors {
     /// Returns the uses of an open descriptor, whose name is looked up at the first use.
-    pub fn used(&mut self, caller: Caller, descriptor: u64) -> &mut Use {
+    pub fn use_of(&mut self, caller: Caller, descriptor: u64) -> &mut Use {
         let open = self.open.entry((caller.process, descriptor));
         let open = open.or_insert_with(|| OpenDescriptor {
             name: look_up(caller, descriptor),
             looked_up_ns: monotonic_ns(),
-            used: Use::default(),
+            usage: Use::default(),
         });
-        &mut open.used
+        &mut open.usage
     }
 
     /// Closes a descriptor. From now on its number may belong to another file.
@@ -81,9 +81,9 @@ impl Descriptors {
     pub fn by_name(&self) -> HashMap<String, Use> {
         let mut sums = self.closed.clone();
         for open in self.open.values() {
-            sums.entry(open.name.clone()).or_default().add(open.used);
+            sums.entry(open.name.clone()).or_default().add(open.usage);
         }
-        sums.retain(|_, used| *used != Use::default());
+        sums.retain(|_, usage| *usage != Use::default());
         sums
     }
 
@@ -92,16 +92,18 @@ impl Descriptors {
         let name = if is_name_valid {
             open.name
         } else {
-            GONE.to_owned()
+            UNKNOWN_NAME.to_owned()
         };
-        self.closed.entry(name).or_default().add(open.used);
+        self.closed.entry(name).or_default().add(open.usage);
     }
 }
 
 fn look_up(caller: Caller, descriptor: u64) -> String {
     let read = |folder| fs::read_link(format!("{folder}/fd/{descriptor}")).ok();
     let path = caller.folders().into_iter().find_map(read);
-    path.map_or(GONE.to_owned(), |path| unnumbered(&path.to_string_lossy()))
+    path.map_or(UNKNOWN_NAME.to_owned(), |path| {
+        unnumbered(&path.to_string_lossy())
+    })
 }
 
 /// Removes the number from the name of a socket or pipe, because it differs in each run.
@@ -128,9 +130,9 @@ mod tests {
         let caller = Caller::main(std::process::id());
         let (_file, descriptor) = open_file();
         let mut descriptors = Descriptors::default();
-        descriptors.used(caller, descriptor).bytes_read += 5;
+        descriptors.use_of(caller, descriptor).bytes_read += 5;
         descriptors.close(caller.process, descriptor, u64::MAX);
-        descriptors.used(caller, descriptor).bytes_read += 7;
+        descriptors.use_of(caller, descriptor).bytes_read += 7;
         assert_eq!(descriptors.by_name()["/proc/version"].bytes_read, 12);
     }
 
@@ -139,17 +141,17 @@ mod tests {
         let caller = Caller::main(std::process::id());
         let (_file, descriptor) = open_file();
         let mut descriptors = Descriptors::default();
-        descriptors.used(caller, descriptor).writes += 1;
+        descriptors.use_of(caller, descriptor).writes += 1;
         descriptors.close(caller.process, descriptor, 1);
-        assert_eq!(descriptors.by_name()[GONE].writes, 1);
+        assert_eq!(descriptors.by_name()[UNKNOWN_NAME].writes, 1);
     }
 
     #[test]
     fn a_closed_descriptor_has_no_file_name() {
         let mut descriptors = Descriptors::default();
         let caller = Caller::main(std::process::id());
-        descriptors.used(caller, 999_999).reads += 1;
-        assert_eq!(descriptors.by_name()[GONE].reads, 1);
+        descriptors.use_of(caller, 999_999).reads += 1;
+        assert_eq!(descriptors.by_name()[UNKNOWN_NAME].reads, 1);
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl Caller {
     /// Returns the folders of the process in `/proc`, in the order in which to try them.
     ///
     /// `/proc` has the files and the memory of a process under the number of each thread that has
-    /// not ended. The number of the process is that of its first thread.
+    /// not ended. The number of the process is the number of its first thread.
     pub fn folders(self) -> [String; 2] {
         let process = format!("/proc/{}", self.process);
         [format!("{process}/task/{}", self.thread), process]

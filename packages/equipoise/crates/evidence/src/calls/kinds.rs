@@ -2,7 +2,7 @@
 
 use syscalls::Sysno;
 
-/// How a system call uses a descriptor, usually that in its first argument.
+/// How a system call uses a descriptor: its first argument, unless a variant names another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnDescriptor {
     /// Reads from the descriptor and returns the number of bytes.
@@ -11,10 +11,10 @@ pub enum OnDescriptor {
     Writes,
     /// Waits until the written data are on the disk.
     Syncs,
-    /// Reads from the descriptor in its second argument and writes to that in its first.
+    /// Reads from the descriptor in its second argument, and writes to the descriptor in its first.
     Copies,
     Closes,
-    /// Makes the descriptor in its second argument a copy of that in its first.
+    /// Makes the descriptor in its second argument a copy of the descriptor in its first.
     Replaces,
 }
 
@@ -67,7 +67,7 @@ pub fn mode_argument(call: Sysno) -> Option<usize> {
     })
 }
 
-/// Returns how a system call uses a descriptor; `None` if it uses none that is accounted for.
+/// Returns how a system call uses a descriptor; `None` if that use is not accounted for.
 pub fn on_descriptor(call: Sysno) -> Option<OnDescriptor> {
     Some(match call {
         Sysno::read

@@ -37,8 +37,10 @@ impl Default for Locks {
     }
 }
 
-/// Operations that wait, without the flags: `FUTEX_WAIT`, `FUTEX_LOCK_PI`, `FUTEX_WAIT_BITSET`, ….
+/// Operations that wait: `FUTEX_WAIT`, `FUTEX_LOCK_PI`, `FUTEX_WAIT_BITSET`,
+/// `FUTEX_WAIT_REQUEUE_PI` and `FUTEX_LOCK_PI2`.
 const OPERATIONS_THAT_WAIT: [u64; 5] = [0, 6, 9, 11, 13];
+/// Bits of the operation, without the flags.
 const OPERATION_MASK: u64 = 0x7F;
 
 impl Locks {
@@ -86,7 +88,7 @@ fn name_of(variables: &mut SymbolTables, caller: Caller, address: u64) -> String
     let mut file = String::new();
     for map in Map::all(&maps) {
         if map.path.starts_with('/') && map.file_offset == 0 {
-            // Memory directly behind the mappings of a file has no name, but belongs to the file.
+            // Memory directly after the mappings of a file has no name, but belongs to the file.
             map.path.clone_into(&mut file);
         }
         if (map.start..map.end).contains(&address) {

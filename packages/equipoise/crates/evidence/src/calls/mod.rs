@@ -1,5 +1,8 @@
 //! Observes the system calls of a command and its descendants: their names, counts, times and
 //! typical arguments; the bytes of each file and socket; the waits on locks.
+//!
+//! `by_tracepoint` or `by_ptrace` observes the events of threads (`event`). `account` adds them up,
+//! with `kinds` of system calls, `descriptors` and `locks`. `report` makes the JSON document.
 
 mod account;
 mod by_ptrace;
@@ -41,15 +44,17 @@ pub fn observe(method: Method, command: Vec<OsString>) -> Result<Report, Problem
         },
     };
     if let (Method::Tracepoints, Some(reason)) = (method, &tracepoint_error) {
-        return Err(Problem::failure(format!("tracepoints: {reason}")));
+        return Err(Problem::failure(format!(
+            "tracepoints cannot be used: {reason}; leave out --method to use ptrace"
+        )));
     }
     let paused = crate::command::start_paused(command)?;
     let started_ns = monotonic_ns();
     let mut observation = by_ptrace::observe(paused)?;
     if let Some(reason) = tracepoint_error {
-        observation
-            .remarks
-            .push(format!("every call was stopped twice by ptrace: {reason}"));
+        observation.remarks.push(format!(
+            "every call was stopped twice by ptrace, because tracepoints cannot be used: {reason}"
+        ));
     }
     Ok(Report::new("ptrace", started_ns, observation))
 }

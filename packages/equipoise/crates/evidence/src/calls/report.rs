@@ -8,7 +8,7 @@ use serde::Serialize;
 use equipoise_kernel::clock::monotonic_ns;
 
 use crate::calls::account::{Calls, Observation};
-use crate::calls::descriptors::{GONE, Use};
+use crate::calls::descriptors::{UNKNOWN_NAME, Use};
 use crate::calls::event::seconds;
 use crate::calls::kinds;
 use crate::calls::locks::Waits;
@@ -62,7 +62,7 @@ struct Frequency {
 struct FileReport {
     name: String,
     #[serde(flatten)]
-    used: Use,
+    usage: Use,
 }
 
 #[derive(Debug, Serialize)]
@@ -80,22 +80,21 @@ impl Report {
         let mut calls: Vec<_> = calls.collect();
         calls.sort_by(|first, second| second.seconds.total_cmp(&first.seconds));
         let uses = account.descriptors.by_name();
-        let gone = uses.get(GONE).copied();
+        let use_of_unknown_files = uses.get(UNKNOWN_NAME).copied();
         let files = uses
             .into_iter()
-            .map(|(name, used)| FileReport { name, used });
+            .map(|(name, usage)| FileReport { name, usage });
         let mut files: Vec<_> = files.collect();
-        files.sort_by_key(|file| Reverse(file.used.ns));
+        files.sort_by_key(|file| Reverse(file.usage.ns));
         let locks = account.locks.by_name().into_iter();
         let locks = locks.map(|(place, waits)| LockReport { place, waits });
         let mut locks: Vec<_> = locks.collect();
         locks.sort_by_key(|lock| Reverse(lock.waits.ns));
         let mut unseen = observation.remarks;
-        if let Some(gone) = gone {
+        if let Some(usage) = use_of_unknown_files {
             unseen.push(format!(
-                "{} reads and writes were of files that were closed before their names could be \
-                 looked up",
-                gone.reads + gone.writes
+                "{} reads and writes have no file name: the files were closed before a look-up",
+                usage.reads + usage.writes
             ));
         }
         for (noun, count) in [("files", files.len()), ("locks", locks.len())] {

@@ -15,7 +15,7 @@ impl<'a> Reader<'a> {
         Some(first)
     }
 
-    /// Reads all except the last `length` bytes.
+    /// Reads all bytes except the last `length` bytes.
     pub fn but_last(&mut self, length: usize) -> Option<&'a [u8]> {
         self.bytes(self.0.len().checked_sub(length)?)
     }
@@ -41,8 +41,8 @@ pub enum Record<'a> {
     /// A sample. Its fields depend on the sample type and have the order of `perf_event_open(2)`.
     Sample(Reader<'a>),
     Mapping(Mapping<'a>),
-    /// A thread got a new name, at an exec or at another time.
-    Command {
+    /// A thread got a new name, at an exec or at another time (`PERF_RECORD_COMM`).
+    ThreadName {
         process: u32,
         thread: u32,
         at_exec: bool,
@@ -51,10 +51,10 @@ pub enum Record<'a> {
     Exit(Task),
     /// Number of records that the kernel dropped.
     Lost(u64),
-    /// A thread begins or ends to run on a processor.
+    /// A thread begins or stops to run on a processor.
     Switch {
         thread: u32,
-        turn: Turn,
+        kind: SwitchKind,
     },
     Other,
 }
@@ -77,21 +77,24 @@ pub struct Task {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
-    Begins,
-    Ends,
-    /// The thread is ready to run, but another one runs.
+pub enum SwitchKind {
+    In,
+    /// The thread stops, because it waits.
+    Out,
+    /// The thread stops although it is ready to run, because another thread runs.
     Preempted,
 }
 
+/// Types of records (`PERF_RECORD_*`).
 const LOST: u32 = 2;
 const COMM: u32 = 3;
 const EXIT: u32 = 4;
 const FORK: u32 = 7;
-const SAMPLE: u32 = 9;
+pub const SAMPLE: u32 = 9;
 const MMAP2: u32 = 10;
 const SWITCH: u32 = 14;
 
+/// Bits of the header's field `misc` (`PERF_RECORD_MISC_*`).
 const COMM_AT_EXEC: u16 = 1 << 13;
 const SWITCH_OUT: u16 = 1 << 13;
 const PREEMPTED: u16 = 1 << 14;
@@ -102,14 +105,14 @@ impl<'a> Record<'a> {
         let mut reader = Reader::new(bytes);
         let record_type = reader.u32()?;
         let misc = u16::from_ne_bytes(reader.bytes(2)?.try_into().ok()?);
-        reader.bytes(2)?;
+        let _size = reader.bytes(2)?;
         Some(match record_type {
             SAMPLE => Self::Sample(reader),
             LOST => {
-                reader.u64()?;
+                let _event = reader.u64()?;
                 Self::Lost(reader.u64()?)
             }
-            COMM => Self::Command {
+            COMM => Self::ThreadName {
                 process: reader.u32()?,
                 thread: reader.u32()?,
                 at_exec: misc & COMM_AT_EXEC != 0,
@@ -128,8 +131,7 @@ impl<'a> Record<'a> {
                 }
             }
             MMAP2 => {
-                let process = reader.u32()?;
-                reader.u32()?;
+                let (process, _thread) = (reader.u32()?, reader.u32()?);
                 let (address, length, file_offset) = (reader.u64()?, reader.u64()?, reader.u64()?);
                 // Device, inode and its generation, protection, flags.
                 reader.bytes(4 + 4 + 8 + 8 + 4 + 4)?;
@@ -143,13 +145,13 @@ impl<'a> Record<'a> {
                 })
             }
             SWITCH => {
-                let (_, thread) = (reader.u32()?, reader.u32()?);
-                let turn = match (misc & SWITCH_OUT, misc & PREEMPTED) {
-                    (0, _) => Turn::Begins,
-                    (_, 0) => Turn::Ends,
-                    _ => Turn::Preempted,
+                let (_process, thread) = (reader.u32()?, reader.u32()?);
+                let kind = match (misc & SWITCH_OUT, misc & PREEMPTED) {
+                    (0, _) => SwitchKind::In,
+                    (_, 0) => SwitchKind::Out,
+                    _ => SwitchKind::Preempted,
                 };
-                Self::Switch { thread, turn }
+                Self::Switch { thread, kind }
             }
             _ => Self::Other,
         })
@@ -158,10 +160,12 @@ impl<'a> Record<'a> {
 
 /// Returns the time of a record: its last word, except in a sample.
 pub fn time_of(bytes: &[u8]) -> Option<u64> {
+    /// In the samples that this program requests, the time follows the process and the thread.
+    const TIME_OFFSET: usize = 16;
     let record_type = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?);
     if record_type == SAMPLE {
-        // In the samples that this program requests, the time is behind the thread.
-        return Some(u64::from_ne_bytes(bytes.get(16..24)?.try_into().ok()?));
+        let time = bytes.get(TIME_OFFSET..TIME_OFFSET + 8)?;
+        return Some(u64::from_ne_bytes(time.try_into().ok()?));
     }
     let end = bytes.len().checked_sub(8)?;
     Some(u64::from_ne_bytes(bytes.get(end..)?.try_into().ok()?))

@@ -12,11 +12,14 @@ use equipoise_kernel::clock::monotonic_ns;
 use equipoise_kernel::cpus::parse_list;
 use equipoise_kernel::perf::{self, EventOptions, flag, sample};
 
+/// Smallest number of bytes of a ring.
+pub const MIN_RING_BYTES: usize = 1 << 17;
+
 /// A ring buffer for each processor. All events of a processor write to its ring.
 pub struct Rings {
     by_processor: Vec<Ring>,
     further_events: Vec<OwnedFd>,
-    scratch: Vec<u8>,
+    record_buffer: Vec<u8>,
 }
 
 impl Rings {
@@ -24,35 +27,35 @@ impl Rings {
     pub fn open(events: &[EventOptions], pid: libc::pid_t, all_bytes: usize) -> io::Result<Self> {
         let processors = processors()?;
         let ring_bytes = bytes_per_ring(all_bytes, processors.len());
-        let wakeup = u32::try_from(ring_bytes / 8).unwrap_or(u32::MAX);
-        let mut opened = Self {
+        let wakeup_bytes = u32::try_from(ring_bytes / 8).unwrap_or(u32::MAX);
+        let mut rings = Self {
             by_processor: Vec::new(),
             further_events: Vec::new(),
-            scratch: Vec::new(),
+            record_buffer: Vec::new(),
         };
         for cpu in processors {
             let Some((first, rest)) = events.split_first() else {
                 break;
             };
-            let ring = match open(*first, pid, cpu, wakeup) {
+            let ring = match open(*first, pid, cpu, wakeup_bytes) {
                 // The processor was switched off.
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
                 event => Ring::map(event?, ring_bytes)?,
             };
             for event in rest {
-                let further_event = open(*event, pid, cpu, wakeup)?;
+                let further_event = open(*event, pid, cpu, wakeup_bytes)?;
                 share_ring(&further_event, &ring.event)?;
-                opened.further_events.push(further_event);
+                rings.further_events.push(further_event);
             }
-            opened.by_processor.push(ring);
+            rings.by_processor.push(ring);
         }
-        Ok(opened)
+        Ok(rings)
     }
 
     /// Passes the new records to `handle`, ring by ring.
     pub fn drain(&mut self, mut handle: impl FnMut(usize, &[u8])) {
         for (index, ring) in self.by_processor.iter_mut().enumerate() {
-            ring.drain(&mut self.scratch, |record| handle(index, record));
+            ring.drain(&mut self.record_buffer, |record| handle(index, record));
         }
     }
 
@@ -72,6 +75,8 @@ impl Rings {
     pub fn wait(&self, process: &OwnedFd) -> io::Result<bool> {
         /// Longest wait, so that names of descriptors and locks are looked up soon after their use.
         const TIMEOUT_MS: libc::c_int = 10;
+        /// Nanoseconds below which a call of `poll` has not waited.
+        const IMMEDIATE_NS: u64 = 1_000_000;
         let to_poll = |descriptor: &OwnedFd| libc::pollfd {
             fd: descriptor.as_raw_fd(),
             events: libc::POLLIN,
@@ -91,10 +96,10 @@ impl Rings {
         let hung_up = polled[1..]
             .iter()
             .any(|ring| ring.revents & libc::POLLHUP != 0);
-        // `poll` returns at once if a ring has no writer any more.
-        if hung_up && polled[0].revents == 0 && monotonic_ns() - polled_ns < 1_000_000 {
-            // SAFETY: passes numbers only.
-            unsafe { libc::poll(polled.as_mut_ptr(), 1, 10) };
+        // `poll` returns at once if the processes of a ring have ended. Then wait for `process`.
+        if hung_up && polled[0].revents == 0 && monotonic_ns() - polled_ns < IMMEDIATE_NS {
+            // SAFETY: the array is valid for one item.
+            unsafe { libc::poll(polled.as_mut_ptr(), 1, TIMEOUT_MS) };
         }
         Ok(polled[0].revents != 0)
     }
@@ -102,8 +107,7 @@ impl Rings {
 
 /// Returns the bytes of each of `rings` rings: the largest power of two within `all_bytes`.
 fn bytes_per_ring(all_bytes: usize, rings: usize) -> usize {
-    const MIN_BYTES: usize = 1 << 17;
-    let limit = (all_bytes / rings.max(1)).max(MIN_BYTES);
+    let limit = (all_bytes / rings.max(1)).max(MIN_RING_BYTES);
     1 << limit.ilog2()
 }
 
@@ -139,9 +143,10 @@ fn open(
 
 /// Sends the records of an event into the ring of another event on the same processor.
 fn share_ring(event: &OwnedFd, owner: &OwnedFd) -> io::Result<()> {
-    const SET_OUTPUT: libc::c_ulong = 0x2405;
+    const PERF_EVENT_IOC_SET_OUTPUT: libc::c_ulong = 0x2405;
+    let (event, owner) = (event.as_raw_fd(), owner.as_raw_fd());
     // SAFETY: passes descriptors only.
-    check(unsafe { libc::ioctl(event.as_raw_fd(), SET_OUTPUT, owner.as_raw_fd()) }).map(drop)
+    check(unsafe { libc::ioctl(event, PERF_EVENT_IOC_SET_OUTPUT, owner) }).map(drop)
 }
 
 /// Returns the count of an event, including descendants that have ended.
@@ -165,7 +170,7 @@ struct Ring {
 }
 
 impl Ring {
-    /// Maps a ring of `data_bytes` bytes (a power of two), or of fewer if the kernel wants it.
+    /// Maps a ring of `data_bytes` bytes (a power of two), or of fewer if the kernel refuses these.
     fn map(event: OwnedFd, data_bytes: usize) -> io::Result<Self> {
         let mut data_bytes = data_bytes;
         loop {
@@ -191,21 +196,22 @@ impl Ring {
     }
 
     /// Passes every complete record to `handle`, and frees the space of the records.
-    fn drain(&mut self, scratch: &mut Vec<u8>, mut handle: impl FnMut(&[u8])) {
+    fn drain(&mut self, record_buffer: &mut Vec<u8>, mut handle: impl FnMut(&[u8])) {
         let head = self.position(HEAD_OFFSET).load(Ordering::Acquire);
         let mut tail = self.position(TAIL_OFFSET).load(Ordering::Relaxed);
         while tail < head {
-            /// `struct perf_event_header`: type, miscellaneous, size.
+            /// Offset of a record's size in its header (`struct perf_event_header`).
             const SIZE_OFFSET: u64 = 6;
+            const HEADER_BYTES: u16 = 8;
             let mut size = [0; 2];
             self.copy(tail + SIZE_OFFSET, &mut size);
             let size = u16::from_ne_bytes(size);
-            if size < 8 {
+            if size < HEADER_BYTES {
                 break;
             }
-            scratch.resize(usize::from(size), 0);
-            self.copy(tail, scratch);
-            handle(scratch);
+            record_buffer.resize(usize::from(size), 0);
+            self.copy(tail, record_buffer);
+            handle(record_buffer);
             tail += u64::from(size);
         }
         self.position(TAIL_OFFSET).store(tail, Ordering::Release);

@@ -15,13 +15,13 @@ const TRACEFS_FOLDERS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tr
 pub fn ids(names: &[&str]) -> Result<Vec<u64>, String> {
     let from_tracefs = TRACEFS_FOLDERS
         .iter()
-        .find_map(|folder| read_all(folder, names).ok());
+        .find_map(|folder| read_ids(folder, names).ok());
     from_tracefs
         .map_or_else(|| read_in_child(names), Ok)
         .map_err(|error| format!("tracefs cannot be read: {error}"))
 }
 
-fn read_all(folder: &str, names: &[&str]) -> io::Result<Vec<u64>> {
+fn read_ids(folder: &str, names: &[&str]) -> io::Result<Vec<u64>> {
     names
         .iter()
         .map(|name| {
@@ -55,9 +55,9 @@ fn read_in_child(names: &[&str]) -> io::Result<Vec<u64>> {
     Ok(ids)
 }
 
-/// In the child: writes the ids, or the reason why they cannot be read.
+/// In the child: mounts tracefs and writes the ids, or the reason why they cannot be read.
 fn send_ids(mut sender: PipeWriter, names: &[&str]) -> io::Result<()> {
-    match mount_tracefs().and_then(|()| read_all(TRACEFS_FOLDERS[0], names)) {
+    match mount_tracefs().and_then(|()| read_ids(TRACEFS_FOLDERS[0], names)) {
         Ok(ids) => ids.iter().try_for_each(|id| writeln!(sender, "{id}")),
         Err(error) => {
             write!(sender, "{error}")?;

@@ -16,7 +16,7 @@ use crate::stacks::folded::Kind;
 /// Writes the profile as JSON. Each stack is one sample, weighted with its mean time per run. The
 /// samples follow each other in time.
 pub fn write(conditions: &Conditions, writer: impl io::Write) -> Result<(), Problem> {
-    let refused = |error: serde_json::Error| Problem::failure(format!("the profile: {error}"));
+    let to_problem = |error: serde_json::Error| Problem::failure(format!("the profile: {error}"));
     let both_conditions = [&conditions.baseline, &conditions.candidate];
     let mut profile = Profile::new(
         "Equipoise",
@@ -26,14 +26,14 @@ pub fn write(conditions: &Conditions, writer: impl io::Write) -> Result<(), Prob
     // All names are known, so the profiler need not ask a symbol server.
     profile.set_symbolicated(true);
     let categories = Categories::in_profile(&mut profile);
-    for (number, condition) in (1..).zip(both_conditions) {
-        add_condition(&mut profile, &categories, number, condition);
+    for (id, condition) in (1..).zip(both_conditions) {
+        add_condition(&mut profile, &categories, id, condition);
     }
-    let mut document = serde_json::to_value(&profile).map_err(refused)?;
+    let mut document = serde_json::to_value(&profile).map_err(to_problem)?;
     for (index, condition) in both_conditions.iter().enumerate() {
         set_weights(&mut document["threads"][index], condition);
     }
-    serde_json::to_writer(writer, &document).map_err(refused)
+    serde_json::to_writer(writer, &document).map_err(to_problem)
 }
 
 /// Categories of frames, which have different colours.
@@ -63,12 +63,13 @@ impl Categories {
             Kind::Inlined => self.inlined,
             Kind::Python => self.python,
             Kind::Kernel => self.kernel,
+            // Only stacks of allocations have frames of the kind `Size`.
             Kind::Size | Kind::Unknown => self.unknown,
         }
     }
 }
 
-fn add_condition(profile: &mut Profile, colours: &Categories, id: u32, condition: &Condition) {
+fn add_condition(profile: &mut Profile, categories: &Categories, id: u32, condition: &Condition) {
     let start = Timestamp::from_millis_since_reference(0.0);
     let process = profile.add_process(&condition.name, id, start);
     let thread = profile.add_thread(process, id, start, true);
@@ -85,7 +86,7 @@ fn add_condition(profile: &mut Profile, colours: &Categories, id: u32, condition
                 let frame = &condition.frames[*index];
                 FrameInfo {
                     frame: Frame::Label(profile.intern_string(&frame.name)),
-                    category_pair: colours.of(frame.kind),
+                    category_pair: categories.of(frame.kind),
                     flags: FrameFlags::empty(),
                 }
             })
@@ -99,7 +100,7 @@ fn add_condition(profile: &mut Profile, colours: &Categories, id: u32, condition
     profile.set_process_end_time(process, end);
 }
 
-/// Sets the weights in the JSON document, because the crate has no fractions of milliseconds.
+/// Sets the weights in the JSON document, because the crate writes only whole milliseconds.
 fn set_weights(thread: &mut Value, condition: &Condition) {
     let weights = condition.stacks.iter().map(|stack| 1e3 * stack.seconds);
     thread["samples"]["weight"] = weights.collect();

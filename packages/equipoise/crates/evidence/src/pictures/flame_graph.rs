@@ -16,13 +16,13 @@ const WIDTH_PIXELS: usize = 1200;
 
 /// Draws the flame graph as SVG. If the slower condition has no stack, the picture says so.
 pub fn draw(conditions: &Conditions, writer: impl io::Write) -> Result<(), Problem> {
-    let lines = lines(conditions);
-    let mut options = options(conditions);
+    let lines = folded_lines(conditions);
+    let mut options = flame_graph_options(conditions);
     flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), writer)
         .map_err(Problem::system("the flame graph"))
 }
 
-fn options(conditions: &Conditions) -> Options<'static> {
+fn flame_graph_options(conditions: &Conditions) -> Options<'static> {
     let [faster, slower] = conditions.by_speed();
     let mut options = Options::default();
     options.title = printable_line(&format!("{} compared with {}", slower.name, faster.name));
@@ -37,7 +37,7 @@ fn options(conditions: &Conditions) -> Options<'static> {
 }
 
 /// Returns a line for each stack: names, microseconds of the faster and of the slower condition.
-fn lines(conditions: &Conditions) -> Vec<String> {
+fn folded_lines(conditions: &Conditions) -> Vec<String> {
     let mut stacks: BTreeMap<String, [u64; 2]> = BTreeMap::new();
     for (index, condition) in conditions.by_speed().into_iter().enumerate() {
         for stack in &condition.stacks {
@@ -117,7 +117,7 @@ mod tests {
             slower: Side::Baseline,
         };
         assert_eq!(
-            lines(&conditions),
+            folded_lines(&conditions),
             ["main 100000 100000", "main;f 0 500000"]
         );
     }
@@ -131,6 +131,6 @@ mod tests {
             slower: Side::Candidate,
         };
         let expected = "\u{ff03} a;[u8, 8];b\u{fffd}1 2;(no name) 0 1000000";
-        assert_eq!(lines(&conditions), [expected]);
+        assert_eq!(folded_lines(&conditions), [expected]);
     }
 }

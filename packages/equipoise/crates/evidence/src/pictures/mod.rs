@@ -31,8 +31,9 @@ pub struct Condition {
 
 #[derive(Debug, Deserialize)]
 pub struct Stack {
-    /// Indices into `frames`, the outermost first.
+    /// Indices into `frames` of the condition, the outermost first.
     pub frames: Vec<usize>,
+    /// Mean seconds per run.
     pub seconds: f64,
 }
 

@@ -1,7 +1,8 @@
-//! Reads FIFOs that have the names of map files, and discards their contents.
+//! Keeps interpreters from waiting for a FIFO that has the name of their map file.
 //!
-//! Another user may have made a FIFO under the name of a map file (the list of the code that an
-//! interpreter generates). Without a reader, the interpreter would wait when it writes its map.
+//! A map file lists the code that an interpreter generates. Another user may have made a FIFO under
+//! the name of a map file. Without a reader, the interpreter would wait when it writes its list. So
+//! this module reads such FIFOs, and discards their contents.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -12,14 +13,15 @@ use std::path::PathBuf;
 use crate::perf::record::Record;
 use crate::stacks::map_file;
 
-/// Number of calls of `read`, one at least every 10 ms, that look for the FIFO of a process.
-const MAX_LOOKS: u32 = 300;
+/// Number of searches for the FIFO of a new process. There is a search at least every 10 ms.
+const MAX_SEARCHES: u32 = 300;
 
 /// The FIFOs of the observed processes.
 pub struct Fifos {
     folder: PathBuf,
-    /// For each new process, the number of calls of `read` that still look for its FIFO.
-    remaining_looks: HashMap<u32, u32>,
+    /// Number of remaining searches for the FIFO of each new process.
+    remaining_searches: HashMap<u32, u32>,
+    /// The open FIFO of each process that has a FIFO.
     opened: HashMap<u32, File>,
 }
 
@@ -27,42 +29,42 @@ impl Fifos {
     pub fn new() -> Self {
         Self {
             folder: PathBuf::from(map_file::FOLDER),
-            remaining_looks: HashMap::new(),
+            remaining_searches: HashMap::new(),
             opened: HashMap::new(),
         }
     }
 
-    /// Adds or removes the process of a record about a beginning or an end.
-    pub fn record_process(&mut self, record: &[u8]) {
+    /// Adds a process that begins, according to a record, or removes a process that ends.
+    pub fn add_or_remove_process(&mut self, record: &[u8]) {
         match Record::read(record) {
-            Some(Record::Command {
+            Some(Record::ThreadName {
                 process,
                 at_exec: true,
                 ..
-            }) => self.start_looking(process),
+            }) => self.start_searching(process),
             Some(Record::Fork(task)) if task.process != task.parent_process => {
-                self.start_looking(task.process);
+                self.start_searching(task.process);
             }
             Some(Record::Exit(task)) if task.process == task.thread => {
-                self.remaining_looks.remove(&task.process);
+                self.remaining_searches.remove(&task.process);
                 self.opened.remove(&task.process);
             }
             _ => {}
         }
     }
 
-    fn start_looking(&mut self, process: u32) {
-        self.remaining_looks.insert(process, MAX_LOOKS);
+    fn start_searching(&mut self, process: u32) {
+        self.remaining_searches.insert(process, MAX_SEARCHES);
     }
 
-    /// Looks for FIFOs of new processes, and empties the open FIFOs.
-    pub fn read(&mut self) {
+    /// Searches for FIFOs of new processes, and empties the open FIFOs.
+    pub fn search_and_empty(&mut self) {
         let Self {
             folder,
-            remaining_looks,
+            remaining_searches,
             opened,
         } = self;
-        remaining_looks.retain(|process, count| {
+        remaining_searches.retain(|process, count| {
             let path = map_file::path(folder, *process);
             let is_fifo = fs::symlink_metadata(&path).is_ok_and(|file| file.file_type().is_fifo());
             let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_CLOEXEC;
@@ -110,8 +112,8 @@ mod tests {
             folder: folder.clone(),
             ..Fifos::new()
         };
-        fifos.start_looking(PROCESS);
-        fifos.read();
+        fifos.start_searching(PROCESS);
+        fifos.search_and_empty();
         let mut writer = options.open(&path).expect("there is a reader");
         let error_when_full = loop {
             if let Err(error) = writer.write(&[0; 4096]) {
@@ -119,7 +121,7 @@ mod tests {
             }
         };
         assert_eq!(error_when_full.kind(), io::ErrorKind::WouldBlock);
-        fifos.read();
+        fifos.search_and_empty();
         assert!(writer.write(&[0; 4096]).is_ok());
         fs::remove_dir_all(folder).expect("removed");
     }

@@ -1,4 +1,7 @@
-//! Samples the stacks in which a command and its descendants use a processor, fault, or wait.
+//! Samples the stacks in which a command and its descendants use a processor, fault or wait.
+//!
+//! `sampling` opens the kernel's events. `spool` stores their records until the command has ended.
+//! `replay` turns the records into stacks. `fifos` keeps interpreters from waiting for a FIFO.
 
 mod fifos;
 mod replay;
@@ -23,7 +26,7 @@ use spool::{Cut, Spool};
 
 pub use sampling::Sampling;
 
-/// Largest delay of file times, which are those of the kernel's last tick.
+/// Largest delay of file times, because the time of a file is that of the kernel's last tick.
 const FILE_CLOCK_STEP: Duration = Duration::from_millis(20);
 
 /// The JSON document.
@@ -42,55 +45,56 @@ pub struct Report {
     unseen: Vec<String>,
 }
 
-/// Runs the command and returns its sampled stacks.
+/// Runs the command, stores the records of the kernel, and then turns them into sampled stacks.
 pub fn observe(
     sampling: Sampling,
     frequency: u64,
     command: Vec<OsString>,
 ) -> Result<Report, Problem> {
-    let refused = Problem::system("the observed command");
+    let to_problem = Problem::system("the observed command");
     let paused = command::start_paused(command)?;
-    let (mut rings, outside_kernel) = sampling::open(sampling, frequency, paused.pid)?;
+    let (mut rings, kernel_remark) = sampling::open(sampling, frequency, paused.pid)?;
     let mut spool = Spool::new().map_err(Problem::system("a temporary file"))?;
     let since = SystemTime::now() - FILE_CLOCK_STEP;
     let started_ns = monotonic_ns();
     let running = paused.start()?;
-    let descriptor = running.descriptor().map_err(refused)?;
+    let descriptor = running.descriptor().map_err(to_problem)?;
     let mut fifos = Fifos::new();
-    while !rings.wait(&descriptor).map_err(refused)? {
-        spool.fill(&mut rings, |record| fifos.record_process(record));
-        fifos.read();
+    while !rings.wait(&descriptor).map_err(to_problem)? {
+        spool.fill(&mut rings, |record| fifos.add_or_remove_process(record));
+        fifos.search_and_empty();
     }
     let wall_s = (monotonic_ns() - started_ns) as f64 * 1e-9;
     let map_files = MapFiles::new(since, map_file::user_of(running.pid));
-    let end = running.wait().map_err(refused)?;
+    let end = running.wait().map_err(to_problem)?;
     spool.fill(&mut rings, |_| ());
-    let counted = rings.count().ok();
+    let event_count = rings.count().ok();
     drop(rings);
     let mut replay = Replay::new(sampling, map_files);
     let cut = spool.replay(|ns, record| replay.add(ns, record))?;
-    let cut = cut.map(|cut| cut_remark(&cut, started_ns));
-    let finished = replay.finish();
+    let cut_remark = cut.map(|cut| cut_remark(&cut, started_ns));
+    let result = replay.finish();
     let total = match sampling {
-        Sampling::Time => counted.map(|ns| ns as f64 * 1e-9),
-        Sampling::Faults => counted.map(|count| count as f64),
-        Sampling::Waits => Some(finished.waited_s),
+        Sampling::Time => event_count.map(|ns| ns as f64 * 1e-9),
+        Sampling::Faults => event_count.map(|count| count as f64),
+        Sampling::Waits => Some(result.waited_s),
     };
-    let missing = total.and_then(|total| sampling.missing_remark(finished.stacks.weight(), total));
-    let mut unseen = finished.unseen;
-    let is_partial = cut.is_some() || outside_kernel.is_some();
-    unseen.extend(cut.into_iter().chain(outside_kernel));
-    // A partial observation always misses samples, so a remark about that would add nothing.
-    unseen.extend(missing.filter(|_| !is_partial));
+    let sampled = result.stacks.weight();
+    let missing_remark = total.and_then(|total| sampling.missing_remark(sampled, total));
+    let mut unseen = result.unseen;
+    let is_partial = cut_remark.is_some() || kernel_remark.is_some();
+    unseen.extend(cut_remark.into_iter().chain(kernel_remark));
+    // A partial observation always lacks samples, so this remark would add nothing.
+    unseen.extend(missing_remark.filter(|_| !is_partial));
     Ok(Report {
         source: sampling.source(),
         version: 1,
         wall_s,
         end,
         frequency,
-        samples: finished.samples,
+        samples: result.samples,
         total,
-        stacks: finished.stacks,
+        stacks: result.stacks,
         unseen,
     })
 }
@@ -99,8 +103,8 @@ pub fn observe(
 fn cut_remark(cut: &Cut, started_ns: u64) -> String {
     let seconds = cut.ns.saturating_sub(started_ns) as f64 * 1e-9;
     format!(
-        "everything after the first {seconds:.3} s: {}: {}",
-        spool::FILE_NAME,
+        "everything after the first {seconds:.3} s is missing: {} could not be written: {}",
+        spool::FILE_DESCRIPTION,
         cut.error
     )
 }

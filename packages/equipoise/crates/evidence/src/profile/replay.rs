@@ -2,35 +2,37 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use crate::perf::record::{Reader, Record, Turn};
+use crate::perf::record::{Reader, Record, SwitchKind};
 use crate::profile::sampling::Sampling;
 use crate::stacks::Resolver;
 use crate::stacks::folded::{FoldedStacks, Frame, Kind, Stacks};
 use crate::stacks::kernel::KernelFunctions;
 use crate::stacks::map_file::MapFiles;
-use crate::stacks::space::{Captured, Space};
+use crate::stacks::mapped_code::{MappedCode, RawStack};
 
-/// The state after the records so far.
+/// Adds the records of a run one after another, in the order of their times.
 pub struct Replay {
     sampling: Sampling,
     map_files: MapFiles,
     resolver: Resolver,
-    spaces: HashMap<u32, Space>,
+    code_by_process: HashMap<u32, MappedCode>,
+    /// Processes whose map file was searched for.
     searched_processes: HashSet<u32>,
     kernel_functions: KernelFunctions,
     folded: FoldedStacks,
     samples: u64,
-    lost: u64,
-    is_kernel_unnamed: bool,
+    lost_records: u64,
+    has_unnamed_entry: bool,
     unnamed_interpreters: BTreeSet<String>,
     waiting_threads: HashMap<u32, Waiting>,
     waited_ns: u64,
 }
 
-/// A waiting thread: when its wait began, and the sample that was taken then.
+/// A waiting thread.
 #[derive(Default)]
 struct Waiting {
     began_ns: Option<u64>,
+    /// Frames of the sample at the beginning of the wait, and the waits that it stands for.
     sampled: Option<(Vec<Frame>, f64)>,
 }
 
@@ -44,9 +46,10 @@ pub struct ReplayResult {
 struct Sample<'a> {
     process: u32,
     thread: u32,
+    /// Nanoseconds, page faults or waits that the sample stands for.
     period: u64,
-    chain: Vec<u64>,
-    captured: Option<Captured<'a>>,
+    kernel_chain: Vec<u64>,
+    captured: Option<RawStack<'a>>,
 }
 
 impl Replay {
@@ -55,13 +58,13 @@ impl Replay {
             sampling,
             map_files,
             resolver: Resolver::default(),
-            spaces: HashMap::new(),
+            code_by_process: HashMap::new(),
             searched_processes: HashSet::new(),
             kernel_functions: KernelFunctions::read(),
             folded: FoldedStacks::default(),
             samples: 0,
-            lost: 0,
-            is_kernel_unnamed: false,
+            lost_records: 0,
+            has_unnamed_entry: false,
             unnamed_interpreters: BTreeSet::new(),
             waiting_threads: HashMap::new(),
             waited_ns: 0,
@@ -77,7 +80,8 @@ impl Replay {
             }
             Some(Record::Mapping(mapping)) => {
                 let path = String::from_utf8_lossy(mapping.path);
-                self.spaces.entry(mapping.process).or_default().map(
+                let code = self.code_by_process.entry(mapping.process).or_default();
+                code.add(
                     &mut self.resolver.images,
                     &path,
                     mapping.address,
@@ -86,19 +90,19 @@ impl Replay {
                 );
             }
             Some(Record::Fork(task)) if task.process != task.parent_process => {
-                if let Some(space) = self.spaces.get(&task.parent_process) {
-                    self.spaces.insert(task.process, space.clone());
+                if let Some(code) = self.code_by_process.get(&task.parent_process) {
+                    self.code_by_process.insert(task.process, code.clone());
                 }
             }
-            Some(Record::Command {
+            Some(Record::ThreadName {
                 process,
                 thread,
                 at_exec: true,
             }) if process == thread => {
-                self.spaces.remove(&process);
+                self.code_by_process.remove(&process);
             }
-            Some(Record::Switch { thread, turn }) => self.add_switch(ns, thread, turn),
-            Some(Record::Lost(count)) => self.lost += count,
+            Some(Record::Switch { thread, kind }) => self.add_switch(ns, thread, kind),
+            Some(Record::Lost(count)) => self.lost_records += count,
             _ => {}
         }
     }
@@ -120,22 +124,22 @@ impl Replay {
         }
     }
 
-    fn add_switch(&mut self, ns: u64, thread: u32, turn: Turn) {
-        match turn {
-            Turn::Ends => {
+    fn add_switch(&mut self, ns: u64, thread: u32, kind: SwitchKind) {
+        match kind {
+            SwitchKind::Out => {
                 self.waiting_threads.entry(thread).or_default().began_ns = Some(ns);
             }
-            Turn::Preempted => {
+            SwitchKind::Preempted => {
                 self.waiting_threads.remove(&thread);
             }
-            Turn::Begins => {
+            SwitchKind::In => {
                 let Some(waiting) = self.waiting_threads.remove(&thread) else {
                     return;
                 };
-                let waited_ns = waiting.began_ns.map_or(0, |since| ns.saturating_sub(since));
+                let waited_ns = waiting.began_ns.map_or(0, |began| ns.saturating_sub(began));
                 self.waited_ns += waited_ns;
-                if let (Some((frames, switches)), Some(_)) = (waiting.sampled, waiting.began_ns) {
-                    let weight = switches * waited_ns as f64 * 1e-9;
+                if let (Some((frames, waits)), Some(_)) = (waiting.sampled, waiting.began_ns) {
+                    let weight = waits * waited_ns as f64 * 1e-9;
                     self.folded.add(frames, weight);
                 }
             }
@@ -145,50 +149,51 @@ impl Replay {
     /// Returns the frames of a sample, the outermost first.
     fn frames(&mut self, sample: &Sample<'_>) -> Vec<Frame> {
         let process = sample.process;
-        let space = self.spaces.entry(process).or_default();
+        let code = self.code_by_process.entry(process).or_default();
         let names = &mut self.resolver.names;
         if self.searched_processes.insert(process) && !names.read_map_file(process, &self.map_files)
         {
-            let interpreters = space.paths().filter(|path| is_python(path));
+            let interpreters = code.paths().filter(|path| is_python(path));
             self.unnamed_interpreters
                 .extend(interpreters.map(str::to_owned));
         }
-        space.name_trampolines(|low, high| names.has_generated_code(process, low, high));
+        code.add_trampolines(|low, high| names.has_generated_code(process, low, high));
         let captured = sample.captured.as_ref();
         let mut frames = captured.map_or_else(Vec::new, |captured| {
-            self.resolver.frames(process, space, captured)
+            self.resolver.frames(process, code, captured)
         });
-        if let Some(entry) = self.kernel_functions.entry(&sample.chain) {
-            self.is_kernel_unnamed |= self.kernel_functions.is_empty();
+        if let Some(entry) = self.kernel_functions.entry(&sample.kernel_chain) {
+            self.has_unnamed_entry |= self.kernel_functions.is_empty();
             frames.push(Frame::new(&entry, "kernel", Kind::Kernel));
         }
         frames
     }
 
     pub fn finish(mut self) -> ReplayResult {
-        for process in self.spaces.keys() {
-            // The map files of processes without samples are read so that they are removed.
+        for process in self.code_by_process.keys() {
+            // Reading removes a map file, also that of a process without samples.
             self.resolver.names.read_map_file(*process, &self.map_files);
         }
-        let mut unseen = self.resolver.names.ignored_map_files(&self.map_files);
-        if self.lost > 0 {
+        let names = &self.resolver.names;
+        let mut unseen = names.ignored_map_file_remarks(&self.map_files);
+        if self.lost_records > 0 {
             unseen.push(format!(
-                "{} records that came too fast to be read",
-                self.lost
+                "{} records are missing, because they came too fast to be read",
+                self.lost_records
             ));
         }
-        unseen.extend(self.resolver.cut_stacks(self.samples));
-        if self.is_kernel_unnamed {
+        unseen.extend(self.resolver.cut_stacks_remark(self.samples));
+        if self.has_unnamed_entry {
             unseen.push(
-                "the system calls in the stacks: kernel.kptr_restrict hides the names of the \
-                 kernel's functions"
+                "the system calls in the stacks have no names: kernel.kptr_restrict hides the \
+                 names of the kernel's functions"
                     .to_owned(),
             );
         }
         for interpreter in self.unnamed_interpreters {
             unseen.push(format!(
-                "Python functions of {interpreter}: it wrote no map file (CPython 3.12 and later \
-                 write one with PYTHONPERFSUPPORT=1)"
+                "Python functions of {interpreter} have no names: it wrote no map file (CPython \
+                 3.12 and later write a map file with PYTHONPERFSUPPORT=1)"
             ));
         }
         ReplayResult {
@@ -210,14 +215,14 @@ impl<'a> Sample<'a> {
     fn read(mut reader: Reader<'a>) -> Option<Self> {
         let (process, thread, _ns) = (reader.u32()?, reader.u32()?, reader.u64()?);
         let period = reader.u64()?;
-        let chain = (0..reader.u64()?)
+        let kernel_chain = (0..reader.u64()?)
             .map(|_| reader.u64())
             .collect::<Option<_>>()?;
         let mut sample = Self {
             process,
             thread,
             period,
-            chain,
+            kernel_chain,
             captured: None,
         };
         if reader.u64()? == 0 {
@@ -229,10 +234,10 @@ impl<'a> Sample<'a> {
         #[cfg(not(target_arch = "aarch64"))]
         let link = 0;
         let (stack_pointer, instruction) = (reader.u64()?, reader.u64()?);
-        let room = reader.u64()?;
-        // The spool has removed the unfilled part of the room for the stack.
-        let stack = if room == 0 { &[] } else { reader.but_last(8)? };
-        sample.captured = Some(Captured {
+        let size = reader.u64()?;
+        // The spool has removed the unfilled part of the stack. The last 8 bytes are its length.
+        let stack = if size == 0 { &[] } else { reader.but_last(8)? };
+        sample.captured = Some(RawStack {
             instruction,
             stack_pointer,
             frame_pointer,

@@ -9,7 +9,7 @@ use crate::perf::rings::Rings;
 
 /// Bytes of all ring buffers together.
 const RING_BYTES: usize = 16 << 20;
-/// Largest number of bytes of a stack in a sample. Deeper stacks are cut.
+/// Largest number of bytes of a stack in a sample. The outer frames of deeper stacks are missing.
 pub const STACK_BYTES: u32 = 16 << 10;
 
 /// Registers that unwinding needs, in the order of their numbers (`asm/perf_regs.h`).
@@ -25,7 +25,7 @@ pub enum Sampling {
     Time,
     /// Page faults; weights are faults.
     Faults,
-    /// Time in which a thread waits, not time in which it was preempted; weights are seconds.
+    /// Time in which a thread waits, without time in which it is ready to run; weights are seconds.
     Waits,
 }
 
@@ -44,27 +44,32 @@ impl Sampling {
         /// Fraction that may be missing by chance.
         const TOLERATED_FRACTION: f64 = 0.1;
         let missing = total - sampled;
-        let short_processes = "processes that were too short to be sampled";
-        let (digits, unit, location) = match self {
+        let short_processes = "some processes were too short to be sampled";
+        let (digits, unit, reason) = match self {
             Self::Time => (3, "s", short_processes),
             Self::Faults => (0, "faults", short_processes),
-            Self::Waits => (3, "s", "waits that were not sampled"),
+            Self::Waits => (3, "s", "not every wait was sampled"),
         };
         (missing > TOLERATED_FRACTION * total).then(|| {
-            format!("the stacks of {missing:.digits$} of {total:.digits$} {unit}: in {location}")
+            format!(
+                "the stacks of {missing:.digits$} of {total:.digits$} {unit} are lost: {reason}"
+            )
         })
     }
 
-    /// Returns the number of the event (`PERF_COUNT_SW_*`).
+    /// Returns the number of the kernel's event.
     fn event_number(self) -> u64 {
+        const PERF_COUNT_SW_CPU_CLOCK: u64 = 0;
+        const PERF_COUNT_SW_PAGE_FAULTS: u64 = 2;
+        const PERF_COUNT_SW_CONTEXT_SWITCHES: u64 = 3;
         match self {
-            Self::Time => 0,
-            Self::Faults => 2,
-            Self::Waits => 3,
+            Self::Time => PERF_COUNT_SW_CPU_CLOCK,
+            Self::Faults => PERF_COUNT_SW_PAGE_FAULTS,
+            Self::Waits => PERF_COUNT_SW_CONTEXT_SWITCHES,
         }
     }
 
-    fn event(self, frequency: u64, modes: u64) -> EventOptions {
+    fn event(self, frequency: u64, further_flags: u64) -> EventOptions {
         let switches = match self {
             Self::Waits => flag::SWITCHES,
             Self::Time | Self::Faults => 0,
@@ -79,7 +84,7 @@ impl Sampling {
                 | flag::MAPPINGS
                 | flag::EXCLUDE_USER_CALL_CHAIN
                 | switches
-                | modes,
+                | further_flags,
             period_or_frequency: frequency,
             sample_type: sample::CALL_CHAIN
                 | sample::PERIOD
@@ -100,10 +105,10 @@ pub fn open(
     pid: libc::pid_t,
 ) -> Result<(Rings, Option<String>), Problem> {
     const HINT: &str = "run as root, or set kernel.perf_event_paranoid to 1";
-    let not_permitted = |error: io::Error| {
+    let to_problem = |error: io::Error| {
         Problem::failure(format!(
-            "perf_event_open: {error}; sampling is forbidden if kernel.perf_event_paranoid is \
-             above 2, and in many containers: {HINT}"
+            "perf_event_open: {error}; if sampling is forbidden (kernel.perf_event_paranoid is \
+             above 2, or this is a container), {HINT}"
         ))
     };
     match Rings::open(&[sampling.event(frequency, 0)], pid, RING_BYTES) {
@@ -113,12 +118,12 @@ pub fn open(
             ))),
             Sampling::Time | Sampling::Faults => {
                 let event = sampling.event(frequency, flag::EXCLUDE_KERNEL);
-                let rings = Rings::open(&[event], pid, RING_BYTES).map_err(not_permitted)?;
-                let remark = format!("the kernel's own time and stacks: {HINT}");
+                let rings = Rings::open(&[event], pid, RING_BYTES).map_err(to_problem)?;
+                let remark = format!("the kernel's own time and stacks are missing: {HINT}");
                 Ok((rings, Some(remark)))
             }
         },
-        opened => Ok((opened.map_err(not_permitted)?, None)),
+        rings => Ok((rings.map_err(to_problem)?, None)),
     }
 }
 

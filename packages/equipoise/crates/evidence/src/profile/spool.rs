@@ -8,20 +8,21 @@ use std::os::unix::fs::FileExt;
 use equipoise_kernel::call::owned;
 use equipoise_reporting::problem::Problem;
 
-use crate::perf::record::time_of;
+use crate::perf::record::{SAMPLE, time_of};
 use crate::perf::rings::Rings;
 use crate::profile::sampling::STACK_BYTES;
 
 /// The stored records of all processors.
 pub struct Spool {
     output: BufWriter<File>,
-    written: u64,
+    written_bytes: u64,
+    /// Time and position of each stored record.
     index: Vec<IndexEntry>,
     /// The error that ended the writing, and the time of the first record that was not written.
     write_error: Option<(io::Error, u64)>,
 }
 
-/// The time at which the stored records end before the command, and the reason.
+/// The time at which the stored records end, if it is before the end of the command; the reason.
 pub struct Cut {
     pub error: io::Error,
     /// Time of the first record that is missing.
@@ -36,22 +37,23 @@ struct IndexEntry {
 }
 
 /// Returns the two parts of a record around the unfilled bytes of its stack. Most stacks fill only
-/// a small part of the room in a sample.
+/// a small part of the space for a stack in a sample.
 fn without_unfilled_stack(record: &[u8]) -> [&[u8]; 2] {
-    const SAMPLE_TYPE: [u8; 4] = 9_u32.to_ne_bytes();
-    const STACK_ROOM_BYTES: usize = STACK_BYTES as usize;
+    const SAMPLE_TYPE: [u8; 4] = SAMPLE.to_ne_bytes();
+    const MAX_STACK_BYTES: usize = STACK_BYTES as usize;
     let split = || {
-        // A sample ends with the room for the stack and the number of filled bytes.
+        // A sample ends with the space for the stack and the number of filled bytes.
         let (before, filled_bytes) = record.split_last_chunk::<8>()?;
-        let start = before.len().checked_sub(STACK_ROOM_BYTES)?;
+        let stack_start = before.len().checked_sub(MAX_STACK_BYTES)?;
         let count = usize::try_from(u64::from_ne_bytes(*filled_bytes)).ok()?;
-        (record.starts_with(&SAMPLE_TYPE) && count <= STACK_ROOM_BYTES)
-            .then(|| [&before[..start + count], filled_bytes.as_slice()])
+        (record.starts_with(&SAMPLE_TYPE) && count <= MAX_STACK_BYTES)
+            .then(|| [&before[..stack_start + count], filled_bytes.as_slice()])
     };
     split().unwrap_or([record, &[]])
 }
 
-pub const FILE_NAME: &str = "the temporary file of the records";
+/// Name of the file in messages.
+pub const FILE_DESCRIPTION: &str = "the temporary file of the records";
 
 impl Spool {
     /// Returns an empty spool, in an unnamed file in the folder for temporary files.
@@ -64,14 +66,14 @@ impl Spool {
         let file = unsafe { owned(libc::open(folder.as_ptr(), flags, 0o600)) }?;
         Ok(Self {
             output: BufWriter::with_capacity(1 << 20, File::from(file)),
-            written: 0,
+            written_bytes: 0,
             index: Vec::new(),
             write_error: None,
         })
     }
 
-    /// Stores the new records, and passes them to `inspect`. After an error of the file, records
-    /// are no longer stored, and the command goes on.
+    /// Stores the new records, and passes them to `inspect`. After an error of the file, new
+    /// records are not stored, and the command goes on.
     pub fn fill(&mut self, rings: &mut Rings, mut inspect: impl FnMut(&[u8])) {
         rings.drain(|_, record| {
             inspect(record);
@@ -93,23 +95,23 @@ impl Spool {
         }
         self.index.push(IndexEntry {
             ns,
-            offset: self.written,
+            offset: self.written_bytes,
             length,
         });
-        self.written += length as u64;
+        self.written_bytes += length as u64;
     }
 
     /// Passes the stored records to `handle` in the order of their times. Returns the cut if some
     /// records were not stored.
     pub fn replay(mut self, mut handle: impl FnMut(u64, &[u8])) -> Result<Option<Cut>, Problem> {
-        let refused = Problem::system(FILE_NAME);
+        let to_problem = Problem::system(FILE_DESCRIPTION);
         let mut write_error = self.write_error;
         if write_error.is_none() {
             write_error = self.output.flush().err().map(|error| (error, u64::MAX));
         }
         // If the disk was full, the file lacks the last records of the index.
         let (file, _) = self.output.into_parts();
-        let length = file.metadata().map_err(refused)?.len();
+        let length = file.metadata().map_err(to_problem)?.len();
         let is_stored = |entry: &IndexEntry| entry.offset + entry.length as u64 <= length;
         let missing = self.index.iter().filter(|entry| !is_stored(entry));
         let first_missing = missing.map(|entry| entry.ns).min().unwrap_or(u64::MAX);
@@ -119,7 +121,7 @@ impl Spool {
         for entry in self.index {
             record.resize(entry.length, 0);
             file.read_exact_at(&mut record, entry.offset)
-                .map_err(refused)?;
+                .map_err(to_problem)?;
             handle(entry.ns, &record);
         }
         Ok(write_error.map(|(error, ns)| Cut {
@@ -134,7 +136,7 @@ mod tests {
     use super::*;
 
     fn sample(filled_bytes: u64) -> Vec<u8> {
-        let mut record = 9_u32.to_ne_bytes().to_vec();
+        let mut record = SAMPLE.to_ne_bytes().to_vec();
         record.extend([7; 60]);
         record.extend(vec![1; STACK_BYTES as usize]);
         record.extend(filled_bytes.to_ne_bytes());

@@ -16,8 +16,9 @@ pub type Bytes = Arc<[u8]>;
 
 /// Name of the library that the kernel maps into every process.
 const KERNEL_LIBRARY: &str = "[vdso]";
-const PAGE_MASK: u64 = 4095;
+pub const PAGE_MASK: u64 = 4095;
 
+/// The code of a program or library.
 #[derive(Debug)]
 pub struct Image {
     /// Segments of code: the range of offsets in the file, and the ELF address of the first byte.
@@ -125,7 +126,7 @@ pub fn trampolines(range: Range<u64>) -> Module<Bytes> {
     Module::new("trampolines".to_owned(), range, start, sections)
 }
 
-/// Returns an `.eh_frame` section (DWARF 5, 6.4.1, as changed by the LSB) with a single rule.
+/// Returns an `.eh_frame` section with a single rule (DWARF 5, 6.4.1, and Linux Standard Base).
 fn unwind_section(range: &Range<u64>) -> Vec<u8> {
     const STACK_POINTER: u8 = 7;
     const RETURN_ADDRESS: u8 = 16;

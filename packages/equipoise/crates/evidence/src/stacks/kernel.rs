@@ -57,7 +57,7 @@ impl KernelFunctions {
         let known_entry = names.iter().rev().find_map(|name| entry_point(name));
         let fallback = || {
             let is_entry_function =
-                |name: &&&str| AT_ENTRY.iter().any(|prefix| name.starts_with(prefix));
+                |name: &&&str| ENTRY_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
             match names.iter().rev().find(|name| !is_entry_function(name)) {
                 Some(name) => call_of_function(name).unwrap_or(name),
                 None if names.is_empty() => "kernel",
@@ -70,14 +70,15 @@ impl KernelFunctions {
 }
 
 /// Prefixes of the functions between the program and the function of a system call.
-const AT_ENTRY: [&str; 4] = ["entry_SYSCALL", "do_syscall_64", "x64_sys_call", "el0_svc"];
+const ENTRY_PREFIXES: [&str; 4] = ["entry_SYSCALL", "do_syscall_64", "x64_sys_call", "el0_svc"];
 
-/// Returns the system call of a function to which the call's own function has jumped, such as
-/// `ksys_read` or `vm_mmap_pgoff`.
+/// Returns the system call to which a helper function such as `ksys_read` or `vm_mmap_pgoff`
+/// belongs. A call's own function jumps to the helper, and is not in the call chain.
 fn call_of_function(function: &str) -> Option<&'static str> {
     let rest = ["ksys_", "vfs_", "vm_", "do_sys_", "do_"]
         .iter()
         .find_map(|prefix| function.strip_prefix(prefix))?;
+    // The whole name is tried first, then ever shorter parts: `mmap_pgoff`, `mmap`.
     let ends = rest.match_indices('_').map(|(index, _)| index);
     [rest.len()]
         .into_iter()
@@ -86,6 +87,7 @@ fn call_of_function(function: &str) -> Option<&'static str> {
         .map(|call| call.name())
 }
 
+/// Returns the entry point that begins with a function, if its name is known.
 fn entry_point(function: &str) -> Option<String> {
     for prefix in ["x64", "ia32", "arm64", "se", "do"] {
         if let Some(call) = function.strip_prefix(&format!("__{prefix}_sys_")) {

@@ -20,6 +20,7 @@ const MAX_BYTES: u64 = 64 << 20;
 pub struct MapFiles {
     folder: PathBuf,
     since: SystemTime,
+    /// Trusted users.
     users: Vec<u32>,
 }
 
@@ -55,7 +56,7 @@ impl MapFiles {
             return Err(format!("it belongs to another user ({user})"));
         }
         let text = read(file);
-        // It does no harm if the file stays.
+        // If the file cannot be removed, it does no harm.
         let _ = fs::remove_file(&path);
         text.map(Some)
     }

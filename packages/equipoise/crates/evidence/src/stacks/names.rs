@@ -9,15 +9,16 @@ use object::SymbolKind;
 
 use crate::stacks::folded::{Frame, Kind};
 use crate::stacks::map_file::MapFiles;
-use crate::stacks::space::Space;
+use crate::stacks::mapped_code::MappedCode;
 use crate::stacks::tables::SymbolTables;
 
-/// Finds the functions at addresses, each once.
+/// Finds the functions at addresses. The functions at an address of a file are found only once.
 pub struct Names {
     symbolizer: Symbolizer,
     /// Tables of exported functions, which even stripped files have.
     exported: SymbolTables,
     frames_by_address: HashMap<(Rc<str>, u64), Rc<[Frame]>>,
+    /// Functions that each process generated, by the address of their first byte.
     generated: HashMap<u32, BTreeMap<u64, MapEntry>>,
     /// Processes whose map files were ignored, for each reason.
     ignored: BTreeMap<String, BTreeSet<u32>>,
@@ -63,23 +64,23 @@ impl Names {
     }
 
     /// Returns a remark for each reason why map files were ignored.
-    pub fn ignored_map_files(&self, files: &MapFiles) -> Vec<String> {
+    pub fn ignored_map_file_remarks(&self, files: &MapFiles) -> Vec<String> {
         let remark = |(reason, processes): (&String, &BTreeSet<u32>)| {
             let first_path = processes.first().map(|process| files.path(*process))?;
-            let other_count = match processes.len() - 1 {
+            let others = match processes.len() - 1 {
                 0 => String::new(),
-                other_count => format!(" and of {other_count} other processes"),
+                count => format!(" and of {count} other processes"),
             };
             let first_path = first_path.display();
             Some(format!(
-                "names of code made at run time, in {first_path}{other_count}: {reason}"
+                "names of code made at run time, in {first_path}{others}, are missing: {reason}"
             ))
         };
         self.ignored.iter().filter_map(remark).collect()
     }
 
     /// Returns the function at an address of a process, then those inlined there, outermost first.
-    pub fn frames_at(&mut self, process: u32, space: &Space, address: u64) -> Rc<[Frame]> {
+    pub fn frames_at(&mut self, process: u32, code: &MappedCode, address: u64) -> Rc<[Frame]> {
         if let Some(name) = self.generated_name(process, address) {
             let python = name.strip_prefix(PYTHON_PREFIX);
             let (module, kind) = match python {
@@ -88,23 +89,23 @@ impl Names {
             };
             return Rc::from([Frame::new(python.unwrap_or(name), module, kind)]);
         }
-        let Some(mapped) = space.find(address) else {
+        let Some(mapping) = code.mapping_at(address) else {
             return Rc::from([Frame::unknown("memory without a file")]);
         };
-        if !mapped.is_readable {
-            return Rc::from([Frame::unknown(file_name(&mapped.path))]);
+        if !mapping.is_readable {
+            return Rc::from([Frame::unknown(file_name(&mapping.path))]);
         }
-        let elf_address = address.wrapping_sub(mapped.bias);
-        let key = (Rc::clone(&mapped.path), elf_address);
+        let elf_address = address.wrapping_sub(mapping.bias);
+        let key = (Rc::clone(&mapping.path), elf_address);
         if let Some(frames) = self.frames_by_address.get(&key) {
             return Rc::clone(frames);
         }
-        let frames = self.frames_in_file(&mapped.path, elf_address);
+        let frames = self.frames_in_file(&mapping.path, elf_address);
         self.frames_by_address.insert(key, Rc::clone(&frames));
         frames
     }
 
-    /// Returns whether the map file of a process has code between two addresses.
+    /// Returns whether the map file of a process lists code between two addresses.
     pub fn has_generated_code(&self, process: u32, low: u64, high: u64) -> bool {
         let entries = self.generated.get(&process);
         entries.is_some_and(|entries| entries.range(low..high).next().is_some())
@@ -158,7 +159,7 @@ mod tests {
 
     #[test]
     fn an_address_in_no_file_is_unknown() {
-        let frames = Names::default().frames_at(1, &Space::default(), 4096);
+        let frames = Names::default().frames_at(1, &MappedCode::default(), 4096);
         assert_eq!(frames[0].kind, Kind::Unknown);
     }
 }

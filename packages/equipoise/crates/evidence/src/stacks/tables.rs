@@ -7,6 +7,7 @@ use std::path::Path;
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
 use crate::regular_file;
+use crate::stacks::image::PAGE_MASK;
 
 /// The symbols of one kind in all files.
 #[derive(Debug)]
@@ -73,13 +74,14 @@ impl Table {
                 })
             })
             .collect();
-        // If an address has several names, `find` returns the last: without underscore, and short.
+        // If an address has several names, `find` returns the last name. So short names come last,
+        // and names without an underscore after all names with an underscore.
         symbols.sort_by_key(|symbol| {
-            let is_plain = !symbol.name.starts_with('_');
-            (symbol.address, is_plain, Reverse(symbol.name.len()))
+            let is_public = !symbol.name.starts_with('_');
+            (symbol.address, is_public, Reverse(symbol.name.len()))
         });
         Some(Self {
-            base: lowest & !0xFFF,
+            base: lowest & !PAGE_MASK,
             symbols,
         })
     }

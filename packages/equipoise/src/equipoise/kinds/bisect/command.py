@@ -325,7 +325,7 @@ def _is_interrupted(record: RunRecord) -> bool:
 def _build_both_commits(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) -> None:
     """Build the two commits of a culprit's gap, and record their diff if it is not recorded."""
     terms, culprit_condition = bisection_of(record.plan), gap.contrast.candidate
-    parent_index, commit_index = map(terms.commit_of, gap.pair)
+    parent_index, commit_index = map(terms.commit_of, gap.contrast.pair)
     for reason in builds.make((parent_index, commit_index)).values():
         raise ConditionFailed(reason, hint="repair the build of this commit, then try again")
     if any(

@@ -29,7 +29,7 @@ from equipoise.why.causes.unclaimed import is_named, short_name
 from equipoise.why.differences.changes import Difference
 from equipoise.why.differences.wording import MIN_MENTIONED_FRACTION
 from equipoise.why.explanation import GapEvidence
-from equipoise.why.kind import NamedGap, WhyKind
+from equipoise.why.kind import JudgedContrast, WhyKind
 
 MAX_HUNKS = 5
 """Maximum number of hunks that are shown."""
@@ -58,20 +58,20 @@ class BisectWhy(WhyKind):
     no_gap_reason = "has not named a commit, and only a named commit can be explained"
     nothing_to_explain = "no commit is named"
 
-    def gaps(self, record: RunRecord, blocks: Blocks) -> Sequence[NamedGap]:
-        """Return the gap between each culprit and its parent."""
-        return list(_culprit_gaps(record, blocks))
+    def judged_contrasts(self, record: RunRecord, blocks: Blocks) -> Sequence[JudgedContrast]:
+        """Return the contrast of each culprit with its parent."""
+        return list(_culprit_contrasts(record, blocks))
 
-    def judged_comparison(self, gap: NamedGap, comparison: Comparison) -> Comparison:
+    def with_campaign_verdict(self, judged: JudgedContrast, comparison: Comparison) -> Comparison:
         """Return the comparison of a culprit with its parent, as the search judged it.
 
         The search chose this pair, and ran it until the culprit was certain, so its interval holds.
         The comparison stays as it is if the search compared another metric.
         """
-        culprit = gap.finding
+        culprit = judged.finding
         assert isinstance(culprit, Culprit)
         ratio = culprit.ratio
-        if gap.metric != PRIMARY_METRIC or ratio is None:
+        if judged.metric != PRIMARY_METRIC or ratio is None:
             return comparison
         return replace(
             comparison,
@@ -87,20 +87,20 @@ class BisectWhy(WhyKind):
         self,
         document: BisectDocument,
         record: RunRecord,
-        evidence: GapEvidence,
+        gap_evidence: GapEvidence,
         causes: Sequence[Explanation],
         experiment: RunRecord | None,
     ) -> BisectDocument:
         """Return the document with an explained culprit in the first search that named it."""
         if not document.searches:
             return document
-        contrast = evidence.gap.contrast
-        explained = _explained_culprit(record, contrast, evidence.difference, causes, experiment)
+        contrast, difference = gap_evidence.gap.contrast, gap_evidence.difference
+        explained = _explained_culprit(record, contrast, difference, causes, experiment)
         return _with_explained(document, record.plan, contrast, explained)
 
 
-def _culprit_gaps(record: RunRecord, blocks: Blocks) -> Iterator[NamedGap]:
-    """Yield the gap between each culprit and its parent, with the searched metric.
+def _culprit_contrasts(record: RunRecord, blocks: Blocks) -> Iterator[JudgedContrast]:
+    """Yield the contrast of each culprit with its parent, with the searched metric.
 
     A merge is left out if a commit of its branch is named.
     """
@@ -118,7 +118,7 @@ def _culprit_gaps(record: RunRecord, blocks: Blocks) -> Iterator[NamedGap]:
             # If one command measures several benchmarks, the first represents all benchmarks.
             if culprit.commit not in explained_merges and (parent, commit) not in yielded_pairs:
                 yielded_pairs.add((parent, commit))
-                yield NamedGap(Contrast(parent, commit, REVISION), benchmark.metric, culprit)
+                yield JudgedContrast(Contrast(parent, commit, REVISION), benchmark.metric, culprit)
 
 
 def _with_explained(
@@ -177,7 +177,7 @@ def _named_functions(causes: Sequence[Explanation]) -> Iterator[str]:
 
 def _slower_functions(difference: Difference) -> Iterator[str]:
     """Yield the functions with a relevant share of the gap, certain or not, the largest first."""
-    min_extra = MIN_MENTIONED_FRACTION * difference.gap.extra
+    min_extra = MIN_MENTIONED_FRACTION * difference.wall_time.extra
     extra_times = {function: time.extra for function, time in difference.functions.items()}
     slower = [function for function, extra in extra_times.items() if extra >= min_extra > 0.0]
     for function in sorted(slower, key=lambda function: -extra_times[function]):

@@ -1,12 +1,13 @@
-"""Explain a gap: a campaign that tests the causes of a difference by interventions.
+"""Explain a gap by an experiment: a campaign that tests the causes of the gap by interventions.
 
-A gap is a difference in time between two conditions. An intervention changes both conditions, and
-its sham is the same change without an effect. A block runs the two conditions, and both again with
-an intervention that the coin draws, and with its sham if it has one. `equipoise.why` has the
-evidence, the causes and the interventions. See docs/methods/fraction.md.
+A gap is the extra wall time of the slower of two conditions. An intervention changes both
+conditions; its sham is the same change doing nothing. An attempt is one intervention of an
+experiment, with its blocks. A block runs the two conditions, and both again with an intervention
+that the coin draws, and with its sham if it has one. `equipoise.why` has the evidence, the causes
+and the interventions. See docs/methods/fraction.md.
 
 terms       the gap, its suspected causes and the interventions that test them; the document
-plan        from a gap and its causes to the plan of the campaign
+plan        from a gap and its causes to the plan of the experiment
 reach       whether an intervention changes the calls, faults or functions of its cause
 judge       the choice of the next intervention, and the stop
 outcome     the fraction of the gap that each intervention closes, and the sentences about it

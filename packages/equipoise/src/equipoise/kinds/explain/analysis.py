@@ -1,4 +1,4 @@
-"""The analysis of a recorded test of causes, its report and its explanation."""
+"""The analysis of a recorded experiment, its report and its explanation."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from equipoise.why.kind import WhyKind
 
 
 class ExplainAnalysis(AnalysisKind):
-    """Analyse a test of causes like a comparison, and hide values in its terms."""
+    """Analyse an experiment like a comparison, and hide values in its terms."""
 
     def replace_in_terms(self, terms: ExperimentPlan, replacement: Replacer) -> ExperimentPlan:
-        """Return the terms with values replaced in the advice of interventions."""
+        """Return the terms with values replaced in the advice of the interventions."""
         attempts = (
             replace(attempt, advice=attempt.advice and replace_values(attempt.advice, replacement))
             for attempt in terms.attempts
@@ -34,17 +34,17 @@ class ExplainAnalysis(AnalysisKind):
 
 
 class ExplainWhy(WhyKind):
-    """The explanation of a test of causes: the causes that it tested."""
+    """The explanation of an experiment: the causes that it tested."""
 
-    tests_causes = True
+    is_experiment = True
 
-    def causes(self, record: RunRecord) -> tuple[Explanation, ...]:
+    def tested_causes(self, record: RunRecord) -> tuple[Explanation, ...]:
         """Return the causes with the outcomes of their interventions."""
         return tested_causes(record)
 
 
 class ExplainReport(ReportKind):
-    """The report of a test of causes, which has the form of a comparison's report."""
+    """The report of an experiment, which has the sections of a comparison's report."""
 
     def question(self, document: ExplainDocument) -> str | None:
         """Return the question of the campaign, unless it has a reference result."""

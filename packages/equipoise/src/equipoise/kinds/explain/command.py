@@ -1,6 +1,7 @@
 """``equipoise why``: where the extra time of the slower condition goes, and why.
 
-The command observes a gap (a difference in time), then tests its causes by interventions.
+A gap is the extra wall time of the slower condition. The command observes both conditions to find
+causes of the gap. Then it runs an experiment: a campaign that tests the causes by interventions.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ from equipoise.why.result import latest_experiment
 MIN_ANNOUNCED_S = 120.0
 """Minimum seconds of observed runs that a line announces if no progress bar is visible."""
 MIN_BUDGET_S = 120.0
-"""Minimum default budget of a campaign of interventions, in seconds. A larger budget of the
-explained campaign replaces it."""
+"""Default budget of an experiment, in seconds, unless the budget of the explained campaign is
+larger."""
 
 
 def explain_largest_gap(record: RunRecord, ledger: Ledger, output: OutputOptions) -> None:
@@ -81,11 +82,11 @@ def explain_largest_gap(record: RunRecord, ledger: Ledger, output: OutputOptions
     else:
         record = observe_gap(record, gap, EvidenceRequest(), ledger, output)
         if output.tests_causes:
-            try_interventions(record, gap, default_experiment(record.plan), ledger, output)
+            run_experiment(record, gap, default_request(record.plan), ledger, output)
 
 
-def default_experiment(explained: Plan) -> ExperimentRequest:
-    """Return the request without options: all interventions that fit the causes."""
+def default_request(explained: Plan) -> ExperimentRequest:
+    """Return the request for an experiment with all interventions that fit the causes."""
     budget_s = max(MIN_BUDGET_S, explained.stopping.budget_s)
     return ExperimentRequest(Stopping(budget_s=budget_s), explained.judgement.alpha, fresh_seed())
 
@@ -121,19 +122,19 @@ def observe_gap(
     return ledger.read_run(record.id)
 
 
-def try_interventions(
+def run_experiment(
     record: RunRecord, gap: Gap, request: ExperimentRequest, ledger: Ledger, output: OutputOptions
 ) -> None:
-    """Run the campaign that tests the causes of a gap, or report that nothing can be tried.
+    """Run the experiment that tests the causes of a gap, or report that nothing can be tried.
 
-    Raise `Interrupted` if the user interrupted the campaign. Raise `ConditionFailed` if one of the
-    two conditions failed without an intervention.
+    Raise `Interrupted` if the user interrupted the experiment. Raise `ConditionFailed` if one of
+    the two conditions failed without an intervention.
     """
     gap_evidence = evidence_of_gap(record, gap)
     causes = suggested_causes(gap_evidence.difference)
     known_evidence = KnownEvidence(gap_evidence.evidence, gap_evidence.difference.slower)
     open_gap = OpenGap(
-        record, gap.contrast, causes, known_evidence, gap.longest_s, gap.smallest_ratio
+        record, gap.contrast, causes, known_evidence, gap.longest_s, gap.ratio_nearest_to_1
     )
     try:
         plan = plan_experiment(open_gap, request, host_site())
@@ -155,7 +156,7 @@ def try_interventions(
 
 
 Pictures = dict[Path, Picture]
-"""Kind of the picture in each file."""
+"""Kinds of the pictures to draw, by the file of each picture."""
 
 evidence_options = options.option_group(
     click.option(
@@ -203,7 +204,7 @@ experiment_options = options.option_group(
     ),
     options.seed_option,
 )
-"""Options of the interventions, and limits of their campaign."""
+"""Options of the interventions, and limits of the experiment."""
 picture_options = options.option_group(
     options.file_option(
         "--flame-graph",
@@ -236,8 +237,8 @@ class WhyRequest(Struct, frozen=True, kw_only=True):
     output: OutputOptions
 
     @property
-    def is_new_test(self) -> bool:
-        """Whether the options need a new test, even if the causes have been tested."""
+    def needs_new_experiment(self) -> bool:
+        """Whether the options need a new experiment, even if the ledger has one of this gap."""
         return bool(self.tries or self.try_commands or self.only or self.again)
 
     def evidence_request(self) -> EvidenceRequest:
@@ -250,10 +251,10 @@ class WhyRequest(Struct, frozen=True, kw_only=True):
         return EvidenceRequest(sources, self.repetitions, self.again)
 
     def experiment_request(self, explained: Plan) -> ExperimentRequest:
-        """Return the request for interventions on the gap of a campaign."""
+        """Return the request for an experiment on a gap of the explained campaign."""
         variables = [user_variable(text) for text in self.tries]
         commands = [user_command(text, host_site()) for text in self.try_commands]
-        default = default_experiment(explained)
+        default = default_request(explained)
         return ExperimentRequest(
             stopping=self.limits.stopping(default.stopping),
             alpha=self.limits.alpha or default.alpha,
@@ -304,7 +305,7 @@ def command(request: WhyRequest) -> int:
     with open_for_reading(output.ledger) as ledger:
         record = ledger.read_run(request.run)
         if isinstance(record.plan.terms, ExperimentPlan):
-            # ``last`` may be the campaign that tested the gap.
+            # ``last`` may be an experiment, which tested the causes of a gap.
             record = ledger.read_run(record.plan.terms.reference)
         names = (recorded_name(record, name) for name in (request.baseline, request.candidate))
         gap = choose_gap(record, *names)
@@ -327,8 +328,8 @@ def command(request: WhyRequest) -> int:
             displayed_gap = gap_for_report(gap, record, displayed)
             write_pictures(pictures, evidence_of_gap(displayed, displayed_gap))
         if output.tests_causes:
-            known_experiment = None if request.is_new_test else experiment
-            experiment = _tested_gap(record, gap, known_experiment, experiment_request, output)
+            known = None if request.needs_new_experiment else experiment
+            experiment = _known_or_new_experiment(record, gap, known, experiment_request, output)
     else:
         report_missing_pictures(pictures)
     _show(record, gap, experiment, output)
@@ -342,8 +343,8 @@ def write_pictures(pictures: Pictures, gap_evidence: GapEvidence) -> None:
     """
     comparison, evidence = gap_evidence.gap.comparison, gap_evidence.evidence
     names, slower = (comparison.baseline, comparison.candidate), gap_evidence.difference.slower
-    for path, kind in pictures.items():
-        write_file(path, draw_profiles(kind, evidence, names, slower))
+    for path, picture in pictures.items():
+        write_file(path, draw_profiles(picture, evidence, names, slower))
 
 
 def report_missing_pictures(pictures: Pictures) -> None:
@@ -373,24 +374,24 @@ def _ledger_for_runs(record: RunRecord, gap: Gap, output: OutputOptions) -> Iter
             yield ledger
 
 
-def _tested_gap(
+def _known_or_new_experiment(
     record: RunRecord,
     gap: Gap,
     known_experiment: RunRecord | None,
     request: ExperimentRequest,
     output: OutputOptions,
 ) -> RunRecord | None:
-    """Return the campaign that tested the causes, which is ``known_experiment`` or a new one."""
+    """Return ``known_experiment`` or, without a known experiment, run and return a new one."""
     if known_experiment is not None:
         if not output.quiet:
             say(
-                f"tested already, by campaign {known_experiment.id}",
+                f"campaign {known_experiment.id} has already tested the causes of this gap",
                 f"add --again to test once more, or run equipoise resume {known_experiment.id} "
                 "--min-blocks 40 for narrower intervals",
             )
         return known_experiment
     with _ledger_for_runs(record, gap, output) as ledger:
-        try_interventions(record, gap, request, ledger, output)
+        run_experiment(record, gap, request, ledger, output)
         return latest_experiment(record, ledger, gap.contrast)
 
 

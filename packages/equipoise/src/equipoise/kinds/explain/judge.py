@@ -1,4 +1,8 @@
-"""Judge a test of causes: choose the intervention of the next block, and when to stop."""
+"""Judge an experiment: choose the attempt of the next block, and decide when to stop.
+
+An experiment is a campaign that tests the causes of a gap. An attempt is one intervention of an
+experiment, with its blocks. An attempt is open until it has an outcome.
+"""
 
 from __future__ import annotations
 
@@ -20,27 +24,24 @@ BASELINE, CANDIDATE = 0, 1
 """Indexes of the gap's conditions in the plan."""
 
 SHARE_OF_FIRST_ATTEMPT = 0.5
-"""Share of the blocks for the first open attempt, whose cause has the most seconds. If all attempts
-shared the blocks evenly, a short campaign would decide no attempt."""
+"""Share of the blocks for the first open attempt, which tests the cause with the most seconds. If
+all attempts shared the blocks evenly, a short experiment would decide no attempt."""
 
 EVENLY_DIVIDED_SHARE = 0.25
-"""Share of the blocks that open attempts share evenly. They share the rest in proportion to the
-seconds of their causes."""
+"""Share of the blocks that the open attempts divide evenly. They divide the remaining blocks in
+proportion to the seconds of their causes."""
 
 
 class ExplainCampaign(CampaignKind):
-    """The interim analysis of a test of causes."""
+    """The rules by which an experiment is judged and continues."""
 
     def judge(self, plan: Plan, stopping: Stopping) -> Judge:
-        """Return the judge of the gap and of each attempt."""
-        return Experiment(plan, experiment_of(plan), stopping)
+        """Return the judge of an experiment."""
+        return ExperimentJudge(plan, experiment_of(plan), stopping)
 
 
-class Experiment(Judge):
-    """The judge of the gap and of each attempt.
-
-    An attempt is one intervention with its blocks. ``stopping`` has the current limits.
-    """
+class ExperimentJudge(Judge):
+    """The judge of the gap and of each attempt; ``stopping`` has the current limits."""
 
     def __init__(self, plan: Plan, terms: ExperimentPlan, stopping: Stopping) -> None:
         self._plan = plan
@@ -60,7 +61,7 @@ class Experiment(Judge):
         """Return the status of the gap and of each attempt after the blocks so far."""
         gap_statuses = self._gap_analysis.analyse()
         self._has_no_gap = gap_statuses[0].verdict == "equivalent"
-        return (*gap_statuses, *map(_status, self._attempts))
+        return (*gap_statuses, *map(_status_of, self._attempts))
 
     def stop_reason(self) -> Literal["verdict", "precision"] | None:
         """Return why the last analysis needs no further block; ``None`` if it needs one.
@@ -74,19 +75,19 @@ class Experiment(Judge):
     def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
         """Return the conditions that the next block needs.
 
-        All open attempts warm up. A measured block tries one open attempt, which is drawn by the
-        seed, the number of the block and the blocks so far. The order of the block is drawn
-        separately, so it stays a fair coin. A campaign that is read back has the same draws.
+        A warm-up block runs all open attempts. A measured block runs one open attempt. Its draw
+        depends on the seed, the number of the block and the blocks so far, so a resumed experiment
+        has the same draws. The order of the block is drawn separately, so it stays a fair coin.
         """
         attempts = self._open_attempts()
         if phase == "measured" and attempts:
-            weights = _draw_weights(attempts)
-            attempts = [attempts[draw_intervention(self._plan.seed, block, weights)]]
+            chances = _chances(attempts)
+            attempts = [attempts[draw_intervention(self._plan.seed, block, chances)]]
         needed = {BASELINE, CANDIDATE}.union(*(attempt.conditions for attempt in attempts))
         return tuple(sorted(needed))
 
     def tolerates(self, trial: Trial) -> bool:
-        """Return whether this failed trial ends only an attempt, not the campaign."""
+        """Return whether this failed trial ends only an attempt, not the experiment."""
         return end_attempts(self._attempts, trial)
 
     def earliest_block(self) -> int:
@@ -105,7 +106,7 @@ class Experiment(Judge):
 
 
 def attempts_of(terms: ExperimentPlan, judgement: Judgement) -> tuple[Attempt, ...]:
-    """Return all attempts of a campaign; attempts that reach a cause share alpha."""
+    """Return all attempts of an experiment; the attempts that can reach a cause share alpha."""
     level = judgement.alpha / max(1, sum(attempt.is_reachable for attempt in terms.attempts))
     return tuple(Attempt(attempt, level, judgement.primary_metric) for attempt in terms.attempts)
 
@@ -120,9 +121,9 @@ def end_attempts(attempts: Iterable[Attempt], trial: Trial) -> bool:
 
 
 class Attempt:
-    """One intervention and its blocks so far, on the primary metric.
+    """One intervention and its blocks so far, on one metric.
 
-    ``level`` is 1 minus the coverage of the intervention's interval.
+    ``level`` is 1 minus the coverage of the interval for the fraction of the gap explained.
     """
 
     def __init__(self, planned: PlannedIntervention, level: float, metric: str) -> None:
@@ -130,7 +131,7 @@ class Attempt:
         self.level = level
         self._metric = metric
         self.blocks = InterventionBlocks(level)
-        """Blocks in which the intervention was tried."""
+        """Blocks that ran the attempt."""
         self.effect = self.blocks.rounded_effect()
         """Effect so far, with the ends of its confidence sets rounded outwards."""
         self._ordered_conditions = (
@@ -142,10 +143,10 @@ class Attempt:
         self.conditions = {*self._ordered_conditions} - {BASELINE, CANDIDATE}
         """Conditions of the attempt, without the two conditions of the gap."""
         self.ended_because: str | None = None
-        """Failure of a condition, after which the attempt has no outcome; ``None`` without one."""
+        """Failure that ended the attempt without an outcome; ``None`` if nothing failed."""
 
     def add_block(self, block: CostsOfBlock) -> None:
-        """Add a block if it tried the intervention."""
+        """Add a block if it ran the attempt."""
         if self.ended_because is not None or self.planned.candidate_with not in block.positions:
             return
         if any(condition not in block.costs for condition in self._ordered_conditions):
@@ -163,21 +164,22 @@ class Attempt:
         return len(self.blocks) >= min_blocks and is_final(self.effect)
 
 
-def _draw_weights(attempts: list[Attempt]) -> list[float]:
+def _chances(attempts: list[Attempt]) -> list[float]:
     """Return the chance of each attempt in a draw; the sum is 1."""
     total = sum(attempt.planned.weight for attempt in attempts)
     share_by_seconds = 1.0 - SHARE_OF_FIRST_ATTEMPT - EVENLY_DIVIDED_SHARE
-    weights = [
+    chances = [
         EVENLY_DIVIDED_SHARE / len(attempts) + share_by_seconds * attempt.planned.weight / total
         for attempt in attempts
     ]
-    weights[0] += SHARE_OF_FIRST_ATTEMPT
-    return weights
+    chances[0] += SHARE_OF_FIRST_ATTEMPT
+    return chances
 
 
-def _status(attempt: Attempt) -> ComparisonStatus:
-    fraction = attempt.effect.logs
-    closed_part = describe_fraction(fraction.estimate, (fraction.low, fraction.high))
+def _status_of(attempt: Attempt) -> ComparisonStatus:
+    fraction_of_gap = attempt.effect.logs
+    fraction_ci = (fraction_of_gap.low, fraction_of_gap.high)
+    closed_part = describe_fraction(fraction_of_gap.estimate, fraction_ci)
     if attempt.ended_because is not None:
         closed_part = "ended"
     elif not attempt.planned.is_reachable:

@@ -1,4 +1,7 @@
-"""Compute the outcomes of a test of causes from its record, and write the sentences about them."""
+"""Compute the outcomes of an experiment from its record, and write the sentences about them.
+
+The outcome of an attempt is the fraction of the gap that its intervention closes.
+"""
 
 from __future__ import annotations
 
@@ -30,17 +33,17 @@ from equipoise.why.causes.ranking import OBSERVED_ONLY
 from equipoise.why.evidence.sources import Side
 
 TRIED_BY_USER = "tried_by_user"
-"""Cause of an entry of ``why`` for an intervention that the user added."""
+"""Id that stands for the cause in the ``why`` of the result, if the user added an intervention."""
 
 NOT_REACHABLE: Final = "not reachable"
-"""Status of a cause, and outcome of an intervention that does not change the cause."""
+"""Status of a cause that no intervention changed, and outcome of such an intervention."""
 
-CALLED_VERDICTS = ("slower", "faster", "mixed")
-"""Verdicts with a known gap, of which a fraction can be given."""
+VERDICTS_WITH_GAP = ("slower", "faster", "mixed")
+"""Verdicts that show a gap, so that a fraction of the gap can be given."""
 
 
 def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
-    """Return the causes that a campaign tested, with the outcomes of their interventions.
+    """Return the causes that an experiment tested, with the outcomes of their interventions.
 
     The causes of the plan come first, then the interventions that the user added. A cause is
     ``confirmed`` if one of its interventions is confirmed. A cause is ``refuted`` if all
@@ -58,7 +61,7 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
         block_read = read_block(block, plan)
         for attempt in attempts:
             attempt.add_block(block_read)
-    outcomes = [_outcome(attempt, plan, gap) for attempt in attempts]
+    outcomes = [_outcome_of(attempt, plan, gap) for attempt in attempts]
     attempted_outcomes = list(zip(experiment_of(plan).attempts, outcomes, strict=True))
     level = outcomes[0].level if outcomes else 1.0
     omitted_outcomes = [
@@ -99,23 +102,23 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
     return (
         *causes,
         *(
-            _user_intervention(outcome)
+            _explanation_of_user_intervention(outcome)
             for planned, outcome in attempted_outcomes
             if not planned.causes
         ),
     )
 
 
-def _outcome(attempt: Attempt, plan: Plan, gap: Comparison | None) -> InterventionOutcome:
+def _outcome_of(attempt: Attempt, plan: Plan, gap: Comparison | None) -> InterventionOutcome:
     effect = attempt.blocks.exact_effect()
     reason = _reason_unknown(attempt, effect, plan, gap)
-    unknown_outcome = _open_outcome(
+    open_outcome = _open_outcome(
         attempt.planned, reason, blocks=len(attempt.blocks), level=attempt.level
     )
     if reason is not None:
-        return unknown_outcome
+        return open_outcome
     return replace(
-        unknown_outcome,
+        open_outcome,
         outcome=effect.outcome,
         share=effect.logs.estimate,
         share_ci=(effect.logs.low, effect.logs.high),
@@ -130,10 +133,7 @@ def _outcome(attempt: Attempt, plan: Plan, gap: Comparison | None) -> Interventi
 def _reason_unknown(
     attempt: Attempt, effect: InterventionEffect, plan: Plan, gap: Comparison | None
 ) -> str | None:
-    """Return the reason why no fraction of the gap is known; ``None`` if the fraction is known.
-
-    See docs/methods/fraction.md.
-    """
+    """Return the reason why no fraction of the gap is known (docs/methods/fraction.md), if any."""
     baseline, candidate = (plan.conditions[index].name for index in (BASELINE, CANDIDATE))
     if attempt.ended_because is not None:
         return f"a condition with this change failed: {attempt.ended_because}"
@@ -144,11 +144,10 @@ def _reason_unknown(
             f"there is no gap to close in this campaign: {candidate} and {baseline} take the same "
             f"time, within {gap.min_effect:g} %"
         )
-    if gap.verdict not in CALLED_VERDICTS:
+    if gap.verdict not in VERDICTS_WITH_GAP:
         return (
             f"no fraction is given, because the gap between {baseline} and {candidate} is itself "
-            f"undecided after {counted(gap.blocks, 'block')} of this "
-            "campaign"
+            f"undecided after {counted(gap.blocks, 'block')} of this campaign"
         )
     if not attempt.blocks:
         return "no block was left for this change"
@@ -183,7 +182,7 @@ def _open_outcome(
 
 
 def _advice(planned: PlannedIntervention, plan: Plan, gap: Comparison | None) -> str | None:
-    """Return the shell line that runs the slower condition with the intervention's change."""
+    """Return the shell line that runs the slower condition with the intervention."""
     if planned.advice is None:
         return None
     slower = plan.conditions[BASELINE if _slower_side(gap) == "baseline" else CANDIDATE]
@@ -215,13 +214,13 @@ def _cause_with_outcomes(
         status = NOT_REACHABLE
     elif may_refute and outcome_names <= {"refuted", NOT_REACHABLE}:
         status = "refuted"
-    observation = cause.summary.replace(OBSERVED_ONLY, "as observed") if outcomes else cause.summary
-    if observation and not observation.endswith("."):
-        observation += "."
+    sentence = cause.summary.replace(OBSERVED_ONLY, "as observed") if outcomes else cause.summary
+    if sentence and not sentence.endswith("."):
+        sentence += "."
     all_outcomes = (*outcomes, *omitted_outcomes)
-    sentence = outcomes_sentence(all_outcomes) or "Nothing here can be changed to test it."
+    next_sentence = outcomes_sentence(all_outcomes) or "No intervention can test this cause here."
     tested_cause = replace(
-        cause, status=status, summary=f"{observation} {sentence}".strip(), tested=all_outcomes
+        cause, status=status, summary=f"{sentence} {next_sentence}".strip(), tested=all_outcomes
     )
     if status in ("open", NOT_REACHABLE):
         return tested_cause
@@ -232,7 +231,7 @@ def _cause_with_outcomes(
     return replace(tested_cause, share_of_gap=largest.share, share_ci=largest.share_ci)
 
 
-def _user_intervention(outcome: InterventionOutcome) -> Explanation:
+def _explanation_of_user_intervention(outcome: InterventionOutcome) -> Explanation:
     return Explanation(
         cause=TRIED_BY_USER,
         kind="configuration",

@@ -1,4 +1,4 @@
-"""The plan of a campaign that tests causes of another campaign's gap."""
+"""The plan of an experiment: a campaign that tests causes of another campaign's gap."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ INTERVENTION_FACTOR = "intervention"
 """Factor whose level names the intervention of a condition."""
 
 MAX_ATTEMPTS = 4
-"""Largest number of interventions for causes. Each one widens all intervals and takes blocks."""
+"""Largest number of attempts for causes. Each attempt widens all intervals and takes blocks."""
 
 
 class NothingToTry(UnusableInput):
@@ -52,26 +52,26 @@ class OpenGap(Struct, frozen=True):
     causes: tuple[Explanation, ...] = ()
     """Open causes that the evidence suggests; empty before there is evidence."""
     known_evidence: KnownEvidence = KnownEvidence()
-    """Evidence without an intervention, for comparison with observed runs of interventions."""
+    """Evidence without an intervention, to compare with observed runs with an intervention."""
     longest_s: float = 0.0
     """Seconds of the longest trial of the two conditions."""
     ratio: float | None = None
     """Ratio of the gap's times, or the end of its interval nearest to 1; ``None`` if unknown."""
 
     @property
-    def pair(self) -> tuple[Condition, Condition]:
+    def conditions(self) -> tuple[Condition, Condition]:
         """The baseline and the candidate."""
         conditions = self.record.plan.conditions
         return (conditions[self.contrast.baseline], conditions[self.contrast.candidate])
 
     def case(self, site: Site) -> Case:
-        """Return the facts by which the catalogue of interventions selects."""
+        """Return the facts by which the catalogue chooses interventions."""
         output = self.record.plan.measure.output
-        return Case(self.pair, site, self.causes, output, ratio=self.ratio)
+        return Case(self.conditions, site, self.causes, output, ratio=self.ratio)
 
 
 class ExperimentRequest(Struct, frozen=True):
-    """The interventions to try, and the limits of their campaign."""
+    """The interventions to try, and the limits of the experiment."""
 
     stopping: Stopping
     alpha: float
@@ -81,13 +81,13 @@ class ExperimentRequest(Struct, frozen=True):
     only: tuple[str, ...] = ()
     """Names of the interventions of the catalogue to try; if empty, all that fit a cause."""
     max_attempts: int = MAX_ATTEMPTS
-    """Largest number of interventions that test a cause; interventions in ``only`` always run."""
+    """Largest number of attempts for causes; interventions in ``only`` always run."""
     command_line: tuple[str, ...] = ()
     """Arguments of the command line; empty if another command than ``why`` tests the causes."""
 
 
 def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
-    """Check the names of interventions, which does not need the causes.
+    """Check the names of interventions before the causes are known.
 
     Raise `UnusableInput` if an intervention in ``only`` is unknown, or two have the same name.
     """
@@ -112,7 +112,7 @@ def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
 
 
 def plan_experiment(gap: OpenGap, request: ExperimentRequest, site: Site) -> Plan:
-    """Plan the campaign that tests the causes of a gap.
+    """Plan the experiment that tests the causes of a gap.
 
     An intervention runs once, untimed, if only an observed run can show what it changes. Raise
     `NothingToTry` if no intervention can test the causes on this host, and `UnusableInput` if the
@@ -135,7 +135,7 @@ def observe_once(gap: OpenGap) -> Observe:
         try:
             (observation,) = collect(plan, (run,), longest_s=gap.longest_s)
         except ConditionFailed:
-            # The campaign reports the failure, and continues with the other interventions.
+            # The experiment reports the failure, and continues with the other interventions.
             return None
         return observation
 
@@ -150,38 +150,39 @@ def effective_plan(
 ) -> Plan:
     """Return the plan without the interventions that take no effect on this host.
 
-    The plan lists such interventions as omitted, with the reason. Interventions that take effect
-    but reach no cause are attempts without a block, so the plan may have more attempts. ``observe``
-    makes observed runs; its default is `observe_once`. Raise `TookNoEffect` if one of the two
-    conditions of the gap takes no effect, and `NothingToTry` if no intervention is left.
+    The plan lists such interventions as omitted, with the reason. An intervention that takes effect
+    but reaches no cause is an attempt without a block, so another intervention can take its place.
+    The plan is made again until no intervention drops out. ``observe`` makes observed runs; its
+    default is `observe_once`. Raise `TookNoEffect` if a setting of the two conditions of the gap
+    takes no effect, and `NothingToTry` if no intervention is left.
     """
     environment = own_environment()
-    checked = list(interventions)
+    remaining = list(interventions)
     while True:
-        plan = plan_of_interventions(gap, checked, request)
+        plan = plan_of_interventions(gap, remaining, request)
         try:
             check_effects(plan, mapped_by_condition(plan, environment), environment)
         except TookNoEffect as error:
             name = _intervention_in(plan, error.condition)
             if name is None:
                 raise
-            checked = [
+            remaining = [
                 replace(intervention, impossible_because=error.what)
                 if intervention.name == name
                 else intervention
-                for intervention in checked
+                for intervention in remaining
             ]
         else:
-            reachable = [intervention.is_reachable for intervention in checked]
-            checked = _with_expected_changes(plan, checked, gap, observe or observe_once(gap))
-            if reachable == [intervention.is_reachable for intervention in checked]:
-                return plan_of_interventions(gap, checked, request)
+            reachable = [intervention.is_reachable for intervention in remaining]
+            remaining = _with_expected_changes(plan, remaining, gap, observe or observe_once(gap))
+            if reachable == [intervention.is_reachable for intervention in remaining]:
+                return plan_of_interventions(gap, remaining, request)
 
 
 def _with_expected_changes(
     plan: Plan, interventions: Sequence[Intervention], gap: OpenGap, observe: Observe
 ) -> list[Intervention]:
-    """Return the interventions with the expected changes of those that the plan tries."""
+    """Return the interventions; those that the plan tries have their expected changes."""
     attempts = {attempt.intervention: attempt for attempt in experiment_of(plan).attempts}
     checked = list(interventions)
     for index, intervention in enumerate(checked):
@@ -206,7 +207,7 @@ def _intervention_in(plan: Plan, condition: str) -> str | None:
 def plan_of_interventions(
     gap: OpenGap, interventions: Sequence[Intervention], request: ExperimentRequest
 ) -> Plan:
-    """Plan a campaign that tries interventions, in the given order, on both conditions of a gap.
+    """Plan an experiment that tries interventions, in the given order, on both conditions of a gap.
 
     Raise `NothingToTry` if no intervention can test the causes on this host.
     """
@@ -216,7 +217,7 @@ def plan_of_interventions(
     for intervention in interventions:
         name, alter = intervention.name, intervention.alter
         reason = intervention.impossible_because
-        if reason is None and all(alter(condition) == condition for condition in gap.pair):
+        if reason is None and all(alter(condition) == condition for condition in gap.conditions):
             reason = "both conditions already have this change"
         attempt_count = sum(bool(other.causes) and other.is_reachable for other in attempted)
         if reason is None and intervention.causes and attempt_count >= max_attempts:
@@ -227,7 +228,7 @@ def plan_of_interventions(
             causes = _tested_causes(gap, intervention)
             omitted.append(OmittedIntervention(name, intervention.summary, causes, reason))
     if not attempted:
-        clauses = "; ".join(f"{cause.words}: {cause.because}" for cause in omitted)
+        clauses = "; ".join(f"{planned.words}: {planned.because}" for planned in omitted)
         raise NothingToTry(
             "no intervention can test a cause of this gap" + (f" ({clauses})" if clauses else ""),
             hint=f"try a change of your own: {option('try')} 'NAME:KEY=VALUE' or "
@@ -257,12 +258,12 @@ def plan_of_interventions(
 def _conditions_and_attempts(
     gap: OpenGap, interventions: Sequence[Intervention]
 ) -> tuple[tuple[Condition, ...], tuple[PlannedIntervention, ...]]:
-    conditions = list(gap.pair)
+    conditions = list(gap.conditions)
     attempts: list[PlannedIntervention] = []
 
-    def add_pair(level: str, alter: Alter) -> tuple[int, int]:
+    def add_altered_conditions(level: str, alter: Alter) -> tuple[int, int]:
         baseline_index = len(conditions)
-        conditions.extend(_altered(condition, level, alter) for condition in gap.pair)
+        conditions.extend(_altered(condition, level, alter) for condition in gap.conditions)
         return (baseline_index, baseline_index + 1)
 
     seconds = {
@@ -270,10 +271,10 @@ def _conditions_and_attempts(
     }
     max_seconds = max(seconds.values())
     for intervention in interventions:
-        pair_without, level = (BASELINE, CANDIDATE), intervention.name.replace("_", " ")
+        without_change, level = (BASELINE, CANDIDATE), intervention.name.replace("_", " ")
         if intervention.sham is not None:
-            pair_without = add_pair(f"a sham of {level}", intervention.sham)
-        pair_with = add_pair(level, intervention.alter)
+            without_change = add_altered_conditions(f"a sham of {level}", intervention.sham)
+        with_change = add_altered_conditions(level, intervention.alter)
         # The user's own interventions have the weight of the largest cause.
         weight = seconds[intervention.name] if intervention.causes else max_seconds
         attempts.append(
@@ -281,10 +282,10 @@ def _conditions_and_attempts(
                 intervention=intervention.name,
                 words=intervention.summary,
                 causes=_tested_causes(gap, intervention),
-                baseline_with=pair_with[0],
-                candidate_with=pair_with[1],
-                baseline_without=pair_without[0],
-                candidate_without=pair_without[1],
+                baseline_with=with_change[0],
+                candidate_with=with_change[1],
+                baseline_without=without_change[0],
+                candidate_without=without_change[1],
                 weight=weight if max_seconds > 0.0 else 1.0,
                 advice=intervention.advice,
                 only_confirms=intervention.only_confirms,

@@ -2,8 +2,8 @@
 
 The evidence names calls, faults or functions. An intervention that leaves them unchanged has not
 removed the cause, so times with the intervention refute nothing. Calls, threads and functions need
-an observed run of the slower condition with the intervention, which is never timed. The campaign's
-own trials count page faults and blocks from the disk.
+an observed run of the slower condition with the intervention, which is never timed. The trials of
+the experiment itself count page faults and blocks from the disk.
 
 Three values are compared: ``slower_value`` of the slower condition, ``faster_value`` of the faster
 condition, and ``changed_value`` of the slower condition with the intervention.
@@ -34,11 +34,12 @@ from equipoise.why.evidence.sources import SOURCES, EvidenceSet, Side
 from equipoise.why.interventions.intervention import ChangedProperty
 
 MIN_REMOVED_FRACTION = 0.5
-"""Minimum fraction of the slower condition's surplus that must disappear. The same fraction of the
-gap confirms a cause. While most of a cause remains, times do not test the cause."""
+"""Minimum fraction of the slower condition's surplus that an intervention must remove. The same
+fraction of the gap confirms a cause. While most of a cause remains, times do not test the cause."""
 
 MIN_FUNCTION_S = 0.02
-"""Minimum seconds of a function in a profile, about 20 samples, to give its absence a meaning."""
+"""Minimum seconds of a function in a profile (about 20 samples) at which its absence has meaning.
+"""
 
 _UNCHANGED_FRACTION = 0.95
 """Minimum fraction of the count without the intervention that a sentence calls "as before"."""
@@ -71,7 +72,7 @@ TRIAL_COUNTS: Mapping[str, tuple[Callable[[Accounting], float | None], str]] = M
 )
 """Counts of each trial by name, with the beginning of the sentence "… as often as before"."""
 
-_ACCOUNT_OF_CAUSE = {
+_COUNT_OF_CAUSE = {
     "page_faults": "page_faults",
     "huge_pages_off": "page_faults",
     "fork_of_large_process": "page_faults",
@@ -84,8 +85,8 @@ class Check(Struct, frozen=True):
     """One value of an observed run, and the sentence to use if the value stayed unchanged."""
 
     source: str
-    value: Callable[[Any], float]
-    sentence: Callable[[float, float, float], str | None]
+    value_of: Callable[[Any], float]
+    sentence_about: Callable[[float, float, float], str | None]
     """Function of the slower, the faster and the changed value. It returns the sentence, or
     ``None`` if the value changed as expected or has no meaning."""
 
@@ -106,16 +107,17 @@ def expected_changes(
 ) -> tuple[ExpectedChange, ...]:
     """Return the changes that an attempt must cause, and the expected changes that did not happen.
 
-    Each source of evidence needs one observed run of the slower condition with the intervention.
+    ``changes`` is the property that the intervention must change. Each source of evidence needs one
+    observed run of the slower condition with the intervention.
     """
     checks: dict[int, Check] = {}
     expected: list[ExpectedChange] = []
     for cause_index, cause in enumerate(experiment_of(plan).causes):
         if cause.cause not in attempt.causes:
             continue
-        account = _ACCOUNT_OF_CAUSE.get(cause.cause) if changes == "what the cause names" else None
-        if account is not None:
-            expected.append(ExpectedChange(cause_index, account=account))
+        count = _COUNT_OF_CAUSE.get(cause.cause) if changes == "what the cause names" else None
+        if count is not None:
+            expected.append(ExpectedChange(cause_index, account=count))
         elif (check := _check_of_cause(changes, cause, known_evidence)) is not None:
             checks[cause_index] = check
     condition_with = (
@@ -149,17 +151,19 @@ def reaches_any(
 def unchanged_count_sentence(
     name: str, attempt: PlannedIntervention, blocks: Iterable[tuple[Trial, ...]], slower: Side
 ) -> str | None:
-    """Return the sentence that a count stayed unchanged in the blocks that tried an attempt.
+    """Return the sentence that a count stayed unchanged in the blocks of an attempt.
 
-    Return ``None`` if the count fell, is not larger in the slower condition, or is unknown.
+    ``name`` is a key of `TRIAL_COUNTS`. Return ``None`` if the count fell, is not larger in the
+    slower condition, or is unknown.
     """
     conditions = (attempt.candidate_without, attempt.baseline_without, attempt.candidate_with)
     if slower == "baseline":
         conditions = (attempt.baseline_without, attempt.candidate_without, attempt.baseline_with)
     count_of, event = TRIAL_COUNTS[name]
-    tried = conditions[-1]
-    blocks_with = [block for block in blocks if any(trial.condition == tried for trial in block)]
-    trials = itertools.chain.from_iterable(blocks_with)
+    blocks_of_attempt = [
+        block for block in blocks if any(trial.condition == conditions[-1] for trial in block)
+    ]
+    trials = itertools.chain.from_iterable(blocks_of_attempt)
     counts = [(trial.condition, count_of(trial.accounting)) for trial in trials]
     values_by_condition = [
         [value for index, value in counts if index == condition and value is not None]
@@ -196,8 +200,8 @@ def _check_of_cause(
     return None
 
 
-def _call_count_check(value: Callable[[Any], float], event: str) -> Check:
-    return Check("system_calls", value, partial(_count_sentence, event))
+def _call_count_check(count_of: Callable[[Any], float], event: str) -> Check:
+    return Check("system_calls", count_of, partial(_count_sentence, event))
 
 
 def _function_time_check(is_counted: Callable[[Function], bool], event: str) -> Check:
@@ -231,8 +235,8 @@ def _allocator_check(known_evidence: KnownEvidence) -> Check | None:
     # Both conditions used this allocator, so all of its time must disappear, not only the surplus.
     return Check(
         check.source,
-        check.value,
-        lambda slower_s, _, changed_s: check.sentence(slower_s, 0.0, changed_s),
+        check.value_of,
+        lambda slower_s, _, changed_s: check.sentence_about(slower_s, 0.0, changed_s),
     )
 
 
@@ -242,12 +246,13 @@ def _unchanged_sentence(
     runs = known_evidence.evidence.by_source()[check.source]
     faster: Side = "baseline" if known_evidence.slower == "candidate" else "candidate"
     slower_values, faster_values = (
-        [check.value(run) for run in runs.runs_of(side) if _is_complete(run)]
+        [check.value_of(run) for run in runs.runs_of(side) if _is_complete(run)]
         for side in (known_evidence.slower, faster)
     )
     if not slower_values or not faster_values or not _is_complete(observed_run):
         return None
-    return check.sentence(fmean(slower_values), fmean(faster_values), check.value(observed_run))
+    changed_value = check.value_of(observed_run)
+    return check.sentence_about(fmean(slower_values), fmean(faster_values), changed_value)
 
 
 def _is_complete(run: Any) -> bool:

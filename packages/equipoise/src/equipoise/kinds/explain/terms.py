@@ -1,4 +1,4 @@
-"""The terms of a campaign that tests the causes of a gap by interventions, and its document."""
+"""The terms of an experiment, which tests the causes of a gap by interventions; its document."""
 
 from __future__ import annotations
 
@@ -12,24 +12,27 @@ from equipoise.model.result import ResultDocument
 from equipoise.model.why import ExpectedChange, Explanation
 
 STUDY = "why"
-"""The study of every campaign that explains another one."""
+"""The study of every experiment."""
 
 
 class PlannedIntervention(Struct, frozen=True):
-    """One intervention, with the indexes of its conditions in the plan."""
+    """One attempt: an intervention, with the indexes of its conditions in the plan."""
 
     intervention: str
     words: str
+    """The change, as the subject of a sentence, such as ``keeping freed memory (mmap_max=0)``."""
     causes: tuple[str, ...]
     """The causes that the intervention tests; empty if the user added the intervention."""
     baseline_with: int
+    """Index of the baseline with the intervention."""
     candidate_with: int
     baseline_without: int
     """Index of the baseline, with a sham if the intervention has one (docs/methods/fraction.md)."""
     candidate_without: int
     weight: float
-    """Weight in the draw among open interventions: the seconds of the causes."""
+    """Weight in the draw among the open attempts: the seconds of the causes."""
     advice: str | None = None
+    """Shell line with which a user keeps the change; ``{command}`` stands for the command."""
     only_confirms: bool = False
     """Whether the intervention can only confirm a cause, and refutes none if it closes no gap."""
     expected: tuple[ExpectedChange, ...] = ()
@@ -43,6 +46,7 @@ class OmittedIntervention(Struct, frozen=True):
 
     intervention: str
     words: str
+    """The change, as the subject of a sentence."""
     causes: tuple[str, ...]
     because: str
     """Reason, such as ``libjemalloc2 is not installed``."""
@@ -73,20 +77,20 @@ class ExperimentPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="explain"):
 
     @property
     def reference(self) -> str:
-        """Return a name of the campaign with the gap that is unique in every ledger."""
+        """The name of the campaign with the gap that is unique in every ledger."""
         return self.identity or self.run
 
     @property
     def referenced_runs(self) -> tuple[str, ...]:
-        """Reference of the campaign with the gap."""
+        """The reference of the campaign with the gap, as the only item."""
         return (self.reference,)
 
 
 def experiment_of(plan: Plan) -> ExperimentPlan:
-    """Return the terms of a campaign that tests causes."""
+    """Return the terms of an experiment."""
     assert isinstance(plan.terms, ExperimentPlan), "the plan tests causes"
     return plan.terms
 
 
 class ExplainDocument(ResultDocument, frozen=True, kw_only=True, tag="explain"):
-    """The result document of a test of causes; its field ``why`` has the causes."""
+    """The result document of an experiment; its field ``why`` has the tested causes."""

@@ -209,7 +209,7 @@ def fleet_comparisons(
 def _contrast_costs_by_host(
     members: Sequence[Member], metric: str
 ) -> tuple[list[list[ContrastCosts]], list[CampaignWarning]]:
-    """Return the costs of each host by contrast, and warnings about hosts with a trial without the metric."""
+    """Return the costs of each host by contrast, and warnings about trials without the metric."""
     host_contrast_costs: list[list[ContrastCosts]] = []
     names_by_problem: dict[tuple[str, str], list[str]] = defaultdict(list)
     for member in members:

@@ -1,9 +1,9 @@
 """Compare Python functions: trial runs, the plan, the campaign and its record.
 
 A fresh process gets copies of the data that functions use. A copy may have a different memory
-layout: a column of a wide array is packed, the parts of a frame are joined. Then the comparison of
-copies answers a different question. Equipoise therefore times functions with data in the caller's
-process and in fresh processes, and refuses to compare the functions if the ratios differ.
+layout: a column of a wide array becomes contiguous, the chunks of a frame are joined. Then the
+comparison of copies answers a different question. Equipoise therefore times functions with data in
+the caller's process and in fresh processes, and refuses a comparison if the ratios differ.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from equipoise.kinds.functions.terms import STUDY, FunctionsPlan, functions_of
 from equipoise.kinds.functions.trial_runs import (
     TrialRunResult,
     calls_and_rounds,
-    examine,
+    trial_run_results,
     warnings_of,
 )
 from equipoise.ledger import open_for_writing
@@ -111,6 +111,7 @@ def _compare(
     setup: str | None,
     request: FunctionsRequest,
 ) -> RunRecord:
+    """Run the campaign; ``setup`` is the code of the setup, or the name of its function."""
     if not benchmarks:
         raise UnusableInput(
             "there is no code to compare",
@@ -118,7 +119,7 @@ def _compare(
         )
     warnings = ranking_warnings(len(benchmarks), request.ranking)
     with conduct.measurement_lock(conduct.warn_of_wait, allow_concurrent=request.allow_concurrent):
-        results = examine(benchmarks, timeout_s=request.limits.timeout_s)
+        results = trial_run_results(benchmarks, timeout_s=request.limits.timeout_s)
         if setup is None:
             refuse_copies_that_differ(benchmarks, originals, results, request.limits.timeout_s)
         plan = functions_plan(benchmarks, results, setup, request)
@@ -132,8 +133,8 @@ def _compare(
                     runner_factory=partial(function_runner, benchmarks),
                 )
             except conduct.Interrupted as interruption:
-                kept = f"the finished trials are kept as run {interruption.run_id}"
-                raise KeyboardInterrupt(kept) from interruption
+                message = f"the finished trials are kept as run {interruption.run_id}"
+                raise KeyboardInterrupt(message) from interruption
             return ledger.read_run(run_id)
 
 
@@ -149,7 +150,7 @@ def functions_plan(
     limits contradict each other.
     """
     limits = request.limits
-    fresh_calls = any(result.changes for result in results) and any(
+    fresh_calls = any(result.changes_data for result in results) and any(
         benchmark.can_renew for benchmark in benchmarks
     )
     calls, rounds = calls_and_rounds(results, fresh_calls=fresh_calls)
@@ -209,7 +210,7 @@ _COPIES_PHASE = "copies"
 MIN_DATA_BYTES = 16_384
 """Minimum size of pickled functions that contain data; code alone is smaller."""
 MAX_ROUND_S = 0.5
-"""Largest sum of the seconds of one call of each function for which the check is made."""
+"""Largest seconds of a round, one call of each function, for which the copies are checked."""
 _MAX_LOCAL_S = 0.5
 """Seconds after which this process times no further round."""
 _MIN_ROUNDS, _MAX_ROUNDS = 3, 15
@@ -217,7 +218,7 @@ _MIN_ROUNDS, _MAX_ROUNDS = 3, 15
 COPY_PROCESSES = 5
 """Number of fresh processes that time the copies."""
 MAX_RATIO_FACTOR = 1.1
-"""Largest factor between two ratios that differences between processes may explain."""
+"""Largest factor between two ratios that a difference between processes may explain."""
 
 
 class Original(Struct, frozen=True):
@@ -273,8 +274,8 @@ def _setup_hint(benchmark: Benchmark) -> str:
 
 def _can_check(benchmarks: Sequence[Benchmark], results: Sequence[TrialRunResult]) -> bool:
     """Return whether calls in this process are brief, change nothing, and use data."""
-    changes = any(result.changes or not result.is_watched for result in results)
-    if len(benchmarks) < 2 or changes or any(benchmark.is_async for benchmark in benchmarks):
+    may_change = any(result.changes_data or not result.sees_every_change for result in results)
+    if len(benchmarks) < 2 or may_change or any(benchmark.is_async for benchmark in benchmarks):
         return False
     pickled_data = [benchmark.function or benchmark.variables or b"" for benchmark in benchmarks]
     has_data = sum(map(len, pickled_data)) >= MIN_DATA_BYTES
@@ -284,7 +285,7 @@ def _can_check(benchmarks: Sequence[Benchmark], results: Sequence[TrialRunResult
 def _local_ratios(
     benchmarks: Sequence[Benchmark], originals: Sequence[Original], calls: Sequence[int]
 ) -> list[float] | None:
-    """Return the ratio of each function to the first in this process, a median of rounds.
+    """Return the ratio of each function to the first in this process, the median over rounds.
 
     The result is ``None`` if a function fails in this process.
     """
@@ -300,7 +301,7 @@ def _local_ratios(
                     times_by_function[index].append(batch_ns / calls[index])
                 if round_index >= _MIN_ROUNDS and time.perf_counter() - started_s > _MAX_LOCAL_S:
                     break
-    # A function may fail in this process and still be comparable in fresh ones.
+    # A function that fails in this process may run in fresh processes.
     except (Exception, SystemExit):
         return None
     return _median_ratios([times[1:] for times in times_by_function])

@@ -39,7 +39,7 @@ def _equipoise_loop(_equipoise_clock, _equipoise_function, _equipoise_setup):
 """Code of the timing loop. It is a generator, so that variables of the setup are local variables of
 the loop, as in `timeit`, and keep their values between batches."""
 _READ_INSTRUCTIONS = frozenset({"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"})
-"""Instructions that read a variable from outside a function."""
+"""Bytecode instructions that read a variable from outside a function."""
 _MODULE_NAME_KEYS = ("__module__", "__name__")
 """Keys of a pickled function whose values are the name of the function's own module."""
 _COMPILE_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -64,6 +64,7 @@ class Benchmark(Struct, frozen=True):
     code: bytes | None = None
     """Marshalled code object of the code; ``None`` for a function."""
     setup_code: bytes | None = None
+    """Marshalled code object of the setup; ``None`` for a function."""
     variables: bytes | None = None
     """Pickled values of the names that the code uses but does not define."""
     can_renew: bool = False
@@ -136,14 +137,14 @@ def _function_benchmark(
         raise lazy_result_error(name, "a generator")
     is_async = inspect.iscoroutinefunction(function)
     argument = "" if setup is None else _ARGUMENT_NAME
-    call = f"{'await ' if is_async else ''}{_FUNCTION_NAME}({argument})"
-    prepare = "" if setup is None else f"{_ARGUMENT_NAME} = {_SETUP_NAME}()"
+    call_line = f"{'await ' if is_async else ''}{_FUNCTION_NAME}({argument})"
+    setup_line = "" if setup is None else f"{_ARGUMENT_NAME} = {_SETUP_NAME}()"
     pickled = _pickle(function, name)
     modules = _modules_of(pickled) | (set() if setup is None else _modules_of(setup))
     return Benchmark(
         name=name,
         source=f"{name}({'' if setup is None else 'setup()'})",
-        loop=_marshalled_loop(ast.parse(call), ast.parse(prepare), is_async=is_async),
+        loop=_marshalled_loop(ast.parse(call_line), ast.parse(setup_line), is_async=is_async),
         is_async=is_async,
         modules=_sorted_modules(modules, is_async),
         function=pickled,
@@ -168,10 +169,10 @@ def _code_benchmark(
         code_object.co_flags & inspect.CO_COROUTINE for code_object in (code, setup_code)
     )
     used_values = {
-        name_used: variables[name_used]
-        for name_used in sorted({*_variables_read_by(code), *_variables_read_by(setup_code)})
-        if name_used in variables
-        and not (name_used.startswith("__") or _is_builtin(name_used, variables[name_used]))
+        variable: variables[variable]
+        for variable in sorted({*_variables_read_by(code), *_variables_read_by(setup_code)})
+        if variable in variables
+        and not (variable.startswith("__") or _is_builtin(variable, variables[variable]))
     }
     try:
         pickled = _pickle(used_values, name) if used_values else None
@@ -194,15 +195,15 @@ def _code_benchmark(
 
 
 def _marshalled_loop(tree: ast.Module, setup: ast.Module, *, is_async: bool) -> bytes:
-    """Return the marshalled code of a timing loop around some statements."""
+    """Return the marshalled code of `_LOOP_SOURCE` with statements to time, after a setup."""
     loop = ast.parse(_LOOP_SOURCE)
     function = loop.body[0]
     assert isinstance(function, ast.FunctionDef)
     endless_loop = function.body[1]
     assert isinstance(endless_loop, ast.While)
-    calls = endless_loop.body[1]
-    assert isinstance(calls, ast.For)
-    calls.body = tree.body or [ast.Pass()]
+    loop_of_calls = endless_loop.body[1]
+    assert isinstance(loop_of_calls, ast.For)
+    loop_of_calls.body = tree.body or [ast.Pass()]
     function.body = [*setup.body, *function.body]
     if is_async:
         fields: dict[str, Any] = {name: getattr(function, name) for name in function._fields}
@@ -226,7 +227,7 @@ def _parse(text: str, description: str) -> ast.Module:
 
 def _compile(tree: ast.Module, description: str) -> types.CodeType:
     try:
-        # Some statements may only be in a module, so compile the code as the body of a loop, too.
+        # The code must be valid in a module and in the timing loop, so both are compiled.
         _marshalled_loop(tree, ast.Module([], []), is_async=True)
         code: types.CodeType = compile(tree, CODE_FILE, "exec", _COMPILE_FLAGS)
         return code
@@ -285,20 +286,20 @@ def _modules_of(pickled: bytes) -> set[str]:
     """
     modules: set[str] = set()
     texts: set[str] = set()
-    pushed: list[str | None] = [None, None]
-    memo: list[str | None] = []
+    stack_texts: list[str | None] = [None, None]
+    memo_texts: list[str | None] = []
     for operation, argument, _ in pickletools.genops(pickled):
         match operation.name:
             case "MEMOIZE":
-                memo.append(pushed[-1])
+                memo_texts.append(stack_texts[-1])
                 continue
             case "STACK_GLOBAL":
-                modules.add(str(pushed[-2]))
+                modules.add(str(stack_texts[-2]))
                 argument = None
             case "BINGET" | "LONG_BINGET":
-                argument = memo[int(str(argument))]
-        pushed.append(argument if isinstance(argument, str) else None)
-        if isinstance(argument, str) and pushed[-2] not in _MODULE_NAME_KEYS:
+                argument = memo_texts[int(str(argument))]
+        stack_texts.append(argument if isinstance(argument, str) else None)
+        if isinstance(argument, str) and stack_texts[-2] not in _MODULE_NAME_KEYS:
             texts.add(argument)
     modules |= texts & sys.modules.keys()
     return modules - {"__main__", "builtins"}
@@ -316,6 +317,7 @@ def _name_of(function: Callable[..., object]) -> str:
 
 
 def _distinct_names(names: Sequence[str], count: int) -> list[str]:
+    """Return the names; a repeated name gets a number, such as ``f (2)``."""
     if len(names) != count:
         raise UnusableInput(
             f"names= has {counted(len(names), 'name')} for {count} functions",

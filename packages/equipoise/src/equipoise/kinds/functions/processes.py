@@ -34,7 +34,7 @@ MAX_WAITING_PROCESSES = 8
 """Largest number of processes that wait at the same time; each has a copy of the data."""
 _POLL_S = 0.05
 _INSTRUCTIONS, _ANSWER, _RUNNING = ".instructions", ".answer", ".running"
-"""Suffixes of a process's files: what to run, the answer, and the index of the running function."""
+"""Suffixes of a process's files: instructions, answer, and index of the running function."""
 
 ProcessKey = tuple[str, int]
 """Key of a process: the phase and the number of its block."""
@@ -51,7 +51,7 @@ class Answer(Struct, frozen=True):
 
 
 class ProcessProvider(Protocol):
-    """Provider of a fresh process for each block; tests have scripted answers."""
+    """Interface that gives a fresh process for each block; tests give scripted answers."""
 
     def run(
         self, key: ProcessKey, instructions: dict[str, Any], on_wait: OnWait | None = None
@@ -89,7 +89,7 @@ def process_pool(
     """Provide fresh processes that run functions, with a private folder for all of them.
 
     ``environment_of`` returns the environment of the process of a block. ``keys_from`` takes the
-    key of a block, and returns it with the keys of the next blocks.
+    key of a block, and returns this key and the keys of the next blocks to prepare.
     """
     clear_leftovers()
     with scratch_folder() as scratch:
@@ -114,6 +114,7 @@ class ProcessPool(Struct):
     request_file: Path
     """File with the functions, which each process reads first."""
     program: Path
+    """Compiled program of the worker."""
     working_folder: str
     environment_of: Callable[[ProcessKey], dict[str, str]]
     keys_from: Callable[[ProcessKey], Sequence[ProcessKey]]
@@ -189,7 +190,7 @@ class ProcessPool(Struct):
         return launcher
 
     def _launch_request(self, key: ProcessKey, files: Sequence[Path], timeout_s: float) -> Request:
-        # The flags of the caller. -P keeps the worker's folder out of the path of modules.
+        # The caller's own flags. -P keeps the worker's folder out of the module search path.
         flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
         return Request(
             argv=(sys.executable, *flags, "-P", str(self.program), *map(str, files)),

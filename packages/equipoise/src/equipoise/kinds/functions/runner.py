@@ -1,10 +1,11 @@
 """A block of a campaign of functions: one fresh process, and a trial for each function.
 
-The process runs the functions in turn, a batch of each in every round, so a change of the machine
-affects all of them. The coin draws the position of each function in the block. The order of the
-positions in each round, and the order of the definitions, are drawn separately and do not depend on
-the functions. So exchanging two equal functions changes no time, and the order of the block is a
-fair coin given the times by position (rule 1). A process yields one number for each function.
+A batch is a number of calls that are timed together. In each round the process runs one batch of
+every function, so a change of the machine affects all functions. The coin draws the position of
+each function in the block. The order of the positions in each round, and the order of the
+definitions, are drawn separately and do not depend on the functions. So exchanging two equal
+functions changes no time, and the order of the block is a fair coin given the times by position
+(rule 1). A process yields one number for each function.
 """
 
 from __future__ import annotations
@@ -43,18 +44,19 @@ from equipoise.model.record import Accounting, Draw, Sample, Trial
 from equipoise.stats.warm_up import classify_trial
 
 SHARED_PROCESS = "one process runs every function"
-"""Reason why a trial of a function has no other measurements than times."""
+"""Reason why a trial of a function has no measurements other than times."""
 _PROCESS_FIELDS = frozenset(Accounting.__struct_fields__) - {"wall_s", "counters", "unknown"}
+"""Fields of `Accounting` about a whole process, which are unknown for one function."""
 WARMUP_BATCHES = 1
-"""Number of first batches that are not analysed; their calls import, fill caches and specialise."""
+"""Number of first batches that are not analysed: their calls import modules and fill caches."""
 
 
 def steady_ns(batches: Sequence[int]) -> float:
     """Return the nanoseconds of a typical batch of a process, after its warm-up.
 
-    The result is the median of all batches but the first. If the change-points of `stats.warm_up`
-    show a warm-up, it is the median of the batches in the steady state. If calls get slower, all
-    batches count, because another program may be the cause.
+    The result is the median of all batches except the first. If the change-points of
+    `stats.warm_up` show a warm-up, the result is the median of the batches in the steady state. If
+    calls get slower, all batches count, because another program may be the cause.
     """
     analysed = np.asarray(batches[WARMUP_BATCHES:] or batches, dtype=np.float64)
     shape = classify_trial(analysed)
@@ -64,7 +66,7 @@ def steady_ns(batches: Sequence[int]) -> float:
 
 
 class FunctionRunner(Struct):
-    """Runner of one process for each block of a plan; the process yields all trials of the block.
+    """Runner of one process for each block of a plan; the process gives all trials of the block.
 
     The trials of a process are in the ledger before the next process gets its instructions.
     """
@@ -104,6 +106,7 @@ class FunctionRunner(Struct):
         wall_s: float,
         covariates: dict[str, float | None],
     ) -> Iterator[TrialReport]:
+        """Yield the trial of each function, from the answer of the process that ran all of them."""
         report, content = answer.report, answer.content or {}
         batches = content.get("batches")
         kind, failure_text = failure_of(report, self.plan.measure.timeout_s)
@@ -143,6 +146,7 @@ class FunctionRunner(Struct):
             yield TrialReport(trial, report.left_behind if position == 0 else 0, None)
 
     def _samples(self, condition: int, batches: Sequence[int]) -> tuple[Sample, ...]:
+        # Divides the nanoseconds of a batch into the seconds of a call.
         divisor = 1e9 * functions_of(self.plan).calls[condition]
         times_ns: list[tuple[int | None, float]] = [*enumerate(batches), (None, steady_ns(batches))]
         return tuple(
@@ -198,7 +202,8 @@ def keys_prepared_with(plan: Plan, key: ProcessKey) -> list[ProcessKey]:
         last_block = min(last_block, plan.warmup_blocks)
     elif plan.stopping.blocks is not None:
         last_block = min(last_block, plan.stopping.blocks)
-    # The start of a process that measures for long costs little, and its data may be large.
+    # Slow functions get fewer rounds. Their processes measure for long, so preparing a process
+    # during a measurement saves little, and the data of a waiting process may be large.
     if not isinstance(plan.terms, FunctionsPlan) or plan.terms.rounds < ROUNDS:
         last_block = block
     return [(phase, number) for number in range(block, max(last_block, block) + 1)]

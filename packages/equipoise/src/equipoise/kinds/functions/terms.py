@@ -42,8 +42,8 @@ class FunctionsPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="functions"):
     python: str
     """Implementation and version of Python: ``CPython 3.12.1``."""
     again: str
-    """Line of Python that repeats the comparison with the same seed; empty if a function has no
-    name that Python can read, such as a lambda."""
+    """Line of Python that repeats the comparison with the same seed; empty if Python cannot find a
+    function by its name, as with a lambda."""
 
     @property
     def command_line(self) -> str:
@@ -51,7 +51,7 @@ class FunctionsPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="functions"):
         return self.again
 
     def shared_part(self, runs: Sequence[Any]) -> Any:
-        """Return the digests of the functions, which all run in one program."""
+        """Return the digests of the functions: ``runs`` has the same program for all of them."""
         return {"functions": self.digests}
 
     def longer_hint(self, min_s: float | None) -> str:

@@ -1,7 +1,8 @@
 """Run each function alone before a campaign, to see how long a call is and whether it changes data.
 
-Each function runs in its own process. The results of these runs are not stored. They decide on the
-number of calls in a batch, and on the functions that cannot be compared.
+Each function runs in its own process. The results of these trial runs are not stored. They decide
+the number of calls in a batch, and the functions that cannot be compared. A batch is a number of
+calls that are timed together.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _MAX_FRESH_BATCH_S = 0.002
 _MAX_CALLS_RATIO = 8
 """Largest ratio of the numbers of calls at which all functions still get the same number."""
 _MIN_CALL_S = 1e-6
-"""Seconds of a separately timed call below which reading the clock is a relevant part."""
+"""Seconds of a call below which the time to read the clock is a relevant part of its time."""
 _LAZY_RESULT_TYPES = frozenset({"generator", "coroutine", "async_generator"})
 
 
@@ -44,13 +45,15 @@ class TrialRunResult(Struct, frozen=True):
     """Seconds of one call."""
     call_and_setup_s: float
     """Seconds of one call with its setup."""
-    changes: bool
+    changes_data: bool
     """Whether a call changes the data of the next call."""
-    is_watched: bool = True
-    """Whether every change of the data would have been noticed."""
+    sees_every_change: bool = True
+    """Whether the trial run would have noticed every change of the data."""
 
 
-def examine(benchmarks: Sequence[Benchmark], *, timeout_s: float) -> tuple[TrialRunResult, ...]:
+def trial_run_results(
+    benchmarks: Sequence[Benchmark], *, timeout_s: float
+) -> tuple[TrialRunResult, ...]:
     """Run each function alone, in a process that may take ``timeout_s``.
 
     Raise `UnusableInput` if a function cannot be loaded in a fresh process, a call does not run its
@@ -85,7 +88,7 @@ def _result_of_answer(
         raise _error_of_failure(benchmarks, content)
     if content["result_type"] in _LAZY_RESULT_TYPES:
         raise lazy_result_error(benchmark.name, f"a {content['result_type']}")
-    if content["grows"]:
+    if content["gets_slower"]:
         raise UnusableInput(
             f"each call of {benchmark.name} takes longer than the call before: data accumulate",
             hint="give setup=, a function that makes the data again for each call",
@@ -93,8 +96,8 @@ def _result_of_answer(
     return TrialRunResult(
         content["call_ns"] / 1e9,
         content["call_and_setup_ns"] / 1e9,
-        content["changes"],
-        content["is_watched"],
+        content["changes_data"],
+        content["sees_every_change"],
     )
 
 
@@ -140,20 +143,18 @@ def warnings_of(
     benchmarks: Sequence[Benchmark], results: Sequence[TrialRunResult], functions: FunctionsPlan
 ) -> Iterator[CampaignWarning]:
     """Yield warnings about functions that change their data."""
-    changing_names = [
-        each.name for each, result in zip(benchmarks, results, strict=True) if result.changes
-    ]
-    if not changing_names:
+    names = [benchmark.name for benchmark in benchmarks]
+    changing = [name for name, result in zip(names, results, strict=True) if result.changes_data]
+    if not changing:
         return
-    is_one = len(changing_names) == 1
-    subject = changing_names[0] if is_one else f"each of {', '.join(changing_names)}"
+    subject = changing[0] if len(changing) == 1 else f"each of {', '.join(changing)}"
     if not functions.fresh_calls:
         yield CampaignWarning(
             "changes_its_input",
             f"{subject} changes its data: every call after the first gets data that an earlier "
             "call has changed",
-            "give setup=, which then runs before each call, untimed; a function that only counts "
-            "or caches needs no setup=",
+            "give setup=, a function that makes the data before each call, untimed; ignore this "
+            "warning if the function only counts or caches",
         )
         return
     yield CampaignWarning(
@@ -164,7 +165,7 @@ def warnings_of(
     if min(result.call_s for result in results) < _MIN_CALL_S:
         yield CampaignWarning(
             "clock_in_call",
-            "each call is timed separately and takes less than 1 µs: reading the clock is a part "
-            "of this time, so the true difference is larger",
+            "each call is timed separately and takes less than 1 µs: the time to read the clock is "
+            "a relevant part, so the true difference is larger",
             "let the setup make more data, so that a call takes longer",
         )

@@ -9,7 +9,8 @@ their addresses in memory follow this order. Each function has its own timing lo
 batch the garbage is collected, untimed, and objects older than the first batch are frozen. So the
 times of a function contain the collection of its own garbage only.
 
-Every process needs time for the imports of this file, so there are few.
+A batch is a number of calls that are timed together. Every process needs time for the imports of
+this file, so the file has few.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _MAX_STATE_BYTES = 1 << 28
 
 
 class FunctionFailed(Exception):
-    """An exception of a function or of its preparation; the text describes it."""
+    """An exception of a function or its setup; ``stage`` is ``load``, ``setup`` or ``call``."""
 
     def __init__(self, function_index: int, stage: str, text: str) -> None:
         super().__init__(text)
@@ -204,11 +205,11 @@ def batches_of_rounds(
 
 
 def trial_run(benchmarks: list[dict[str, Any]], index: int) -> dict[str, Any]:
-    """Return the duration of a call of one function, and whether it changes its data."""
+    """Return the duration of a call of one function, and whether a call changes its data."""
     benchmark = benchmarks[index]
     timer = Timer(index, benchmark, fresh_calls=False)
-    changes, is_watched, result_type = _check_one_call(timer, benchmark)
-    fresh_calls = changes and bool(benchmark["can_renew"])
+    changes_data, sees_every_change, result_type = _check_one_call(timer, benchmark)
+    fresh_calls = changes_data and bool(benchmark["can_renew"])
     timer = Timer(index, benchmark, fresh_calls=fresh_calls)
     timer.start()
     gc.collect()
@@ -230,10 +231,10 @@ def trial_run(benchmarks: list[dict[str, Any]], index: int) -> dict[str, Any]:
     return {
         "call_ns": call_ns,
         "call_and_setup_ns": max(call_ns, int(1e9 * batch_s / calls)),
-        "changes": changes,
-        "is_watched": is_watched,
+        "changes_data": changes_data,
+        "sees_every_change": sees_every_change,
         "result_type": result_type,
-        "grows": is_short and not fresh_calls and calls_get_slower(index, benchmark, calls),
+        "gets_slower": is_short and not fresh_calls and calls_get_slower(index, benchmark, calls),
     }
 
 
@@ -257,6 +258,7 @@ def _batches_get_slower(index: int, benchmark: dict[str, Any], calls: int) -> bo
     early, late = sorted(batches[:_QUARTER]), sorted(batches[-_QUARTER:])
     pairs = [*itertools.combinations(batches, 2)]
     rising_pairs = sum(earlier < later for earlier, later in pairs)
+    # The second fastest late batch, because one batch may be fast by chance.
     has_grown = late[1] > MIN_GROWTH_RATIO * early[_QUARTER // 2]
     return has_grown and rising_pairs > _MIN_RISING_SHARE * len(pairs)
 
@@ -277,7 +279,7 @@ def _check_one_call(timer: Timer, benchmark: dict[str, Any]) -> tuple[bool, bool
             _run_code(benchmark["code"], variables, timer)
             values = [variables.get(name) for name in names]
             later_digests = [*map(_digest_of, values)]
-            return _digests_differ(digests, later_digests), _all_are_watched(values, digests), ""
+            return _digests_differ(digests, later_digests), _all_have_digests(values, digests), ""
         argument = [] if timer.setup is None else [timer.setup()]
         data = argument or _reachable_values(timer.function)
         digests = [*map(_digest_of, data)]
@@ -288,8 +290,8 @@ def _check_one_call(timer: Timer, benchmark: dict[str, Any]) -> tuple[bool, bool
         data = argument or _reachable_values(timer.function)
         if isinstance(result, types.CoroutineType):
             result.close()
-        changes = _digests_differ(digests, [*map(_digest_of, data)])
-        return changes, _all_are_watched(data, digests), type(result).__name__
+        changes_data = _digests_differ(digests, [*map(_digest_of, data)])
+        return changes_data, _all_have_digests(data, digests), type(result).__name__
     except BaseException as error:
         raise FunctionFailed(timer.index, stage, _error_text(error)) from error
 
@@ -301,12 +303,12 @@ def _run_code(code: bytes, variables: dict[str, Any], timer: Timer) -> None:
 
 
 def _digests_differ(before: list[bytes | None], after: list[bytes | None]) -> bool:
-    """Return whether a digest changed that is known before and after a call."""
-    known_pairs = [pair for pair in zip(before, after, strict=False) if None not in pair]
-    return any(digest != later_digest for digest, later_digest in known_pairs)
+    """Return whether a value has one digest before a call and another digest after the call."""
+    known_digests = [pair for pair in zip(before, after, strict=False) if None not in pair]
+    return any(digest != later_digest for digest, later_digest in known_digests)
 
 
-def _all_are_watched(values: list[Any], digests: list[bytes | None]) -> bool:
+def _all_have_digests(values: list[Any], digests: list[bytes | None]) -> bool:
     """Return whether all values that a call may change have a digest."""
     constant_types = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type)
     return all(
@@ -316,9 +318,10 @@ def _all_are_watched(values: list[Any], digests: list[bytes | None]) -> bool:
 
 
 def _reachable_values(function: Any) -> list[Any]:
-    """Return the values that a function and its helpers can reach besides their arguments.
+    """Return the values that a function can reach without its arguments.
 
-    These are globals, closures and defaults. The functions of a module are not searched.
+    These are globals, closures and defaults of the function, and of the functions among these
+    values. The functions of a module are not searched.
     """
     import inspect
 
@@ -343,7 +346,7 @@ def _is_module_member(value: Any) -> bool:
 
 
 class _DigestWriter:
-    """A file that computes a digest of the bytes written to it, and raises if they are too many."""
+    """A file that computes a digest of the written bytes, and raises if there are too many."""
 
     def __init__(self) -> None:
         import hashlib
@@ -405,7 +408,7 @@ def _awaiter() -> Callable[[Any], Any]:
 
 
 def _import_all(modules: list[str]) -> None:
-    """Import modules, and ignore failures, which loading the functions will report."""
+    """Import modules; ignore failures, because loading the functions reports them."""
     for module in modules:
         try:
             __import__(module)

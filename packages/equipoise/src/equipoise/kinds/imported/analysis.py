@@ -1,7 +1,7 @@
 """Intervals for a run that another tool measured: no e-value and no verdict.
 
 A verdict needs trials in an order that the coin of Equipoise drew (rule 1). An imported run has
-only an ordinary interval for one analysis, and a warning about the order of its trials.
+only ordinary intervals, valid for one analysis, and a warning about the order of its trials.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from equipoise.model.result import SampleComparison
 from equipoise.stats.two_samples import ESTIMAND, SampleRatio, sample_ratio
 
 MEANING_OF_INTERVALS = (
-    "an ordinary fixed-n interval for one analysis, if the trials are independent; no verdict and "
-    "no e-value, because no coin of Equipoise ordered these trials"
+    "the intervals are valid for one analysis, if the trials are independent; there is no verdict "
+    "and no e-value, because no coin of Equipoise ordered these trials"
 )
 """Sentence about the intervals of every imported run."""
 
@@ -62,7 +62,7 @@ def imported_result(plan: Plan, blocks: Blocks) -> ImportedResult:
 
 
 def order_warnings(imported: ImportedResult) -> tuple[CampaignWarning, ...]:
-    """Return the warning about the order of the trials, which the intervals do not account for."""
+    """Return the warning about the order of the trials, which the intervals ignore."""
     if not imported.comparisons:
         return ()
     problem = {
@@ -83,7 +83,7 @@ def _multiplicity_clause(comparisons: Sequence[SampleComparison], alpha: float) 
         return ""
     return (
         f"; the intervals are not adjusted for their number: by chance about {count * alpha:.1f} "
-        f"of {count} miss"
+        f"of {count} miss the true ratio"
     )
 
 
@@ -93,6 +93,7 @@ def _sample_comparison(
     contrast: Contrast,
     costs: Mapping[int, Mapping[int, list[float]]],
 ) -> SampleComparison:
+    """Compare two conditions, within blocks if possible; ``costs`` are by condition and block."""
     baseline, candidate = (costs.get(condition, {}) for condition in contrast.pair)
     judgement, names = plan.judgement, plan.names_of(contrast)
     metric, level = judgement.primary_metric, judgement.alpha

@@ -30,10 +30,10 @@ from equipoise.model.record import (
 )
 
 STUDY = "import"
-FILE = "file"
-"""The factor whose levels are the names that the user gave the files."""
-HOST = "host"
-"""The covariate that has the index of a trial's host."""
+FILE_FACTOR = "file"
+"""Factor whose levels are the names that the user gave the files."""
+HOST_COVARIATE = "host"
+"""Covariate with the index of a trial's host."""
 MAX_TRIALS = 100_000
 """Largest number of trials of an import."""
 MAX_VALUES = 1_000_000
@@ -41,6 +41,7 @@ MAX_VALUES = 1_000_000
 MAX_ARGUMENT_BYTES = 2**17
 """Largest length of one argument of a command, in bytes (execve(2), MAX_ARG_STRLEN)."""
 _IMPORTED_COSTS = ("wall_s", "user_s", "sys_s", "max_rss_bytes")
+"""Fields of `Accounting` that a file may have."""
 _INTEGER_COSTS = frozenset({"max_rss_bytes"})
 _MAX_INTEGER = 2.0**63
 """Upper bound of the integers in the ledger."""
@@ -50,6 +51,7 @@ _UNAVAILABLE_COUNTS = (
     "voluntary_switches",
     "involuntary_switches",
 )
+"""Fields of `Accounting` that no file has."""
 
 
 class SourceReading(Struct, frozen=True):
@@ -83,8 +85,8 @@ def assemble(
 
     Files without labels add trials to the benchmarks that they have in common. Files with labels
     are levels of the factor ``file``. The names of the files are relative to ``folder``. ``now`` is
-    the time of the import, in seconds since the epoch, for trials whose start the files lack. All
-    other conditions are compared with the condition named ``baseline``.
+    the time of the import in seconds since the epoch, which stands for the start of each trial.
+    With a ``baseline``, all other conditions are compared with the condition of that name.
 
     Raise `UnusableInput` if the files compare different metrics or have too many values, or a value
     is not finite.
@@ -100,7 +102,7 @@ def assemble(
     if baseline is not None:
         contrasts = contrasts_with_baseline(conditions, baseline)
     elif len({file.label for file in readings}) > 1:
-        contrasts = contrasts_between_levels(conditions, FILE)
+        contrasts = contrasts_between_levels(conditions, FILE_FACTOR)
     else:
         contrasts = contrasts_between_levels(conditions, readings[0].reading.compared_factor)
     hosts = tuple(dict.fromkeys(entry.process.host for entry in entries if entry.process.host))
@@ -154,11 +156,11 @@ def _conditions_and_blocks(
             levels = {BENCHMARK: process.benchmark} if benchmarks_are_levels else {}
             levels |= process.levels
             if has_labels:
-                levels[FILE] = file.label or file.file
+                levels[FILE_FACTOR] = file.label or file.file
             key = (process.benchmark, tuple(levels.items()))
             file_processes.append((process, indexes.setdefault(key, len(indexes))))
         if all(process.order is not None for process, _ in file_processes):
-            file_processes.sort(key=lambda pair: pair[0].order or 0.0)
+            file_processes.sort(key=lambda item: item[0].order or 0.0)
         first_block = 1 + max((entry.block for entry in entries), default=0)
         blocks: dict[int | None, int] = {}
         for process, condition in file_processes:
@@ -174,7 +176,7 @@ def _conditions_and_blocks(
 
 
 def _condition_names(conditions: Sequence[tuple[str, dict[str, str]]]) -> list[str]:
-    """Return the names of conditions: the levels that vary, and the benchmark if it differs."""
+    """Return the names of conditions: the levels that vary, and the benchmark if it varies."""
     all_levels = [levels for _, levels in conditions]
     varying = [
         factor
@@ -218,7 +220,8 @@ def _check_limits(readings: Sequence[SourceReading]) -> None:
         ) and all(0.0 <= process.values.get(name, 0.0) < _MAX_INTEGER for name in _INTEGER_COSTS)
         if not is_measured:
             raise UnusableInput(
-                f"{file}: {quote(process.benchmark)} has an impossible value",
+                f"{file}: {quote(process.benchmark)} has an impossible value: it is not finite, "
+                "too large, or a negative size",
                 hint="correct the value in the file, or remove the benchmark from the file",
             )
 
@@ -256,7 +259,7 @@ def _trials(
             exit=process.exit,
             failure=process.failure,
             failure_kind=None if process.failure is None else "failed",
-            covariates={HOST: float(hosts.index(process.host))} if process.host else {},
+            covariates={HOST_COVARIATE: float(hosts.index(process.host))} if process.host else {},
             samples=tuple(_samples(process)),
         )
 
@@ -281,7 +284,7 @@ def _samples(process: Process) -> Iterator[Sample]:
 
 
 def _environment(readings: Sequence[SourceReading], hosts: Sequence[str]) -> dict[str, Any]:
-    """Return the environment of the run; the facts of several files are grouped by file."""
+    """Return the environment of the run; the facts that several files have are grouped by file."""
     environment: dict[str, Any] = {"imported_from": [file.file for file in readings]}
     facts = {
         file.file: dict(file.reading.environment) for file in readings if file.reading.environment

@@ -95,7 +95,7 @@ def _file_readings(
     if names and len(names) != len(files):
         raise UnusableInput(
             f"there are {len(files)} files but {len(names)} names",
-            hint="give --name once for each file, or remove it",
+            hint="give --name once for each file, or remove all names",
         )
     for file, label in zip_longest(files, names):
         source = read_within_bounds(file, Path(file))

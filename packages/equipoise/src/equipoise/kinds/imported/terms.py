@@ -32,11 +32,12 @@ class ImportSource(Struct, Terms, frozen=True, tag_field=TAG, tag="imported"):
     files: tuple[str, ...]
     """Names of the files, as on the command line."""
     order: Order
+    """Order in time of the trials of different conditions."""
     no_series: tuple[str, ...] = ()
     """Metrics whose iterations are not in time order, so that they cannot show a warm-up."""
 
     def shared_part(self, runs: Sequence[Any]) -> Any:
-        """Return the runs as those of an import, which only another import can share.
+        """Return the runs under the name ``imported``, so that only imported runs share them.
 
         Benchmarks of another tool differ from commands of Equipoise, even with the same names.
         """
@@ -72,7 +73,7 @@ class ImportedResult(Struct, frozen=True):
 
 
 class ImportedDocument(ResultDocument, frozen=True, kw_only=True, tag="imported"):
-    """The result document of an imported run: its ``comparisons`` are empty."""
+    """The result document of an imported run, which has ``samples`` instead of comparisons."""
 
     has_random_order: ClassVar[bool] = False
     imported: ImportedResult

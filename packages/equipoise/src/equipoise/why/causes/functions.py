@@ -14,7 +14,7 @@ from equipoise.why.causes.unclaimed import (
     UnclaimedTime,
     function_phrase,
     is_named,
-    largest,
+    largest_increase,
     named_caller,
     short_name,
 )
@@ -26,7 +26,7 @@ _MAX_INSTRUCTIONS_DIFFERENCE = 0.02
 and synchronise a little differently in each run."""
 
 _MIN_LARGE_SHARE = 0.8
-"""Smallest share of the largest extra time that a function with large extra time has."""
+"""Smallest share of the largest extra time, or of all extra time, that counts as large."""
 
 _BLAS_FILE = re.compile(r"lib(open|f77|c|t|s|pt)?(blas|atlas|blis|lapack|mkl|flexiblas)[\w.+-]*")
 _MIN_MAIN_SHARE = 0.5
@@ -75,8 +75,8 @@ def more_time_in_python_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     max_extra_s = max((change.extra for change in increases.values()), default=0.0)
     # A caller includes the time of its callees, so the innermost function has the least time.
     min_extra_s = _MIN_LARGE_SHARE * max_extra_s
-    large = [function for function, change in increases.items() if change.extra >= min_extra_s]
-    function = min(reversed(large), key=lambda name: increases[name].slower, default=None)
+    long_functions = [name for name, change in increases.items() if change.extra >= min_extra_s]
+    function = min(reversed(long_functions), key=lambda name: increases[name].slower, default=None)
     if function is None:
         return
     inclusive = increases[function]
@@ -86,7 +86,7 @@ def more_time_in_python_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         if change.extra > 0 and function.kind != "python"
     }
     own_time = unclaimed.claim(functions=(*native_changes, function), entries=unclaimed.entries)
-    heaviest = largest(native_changes)
+    slowest_native = largest_increase(native_changes)
     seconds = min(own_time.seconds, inclusive.extra)
     margin = 0.0 if None in inclusive.extra_ci else inclusive.half_width
     interval = (seconds - margin, seconds + margin)
@@ -95,7 +95,7 @@ def more_time_in_python_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         f"more time in the Python function {short_name(function)}()",
         function=short_name(function),
         module=function.name.partition(":")[2] or function.module,
-        inside=None if heaviest is None else heaviest.name,
+        inside=None if slowest_native is None else slowest_native.name,
     )
 
 
@@ -114,7 +114,7 @@ def memory_contention(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         for function, change in unclaimed.functions.items()
         if is_named(function.name) and is_more(change) and change.faster > 0
     }
-    function = largest(increases)
+    function = largest_increase(increases)
     if function is None:
         return
     change, instructions = increases[function], difference.instructions.get(function.name)
@@ -122,7 +122,7 @@ def memory_contention(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         is_same_work = _is_only_difference(difference, change)
         circumstance = (
             "on several threads while nothing that was counted differs: they may contend for "
-            "memory, or it has more to do (the source instructions would show it)"
+            "memory, or the function has more to do (counted instructions would show it)"
         )
     else:
         max_difference = _MAX_INSTRUCTIONS_DIFFERENCE * instructions.slower
@@ -147,9 +147,9 @@ def _is_only_difference(difference: Difference, function_time: Change) -> bool:
     counts = [calls.count for name, calls in difference.calls.items() if name != "futex"]
     if difference.allocations is not None:
         counts.append(difference.allocations.count)
-    # A program with more work would hardly make the same number of calls.
-    is_same = all(abs(count.extra) <= max(2.0, 0.01 * count.baseline) for count in counts)
-    if not is_same or processor_time is None:
+    # A program with more work would hardly make the same number of calls, up to 2 calls or 1 %.
+    are_equal = all(abs(count.extra) <= max(2.0, 0.01 * count.baseline) for count in counts)
+    if not are_equal or processor_time is None:
         return False
     return function_time.extra >= _MIN_LARGE_SHARE * processor_time.extra
 
@@ -157,7 +157,8 @@ def _is_only_difference(difference: Difference, function_time: Change) -> bool:
 def wrong_blas_kernel(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find a BLAS library in which the conditions use different functions for the same work.
 
-    The library is set to another processor, or mistakes this processor for another processor.
+    These functions are its kernels, one for each type of processor. The library is set to another
+    processor, or mistakes this processor for another processor.
     """
     for module in dict.fromkeys(function.module for function in unclaimed.functions):
         if _BLAS_FILE.fullmatch(module):
@@ -190,11 +191,12 @@ def _different_kernels(unclaimed: UnclaimedTime, module: str) -> Iterator[Cause]
             f"{module}, whose functions have no names, takes longer with the setting of {variables}"
         )
     else:
-        # Which kernel is used may be certain although its extra time is not.
+        # The kernel of a condition may be certain although its extra time is not. In each condition
+        # the main function takes at least twice as long as the main function of the other.
         is_noticeable = is_more(changes[slow_main]) or changes[fast_main].is_certain
-        marks_slower = 2 * changes[fast_main].slower <= changes[slow_main].slower
-        marks_faster = 2 * changes[slow_main].faster <= changes[fast_main].faster
-        if not (is_noticeable and marks_slower and marks_faster):
+        is_main_in_slower = 2 * changes[fast_main].slower <= changes[slow_main].slower
+        is_main_in_faster = 2 * changes[slow_main].faster <= changes[fast_main].faster
+        if not (is_noticeable and is_main_in_slower and is_main_in_faster):
             return
         summary = f"{module} computes with {slow_main.name}() instead of {fast_main.name}()"
     claim = unclaimed.claim(functions=changes)
@@ -203,5 +205,5 @@ def _different_kernels(unclaimed: UnclaimedTime, module: str) -> Iterator[Cause]
 
 def _main_function(seconds: Mapping[Function, float]) -> Function | None:
     """Return the function that takes more than half of its library's time in one condition."""
-    heaviest = max(seconds, key=lambda function: seconds[function])
-    return heaviest if seconds[heaviest] > _MIN_MAIN_SHARE * sum(seconds.values()) > 0 else None
+    longest = max(seconds, key=lambda function: seconds[function])
+    return longest if seconds[longest] > _MIN_MAIN_SHARE * sum(seconds.values()) > 0 else None

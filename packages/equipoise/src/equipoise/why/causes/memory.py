@@ -12,8 +12,8 @@ from equipoise.why.causes.unclaimed import (
     describe_change,
     function_phrase,
     is_named,
-    largest,
-    most_increased,
+    largest_increase,
+    most_increased_call,
     named_caller,
     number_text,
     short_name,
@@ -29,17 +29,18 @@ _MEMORY_CALLS_BY_RETURN = {
     "madvise": ("madvise", "mmap", "munmap"),
     "brk": ("brk",),
 }
-"""Calls that return memory to the kernel. Each has the calls that return or get such memory."""
+"""For each call that returns memory to the kernel: all calls that return or get such memory."""
 
 _MIN_CALLS_PER_BLOCK, _MAX_CALLS_PER_BLOCK = 0.25, 4.0
-"""Accepted numbers of calls per block: brk both returns and gets memory, and an allocator may
-return several blocks at once."""
+"""Accepted numbers of calls per block. There may be more calls than blocks, as brk both returns and
+gets memory, or fewer, as an allocator may return several blocks at once."""
 
 MIN_HUGE_BYTES = 8 << 20
 """Smallest resident memory for `huge_pages_off`. A smaller program mostly maps its own files."""
 
 _MAX_BYTES_PER_SMALL_FAULT, _MIN_BYTES_PER_HUGE_FAULT = 2 * PAGE_BYTES, 8 * PAGE_BYTES
-"""Bounds on the resident bytes per page fault, with small pages and with huge pages."""
+"""Bounds on the resident bytes per page fault: at most with small pages, at least with huge pages.
+"""
 
 _MAX_MEMORY_RATIO = 1.25
 """Largest ratio of two amounts of memory that count as equal."""
@@ -52,7 +53,7 @@ def blocks_returned_at_free(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """
     difference = unclaimed.difference
     allocations = difference.allocations
-    syscall = most_increased(difference, _MEMORY_CALLS_BY_RETURN)
+    syscall = most_increased_call(difference, _MEMORY_CALLS_BY_RETURN)
     if syscall is None or allocations is None:
         return
     calls = difference.calls[syscall].count
@@ -124,6 +125,7 @@ def huge_pages_off(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         and faster_bytes >= _MIN_BYTES_PER_HUGE_FAULT * faults.count.faster
     )
     mappings = [difference.calls[name].count for name in _MAPPING_CALLS if name in difference.calls]
+    # Up to 8 more calls, or 10 % more, are not another use of memory.
     has_same_mappings = all(mapping.extra <= max(8.0, 0.1 * mapping.faster) for mapping in mappings)
     if not (is_same_memory and is_paged_differently and has_same_mappings):
         return
@@ -141,7 +143,7 @@ def huge_pages_off(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 
 def _touching_function(unclaimed: UnclaimedTime, faults: FaultsChange) -> str | None:
     """Return the function with most of the extra page faults, or a caller that has a name."""
-    function = largest(faults.by_function)
+    function = largest_increase(faults.by_function)
     if function is None:
         return None
     if not is_named(function.name):

@@ -11,16 +11,16 @@ from equipoise.model.quantities import Interval, duration, joined
 from equipoise.why.causes.unclaimed import (
     NOT_ON_DISK,
     PAGE_FAULT,
-    POLLS,
+    POLL_CALLS,
     Cause,
     TimeClaim,
     UnclaimedTime,
     describe_change,
     function_phrase,
-    half_width,
+    half_width_or_0,
     is_named,
-    largest,
-    most_increased,
+    largest_increase,
+    most_increased_call,
     number_text,
     short_name,
 )
@@ -48,7 +48,7 @@ _PROCESS_ENTRIES = (
 """Kernel entry points of the start, the loading and the end of a process."""
 
 _MAX_SMALL_PROCESS_S = 0.01
-"""Longest time on a processor of a small process."""
+"""Longest time of a small process on a processor."""
 
 _MIN_PROCESSES_RATIO = 2.0
 
@@ -103,7 +103,7 @@ def many_processes(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     if processes.slower < _MIN_PROCESSES_RATIO * processes.faster or not is_small:
         return
     start_calls = ("execve", "execveat") if is_more(programs) else _FORK_CALLS
-    syscall = most_increased(difference, start_calls)
+    syscall = most_increased_call(difference, start_calls)
     loader = [function for function in unclaimed.functions if _LOADER.fullmatch(function.module)]
     yield unclaimed.claim(
         entries=_PROCESS_ENTRIES, functions=loader, waits=(*_CHILD_WAITS, *_FORK_CALLS)
@@ -123,20 +123,21 @@ def one_thread(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     There are fewer threads, about as many seconds on processors, and more seconds of wall time.
     """
     difference = unclaimed.difference
-    threads, processor_time, gap = difference.threads, difference.on_processor, difference.gap
+    threads, processor_time = difference.threads, difference.on_processor
+    wall_time = difference.wall_time
     if threads is None or processor_time is None or threads.extra >= 0 or not threads.is_certain:
         return
     if (
         abs(processor_time.extra) > _MAX_WORK_DIFFERENCE * processor_time.slower
-        or processor_time.faster < _MIN_PARALLELISM * gap.faster
+        or processor_time.faster < _MIN_PARALLELISM * wall_time.faster
     ):
         return
     waited_s = sum(max(0.0, change.extra) for change in difference.waits.values())
     seconds = unclaimed.gap_s - max(0.0, processor_time.extra) - waited_s
-    is_known = None not in gap.extra_ci
-    margin = gap.half_width
+    is_known = None not in wall_time.extra_ci
+    margin = wall_time.half_width
     interval: Interval = (seconds - margin, seconds + margin) if is_known else (None, None)
-    yield TimeClaim(gap, seconds, interval, 0.0, frozenset()).cause(
+    yield TimeClaim(wall_time, seconds, interval, 0.0, frozenset()).cause(
         "process",
         f"the same work is done by fewer threads ({describe_change(threads)}), one after another",
         threads=threads,
@@ -144,8 +145,8 @@ def one_thread(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     )
 
 
-_PHRASES = {"anonymous memory": "", "[heap]": " on the heap", "[stack]": " on the stack"}
-"""Memory of locks without a name, and the phrase for "a lock … without a name"."""
+_MEMORY_PHRASES = {"anonymous memory": "", "[heap]": " on the heap", "[stack]": " on the stack"}
+"""Memory of locks without a name, and the phrase after "a lock" in "a lock … without a name"."""
 _SYNCHRONISATION = re.compile(r".*(cond|sem_|barrier).*", re.IGNORECASE)
 """Functions with which threads wait for each other, and not for a lock."""
 _MIN_EXTRA_WAITS = 10.0
@@ -158,8 +159,9 @@ _MAX_CALLERS = 3
 def lock_waits(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find a lock for which threads wait more often.
 
-    A thread that waits for the end of another thread may wait longer, but not more often. The time
-    of a lock is the time to wait for the lock, to acquire it and to release it.
+    A thread that waits for the end of another thread may wait longer, but not more often. The cause
+    claims the time to wait for the lock, to acquire it and to release it. A place is the memory of
+    a lock, such as ``gate in /usr/bin/program``.
     """
     difference = unclaimed.difference
     contended = {
@@ -167,14 +169,16 @@ def lock_waits(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         for place, lock in difference.locks.items()
         if is_more(lock.waits) or (lock.more_in_each_run and lock.waits.extra >= _MIN_EXTRA_WAITS)
     }
-    place = largest({place: contended[place] for place in contended if is_named(place)})
-    place = place or largest(contended)
+    place = largest_increase({place: contended[place] for place in contended if is_named(place)})
+    place = place or largest_increase(contended)
     if place is None:
         return
     lock, calls = difference.locks[place], difference.calls.get(FUTEX)
     variable, _, module = place.partition(" in ")
-    has_name = is_named(place) and place not in _PHRASES
-    nameless_lock = f"a lock{_PHRASES.get(place, '')} without a name"
+    has_name = is_named(place) and place not in _MEMORY_PHRASES
+    lock_phrase = f"a lock{_MEMORY_PHRASES.get(place, '')} without a name"
+    if has_name:
+        lock_phrase = f"{variable} in {PurePath(module).name}"
     lock_function, callers = difference.locking.lock_function, _lock_callers(difference)
     is_synchronisation = (
         lock_function is not None and _SYNCHRONISATION.fullmatch(lock_function) is not None
@@ -188,10 +192,10 @@ def lock_waits(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     yield _time_at_lock(unclaimed, lock.seconds).cause(
         "waiting",
         f"threads wait for {'each other' if is_synchronisation else 'a lock'} (futex): "
-        f"{f'{variable} in {PurePath(module).name}' if has_name else nameless_lock}, "
-        f"{number_text(lock.waits.slower)} waits instead of {number_text(lock.waits.faster)}, "
-        f"{futex_calls}{duration(lock.seconds.slower)} of waiting over "
-        f"all threads{f', called by {called_by}' if callers else function_phrase(waiter)}",
+        f"{lock_phrase}, {number_text(lock.waits.slower)} waits instead of "
+        f"{number_text(lock.waits.faster)}, {futex_calls}{duration(lock.seconds.slower)} of "
+        f"waiting over all threads"
+        f"{f', called by {called_by}' if callers else function_phrase(waiter)}",
         lock=variable if has_name else None,
         module=module or None,
         function=next(iter(callers), waiter),
@@ -217,7 +221,7 @@ def _lock_callers(difference: Difference) -> Mapping[str, float]:
 def _time_at_lock(unclaimed: UnclaimedTime, wait_time: Change) -> TimeClaim:
     working = unclaimed.claim(entries=(FUTEX,), functions=unclaimed.difference.locking.functions)
     waiting = unclaimed.claim_waiting(wait_time, working.parts | {("wait", FUTEX)})
-    margin = math.hypot(half_width(working.seconds_ci), half_width(waiting.seconds_ci))
+    margin = math.hypot(half_width_or_0(working.seconds_ci), half_width_or_0(waiting.seconds_ci))
     seconds = working.seconds + waiting.seconds
     interval = (seconds - margin, seconds + margin)
     thread_seconds = sum_of((working.thread_seconds, waiting.thread_seconds))
@@ -231,7 +235,7 @@ def sleeping(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """
     difference = unclaimed.difference
     has_channel = any(name.startswith(NOT_ON_DISK) for name in difference.files)
-    entries = _SLEEP_CALLS if has_channel else (*_SLEEP_CALLS, *POLLS)
+    entries = _SLEEP_CALLS if has_channel else (*_SLEEP_CALLS, *POLL_CALLS)
     seconds = unclaimed.waits_by_entry
     if not difference.waits:
         seconds = {name: calls.seconds for name, calls in difference.calls.items()}
@@ -240,9 +244,9 @@ def sleeping(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         for entry in entries
         if entry in seconds
         and seconds[entry].extra > 0
-        and (is_more(seconds[entry]) or most_increased(difference, (entry,)) is not None)
+        and (is_more(seconds[entry]) or most_increased_call(difference, (entry,)) is not None)
     }
-    syscall = largest(increases)
+    syscall = largest_increase(increases)
     if syscall is None:
         return
     count = _number_of_calls(difference, syscall)
@@ -255,7 +259,7 @@ def sleeping(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 
 
 def waiting(unclaimed: UnclaimedTime) -> Iterator[Cause]:
-    """Find a kernel entry point with longer waits that no earlier rule has explained."""
+    """Find a kernel entry point with longer waits that no earlier rule has claimed."""
     by_entry = unclaimed.waits_by_entry
     increases = {entry: change for entry, change in by_entry.items() if is_more(change)}
     entry = max(increases, key=lambda name: (increases[name].extra, name), default=None)
@@ -263,7 +267,7 @@ def waiting(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         return
     claim = unclaimed.claim(waits=(entry,))
     if unclaimed.waited_s > 0 and claim.waited_s < increases[entry].extra:
-        # The waiting overlaps with explained waiting: a thread may wait for a waiting thread.
+        # This waiting overlaps with claimed waiting: a thread may wait for a waiting thread.
         return
     yield claim.cause(
         "waiting",

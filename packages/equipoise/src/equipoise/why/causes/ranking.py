@@ -11,6 +11,7 @@ from equipoise.why.causes.unclaimed import Cause, UnclaimedTime
 from equipoise.why.differences.changes import Difference, is_more
 
 Rule = Callable[[UnclaimedTime], Iterable[Cause]]
+"""Function that finds causes of one type in the time that no earlier rule has claimed."""
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
@@ -43,8 +44,8 @@ RULES: Mapping[str, Rule] = MappingProxyType(
 does not count for later rules."""
 
 MIN_FRACTION = 0.05
-"""Smallest fraction of the gap that a cause accounts for. Observing a run costs a few per cent, so
-a smaller cause may come from the observation, and removing the cause would hardly help."""
+"""Smallest fraction of the gap for which a cause is reported. Observing a run costs a few per cent,
+so a smaller cause may come from the observation, and removing the cause would hardly help."""
 
 OBSERVED_ONLY = "as observed and not tested"
 """End of the sentence about a cause that no intervention has tested."""
@@ -58,24 +59,24 @@ def suggested_causes(
     The rules run in their order. The result is empty if the gap is not certain, or if no source
     observed its reason.
     """
-    if not is_more(difference.gap):
+    if not is_more(difference.wall_time):
         return ()
     unclaimed = UnclaimedTime(difference)
     accepted: list[tuple[str, Cause]] = []
     for name, rule in rules.items():
         unclaimed_before_rule = unclaimed
-        # Each cause changes the remaining difference: the rule runs until it finds nothing new.
+        # A cause leaves less unclaimed time, so the rule runs again until it finds nothing new.
         while causes := [
             cause
             for cause in rule(unclaimed)
             if cause.seconds >= MIN_FRACTION * unclaimed.gap_s
             and (unclaimed is unclaimed_before_rule or cause.parts - unclaimed.claimed)
         ]:
-            largest = max(causes, key=lambda cause: cause.seconds)
-            accepted.append((name, largest))
-            unclaimed = unclaimed.without(largest)
+            longest = max(causes, key=lambda cause: cause.seconds)
+            accepted.append((name, longest))
+            unclaimed = unclaimed.without(longest)
     accepted.sort(key=lambda item: -item[1].seconds)
-    return tuple(_explanation(name, cause, difference.gap.extra) for name, cause in accepted)
+    return tuple(_explanation(name, cause, difference.wall_time.extra) for name, cause in accepted)
 
 
 def _explanation(name: str, cause: Cause, gap_s: float) -> Explanation:
@@ -121,16 +122,16 @@ REMEDIES: Mapping[str, str] = MappingProxyType(
         "lock_waits": "Ask for the lock less often and hold it for less time: give each thread "
         "data of its own and merge them at the end, or split the lock.",
         "sleeping": "Wait for the event itself, and not for a fixed time.",
-        "one_thread": "Use as many threads as the faster one does.",
+        "one_thread": "Use as many threads as the faster condition does.",
         "memory_contention": "Give each thread data in cache lines of its own, and merge them at "
         "the end.",
         "more_allocations": "Use memory again, or allocate one block for many objects.",
         "more_time_in_python_function": _FUNCTION_REMEDY,
         "more_time_in_function": _FUNCTION_REMEDY,
         "more_system_calls": "Make fewer of these calls: do more in each, or keep the result.",
-        "slower_system_calls": "Look at what these calls work on: files, sizes and devices.",
+        "slower_system_calls": "Compare the files, sizes and devices of these calls.",
         "page_faults": "Use memory again, or use less of it.",
-        "waiting": "Look at what the threads wait for there.",
+        "waiting": "Find out what the threads wait for there.",
     }
 )
 """Remedies by the id of the cause."""

@@ -9,14 +9,14 @@ from typing import Any
 from equipoise.why.causes.unclaimed import (
     NOT_ON_DISK,
     PAGE_FAULT,
-    POLLS,
+    POLL_CALLS,
     Cause,
     UnclaimedTime,
     call_evidence,
     describe_change,
     is_named,
-    largest,
-    most_increased,
+    largest_increase,
+    most_increased_call,
     number_text,
     short_name,
 )
@@ -34,12 +34,13 @@ TINY_BYTES = 1024.0
 
 _MIN_CALLS_RATIO = 4.0
 _MAX_BYTES_RATIO = 2.0
+"""Tiny transfers are at least four times as many calls, for at most twice as many bytes."""
 
 _PATH_QUERIES = tuple(
     "newfstatat stat lstat statx access faccessat faccessat2 readlink readlinkat".split()
 )
 _PATH_OPENS = ("openat", "openat2", "open", "execve")
-"""Calls that look a path up and open it; only failed calls are a search."""
+"""Calls that look a path up and open the file. They count as look-ups if most of them fail."""
 
 _NOT_FOUND_ERRORS = ("ENOENT", "ENOTDIR")
 _MAJORITY_SHARE = 0.5
@@ -48,7 +49,7 @@ _MAJORITY_SHARE = 0.5
 def sync_per_record(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find a file that is synced to its disk more often, for instance after each record."""
     difference = unclaimed.difference
-    syscall = most_increased(difference, _SYNCS)
+    syscall = most_increased_call(difference, _SYNCS)
     if syscall is None:
         return
     calls = difference.calls[syscall].count
@@ -79,9 +80,9 @@ def cold_file(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     file = _file_with_most(difference, attrgetter("seconds"))
     waits = unclaimed.waits.items()
     read_waits = {wait: change for wait, change in waits if wait.entry in (*_READS, PAGE_FAULT)}
-    wait_key = largest(read_waits)
-    syscall = wait_key.entry if wait_key is not None and wait_key.entry in _READS else None
-    reader = None if syscall is not None or wait_key is None else wait_key.function
+    wait = largest_increase(read_waits)
+    syscall = wait.entry if wait is not None and wait.entry in _READS else None
+    reader = None if syscall is not None or wait is None else wait.function
     yield claim.cause(
         "file_io",
         f"{file or 'a file'} is not in memory: "
@@ -99,13 +100,13 @@ def cold_file(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 def _file_with_most(
     difference: Difference, change_of: Callable[[FileChange], Change], *, on_disk: bool = True
 ) -> str | None:
-    """Return the name of the file, pipe or socket whose change has the largest ``claim``."""
+    """Return the file, or the pipe or socket, whose change ``change_of`` is the largest."""
     changes = {
         name: change_of(file)
         for name, file in difference.files.items()
         if is_named(name) and name.startswith(NOT_ON_DISK) is not on_disk
     }
-    return largest(changes)
+    return largest_increase(changes)
 
 
 def _file_evidence(name: str | None) -> dict[str, Any]:
@@ -124,26 +125,26 @@ def tiny_reads(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 
 
 def _tiny_transfers(
-    unclaimed: UnclaimedTime, syscalls: Sequence[str], field: str, verb_form: str
+    unclaimed: UnclaimedTime, syscalls: Sequence[str], count_field: str, participle: str
 ) -> Iterator[Cause]:
-    """Find calls that transfer few bytes; ``field`` of `FileChange` counts them."""
+    """Find calls that transfer few bytes; ``count_field`` of `FileChange` counts the calls."""
     difference = unclaimed.difference
-    calls_of, bytes_of = attrgetter(field), attrgetter(f"bytes_{verb_form}")
-    syscall = most_increased(difference, syscalls)
+    calls_of, bytes_of = attrgetter(count_field), attrgetter(f"bytes_{participle}")
+    syscall = most_increased_call(difference, syscalls)
     on_disk = [file for name, file in difference.files.items() if not name.startswith(NOT_ON_DISK)]
     if syscall is None or not on_disk:
         return
-    transfers, volume = sum_of(map(calls_of, on_disk)), sum_of(map(bytes_of, on_disk))
+    transfers, transferred = sum_of(map(calls_of, on_disk)), sum_of(map(bytes_of, on_disk))
     if transfers.slower <= 0 or transfers.slower < _MIN_CALLS_RATIO * transfers.faster:
         return
-    bytes_each = volume.slower / transfers.slower
-    if bytes_each > TINY_BYTES or volume.slower > _MAX_BYTES_RATIO * volume.faster:
+    bytes_each = transferred.slower / transfers.slower
+    if bytes_each > TINY_BYTES or transferred.slower > _MAX_BYTES_RATIO * transferred.faster:
         return
     calls = difference.calls[syscall].count
     file = _file_with_most(difference, calls_of)
     yield unclaimed.claim(entries=syscalls, waits=syscalls).cause(
         "system_call",
-        f"{file or 'a file'} is {verb_form} in pieces of about "
+        f"{file or 'a file'} is {participle} in pieces of about "
         f"{bytes_each:,.0f} bytes: {syscall} {describe_change(calls)}",
         syscall=syscall,
         **_file_evidence(file),
@@ -159,7 +160,7 @@ def path_look_ups(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """
     difference = unclaimed.difference
     names = (*_PATH_QUERIES, *(name for name in _PATH_OPENS if _mostly_fails(difference, name)))
-    syscall = most_increased(difference, names)
+    syscall = most_increased_call(difference, names)
     if syscall is None:
         return
     calls, not_found = difference.calls[syscall].count, _not_found_calls(difference, syscall)
@@ -186,8 +187,8 @@ def _mostly_fails(difference: Difference, name: str) -> bool:
     return is_more(count) and not_found.extra >= _MAJORITY_SHARE * count.extra
 
 
-_SOCKETS = ("sendto", "recvfrom", "sendmsg", "recvmsg", "sendmmsg", "recvmmsg", "splice")
-_MESSAGES = (*_READS, *_WRITES, *_SOCKETS, *POLLS)
+_SOCKET_CALLS = ("sendto", "recvfrom", "sendmsg", "recvmsg", "sendmmsg", "recvmmsg", "splice")
+_MESSAGE_CALLS = (*_READS, *_WRITES, *_SOCKET_CALLS, *POLL_CALLS)
 
 
 def messages(unclaimed: UnclaimedTime) -> Iterator[Cause]:
@@ -200,7 +201,7 @@ def messages(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     ]
     file = _file_with_most(difference, attrgetter("writes"), on_disk=False)
     file = file or _file_with_most(difference, attrgetter("reads"), on_disk=False)
-    syscall = most_increased(difference, _MESSAGES)
+    syscall = most_increased_call(difference, _MESSAGE_CALLS)
     if not channels or file is None or syscall is None:
         return
     calls = difference.calls[syscall].count
@@ -208,7 +209,7 @@ def messages(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     if 2 * channel_calls < calls.extra:
         return
     change = difference.files[file]
-    yield unclaimed.claim(entries=_MESSAGES, waits=_MESSAGES).cause(
+    yield unclaimed.claim(entries=_MESSAGE_CALLS, waits=_MESSAGE_CALLS).cause(
         "system_call",
         f"many more messages: {syscall} {describe_change(calls)}, through {file}",
         syscall=syscall,

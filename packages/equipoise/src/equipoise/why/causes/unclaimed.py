@@ -1,15 +1,15 @@
 """The part of a difference that no cause has claimed yet, in seconds of the gap.
 
 The gap is the extra wall time of the slower condition. Each cause that a rule finds claims parts of
-the gap. The evidence has the seconds of all threads, so three principles prevent that a second
-counts twice:
+the gap. The evidence has the seconds of all threads. Three principles keep a second from counting
+twice:
 
 - If all threads together use more extra processor seconds than the gap has, they ran in parallel.
   Their seconds are scaled down so that all of them add up to the gap.
 - A thread that waits while another thread works does not explain the gap. With several threads or
   processes, waiting can explain only the part of the gap that extra work leaves. A single thread
   cannot work and wait at once, and needs no such limit.
-- Waiting that a cause has claimed is subtracted from that part.
+- Waiting that a cause has claimed is subtracted from the part that extra work leaves.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from equipoise.why.differences.changes import (
 from equipoise.why.differences.stacks import WHOLE_KERNEL
 from equipoise.why.evidence.observer import Function
 
-POLLS = ("poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2")
+POLL_CALLS = ("poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2")
 PAGE_FAULT = "page_fault"
 NOT_ON_DISK = ("pipe", "socket")
 """Beginnings of the names of files that are not on a disk."""
@@ -43,7 +43,7 @@ NOT_ON_DISK = ("pipe", "socket")
 Key = TypeVar("Key")
 
 LONG_CALL_S = 50e-6
-"""Time above which a call usually waits. Observing the call costs little in comparison."""
+"""Seconds above which a call usually waits. The cost of observing a call is much smaller."""
 
 Part = tuple[Literal["entry", "function", "wait"], str]
 """A part of the extra time: a kernel entry point, a function itself (``name in module``), or a
@@ -87,7 +87,7 @@ class Cause(TimeClaim, frozen=True):
 
 
 class UnclaimedTime(Struct, frozen=True):
-    """A difference, and its parts that causes have claimed; the other parts are unclaimed time."""
+    """A difference, of which causes have claimed some parts; the other parts are unclaimed."""
 
     difference: Difference
     claimed: frozenset[Part] = field(default_factory=frozenset)
@@ -97,7 +97,7 @@ class UnclaimedTime(Struct, frozen=True):
     @property
     def gap_s(self) -> float:
         """Extra seconds of the slower condition."""
-        return self.difference.gap.extra
+        return self.difference.wall_time.extra
 
     @property
     def entries(self) -> Mapping[str, Change]:
@@ -107,7 +107,7 @@ class UnclaimedTime(Struct, frozen=True):
 
     @property
     def functions(self) -> Mapping[Function, Change]:
-        """Seconds on a processor in functions themselves that no cause has claimed."""
+        """Seconds on a processor in each function itself that no cause has claimed."""
         functions = self.difference.functions
         return {
             function: functions[function]
@@ -117,7 +117,7 @@ class UnclaimedTime(Struct, frozen=True):
 
     @property
     def waits(self) -> Mapping[Wait, Change]:
-        """Seconds off the processor at entry points that no cause has claimed."""
+        """Seconds off the processor of each wait whose entry point no cause has claimed."""
         waits = self.difference.waits
         return {wait: waits[wait] for wait in waits if ("wait", wait.entry) not in self.claimed}
 
@@ -150,12 +150,12 @@ class UnclaimedTime(Struct, frozen=True):
         time spent waiting; without observed waits, the seconds of long calls replace it. ``calls``
         are long system calls that samples miss: their own seconds always count.
         """
-        functions_left = self.functions
+        unclaimed = self.functions
         work = sum_of(
             (
                 *map(self._entry_change, entries),
                 *map(self._calls_change, calls),
-                *(functions_left[function] for function in functions if function in functions_left),
+                *(unclaimed[function] for function in functions if function in unclaimed),
             )
         )
         parts: frozenset[Part] = frozenset(
@@ -167,7 +167,8 @@ class UnclaimedTime(Struct, frozen=True):
         )
         waiting_claim = self.claim_waiting(self._waits_change(waits), parts)
         parallelism = self._parallelism()
-        margin = math.hypot(work.half_width / parallelism, half_width(waiting_claim.seconds_ci))
+        waiting_margin = half_width_or_0(waiting_claim.seconds_ci)
+        margin = math.hypot(work.half_width / parallelism, waiting_margin)
         seconds = work.extra / parallelism + waiting_claim.waited_s
         interval = (seconds - margin, seconds + margin)
         thread_seconds = sum_of((work, waiting_claim.thread_seconds))
@@ -227,14 +228,14 @@ def _function_part(function: Function) -> Part:
     return ("function", f"{function.name} in {function.module}")
 
 
-def half_width(interval: Interval) -> float:
+def half_width_or_0(interval: Interval) -> float:
     """Return half of an interval's width; 0 if the interval is unknown."""
     low, high = interval
     return 0.0 if low is None or high is None else (high - low) / 2
 
 
 _NO_NAME_PREFIX = "("
-"""Beginning of the remark that replaces a missing name: ``(unknown)``."""
+"""Beginning of the text that replaces a missing name: ``(unknown)``."""
 
 _STARTUP_FUNCTIONS = frozenset(
     {"_start", "__libc_start_main", "__libc_start_call_main", "<module>", "clone3"}
@@ -242,14 +243,14 @@ _STARTUP_FUNCTIONS = frozenset(
 """Functions from which every program is called."""
 
 
-def most_increased(difference: Difference, names: Iterable[str]) -> str | None:
-    """Return the call whose number certainly rises, and rises most."""
+def most_increased_call(difference: Difference, names: Iterable[str]) -> str | None:
+    """Return the system call whose number certainly rises, and rises most."""
     counts = {name: difference.calls[name].count for name in names if name in difference.calls}
-    return largest({name: count for name, count in counts.items() if is_more(count)})
+    return largest_increase({name: count for name, count in counts.items() if is_more(count)})
 
 
-def largest(changes: Mapping[Key, Change]) -> Key | None:
-    """Return the key with the largest ``extra``; ``None`` if none is above 0."""
+def largest_increase(changes: Mapping[Key, Change]) -> Key | None:
+    """Return the key with the largest ``extra``; ``None`` if no ``extra`` is above 0."""
     increased = [key for key, change in changes.items() if change.extra > 0]
     return max(increased, key=lambda key: changes[key].extra, default=None)
 
@@ -265,7 +266,7 @@ def named_caller(difference: Difference, function: Function) -> Function | None:
 
 
 def call_evidence(syscall: str, calls: CallsChange) -> dict[str, Any]:
-    """Return the evidence of a system call, without its seconds."""
+    """Return the name, the typical size and the number of a system call, as evidence."""
     return {"syscall": syscall, "size_bytes": calls.typical_bytes, "calls": calls.count}
 
 
@@ -285,7 +286,7 @@ def function_phrase(name: str | None, prefix: str = ", in ") -> str:
 
 
 def is_named(name: str) -> bool:
-    """Return whether the text is a name and not the remark that the name is unknown."""
+    """Return whether the text is a name, not a text that replaces a missing name."""
     return not name.startswith(_NO_NAME_PREFIX)
 
 

@@ -47,23 +47,23 @@ def _size_class_changes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClas
     def values_of(value_of: Callable[[SizeClass], float]) -> Runs[Mapping[Bounds, float]]:
         return runs.map(lambda run: {_bounds_of(size): value_of(size) for size in run.classes})
 
-    count = changes_by_key(values_of(lambda size: size.allocations), slower, count_change)
+    counts = changes_by_key(values_of(lambda size: size.allocations), slower, count_change)
     byte_changes = changes_by_key(values_of(lambda size: size.bytes), slower, count_change)
     classes = []
-    for bounds, change in count.items():
+    for bounds, change in counts.items():
         baseline, candidate = (
             _with_class(allocations, bounds) for allocations in (runs.baseline, runs.candidate)
         )
         # A class may have only freed blocks, and no allocation in either condition.
         candidate_has_more = change.candidate >= change.baseline and bool(candidate)
-        larger_side = candidate if candidate_has_more or not baseline else baseline
+        runs_with_more = candidate if candidate_has_more or not baseline else baseline
         sizes: Counter[int] = Counter()
-        for _, size in larger_side:
+        for _, size in runs_with_more:
             sizes[size.typical_bytes] += size.typical_at_least
         typical_bytes = max(sizes, key=lambda size: (sizes[size], -size))
-        blocks = sum(size.allocations for _, size in larger_side)
+        block_count = sum(size.allocations for _, size in runs_with_more)
         # The longest lifetime over the runs, whose clocks need not have the same speed.
-        lifetime_s = max(_usual_lifetime_s(run, size) for run, size in larger_side)
+        lifetime_s = max(_usual_lifetime_s(run, size) for run, size in runs_with_more)
         classes.append(
             SizeClassChange(
                 least_bytes=bounds[0],
@@ -72,7 +72,7 @@ def _size_class_changes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClas
                 count=change,
                 bytes=byte_changes[bounds],
                 usual_lifetime_s=lifetime_s if math.isfinite(lifetime_s) else None,
-                typical_share=sizes[typical_bytes] / blocks if blocks else 0.0,
+                typical_share=sizes[typical_bytes] / block_count if block_count else 0.0,
             )
         )
     return tuple(sorted(classes, key=lambda size: -max(size.count.baseline, size.count.candidate)))
@@ -115,7 +115,7 @@ _INTERFACE_FUNCTIONS = frozenset(
 )
 """Names of malloc(3) and related functions in any allocator."""
 
-_C_LIBRARY_ALLOCATOR = re.compile(
+_ALLOCATOR_FUNCTION_IN_C_LIBRARY = re.compile(
     r"_int_\w+|sysmalloc\w*|systrim\w*|unlink_chunk\w*|tcache_\w+|malloc_\w+|arena_\w+|heap_\w+"
     r"|(__libc_|__GI___libc_|__GI___|__)(malloc|calloc|realloc|free|memalign)\w*"
 )
@@ -148,4 +148,4 @@ def is_inside_allocator(function: Function) -> bool:
     if _ALLOCATOR_FILE.fullmatch(function.module) or function.name in _INTERFACE_FUNCTIONS:
         return True
     is_in_c_library = _C_LIBRARY_FILE.fullmatch(function.module) is not None
-    return is_in_c_library and _C_LIBRARY_ALLOCATOR.fullmatch(function.name) is not None
+    return is_in_c_library and bool(_ALLOCATOR_FUNCTION_IN_C_LIBRARY.fullmatch(function.name))

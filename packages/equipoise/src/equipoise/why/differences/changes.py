@@ -1,8 +1,8 @@
 """Changes between two conditions: the data of a `Difference`, and the computation of a change.
 
-Counts and times differ when all runs of each condition have the same value. A count is then exact,
-and the interval of its change has no width. A time or a sampled weight is the same only because of
-rounding or because hardly anything was sampled, so the interval is unknown.
+If all runs of each condition have the same count, the count is exact, and the interval of its
+change has no width. If all runs have the same time or sampled weight, the cause is rounding, or
+hardly anything was sampled. The interval is then unknown.
 """
 
 from __future__ import annotations
@@ -81,6 +81,7 @@ class CallsChange(Struct, frozen=True):
     seconds: Change
     """Seconds from entry to return, over all threads, including the cost of observing the calls."""
     errors: Mapping[str, Change]
+    """Number of errors by name, such as ``ENOENT``."""
     typical_bytes: int | None
     """Most frequent size argument in the slower condition."""
     waits: bool
@@ -132,7 +133,8 @@ class SizeClassChange(Struct, frozen=True):
     """Upper bound on the lifetimes of nine in ten blocks, in the condition that has more blocks;
     ``None`` if the blocks were not freed, or their lifetimes are not known."""
     typical_share: float = 0.0
-    """Smallest possible share of blocks with the typical size, in the same condition."""
+    """Smallest possible share of blocks with the typical size, in the condition with more blocks.
+    """
 
 
 class AllocationsChange(Struct, frozen=True):
@@ -157,7 +159,7 @@ class Setting(Struct, frozen=True):
     """A setting that the two conditions declare differently."""
 
     name: str
-    """``environment OPENBLAS_CORETYPE``, ``argument 2``, ``huge pages``, ``library``."""
+    """Name, such as ``environment OPENBLAS_CORETYPE``, ``argument 2`` or ``huge pages``."""
     baseline: str | None
     candidate: str | None
 
@@ -170,9 +172,9 @@ class Difference(Struct, frozen=True):
     """
 
     slower: Side
-    gap: Change
+    wall_time: Change
     """Wall time of the campaign's own trials, in seconds: the mean of the differences within
-    blocks. These trials ran without a source."""
+    blocks. Its ``extra`` is the gap. These trials ran without a source."""
     split: Mapping[str, Change] = field(default_factory=dict)
     """Known parts of the wall time of these trials: ``user_s``, ``system_s``, ``waiting_s``, and
     ``queueing_s`` (waiting for a processor)."""

@@ -1,9 +1,9 @@
 """Compare two conditions: their trials, their settings, and the observations of each source.
 
-A source is a tool that observes a run; the campaign's own trials ran without one. Changes between
-these trials are means of the differences within blocks, with Student's interval over the blocks:
-the means of the parts add up to the gap. Seconds of system calls are sums over all threads and
-include the cost of observing them.
+A source is a tool that observes a run; the campaign's own trials ran without a source. Changes
+between these trials are means of the differences within blocks, with Student's interval over the
+blocks, so the means of the parts add up to the gap. Seconds of system calls are sums over all
+threads, and include the cost of observing the calls.
 """
 
 from __future__ import annotations
@@ -46,13 +46,14 @@ Run = TypeVar("Run")
 ItemChange = TypeVar("ItemChange", bound=Struct)
 
 TIME_PARTS = ("user_s", "system_s", "waiting_s", "queueing_s")
+"""Fields of `Split`."""
 ACCOUNTS = tuple(
     "minor_faults major_faults voluntary_switches involuntary_switches block_reads block_writes "
     "max_rss_bytes output_bytes".split()
 )
-"""Resources that the launcher counts in each trial."""
+"""Resources that the launcher counts in each trial: fields of `Accounting`."""
 _DIGITS = re.compile(r"\d+")
-_PATH_VARIABLES = {"LD_PRELOAD": "preload", "LD_LIBRARY_PATH": "library path"}
+_SETTING_OF_VARIABLE = {"LD_PRELOAD": "preload", "LD_LIBRARY_PATH": "library path"}
 
 
 def difference_between(
@@ -95,22 +96,22 @@ def _unseen_remarks(failures: tuple[str, ...], runs: Runs[Any]) -> tuple[str, ..
 
 
 def trials_difference(trials: Runs[Trial]) -> Difference:
-    """Return the gap between the trials of both conditions, and its parts.
+    """Return the difference between the trials of both conditions: wall time, parts, resources.
 
     The sign of the median difference within blocks decides which condition is slower. A trial that
     was stopped at its time limit counts with the time until then. Raise `UnusableInput` if no block
     has the wall time of both conditions.
     """
-    pairs = _pairs_in_blocks(trials)
-    if not pairs.has_both:
+    shared_trials = _trials_of_shared_blocks(trials)
+    if not shared_trials.has_both:
         raise UnusableInput(
             "no block of this campaign has the wall time of both conditions",
             hint="run a campaign that ends with a verdict, and explain that campaign",
         )
-    wall_times = pairs.map(_wall_s)
+    wall_times = shared_trials.map(_wall_s)
     differences = list(map(sub, wall_times.candidate, wall_times.baseline))
     slower: Side = "candidate" if (median(differences) or sum(differences)) >= 0 else "baseline"
-    splits = pairs.map(
+    splits = shared_trials.map(
         lambda trial: split_wall_time(
             _wall_s(trial),
             trial.accounting.user_s,
@@ -118,7 +119,7 @@ def trials_difference(trials: Runs[Trial]) -> Difference:
             trial.covariates.get("run_delay_s"),
         )
     )
-    accountings = pairs.map(lambda trial: trial.accounting)
+    accountings = shared_trials.map(lambda trial: trial.accounting)
     # A part that is unknown in one trial is left out: its mean would be over other trials.
     parts = {
         part: change
@@ -128,15 +129,15 @@ def trials_difference(trials: Runs[Trial]) -> Difference:
     }
     accounts, unseen_accounts = _account_changes(accountings, slower)
     unseen = {
-        "trials": _time_limit_remark(pairs),
+        "trials": _time_limit_remark(shared_trials),
         "split": tuple(
-            dict.fromkeys(remark for parts in splits.all_runs for remark in parts.unseen)
+            dict.fromkeys(remark for split in splits.all_runs for remark in split.unseen)
         ),
         "accounts": unseen_accounts,
     }
     return Difference(
         slower=slower,
-        gap=paired_measure_change(wall_times, slower),
+        wall_time=paired_measure_change(wall_times, slower),
         split=parts,
         accounts=accounts,
         unseen={source: remarks for source, remarks in unseen.items() if remarks},
@@ -165,23 +166,23 @@ def split_wall_time(
 ) -> Split:
     """Split the wall time of one trial.
 
-    If threads or processes ran at the same time and used more than the time that passed, their
-    common waiting time is unknown. ``run_delay_s`` is the time that the main thread waited for a
-    processor. While it waits for another thread, that thread's delay counts as waiting time.
+    If threads or processes ran at the same time and used more than the wall time, the waiting time
+    is unknown. ``run_delay_s`` is the time that the main thread was ready and waited for a
+    processor. While the main thread waits for another thread, all of that time is waiting time.
     """
     if user_s is None or system_s is None:
-        return Split(user_s, system_s, unseen=("user and system time: not accounted",))
+        return Split(user_s, system_s, unseen=("user and system time are unknown",))
     waiting_s = wall_s - user_s - system_s
     if waiting_s < 0:
-        remark = "waiting time: several threads or processes ran at the same time"
-        return Split(user_s, system_s, unseen=(remark,))
+        reason = "several threads or processes ran at the same time"
+        return Split(user_s, system_s, unseen=(f"waiting time is unknown, because {reason}",))
     if run_delay_s is None:
         return Split(user_s, system_s, waiting_s)
     queueing_s = min(run_delay_s, waiting_s)
     return Split(user_s, system_s, waiting_s - queueing_s, queueing_s)
 
 
-def _pairs_in_blocks(trials: Runs[Trial]) -> Runs[Trial]:
+def _trials_of_shared_blocks(trials: Runs[Trial]) -> Runs[Trial]:
     """Return the analysed trials of the blocks that have both conditions, sorted by block."""
     baseline, candidate = (
         {
@@ -201,35 +202,36 @@ def _wall_s(trial: Trial) -> float:
     return trial.accounting.wall_s or 0.0
 
 
-def _time_limit_remark(pairs: Runs[Trial]) -> tuple[str, ...]:
-    stopped_count = sum(trial.timed_out for trial in pairs.all_runs)
-    trials = f"{stopped_count} of {len(pairs.all_runs)} trials"
-    remark = f"how long {trials} would have run: they were stopped at the time limit"
+def _time_limit_remark(trials: Runs[Trial]) -> tuple[str, ...]:
+    stopped_count = sum(trial.timed_out for trial in trials.all_runs)
+    subject = f"the full time of {stopped_count} of {len(trials.all_runs)} trials"
+    remark = f"{subject} is unknown, because they were stopped at the time limit"
     return (remark,) if stopped_count else ()
 
 
 def _account_changes(
     accountings: Runs[Accounting], slower: Side
 ) -> tuple[Mapping[str, Change], tuple[str, ...]]:
-    """Return the changes of the accounts that all trials have, and why others are unknown."""
-    accounts = accountings.map(
+    """Return the changes of the resources that all trials have, and why others are unknown."""
+    amounts = accountings.map(
         lambda trial: {**{name: getattr(trial, name) for name in ACCOUNTS}, **trial.counters}
     )
-    account_changes: dict[str, Change] = {}
+    changes: dict[str, Change] = {}
     unseen: list[str] = []
-    for name in dict.fromkeys(name for trial in accounts.all_runs for name in trial):
-        change = _known_change(accounts, methodcaller("get", name), slower, paired_count_change)
+    for name in dict.fromkeys(name for trial in amounts.all_runs for name in trial):
+        change = _known_change(amounts, methodcaller("get", name), slower, paired_count_change)
         if change is not None:
-            account_changes[name] = change
+            changes[name] = change
             continue
         reasons = (trial.unknown[name] for trial in accountings.all_runs if name in trial.unknown)
         unseen += [f"{name}: {reason}" for reason in dict.fromkeys(reasons)]
-    return account_changes, tuple(unseen)
+    return changes, tuple(unseen)
 
 
 def _known_change(
     runs: Runs[Run], value_of: Callable[[Run], float | None], slower: Side, compute: ChangeFunction
 ) -> Change | None:
+    """Return the change of a value; ``None`` if a run has no such value."""
     values = runs.map(value_of)
     if None in values.all_runs:
         return None
@@ -256,18 +258,19 @@ def with_system_calls(difference: Difference, runs: Runs[SystemCalls]) -> Differ
 
 
 def _changes_by_name(
-    runs: Runs[SystemCalls], slower: Side, change_type: type[ItemChange], items: str
+    runs: Runs[SystemCalls], slower: Side, change_type: type[ItemChange], items_field: str
 ) -> dict[str, ItemChange]:
-    """Return a ``change_type`` for each name in ``items``, which is a field of `SystemCalls`.
+    """Return a ``change_type`` for each name of an item: a system call or a file.
 
-    The fields of ``change_type`` are also fields of the items.
+    ``items_field`` is the field of `SystemCalls` with the items. Each field of ``change_type`` is
+    the change of the field of the items with the same name.
     """
 
     def sums_of_field(field: str) -> Runs[Mapping[str, float]]:
         def sums_by_name(run: SystemCalls) -> Mapping[str, float]:
             # Several descriptors may have the same name.
             sum_by_name: dict[str, float] = defaultdict(float)
-            for item in getattr(run, items):
+            for item in getattr(run, items_field):
                 sum_by_name[item.name] += getattr(item, field)
             return sum_by_name
 
@@ -336,7 +339,7 @@ def different_settings(conditions: tuple[Condition, Condition]) -> tuple[Setting
     settings = (
         *_argv_settings("", baseline.command, candidate.command),
         *_variable_settings("", baseline.environment, candidate.environment),
-        *_process_pairs("", baseline.process, candidate.process),
+        *_process_settings("", baseline.process, candidate.process),
         Setting("before each trial", baseline.hooks.prepare, candidate.hooks.prepare),
         *_server_settings(baseline.server, candidate.server),
     )
@@ -352,12 +355,12 @@ def _argv_settings(
     argument, in the baseline.
     """
     yield Setting(f"{prefix}program", *(next(iter(argv), None) for argv in (baseline, candidate)))
-    arguments, new_arguments = baseline[1:], candidate[1:]
-    matcher = SequenceMatcher(None, arguments, new_arguments, autojunk=False)
-    for _, begin, end, candidate_begin, candidate_end in matcher.get_opcodes():
-        pairs = zip_longest(arguments[begin:end], new_arguments[candidate_begin:candidate_end])
-        for offset, (old_argument, new_argument) in enumerate(pairs):
-            number = 1 + (begin if new_argument is None else candidate_begin) + offset
+    old_arguments, new_arguments = baseline[1:], candidate[1:]
+    matcher = SequenceMatcher(None, old_arguments, new_arguments, autojunk=False)
+    for _, old_begin, old_end, new_begin, new_end in matcher.get_opcodes():
+        aligned = zip_longest(old_arguments[old_begin:old_end], new_arguments[new_begin:new_end])
+        for offset, (old_argument, new_argument) in enumerate(aligned):
+            number = 1 + (old_begin if new_argument is None else new_begin) + offset
             yield Setting(f"{prefix}argument {number}", old_argument, new_argument)
 
 
@@ -365,17 +368,17 @@ def _variable_settings(
     prefix: str, baseline: Mapping[str, str], candidate: Mapping[str, str]
 ) -> Iterator[Setting]:
     for key in dict.fromkeys((*baseline, *candidate)):
-        name = _PATH_VARIABLES.get(key, f"environment {key}")
+        name = _SETTING_OF_VARIABLE.get(key, f"environment {key}")
         yield Setting(f"{prefix}{name}", baseline.get(key), candidate.get(key))
 
 
-def _process_pairs(prefix: str, baseline: Process, candidate: Process) -> Iterator[Setting]:
-    candidate_settings = _process_settings(candidate)
-    for name, value in _process_settings(baseline).items():
-        yield Setting(f"{prefix}{name}", value, candidate_settings[name])
+def _process_settings(prefix: str, baseline: Process, candidate: Process) -> Iterator[Setting]:
+    candidate_values = _values_of_settings(candidate)
+    for name, value in _values_of_settings(baseline).items():
+        yield Setting(f"{prefix}{name}", value, candidate_values[name])
 
 
-def _process_settings(process: Process) -> dict[str, str | None]:
+def _values_of_settings(process: Process) -> dict[str, str | None]:
     on_or_off = {None: None, True: "on", False: "off"}
     return {
         "working folder": process.working_folder,
@@ -395,4 +398,4 @@ def _server_settings(baseline: Server | None, candidate: Server | None) -> Itera
     prefix = "server "
     yield from _argv_settings(prefix, baseline.start, candidate.start)
     yield from _variable_settings(prefix, baseline.environment, candidate.environment)
-    yield from _process_pairs(prefix, baseline.process, candidate.process)
+    yield from _process_settings(prefix, baseline.process, candidate.process)

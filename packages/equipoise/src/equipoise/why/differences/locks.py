@@ -51,18 +51,21 @@ def locks_change(runs: Runs[SystemCalls], slower: Side) -> Mapping[str, LockChan
 
     faster: Side = "baseline" if slower == "candidate" else "candidate"
 
-    def more_in_each_run(name: str) -> bool:
+    def has_more_in_each_run(name: str) -> bool:
         wait_counts = waits.map(lambda run: run.get(name, 0.0))
         return min(wait_counts.runs_of(slower)) > max(wait_counts.runs_of(faster))
 
     return {
-        name: LockChange(count[name], change, more_in_each_run(name))
+        name: LockChange(count[name], change, has_more_in_each_run(name))
         for name, change in changes_by_key(seconds, slower, measure_change).items()
     }
 
 
 def locking(profile: Runs[SampledStacks], waits: Runs[SampledStacks], slower: Side) -> Locking:
-    """Return the time at locks from sampled stacks. Without stacks, the result is empty."""
+    """Return the time at locks from sampled stacks. Without stacks, the result is empty.
+
+    A stack is at a lock if its innermost functions acquire or release a lock.
+    """
     cpu_paths = profile.map(lambda run: call_paths(run.stacks))
     wait_paths = waits.map(lambda run: call_paths(run.stacks))
     all_paths = tuple(chain.from_iterable((*cpu_paths.all_runs, *wait_paths.all_runs)))
@@ -83,22 +86,22 @@ def locking(profile: Runs[SampledStacks], waits: Runs[SampledStacks], slower: Si
         return bool(inner_functions) and (path.entry == FUTEX or path.functions in futex_callers)
 
     user_paths = [path for path in chain.from_iterable(cpu_paths.all_runs) if path.entry is None]
-    all_s = weights(user_paths, lambda path: path.functions[-1:])
-    at_locks_s = weights(filter(is_at_lock, user_paths), lambda path: path.functions[-1:])
+    function_s = weights(user_paths, lambda path: path.functions[-1:])
+    lock_s = weights(filter(is_at_lock, user_paths), lambda path: path.functions[-1:])
     functions = tuple(
         function
-        for function, lock_s in at_locks_s.items()
-        if lock_s >= _MAJORITY_SHARE * all_s[function]
+        for function, seconds in lock_s.items()
+        if seconds >= _MAJORITY_SHARE * function_s[function]
     )
 
     def has_lock_function(path: CallPath) -> bool:
         return any(_LOCK_NAME.fullmatch(function.name) for function in path.functions)
 
     # Only names distinguish waiting for a lock from waiting for the end of a thread.
-    locks_have_names = any(map(has_lock_function, filter(is_at_lock, all_paths)))
+    some_lock_has_name = any(map(has_lock_function, filter(is_at_lock, all_paths)))
 
-    def caller_of(path: CallPath) -> tuple[Function, ...]:
-        if not is_at_lock(path) or (locks_have_names and not has_lock_function(path)):
+    def caller_of_lock(path: CallPath) -> tuple[Function, ...]:
+        if not is_at_lock(path) or (some_lock_has_name and not has_lock_function(path)):
             return ()
         depth = len(tuple(_inner_library_functions(path)))
         return path.functions[: len(path.functions) - depth][-1:]
@@ -113,13 +116,13 @@ def locking(profile: Runs[SampledStacks], waits: Runs[SampledStacks], slower: Si
     paths = wait_paths if wait_paths.has_both else cpu_paths
     return Locking(
         functions=functions,
-        callers=changes_by_key(paths.map(lambda run: weights(run, caller_of)), slower),
+        callers=changes_by_key(paths.map(lambda run: weights(run, caller_of_lock)), slower),
         lock_function=max(lock_function_s, key=lambda name: lock_function_s[name], default=None),
     )
 
 
 def _inner_library_functions(path: CallPath) -> Iterator[Function]:
-    """Yield the innermost functions that belong to a lock or to the C library, the last first."""
+    """Yield the innermost functions of a path if they belong to a lock or the C library."""
     for function in reversed(path.functions):
         if not (_LOCK_NAME.fullmatch(function.name) or _C_FILE.fullmatch(function.module)):
             return

@@ -1,7 +1,7 @@
 """Compare sampled stacks: processor time, waits and page faults; draw pictures of profiles.
 
-Seconds are sums over all threads. If several threads run at once, the sums exceed the time that
-passed. An idle thread of a pool waits all the time.
+Seconds are sums over all threads. If several threads run at once, the sums exceed the wall time.
+An idle thread of a thread pool waits all the time.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ def with_profile(difference: Difference, runs: Runs[SampledStacks]) -> Differenc
         return changes_by_key(paths.map(lambda run_paths: weights(run_paths, keys)), slower)
 
     entries = changes_of(lambda path: () if path.entry is None else (path.entry,))
-    unseen = (*difference.unseen.get("profile", ()), *_disagreements(runs, split))
+    unseen = (*difference.unseen.get("profile", ()), *_disagreement_remarks(runs, split))
     if any(run.hides_kernel for run in runs.all_runs) and "system_s" in split:
         entries = {WHOLE_KERNEL: split["system_s"]}
         unseen += (
-            "the kernel's part of the stacks: the system time of the campaign's own trials stands "
-            f"for it, under {WHOLE_KERNEL!r}",
+            "the kernel's part of the stacks is missing: the system time of the campaign's own "
+            f"trials stands for it, under the name {WHOLE_KERNEL!r}",
         )
     return replace(
         difference,
@@ -92,6 +92,7 @@ def _callers(
     """Return the callers behind most of the extra seconds of each function, the nearest first."""
 
     def pairs_of(path: CallPath) -> Iterable[tuple[Function, Function]]:
+        # The innermost function is also paired with itself, which gives its own seconds.
         return ((path.functions[-1], caller) for caller in path.functions)
 
     frames_between: dict[tuple[Function, Function], float] = defaultdict(lambda: math.inf)
@@ -141,7 +142,7 @@ def page_faults_change(runs: Runs[SampledStacks], slower: Side) -> FaultsChange 
 
 
 class CallPath(Struct, frozen=True):
-    """One stack: its functions, its kernel entry point, and its weight."""
+    """One stack without its other kernel frames: entry point, functions and weight."""
 
     entry: str | None
     """Kernel entry point; ``None`` if the stack ends outside the kernel."""
@@ -181,7 +182,7 @@ def weights(
     return sums
 
 
-def _disagreements(runs: Runs[SampledStacks], split: Mapping[str, Change]) -> Iterator[str]:
+def _disagreement_remarks(runs: Runs[SampledStacks], split: Mapping[str, Change]) -> Iterator[str]:
     """Yield a remark if the profile has more or fewer seconds than the campaign's own trials.
 
     The profile's seconds are not scaled, although an observed run is slower.
@@ -203,6 +204,7 @@ def _disagreements(runs: Runs[SampledStacks], split: Mapping[str, Change]) -> It
 
 
 Picture = Literal["flame-graph", "firefox"]
+"""Kind of a picture of two profiles (`draw_profiles`)."""
 
 
 def draw_profiles(
@@ -247,7 +249,7 @@ def draw_profiles(
         if result.returncode == 0:
             return file.read_bytes()
     raise UnusableInput(
-        f"the {picture} could not be drawn: {result.stderr.strip()}",
+        f"the {picture} picture could not be drawn: {result.stderr.strip()}",
         hint="install Equipoise again; if the error stays, report it",
     )
 

@@ -20,10 +20,10 @@ MIN_MENTIONED_FRACTION = 0.05
 """Smallest fraction of the gap that the sentence mentions."""
 
 MAJORITY_SHARE = 0.5
-"""Smallest share of the allocations for a size class in the sentence."""
+"""Smallest share of all allocations at which the sentence mentions a size class."""
 
 MIN_FAULT_S = 1e-7
-"""Seconds that a page fault takes at least."""
+"""Minimum seconds of a page fault."""
 
 MAX_LISTED_ITEMS = 3
 """Largest number of functions, of waits, and of calls in the sentence."""
@@ -31,7 +31,7 @@ MAX_LISTED_ITEMS = 3
 _MAX_SUM_OF_PARTS = 1.005
 """Largest sum of fractions that is shown as 100 %."""
 
-Item = TypeVar("Item")
+Key = TypeVar("Key")
 
 _PART_NAMES = {
     "user_s": "user time",
@@ -62,49 +62,49 @@ def where_the_time_goes(difference: Difference) -> str:
 
 
 def _parts_clause(difference: Difference) -> str:
-    gap = difference.gap
-    if not gap.is_certain:
-        return f"whether the mean trial takes longer is uncertain ({duration(gap.extra)})"
-    if gap.extra <= 0:
+    wall_time = difference.wall_time
+    if not wall_time.is_certain:
+        return f"whether the mean trial takes longer is uncertain ({duration(wall_time.extra)})"
+    if wall_time.extra <= 0:
         return "the typical trial takes longer, but the mean trial does not"
     fractions = {
-        name: difference.split[part].extra / gap.extra
+        name: difference.split[part].extra / wall_time.extra
         for part, name in _PART_NAMES.items()
         if part in difference.split and difference.split[part].is_certain
     }
-    named_parts = [name for name in fractions if fractions[name] >= MIN_MENTIONED_FRACTION]
-    if named_parts:
-        named_parts.sort(key=lambda name: -fractions[name])
-        if sum(map(fractions.__getitem__, named_parts)) > _MAX_SUM_OF_PARTS:
-            return _growth_above_gap(difference, named_parts)
-        parts = [f"{100 * fractions[name]:.0f} % {name}" for name in named_parts]
-        return joined([parts[0].replace(" % ", " % of the extra time is ", 1), *parts[1:]])
+    mentioned = [name for name in fractions if fractions[name] >= MIN_MENTIONED_FRACTION]
+    if mentioned:
+        mentioned.sort(key=lambda name: -fractions[name])
+        if sum(map(fractions.__getitem__, mentioned)) > _MAX_SUM_OF_PARTS:
+            return _growth_above_gap(difference, mentioned)
+        phrases = [f"{100 * fractions[name]:.0f} % {name}" for name in mentioned]
+        return joined([phrases[0].replace(" % ", " % of the extra time is ", 1), *phrases[1:]])
     if "waiting_s" in difference.split:
         return "neither user, system nor waiting time certainly grew"
     if difference.split:
         return "neither user nor system time certainly grew, and waiting is not known"
-    return "the accounts of its trials are not known"
+    return "the user and system time of the trials are not known"
 
 
-def _growth_above_gap(difference: Difference, named_parts: Sequence[str]) -> str:
+def _growth_above_gap(difference: Difference, mentioned: Sequence[str]) -> str:
     """Return how far the mentioned parts grew if they exceed the whole gap, and the reason."""
     extra_s = {
         name: difference.split[part].extra
         for part, name in _PART_NAMES.items()
         if part in difference.split
     }
-    growth = joined(f"{name} by {duration(extra_s[name])}" for name in named_parts)
+    growth = joined(f"{name} by {duration(extra_s[name])}" for name in mentioned)
     reason = "another part of the time shrank"
-    if sum(extra_s.values()) > _MAX_SUM_OF_PARTS * difference.gap.extra:
+    if sum(extra_s.values()) > _MAX_SUM_OF_PARTS * difference.wall_time.extra:
         reason = "several threads or processes worked at once"
     return (
         f"{growth.replace(' by ', ' grew by ', 1)}, which is more than the "
-        f"{duration(difference.gap.extra)} that passed, because {reason}"
+        f"{duration(difference.wall_time.extra)} that passed, because {reason}"
     )
 
 
 def _rising_calls(difference: Difference) -> Mapping[str, CallsChange]:
-    """Return the calls that certainly rose in number and take a part of the gap, longest first."""
+    """Return the calls that certainly rose and explain a part of the gap, most seconds first."""
     # Sampled seconds do not include the cost of observing the call.
     seconds = {
         name: (change.seconds if change.waits else difference.entries.get(name, change.seconds))
@@ -117,16 +117,18 @@ def _rising_calls(difference: Difference) -> Mapping[str, CallsChange]:
 
 
 def _rising_faults(difference: Difference) -> Change | None:
+    """Return the change in page faults; ``None`` if they do not explain a part of the gap."""
     if difference.faults is None or not difference.faults.count.is_certain:
         return None
-    count, sampled_faults = difference.faults.count, difference.entries.get("page_fault")
-    seconds = count.extra * MIN_FAULT_S
-    if sampled_faults is not None:
-        seconds = max(seconds, sampled_faults.extra)
-    return count if seconds >= _min_extra_s(difference) else None
+    faults, sampled_time = difference.faults.count, difference.entries.get("page_fault")
+    seconds = faults.extra * MIN_FAULT_S
+    if sampled_time is not None:
+        seconds = max(seconds, sampled_time.extra)
+    return faults if seconds >= _min_extra_s(difference) else None
 
 
 def _rising_counts(calls: Mapping[str, CallsChange], faults: Change | None) -> Iterator[str]:
+    """Yield a clause for calls with equal counts, and one for page faults; the first has a verb."""
     names_by_counts: dict[tuple[str, str], list[str]] = {}
     for name, change in calls.items():
         names_by_counts.setdefault(_low_and_high(change.count), []).append(name)
@@ -152,25 +154,25 @@ def _low_and_high(change: Change) -> tuple[str, str]:
 
 
 def _rising_times(difference: Difference) -> Iterator[str]:
-    """Yield a clause for each function, wait and process that certainly takes a part of the gap."""
-    for function, change in _certain(difference.functions, difference):
+    """Yield clauses about functions, waits and processes that certainly explain the gap."""
+    for function, change in _rises_of(difference.functions, difference):
         yield f"{_describe_function(function)} takes {duration(change.extra)} more on a processor"
-    for wait, change in _certain(difference.waits, difference):
+    for wait, change in _rises_of(difference.waits, difference):
         yield f"{_describe_wait(wait)} take {duration(change.extra)} more"
     if difference.processes is not None and is_more(difference.processes):
         low, high = _low_and_high(difference.processes)
         yield f"processes rose from {low} to {high}"
 
 
-def _certain(changes: Mapping[Item, Change], difference: Difference) -> list[tuple[Item, Change]]:
-    """Return the items that certainly take a part of the gap; the largest comes first."""
+def _rises_of(changes: Mapping[Key, Change], difference: Difference) -> list[tuple[Key, Change]]:
+    """Return the changes that certainly explain a part of the gap; the largest comes first."""
     min_extra_s = _min_extra_s(difference)
     certain = (item for item in changes.items() if item[1].is_certain)
     return [item for item in certain if item[1].extra >= min_extra_s][:MAX_LISTED_ITEMS]
 
 
 def _allocation_clause(difference: Difference, *, is_about_memory: bool) -> str | None:
-    """Return the size of most allocated blocks of the slower condition, if it matters here."""
+    """Return the size of most allocated blocks; ``None`` if it is not clear or memory is equal."""
     allocations = difference.allocations
     if allocations is None or not (is_about_memory or allocations.count.is_certain):
         return None
@@ -196,20 +198,20 @@ def _describe_size(blocks: SizeClassChange) -> str:
 
 def _uncertain_clause(difference: Difference) -> str | None:
     """Return the largest part of the gap whose time is uncertain, because the runs differ."""
-    items: list[tuple[str, Change]] = [
+    descriptions: list[tuple[str, Change]] = [
         *((name, change.seconds) for name, change in difference.calls.items()),
         *((_describe_wait(wait), change) for wait, change in difference.waits.items()),
         *((_describe_function(name), change) for name, change in difference.functions.items()),
     ]
     uncertain = [
-        (item, change)
-        for item, change in items
+        (description, change)
+        for description, change in descriptions
         if change.extra >= _min_extra_s(difference) and not change.is_certain
     ]
     if not uncertain:
         return None
-    item, change = max(uncertain, key=lambda pair: pair[1].extra)
-    return f"perhaps {item} ({duration(change.extra)} more, uncertain over the observed runs)"
+    description, change = max(uncertain, key=lambda item: item[1].extra)
+    return f"perhaps {description} ({duration(change.extra)} more, but the observed runs differ)"
 
 
 def _describe_function(function: Function) -> str:
@@ -219,4 +221,4 @@ def _describe_function(function: Function) -> str:
 
 
 def _min_extra_s(difference: Difference) -> float:
-    return max(MIN_MENTIONED_FRACTION * difference.gap.extra, 0.0)
+    return max(MIN_MENTIONED_FRACTION * difference.wall_time.extra, 0.0)

@@ -38,8 +38,12 @@ _HEADER_FIELDS = (
     "first_ns second_ticks second_ns steady_clock ended children_without_file calls_without_table "
     "births_without_place machine tables_without_room samples_without_room maps_without_room"
 ).split()
+"""Numbers at the beginning of the file, in their order."""
 _TABLE_WORDS_BEFORE_ROWS = 8
 _COUNTERS = ("inherited_frees", "unknown_frees", "resized", "zeroed", "aligned")
+"""Numbers of a thread's table after the thread's id, in their order."""
+_ALLOCATIONS, _BYTES, _MAJORITY_SIZE, _MAJORITY_COUNT = 0, 1, 2, 4
+"""Positions of the numbers that are used in a row, which counts the blocks of one size class."""
 _ROW_WORDS_BEFORE_LIFETIMES = 6
 
 
@@ -82,12 +86,12 @@ class Allocations(Struct, frozen=True):
 
 
 class _Recording(Struct, frozen=True):
-    """Content of the file of one process."""
+    """Content of the file of one process, which has a table of counts for each thread."""
 
     header: dict[str, int]
     counts: dict[str, int]
     rows: Any
-    """int64, shape (classes, row_words)."""
+    """int64, shape (tables, classes, row_words)."""
 
 
 def wrap(process: Process, folder: Path) -> Process:
@@ -107,18 +111,18 @@ def read(folder: Path) -> Allocations:
     bad_files = [file for file, recording in recording_by_file.items() if recording is None]
     unrecorded_count = sum(file.stat().st_size == _NO_ROOM_BYTES for file in bad_files)
     unseen = [
-        f"the recording {file.name} was not begun or has another version"
+        f"the allocations in {file.name} are missing: the file is incomplete or has another version"
         for file in bad_files
         if file.stat().st_size != _NO_ROOM_BYTES
     ]
     stacks = _read_stacks(folder)
     if unrecorded_count:
-        unseen.append(f"all allocations of {unrecorded_count} processes: {_DISK_IS_FULL}")
+        unseen.append(f"all allocations of {unrecorded_count} processes are lost: {_DISK_IS_FULL}")
     unseen += (*_missed_allocations(recordings), *stacks.unseen)
     if not recordings and not unrecorded_count:
         unseen.append(
-            "all allocations: the program is linked statically, has its own allocator, drops its "
-            "environment, or cannot create a file in the folder for evidence"
+            "all allocations are missing: the program is linked statically, has its own allocator, "
+            "drops its environment, or cannot create a file in the folder for evidence"
         )
     bounds_s, classes = _size_classes(recordings)
     counts = {name: sum(recording.counts[name] for recording in recordings) for name in _COUNTERS}
@@ -171,12 +175,13 @@ def _size_classes(recordings: list[_Recording]) -> tuple[tuple[float, ...], tupl
     classes = []
     for class_index in range(tables.shape[1]):
         rows = tables[:, class_index, :]
-        if not rows[:, 0].any() and not rows[:, _ROW_WORDS_BEFORE_LIFETIMES:].any():
+        if not rows[:, _ALLOCATIONS].any() and not rows[:, _ROW_WORDS_BEFORE_LIFETIMES:].any():
             continue
-        # Each table begins with one size and its count; among ties the smallest size wins.
-        sizes, size_indices = np.unique(rows[:, 2], return_inverse=True)
-        counts = np.bincount(size_indices, weights=rows[:, 4])
+        # Each row has the majority of one thread; among ties the smallest size wins.
+        sizes, size_indices = np.unique(rows[:, _MAJORITY_SIZE], return_inverse=True)
+        counts = np.bincount(size_indices, weights=rows[:, _MAJORITY_COUNT])
         lifetimes = rows[:, _ROW_WORDS_BEFORE_LIFETIMES:][:, :bucket_count].sum(axis=0)
+        # Four classes span a doubling: class 4p + q begins at (4 + q) / 4 times 2 to the power p.
         power, quarter = divmod(class_index, 4)
         least_bytes = (4 + quarter) << power >> 2
         next_bytes = (5 + quarter) << power >> 2
@@ -184,8 +189,8 @@ def _size_classes(recordings: list[_Recording]) -> tuple[tuple[float, ...], tupl
             SizeClass(
                 least_bytes=least_bytes,
                 most_bytes=max(least_bytes, next_bytes - 1),
-                allocations=int(rows[:, 0].sum()),
-                bytes=int(rows[:, 1].sum()),
+                allocations=int(rows[:, _ALLOCATIONS].sum()),
+                bytes=int(rows[:, _BYTES].sum()),
                 typical_bytes=int(sizes[counts.argmax()]),
                 typical_at_least=int(counts.max()),
                 lifetimes=tuple(lifetimes.tolist()),
@@ -202,16 +207,17 @@ def _missed_allocations(recordings: list[_Recording]) -> list[str]:
     children, calls = totals["children_without_file"], totals["calls_without_table"]
     tables, samples = totals["tables_without_room"], totals["samples_without_room"]
     births, inherited = totals["births_without_place"], totals["inherited_frees"]
+    maps = totals["maps_without_room"]
     has_unsteady_clock = any(not recording.header["steady_clock"] for recording in recordings)
     remarks: tuple[tuple[int, str], ...] = (
         (children, f"{children} forked processes could not make a recording of their own"),
-        (tables, f"{calls} calls of {tables} threads: {_DISK_IS_FULL}"),
-        (0 if tables else calls, f"{calls} calls of threads beyond 1024 at a time"),
-        (samples, f"{samples} sampled stacks: {_DISK_IS_FULL}"),
-        (totals["maps_without_room"], f"names of functions in some libraries: {_DISK_IS_FULL}"),
-        (births, f"the lifetimes of {births} blocks, because address space ran out"),
-        (has_unsteady_clock, "exact lifetimes: the processor's clock changes its speed"),
-        (inherited, f"the lifetimes of {inherited} blocks that a child freed after a fork"),
+        (tables, f"{calls} calls of {tables} threads are not counted: {_DISK_IS_FULL}"),
+        (0 if tables else calls, f"{calls} calls of threads beyond 1024 at a time are not counted"),
+        (samples, f"{samples} sampled stacks are missing: {_DISK_IS_FULL}"),
+        (maps, f"names of functions in some libraries are missing: {_DISK_IS_FULL}"),
+        (births, f"the lifetimes of {births} blocks are unknown: address space ran out"),
+        (has_unsteady_clock, "lifetimes are inexact: the processor's clock changes its speed"),
+        (inherited, f"the lifetimes of {inherited} blocks are unknown: a forked child freed them"),
     )
     return [remark for count, remark in remarks if count]
 

@@ -38,6 +38,7 @@ from equipoise.why.evidence.sources import DEFAULT_SOURCES, SOURCES, Source, obs
 from equipoise.why.gap import Gap
 
 REPETITIONS = 3
+"""Default number of runs of each condition under each source."""
 MIN_REPETITIONS = 2
 LONG_RUN_S = 10.0
 """Run time in seconds above which `MIN_REPETITIONS` is the default."""
@@ -57,11 +58,11 @@ class ObservationStore(Protocol):
     """Interface of the ledger for storing observations."""
 
     def record_observation(self, run_id: str, observation: Observation) -> None:
-        """Commit an observation."""
+        """Commit an observation of a campaign to the ledger."""
 
 
 class EvidenceRequest(Struct, frozen=True):
-    """Options of the user about the observed runs."""
+    """The user's options for the observed runs."""
 
     sources: tuple[str, ...] = DEFAULT_SOURCES
     repetitions: int | None = None
@@ -85,10 +86,11 @@ def missing_runs(record: RunRecord, gap: Gap, request: EvidenceRequest) -> tuple
     The order depends on the campaign's seed and on the number of observations so far, so it changes
     after each observation.
     """
-    known = () if request.repeat_known else observations_of_pair(record.observations, *gap.pair)
+    pair, observations = gap.contrast.pair, record.observations
+    known = () if request.repeat_known else observations_of_pair(observations, *pair)
     repetitions = request.repetitions or default_repetitions(gap.longest_s)
-    seed = record.plan.seed + len(record.observations)
-    return draw_runs(*gap.pair, request.sources, repetitions, seed, known)
+    seed = record.plan.seed + len(observations)
+    return draw_runs(*pair, request.sources, repetitions, seed, known)
 
 
 def default_repetitions(longest_s: float) -> int:
@@ -137,11 +139,11 @@ def observe(
     hook failed; the earlier observations are kept. Raise `EquipoiseError` if the launcher cannot be
     started or has died.
     """
-    # A library that existed before the first block may have been removed since.
-    conditions = tuple(record.plan.conditions[index] for index in gap.pair)
-    pair_plan = replace(record.plan, conditions=conditions)
+    # A library that existed before the first block may have been removed since then.
+    conditions = tuple(record.plan.conditions[index] for index in gap.contrast.pair)
+    plan_of_gap = replace(record.plan, conditions=conditions)
     environment = own_environment()
-    check_effects(pair_plan, mapped_by_condition(pair_plan, environment), environment)
+    check_effects(plan_of_gap, mapped_by_condition(plan_of_gap, environment), environment)
     with closing(
         collect(record.plan, runs, longest_s=gap.longest_s, starter_factory=starter_factory)
     ) as observations:
@@ -175,7 +177,7 @@ def collect(
         starter_factory(scratch) as starter,
         CovariateReader() as covariates,
     ):
-        observer = _Observer(starter)
+        observer = _ObservingStarter(starter)
         servers = Servers(
             lambda: Launcher(launcher_program(), campaign=scratch), scratch, wrap=observer.wrap
         )
@@ -193,7 +195,7 @@ def collect(
                 runner.clean_up()
 
 
-class _Observer:
+class _ObservingStarter:
     """Starter that runs trials under a source. It observes a server, not its client."""
 
     def __init__(self, starter: Starter) -> None:
@@ -239,7 +241,7 @@ def _with_longer_limits(plan: Plan, longest_s: float) -> Plan:
 
 
 def _observe_run(
-    plan: Plan, run: EvidenceRun, folder: Path, runner: TrialRunner, observer: _Observer
+    plan: Plan, run: EvidenceRun, folder: Path, runner: TrialRunner, observer: _ObservingStarter
 ) -> tuple[bytes | None, str | None]:
     """Return the evidence as JSON, or the reason why there is none."""
     source, condition = SOURCES[run.source], plan.conditions[run.condition]
@@ -260,14 +262,14 @@ def _observe_run(
         if condition.server is None:
             raise
         # The server may fail only under this source: the next source may work.
-        return None, _observer_message(error.what) or error.what
+        return None, _last_observer_message(error.what) or error.what
     if trial.timed_out:
         return None, trial.failure
     failure = None if trial.failure is None else f"{trial.failure}{stderr_suffix(trial.error_tail)}"
     try:
         evidence = source.read(folder)
     except UnusableInput as error:
-        message = failure and _observer_message(trial.error_tail)
+        message = failure and _last_observer_message(trial.error_tail)
         return None, message or failure or error.what
     end: End | None = getattr(evidence, "end", None)
     # Equipoise itself stops a server, so the end of a server is not a failure.
@@ -280,7 +282,7 @@ def _observe_run(
     return msgspec.json.encode(evidence), None
 
 
-def _observer_message(text: str) -> str | None:
+def _last_observer_message(text: str) -> str | None:
     lines = text.splitlines()
     messages = [line.partition(_OBSERVER_PREFIX)[2] for line in lines if _OBSERVER_PREFIX in line]
     return messages[-1] if messages else None

@@ -23,6 +23,8 @@ _FUNCTION_LINE = re.compile(r"(c?fn)=(?:\((\d+)\)(?:\s|$))?(.*)")
 """Line that names a function or a called function. The file gives each name once with a number, and
 later the number alone."""
 _COST_LINE = re.compile(r"[+\-*\d]")
+"""Beginning of a line with costs. After a line ``calls=``, they are costs of the called function.
+"""
 
 
 class Instructions(Struct, frozen=True):
@@ -69,12 +71,12 @@ def read(folder: Path) -> Instructions:
     return Instructions(
         total=functions.total(),
         functions=dict(functions.most_common()),
-        unseen=("instructions inside the kernel", "the instructions of killed processes"),
+        unseen=("the kernel's instructions are missing", "killed processes are missing"),
     )
 
 
 def _instructions_of(lines: Iterable[str]) -> Counter[str]:
-    """Return the instructions of each function itself, which are the first of its costs."""
+    """Return the instructions of each function itself, the first number after a line's position."""
     names: dict[str, str] = {}
     sums: Counter[str] = Counter()
     function = ""

@@ -23,7 +23,7 @@ Document = TypeVar("Document")
 
 EVIDENCE_PROGRAM = "equipoise-evidence"
 """The native observer."""
-VERSION = 1
+DOCUMENT_VERSION = 1
 """Version of the documents that the observer writes."""
 
 
@@ -63,7 +63,7 @@ def read_document(file: Path, document_type: type[Document]) -> Document:
     except OSError as error:
         raise UnusableInput(
             f"no evidence was written to {file}: {error.strerror}",
-            hint="read the reason in the observer's standard error",
+            hint="run `equipoise why` again; if the error stays, install Equipoise again",
         ) from error
     return decode_document(content, str(file), document_type)
 
@@ -75,15 +75,15 @@ def decode_document(content: bytes, origin: str, document_type: type[Document]) 
     """
     try:
         version = msgspec.json.decode(content, type=_Versioned).version
-        if version == VERSION:
+        if version == DOCUMENT_VERSION:
             return msgspec.json.decode(content, type=document_type)
     except msgspec.DecodeError as error:
         raise UnusableInput(
-            f"{origin} is not a document of evidence: {error}", hint="run `equipoise why` again"
+            f"{origin} cannot be read as evidence: {error}", hint="run `equipoise why` again"
         ) from error
     raise UnusableInput(
-        f"{origin} has version {version} of the evidence format, not {VERSION}",
-        hint="install Equipoise again: its parts have different versions",
+        f"{origin} has version {version} of the evidence format, not {DOCUMENT_VERSION}",
+        hint="install Equipoise again, so that all its parts have the same version",
     )
 
 
@@ -94,6 +94,7 @@ class _Versioned(Struct, frozen=True):
 _CALLS_FILE = "system_calls.json"
 
 Method = Literal["best", "tracepoints", "ptrace"]
+"""Way to observe system calls; ``best`` uses tracepoints where the kernel allows them."""
 
 
 class Frequency(Struct, frozen=True):
@@ -140,9 +141,10 @@ class FileUse(Struct, frozen=True):
 
 
 class LockWaits(Struct, frozen=True):
-    """Waits for the locks of one place in memory, such as ``gate in /usr/bin/program``."""
+    """Waits for the locks of one place in memory."""
 
     place: str
+    """Variable or memory of the locks, such as ``gate in /usr/bin/program`` or ``[heap]``."""
     waits: int
     seconds: float
 
@@ -180,6 +182,7 @@ def read_calls(folder: Path) -> SystemCalls:
 
 
 FREQUENCY_HZ = 999
+"""Samples per second, not a multiple of other regular rates."""
 
 KERNEL_IS_HIDDEN = "the kernel's own time and stacks"
 """Beginning of the observer's remark that it may not observe the kernel."""
@@ -219,7 +222,7 @@ class Stacks(Struct, frozen=True):
     stacks: tuple[Stack, ...]
 
     def weight(self) -> float:
-        """Return the sum of all weights."""
+        """Return the sum of the weights of all stacks."""
         return sum(stack.weight for stack in self.stacks)
 
 

@@ -1,8 +1,8 @@
 """List the sources, and decode their evidence about one pair of conditions.
 
 A source is a tool that observes a run, such as a profiler. The observations of one `equipoise why`
-are a series: their positions count from 0. Both conditions of a pair are observed in one random
-order, so a series belongs to one pair.
+are a series, and their positions count from 0. `equipoise why` observes the two conditions of one
+contrast in one random order, so a series belongs to one pair of conditions.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class EvidenceSet(Struct, frozen=True):
     allocations: Runs[Allocations] = Runs()
     instructions: Runs[Instructions] = Runs()
     failures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Different reasons why runs gave no evidence, by source."""
+    """Reasons why runs gave no evidence, by source, each reason once."""
 
     def by_source(self) -> dict[str, Runs[Any]]:
         """Return the runs of each source by its name."""
@@ -156,7 +156,7 @@ def decode_evidence(
 def observations_of_pair(
     observations: Iterable[Observation], baseline: int, candidate: int
 ) -> tuple[Observation, ...]:
-    """Return the latest observation for each source, condition and repetition of a pair."""
+    """Return the latest observation of two conditions for each source and repetition."""
     latest: dict[tuple[str, int, int], Observation] = {}
     for series in _series_of(observations):
         if {run.condition for run in series} <= {baseline, candidate}:
@@ -171,6 +171,7 @@ def latest_conditions(observations: Sequence[Observation]) -> frozenset[int]:
 
 
 def _series_of(observations: Iterable[Observation]) -> list[list[Observation]]:
+    """Return the observations of each `equipoise why`, the earliest series first."""
     series: list[list[Observation]] = []
     runs = (observation for observation in observations if observation.source != DIFF)
     for observation in runs:

@@ -1,4 +1,4 @@
-"""Interventions in BLAS: another library, or another processor setting of a library."""
+"""Interventions in BLAS: another library, or another core type, the processor that it assumes."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _LIBRARY_BY_FOLDER = {os.path.realpath(library.folder): library for library in B
 
 def blas_interventions(case: Case) -> tuple[Intervention, ...]:
     """Return the interventions that set a library to this processor, or choose another library."""
-    tunable = [library for library in BLAS_LIBRARIES if library.core_types]
-    core_types = [(library, _best_core_type(library, case.site)) for library in tunable]
+    libraries = [library for library in BLAS_LIBRARIES if library.core_types]
+    core_types = [(library, _best_core_type(library, case.site)) for library in libraries]
     return (
         *(_core_intervention(library, core, case) for library, core in core_types if core),
-        *(_library_intervention(library, case) for library in tunable),
+        *(_library_intervention(library, case) for library in libraries),
     )
 
 
 def _library_intervention(library: Blas, case: Case) -> Intervention:
     folder = str(library.folder)
-    foreign_variables = frozenset(
+    variables_of_other_libraries = frozenset(
         other.core_variable
         for other in BLAS_LIBRARIES
         if other.core_variable and other is not library
@@ -44,7 +44,7 @@ def _library_intervention(library: Blas, case: Case) -> Intervention:
             return condition
         folders = [other for other in _library_path(condition, case.site) if not _has_blas(other)]
         path = ":".join((folder, *folders))
-        changed = with_variables(condition, {_PATH_VARIABLE: path}, foreign_variables)
+        changed = with_variables(condition, {_PATH_VARIABLE: path}, variables_of_other_libraries)
         other_folders = (other for other in condition.mapped_from if not _has_blas(other))
         return replace(changed, mapped_from=(*other_folders, folder), tuned_for=())
 
@@ -58,8 +58,8 @@ def _library_intervention(library: Blas, case: Case) -> Intervention:
     )
 
 
-def _core_intervention(library: Blas, name: str, case: Case) -> Intervention:
-    core = library.core_types[name]
+def _core_intervention(library: Blas, core_name: str, case: Case) -> Intervention:
+    core = library.core_types[core_name]
     setting = {str(library.core_variable): core.value}
 
     def alter(condition: Condition) -> Condition:
@@ -70,7 +70,7 @@ def _core_intervention(library: Blas, name: str, case: Case) -> Intervention:
         return replace(with_variables(condition, setting), tuned_for=(core.reported_name,))
 
     return Intervention(
-        name=f"{library.name}_{name}",
+        name=f"{library.name}_{core_name}",
         summary=f"telling {library.name} that the CPU is a {core.reported_name}",
         causes=_CAUSES,
         alter=alter,
@@ -96,11 +96,13 @@ def _has_blas(folder: str) -> bool:
 
 
 def _best_core_type(library: Blas, site: Site) -> str | None:
-    """Return the core type that uses most of this CPU's instruction sets; the first of several."""
+    """Return the core type that uses most of this CPU's instruction sets; of several, the first."""
     available = site.instructions
-    needs = {name: core.instructions for name, core in library.core_types.items()}
-    usable = [name for name in needs if available is not None and available.issuperset(needs[name])]
-    return max(usable, key=lambda name: len(needs[name]), default=None)
+    if available is None:
+        return None
+    needed = {name: core.instructions for name, core in library.core_types.items()}
+    usable = [name for name in needed if available.issuperset(needed[name])]
+    return max(usable, key=lambda name: len(needed[name]), default=None)
 
 
 def _missing_reason(library: Blas) -> str | None:

@@ -45,7 +45,7 @@ def relevant_interventions(case: Case) -> tuple[Intervention, ...]:
         intervention
         for intervention in every_intervention(case)
         if intervention.impossible_because is not None
-        or any(intervention.alter(condition) != condition for condition in case.pair)
+        or any(intervention.alter(condition) != condition for condition in case.conditions)
     )
 
 
@@ -71,6 +71,7 @@ def proposed_interventions(case: Case) -> tuple[Intervention, ...]:
 
 
 def _can_confirm(intervention: Intervention, ratio: float | None) -> bool:
+    """Return whether an effect of the largest known size would confirm a cause of this gap."""
     if not ratio:
         return True
     return math.log(intervention.max_ratio) >= CONFIRMED_ABOVE * abs(math.log(ratio))
@@ -113,7 +114,7 @@ def user_command(text: str, site: Site) -> Intervention:
     argv = split_command(line, f"{option('try_command', name)}: cannot split")
     if not argv[0]:
         raise UnusableInput(
-            f"{option('try_command', name)}: its program is empty", hint=_TRY_COMMAND_HINT
+            f"the program of {option('try_command', name)} is empty", hint=_TRY_COMMAND_HINT
         )
     if not any(PLACEHOLDER in argument for argument in argv):
         argv.append(PLACEHOLDER)

@@ -39,11 +39,11 @@ def file_interventions(case: Case) -> tuple[Intervention, ...]:
         return with_variables(condition, {_UNBUFFERED_PYTHON: ""} if is_set else {})
 
     return (
-        # For tests only: without a sync, a power failure loses the written data.
+        # This change is only a test of the cause: without a sync, a power failure loses data.
         preload_intervention(
             case, "quick_sync", "answering fsync at once", frozenset({"sync_per_record"})
         ),
-        # For tests only: the remedy is to change programs that disable or flush buffers.
+        # This change is only a test of the cause: the remedy is another use of buffers.
         preload_intervention(
             case,
             "large_buffers",
@@ -76,7 +76,7 @@ def file_interventions(case: Case) -> tuple[Intervention, ...]:
             changes="the file",
             advice="{command} > FILE",
         ),
-        *_page_cache(case),
+        *_page_cache_interventions(case),
     )
 
 
@@ -89,7 +89,7 @@ def _output_to(output: Output, case: Case) -> Alter:
     return alter
 
 
-def _page_cache(case: Case) -> Iterator[Intervention]:
+def _page_cache_interventions(case: Case) -> Iterator[Intervention]:
     """Yield the interventions that read or drop files before each trial.
 
     The evidence names the files; without evidence they are arguments of the commands.
@@ -126,7 +126,8 @@ def _page_cache(case: Case) -> Iterator[Intervention]:
 
 
 def _file_arguments(case: Case) -> Iterator[str]:
-    for condition in case.pair:
+    """Yield the existing files among the arguments of both commands."""
+    for condition in case.conditions:
         folder = os.path.abspath(condition.process.working_folder or ".")
         for argument in condition.command[1:]:
             path = os.path.join(folder, argument)
@@ -149,7 +150,7 @@ def _no_cold_files_reason(files: tuple[str, ...], host: Host) -> str | None:
     try:
         mounts = host.text("/proc/self/mountinfo")
     except Unknown:
-        # Unknown file system: if the file cannot be dropped, the line before each trial fails.
+        # The file system is unknown: if the file cannot be dropped, the shell line fails.
         return None
     for file in files:
         file_system = _file_system_type(os.path.realpath(file), mounts)

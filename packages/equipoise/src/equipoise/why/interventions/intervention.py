@@ -25,9 +25,6 @@ from equipoise.model.why import ExpectedChange, Explanation
 Alter = Callable[[Condition], Condition]
 """Function that returns a changed condition with the same name; the campaign's plan renames it."""
 
-Pair = tuple[Condition, Condition]
-"""The baseline and the candidate."""
-
 INTERVENTION_LIBRARY = "libequipoise_interventions.so"
 """Preloaded library with one change for each value of `MODE_VARIABLE` (crates/interpose)."""
 MODE_VARIABLE = "EQUIPOISE_INTERVENTION"
@@ -49,10 +46,10 @@ class Intervention(Struct, frozen=True):
     causes: frozenset[str]
     """Causes that the change tests; empty for the user's own interventions."""
     alter: Alter
-    """Makes the change. The fields ``mapped_from`` and ``tuned_for`` of the changed condition say
-    how to check the effect before the first block."""
+    """Function that makes the change. The fields ``mapped_from`` and ``tuned_for`` of the changed
+    condition define how the effect is checked before the first block."""
     sham: Alter | None = None
-    """Prepares a condition in the same way but without the change, if that is possible. Changed
+    """Function that prepares a condition in the same way, but does not make the change. Changed
     conditions are compared with their shams."""
     impossible_because: str | None = None
     """Reason why the change is impossible on this host: ``libjemalloc2 is not installed: …``."""
@@ -65,17 +62,19 @@ class Intervention(Struct, frozen=True):
     """Property that must differ in an observed run or in the campaign's trials. If it does not,
     the intervention has not reached the cause and refutes nothing."""
     expected: tuple[ExpectedChange, ...] | None = None
-    """Changes that the trials must show, by a check before the campaign; ``None`` before it."""
+    """Changes that the trials must show; ``None`` before the check that precedes the campaign."""
     is_reachable: bool = True
-    """Whether the intervention reaches a cause, as far as that was checked before the campaign."""
+    """Whether the intervention reaches a cause, as far as the check before the campaign shows."""
     max_ratio: float = math.inf
-    """Largest known ratio of times of such a change. A much larger gap has another cause."""
+    """Largest known ratio of times that such a change makes. A much larger gap has another cause.
+    """
 
 
 class Case(Struct, frozen=True):
     """The gap that interventions are chosen for: its conditions, their host, and its causes."""
 
-    pair: Pair
+    conditions: tuple[Condition, Condition]
+    """The baseline and the candidate."""
     site: Site
     causes: Sequence[Explanation] = ()
     output: Output = Output()
@@ -232,7 +231,7 @@ def with_preparation(condition: Condition, line: str) -> Condition:
 
 
 def _program_index(argv: tuple[str, ...]) -> int:
-    """Return the index after ``env`` and its assignments; 1 without ``env``."""
+    """Return the index of the program after ``env`` and its assignments; 1 without ``env``."""
     if not argv or os.path.basename(argv[0]) != "env":
         return 1
     assignments = takewhile(lambda word: "=" in word and not word.startswith("-"), argv[1:])

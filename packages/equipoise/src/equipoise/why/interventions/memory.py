@@ -22,27 +22,27 @@ from equipoise.why.interventions.intervention import (
     with_tunables,
 )
 
-_RETURN_CAUSES = frozenset({"blocks_returned_at_free", "page_faults"})
+_RETURNED_MEMORY_CAUSES = frozenset({"blocks_returned_at_free", "page_faults"})
 _ALLOCATOR_CAUSES = frozenset({"blocks_returned_at_free", "more_allocations", "page_faults"})
 _PAGE_CAUSES = frozenset({"huge_pages_off", "page_faults", "fork_of_large_process"})
 
 _ALLOCATOR_LIBRARIES = frozenset(library for allocator in PRELOADS for library in allocator.preload)
 _FIRST_ALLOCATOR = "jemalloc"
-"""Allocator that is tried first: one is enough to show whether the allocator is the cause."""
+"""Allocator that is tried first: one allocator can show whether the allocator is the cause."""
 
 _LARGE_STEP_TUNABLES = {"glibc.malloc.top_pad": str(64 << 20)}
 _HUGE_PAGE_TUNABLES = {"glibc.malloc.hugetlb": "1"}
 
 
 def memory_interventions(case: Case) -> tuple[Intervention, ...]:
-    """Return the interventions in memory, with only one of the allocators."""
+    """Return the interventions in memory, but only one of the allocators."""
     no_huge_pages_reason = _no_huge_pages_reason(case)
     return (
         tunables_intervention(
             case,
             "never_mmap",
             "keeping freed memory (mmap_max=0)",
-            _RETURN_CAUSES,
+            _RETURNED_MEMORY_CAUSES,
             KEEP_FREED_MEMORY,
         ),
         tunables_intervention(
@@ -58,7 +58,8 @@ def memory_interventions(case: Case) -> tuple[Intervention, ...]:
             for allocator in PRELOADS
             if allocator.name == _FIRST_ALLOCATOR
         ),
-        # MADV_DONTNEED promises pages of zeros: writing zeros costs less than a new page.
+        # MADV_DONTNEED must leave pages of zeros: the library writes zeros instead, which costs
+        # less than new pages.
         preload_intervention(
             case,
             "keep_pages",

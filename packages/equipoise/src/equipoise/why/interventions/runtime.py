@@ -25,9 +25,11 @@ _TOO_MANY_THREADS = frozenset({"lock_waits", "memory_contention"})
 _FIXED_SEEDS = {name: value for seed in HASH_SEEDS for name, value in seed.environment.items()}
 _FUNCTION_CAUSE = frozenset({"more_time_in_function"})
 _MAX_LAYOUT_RATIO = 1.5
-"""Largest ratio of times that the layout of memory makes: a few per cent in most programs, a half
-in loops that were built for it (Mytkowicz et al. 2009, Curtsinger and Berger 2013)."""
+"""Largest ratio of times that the layout of memory makes. Most programs change by a few per cent,
+loops that were built for this effect by a half (Mytkowicz et al. 2009, Curtsinger and Berger 2013).
+"""
 _FILLER_VARIABLE = "EQUIPOISE_EVEN"
+"""Variable that makes the smaller environment as large as the other environment."""
 _POINTER_BYTES = 8
 
 
@@ -35,9 +37,9 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
     """Return the interventions at run time."""
     cpus = case.site.cpus
     # Not the first CPU, which often serves the interrupts.
-    last_cpu = cpus[-1:]
+    one_cpu = cpus[-1:]
     one_cpu_reason = None if len(cpus) > 1 else "only one CPU may be used: allow more with taskset"
-    sizes = [_stack_bytes(condition, case) for condition in case.pair]
+    sizes = [_stack_bytes(condition, case) for condition in case.conditions]
 
     def with_equal_size(condition: Condition) -> Condition:
         if sizes[0] == sizes[1]:
@@ -71,11 +73,11 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
             name="pinning",
             summary="pinning to one CPU",
             causes=_TOO_MANY_THREADS | {"messages"},
-            alter=lambda condition: with_process(condition, cpus=last_cpu),
+            alter=lambda condition: with_process(condition, cpus=one_cpu),
             changes="CPUs",
             impossible_because=one_cpu_reason,
             only_confirms=True,
-            advice=f"taskset -c {','.join(map(str, last_cpu))} {{command}}",
+            advice=f"taskset -c {','.join(map(str, one_cpu))} {{command}}",
         ),
         Intervention(
             name="every_cpu",
@@ -91,10 +93,10 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
             impossible_because=one_cpu_reason,
             only_confirms=True,
         ),
-        # For tests only: a program that sleeps until an event happens would poll without pause.
+        # This change is only a test of the cause: a program that polls would never pause.
         preload_intervention(case, "no_sleep", "answering sleeps at once", frozenset({"sleeping"})),
-        # No advice for the next ones: fixed seeds and addresses help attackers, and the fast size
-        # of the environment is an accident of one build.
+        # The following interventions give no advice: fixed seeds and addresses help attackers, and
+        # the fast size of the environment is an accident of one build.
         Intervention(
             name="fixed_hash_seeds",
             summary="fixing the hash seeds (PYTHONHASHSEED=0)",

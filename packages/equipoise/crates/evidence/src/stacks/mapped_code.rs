@@ -8,7 +8,7 @@ use framehop::{CacheNative, MayAllocateDuringUnwind, UnwindRegsNative, Unwinder,
 
 use crate::stacks::image::{Bytes, Image, trampolines};
 
-/// Largest number of frames of a stack. Deeper stacks are cut.
+/// Largest number of frames of a stack. The outer frames of deeper stacks are left out.
 const MAX_FRAMES: usize = 512;
 
 /// The programs and libraries of all processes, each read once.
@@ -26,10 +26,10 @@ impl Images {
 
 /// A mapping of code from a file.
 #[derive(Debug, Clone)]
-pub struct Mapped {
+pub struct CodeMapping {
     pub start: u64,
     pub end: u64,
-    /// Difference between an address in memory and the ELF address.
+    /// Difference between an address in memory and the ELF address, its address in the file.
     pub bias: u64,
     pub path: Rc<str>,
     /// Whether the file could be read.
@@ -38,9 +38,9 @@ pub struct Mapped {
 
 /// The mapped code of a process.
 #[derive(Default, Clone)]
-pub struct Space {
-    mapped: Vec<Mapped>,
-    /// Code without a file that was not searched for trampolines yet.
+pub struct MappedCode {
+    mappings: Vec<CodeMapping>,
+    /// Code without a file, which may be trampolines (`add_trampolines`).
     code_without_file: Vec<Range<u64>>,
     unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind>,
 }
@@ -48,8 +48,8 @@ pub struct Space {
 /// Cache of the unwinder, for the stacks of all processes.
 pub type Cache = CacheNative<MayAllocateDuringUnwind>;
 
-/// The registers of a thread and the bytes above its stack pointer.
-pub struct Captured<'a> {
+/// The registers of a thread, and the bytes of its stack above the stack pointer.
+pub struct RawStack<'a> {
     pub instruction: u64,
     pub stack_pointer: u64,
     pub frame_pointer: u64,
@@ -59,41 +59,44 @@ pub struct Captured<'a> {
     pub stack: &'a [u8],
 }
 
-pub struct Unwound {
-    /// Addresses of the frames, the innermost first; outer ones are inside the call instruction.
+pub struct UnwoundStack {
+    /// Addresses of the frames, the innermost first; in outer frames inside the call instruction.
     pub addresses: Vec<u64>,
     /// Whether the outermost frame was reached.
     pub is_complete: bool,
 }
 
-impl Space {
+impl MappedCode {
     /// Adds a mapping of code, which replaces earlier mappings at its addresses.
-    pub fn map(&mut self, images: &mut Images, path: &str, start: u64, length: u64, offset: u64) {
+    pub fn add(&mut self, images: &mut Images, path: &str, start: u64, length: u64, offset: u64) {
         let end = start.saturating_add(length);
-        self.mapped
+        self.mappings
             .retain(|old| old.end <= start || end <= old.start);
-        let located = images
+        let address_and_image = images
             .get(path)
             .and_then(|image| Some((image.elf_address(offset)?, image)));
-        let bias = start.wrapping_sub(located.as_ref().map_or(0, |(address, _)| *address));
-        if let Some((_, image)) = &located {
+        let elf_address = address_and_image
+            .as_ref()
+            .map_or(0, |(address, _)| *address);
+        let bias = start.wrapping_sub(elf_address);
+        if let Some((_, image)) = &address_and_image {
             let module = image.module(path, start..end, bias);
             self.unwinder.remove_module(start);
             self.unwinder.add_module(module);
         } else {
             self.code_without_file.push(start..end);
         }
-        self.mapped.push(Mapped {
+        self.mappings.push(CodeMapping {
             start,
             end,
             bias,
             path: Rc::from(path),
-            is_readable: located.is_some(),
+            is_readable: address_and_image.is_some(),
         });
     }
 
-    /// Treats code without a file as trampolines of an interpreter where `is_generated` is true.
-    pub fn name_trampolines(&mut self, is_generated: impl Fn(u64, u64) -> bool) {
+    /// Adds code without a file as an interpreter's trampolines, where `is_generated` is true.
+    pub fn add_trampolines(&mut self, is_generated: impl Fn(u64, u64) -> bool) {
         for range in std::mem::take(&mut self.code_without_file) {
             if is_generated(range.start, range.end) {
                 self.unwinder.add_module(trampolines(range));
@@ -101,17 +104,17 @@ impl Space {
         }
     }
 
-    pub fn find(&self, address: u64) -> Option<&Mapped> {
-        let mut mapped = self.mapped.iter();
-        mapped.find(|mapped| (mapped.start..mapped.end).contains(&address))
+    pub fn mapping_at(&self, address: u64) -> Option<&CodeMapping> {
+        let mut mappings = self.mappings.iter();
+        mappings.find(|mapping| (mapping.start..mapping.end).contains(&address))
     }
 
     pub fn paths(&self) -> impl Iterator<Item = &str> {
-        self.mapped.iter().map(|mapped| &*mapped.path)
+        self.mappings.iter().map(|mapping| &*mapping.path)
     }
 
     /// Unwinds a stack as far as possible.
-    pub fn unwind(&self, cache: &mut Cache, captured: &Captured<'_>) -> Unwound {
+    pub fn unwind(&self, cache: &mut Cache, captured: &RawStack<'_>) -> UnwoundStack {
         let mut read = |address: u64| {
             let offset = address.checked_sub(captured.stack_pointer).ok_or(())?;
             let offset = usize::try_from(offset).map_err(|_| ())?;
@@ -131,14 +134,14 @@ impl Space {
                 Ok(Some(_)) | Err(_) => break false,
             }
         };
-        Unwound {
+        UnwoundStack {
             addresses,
             is_complete,
         }
     }
 }
 
-fn registers(captured: &Captured<'_>) -> UnwindRegsNative {
+fn registers(captured: &RawStack<'_>) -> UnwindRegsNative {
     #[cfg(target_arch = "x86_64")]
     let code_address = captured.instruction;
     #[cfg(target_arch = "aarch64")]
