@@ -259,7 +259,7 @@ def test_observe_names_its_rows_as_its_user_does(equipoise: Equipoise, tmp_path:
         "which version cannot have changed: this check does not contradict the answer",
         "the answer holds unless something that was not measured made one of two comparable "
         "builds more than",
-        "multiplied the odds of version 2.0 by so much between two comparable builds.",
+        "multiplied the odds of version 2.0 by this factor between two comparable builds.",
         "it explained",
     ):
         assert words in " ".join(answer.out.split()), words

@@ -160,7 +160,7 @@ def test_an_answer_about_less_than_half_of_the_candidates_rows_is_refused() -> N
     assert result.matched is None
     assert result.hidden_bias is None
     log["load"][log["version"] == "2.0"] += 50.0
-    with pytest.raises(UnusableInput, match="no stratum can be judged: a"):
+    with pytest.raises(UnusableInput, match="no stratum has an answer: a"):
         observed(log, column="rack")
 
 
