@@ -137,8 +137,8 @@ def _placebo_period(period: str | tuple[str, str] | None) -> tuple[str, str] | N
     if not (column and value):
         raise UnusableInput(
             f"{option('placebo_period')}: '{period}' is not COLUMN=VALUE",
-            hint="name the column and the value of rows that the candidate cannot have reached, such "
-            f"as {option('placebo_period', 'month=2025-01')}",
+            hint="name the column and the value of rows that the candidate cannot have reached, "
+            f"such as {option('placebo_period', 'month=2025-01')}",
         )
     return column, value
 
