@@ -25,7 +25,7 @@ TABLE: dict[str, Any] = {
 def test_a_missing_value_is_refused_with_its_row_and_a_hint() -> None:
     with pytest.raises(UnusableInput, match=r"x is missing in row 2 \(from 0\)") as refused:
         tables.match(TABLE, "y", "t", ["x", "w"])
-    assert 'missing="drop" leaves out the 3 rows' in str(refused.value.hint)
+    assert 'add missing="drop" to leave out the 3 rows' in str(refused.value.hint)
 
 
 def test_rows_with_a_missing_value_are_left_out_and_counted() -> None:
@@ -133,7 +133,7 @@ def test_errors_and_warnings_in_python_name_arguments_and_no_options() -> None:
     with pytest.raises(UnusableInput) as refused:
         tables.match(dates, "y", "t", "x", missing="indicator")
     assert 'or give missing="drop"' in str(refused.value)
-    with pytest.raises(UnusableInput, match="^common_support is not available with by"):
+    with pytest.raises(UnusableInput, match="^common_support cannot be used with by"):
         tables.match(TABLE, "y", "t", ["x"], by="w", common_support=True, missing="drop")
     log = loaded_log()
     with pytest.raises(UnusableInput, match="^covariates: there is no column a--b"):

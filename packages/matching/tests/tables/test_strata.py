@@ -160,7 +160,7 @@ def test_a_stratum_without_a_name_is_refused(tmp_path: Path, missing: list[Any])
 
 def test_a_folder_without_parquet_and_a_torn_file_are_named(tmp_path: Path) -> None:
     (tmp_path / "empty.parquet").mkdir()
-    with pytest.raises(UnusableInput, match="no file of the folder is Parquet"):
+    with pytest.raises(UnusableInput, match="the folder has no Parquet file"):
         find_strata(str(tmp_path / "empty.parquet"), "kind", question())
     parquet.write_table(log_of(["a"] * 4), tmp_path / "empty.parquet" / "1.parquet")
     (tmp_path / "empty.parquet" / "2.parquet").write_bytes(b"PAR1" + b"\xff" * 20)

@@ -121,7 +121,7 @@ def search_history_chart(result: GenMatchResult) -> LayerChart:
     from equipoise_matching.charts.balance import search_values
 
     return search_values(
-        history_rows(result.history), peak=result.peak_generation, value=result.criterion.lower()
+        history_rows(result.history), peak=result.peak_generation, title=result.criterion.lower()
     )
 
 
