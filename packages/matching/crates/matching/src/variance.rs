@@ -7,7 +7,9 @@ use crate::problem::{Pairs, Rules};
 /// Weighted mean and sum of squares of some outcomes.
 #[derive(Clone, Copy, Default)]
 struct Moments {
+    /// Sum of the weights.
     weight: f64,
+    /// Sum of the squared weights.
     squared_weights: f64,
     mean: f64,
     /// Weighted sum of squared deviations from the mean.
@@ -15,6 +17,7 @@ struct Moments {
 }
 
 impl Moments {
+    /// Returns the moments of pairs of a weight and a value.
     fn of_values(values: impl Iterator<Item = (f64, f64)>) -> Self {
         values.fold(Self::default(), |sum, (weight, value)| {
             sum.combined_with(Self {
@@ -45,13 +48,15 @@ impl Moments {
 impl Matcher {
     /// Returns for each row of `pairs` the variance of the outcome among the row and its nearest
     /// `neighbours` of the same arm (Abadie and Imbens 2006, eq. 14). The variance of a row is
-    /// `None` if it is in no pair, so that no error depends on it, or has no neighbour.
+    /// `None` if the row is in no pair, because no standard error depends on it. It is `None` also
+    /// if the row has no neighbour.
     ///
     /// Returns `None` if `progress` stops the search.
     ///
-    /// R uses 0 if a caliper leaves fewer neighbours than requested, and an outcome of 0 for a
-    /// neighbour that an arm lacks; it is correct to use the neighbours that exist. R also uses at
-    /// most as many neighbours as the smaller arm weighs, and the variances of unpaired units.
+    /// The correct rules use the neighbours that exist. R uses a variance of 0 if a caliper leaves
+    /// fewer neighbours than requested, and an outcome of 0 for a neighbour that an arm lacks. R
+    /// also uses at most as many neighbours as the smaller arm weighs, and the variances of
+    /// unpaired units.
     pub fn variances(
         &self,
         outcome: &[f64],
@@ -104,8 +109,8 @@ impl Matcher {
                 .collect();
             for point in (0..pool.point_count).filter(|&point| needs_variance[point]) {
                 let neighbours = neighbourhoods.of_point(point);
-                let others = neighbours.iter().map(|&(_, other)| other as usize);
-                let mut others: Vec<usize> = others.filter(|&other| other != point).collect();
+                let other_points = neighbours.iter().map(|&(_, other)| other as usize);
+                let mut others: Vec<usize> = other_points.filter(|&other| other != point).collect();
                 // Sums must not depend on the order of the pool, which depends on the method.
                 others.sort_unstable_by_key(|&other| pool.members(other)[0]);
                 let combined = others.into_iter().fold(moments[point], |sum, other| {
@@ -116,7 +121,8 @@ impl Matcher {
                 let variance = match problem.rules {
                     Rules::AsInR if self.can_drop_units() && !has_enough => Some(0.0),
                     Rules::AsInR => {
-                        // A unit that needs all of its arm finds itself too, with outcome 0.
+                        // In R, a unit that needs all units of its arm finds itself, with outcome
+                        // 0.
                         let counts_itself = !has_enough && problem.weights.is_none();
                         let combined = combined.combined_with(Moments {
                             weight: f64::from(u8::from(counts_itself)),

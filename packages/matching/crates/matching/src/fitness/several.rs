@@ -8,10 +8,14 @@ use crate::problem::to_u32;
 /// Subtracted from the needed weight, because a sum of weights has rounding errors.
 const WEIGHT_ROUNDING: f64 = 1e-10;
 
+/// The memory of a search for several neighbours of each point.
 #[derive(Default)]
 pub struct SeveralNearest {
+    /// Neighbours of each query of a group.
     neighbours: [SearchResult; QUERIES],
+    /// Coordinates of the queries.
     queries: Vec<f32>,
+    /// The neighbours of one query, to be reported.
     points: Vec<u32>,
 }
 
@@ -60,13 +64,18 @@ impl SeveralNearest {
     }
 }
 
+/// Collects the neighbours of one group of queries.
 struct SeveralVisitor<'a> {
     search: &'a Search<'a>,
     query_blocks: &'a Blocks,
     target_blocks: &'a Blocks,
+    /// Index of the first query of the group.
     first_query: usize,
+    /// Index of the first point of the queries' arm.
     query_start: usize,
+    /// Index of the first point of the other arm.
     target_start: usize,
+    /// Reach of each query.
     reach: [f32; QUERIES],
     neighbours: &'a mut [SearchResult; QUERIES],
 }
@@ -98,6 +107,7 @@ struct SearchResult {
     points: Vec<(f64, u32)>,
     /// Squared distance and weight of the nearest points with the needed weight, ascending.
     nearest: Vec<(f64, f64)>,
+    /// Total weight of the nearest points.
     weight: f64,
     needed_weight: f64,
     tolerance: f64,
@@ -121,6 +131,7 @@ impl SearchResult {
         self.last_distance + self.tolerance
     }
 
+    /// Adds a neighbour, and drops nearest points that are no longer needed for the weight.
     fn add(&mut self, squared: f64, point: usize, weight: f64) {
         self.points.push((squared, to_u32(point)));
         if squared >= self.last_distance {
