@@ -84,12 +84,7 @@ class Pairs:
 
 @final
 class Estimate:
-    """The effect and its errors, in units of the outcome.
-
-    ``unadjusted`` is the effect without bias adjustment. The variances are squared standard errors
-    for the effect in the population and in this sample. ``standard_error_of_pairs`` takes the pairs
-    as independent. ``conditional_error`` is the part that comes from the sampling of units.
-    """
+    """The effect and its errors, in units of the outcome (``crates/matching/src/estimate.rs``)."""
 
     @property
     def effect(self) -> float: ...
@@ -144,10 +139,7 @@ def estimate_effect(
     covariates: NDArray[np.float64] | None,
     variances: NDArray[np.float64] | None,
 ) -> Estimate:
-    """Estimate the effect, with an adjustment by ``covariates`` (n, l) if they are given.
-
-    Unknown ``variances`` are NaN.
-    """
+    """Estimate the effect, adjusted by ``covariates`` (n, l). Unknown ``variances`` are NaN."""
 
 @final
 class FitnessEngine:
@@ -168,7 +160,4 @@ def kolmogorov_p_value(x: float, as_in_r: bool) -> float:
     """Return P(K >= x) of Kolmogorov's distribution; ``as_in_r`` ends the series as R does."""
 
 def smirnov_p_value(reach: int, treated: int, control: int, ends: list[int]) -> float:
-    """Return P(distance >= reach / (treated * control)).
-
-    ``ends`` has the end of each group of ties among the sorted values of both samples.
-    """
+    """Return P(distance >= reach / (treated * control)); ``ends`` has the ends of the ties."""

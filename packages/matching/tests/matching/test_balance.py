@@ -304,7 +304,7 @@ def pairs(treated: list[int], control: list[int], weights: list[float]) -> Pairs
     [
         (pairs([1], [0, 2], [1]), "1 treated rows, 2 controls and 1 weights"),
         (pairs([], [], []), "no pair"),
-        (pairs([1], [7], [1]), "rows from 7 to 7, but the data have 4 rows"),
+        (pairs([1], [7], [1]), "rows from 7 to 7, but the data have the rows 0 to 3"),
         (pairs([1, 0], [0, 1], [1, 1]), "disagree on who is treated in pair 1"),
         (pairs([1], [0], [-1]), "is negative in row 0"),
     ],

@@ -17,7 +17,6 @@ const OWN_WEIGHT: f64 = 0.1;
 pub struct Breeder<'a> {
     /// Possible parents, the best first.
     pub population: &'a [Candidate],
-    /// The box of points to search.
     pub domain: &'a Domain,
     pub boundary: Boundary,
     /// Largest step of non-uniform mutation, as a fraction of the way to the bound.

@@ -72,7 +72,7 @@ impl std::error::Error for SearchError {}
 // Indices of three operators: operator n has the index n - 1.
 const SIMPLE_CROSSOVER: usize = 5;
 const HEURISTIC_CROSSOVER: usize = 7;
-pub(crate) const LOCAL_MINIMUM_CROSSOVER: usize = 8;
+pub(crate) const LOCAL_MINIMUM: usize = 8;
 
 impl Options {
     /// Checks the options, and returns the number of candidates from each operator.
@@ -97,7 +97,7 @@ impl Options {
             let message = format!("the mix of operator 9 must be between 0 and 1, not {mix}");
             return Err(SearchError(message));
         }
-        if self.domain.is_integer() && counts.by_operator[LOCAL_MINIMUM_CROSSOVER] > 0 {
+        if self.domain.is_integer() && counts.by_operator[LOCAL_MINIMUM] > 0 {
             let message = "operator 9 needs real parameters: set its weight to 0";
             return Err(SearchError(message.into()));
         }

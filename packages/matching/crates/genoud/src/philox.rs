@@ -12,7 +12,6 @@ const ROUNDS: usize = 10;
 #[derive(Clone, Debug)]
 pub struct Philox {
     key: [u32; 2],
-    /// Counter of the next block.
     counter: u64,
     /// Second half of the last block, until it is drawn.
     second_half: Option<u64>,

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use crate::candidate::{Candidate, compare, is_improvement};
 use crate::domain::Boundary;
 use crate::operators::{Breeder, children, mutation_reach};
-use crate::options::{Direction, LOCAL_MINIMUM_CROSSOVER, OperatorCounts, Options, SearchError};
+use crate::options::{Direction, LOCAL_MINIMUM, OperatorCounts, Options, SearchError};
 use crate::random::Source;
 
 /// The next step of the search, which the caller does and answers.
@@ -73,7 +73,6 @@ pub struct Search {
     stop_rule: StopRule,
     /// The candidates, the best first.
     population: Vec<Candidate>,
-    /// Number of the current generation.
     generation: usize,
     /// Number of values of each point; `None` before the first answer.
     criteria: Option<usize>,
@@ -83,7 +82,6 @@ pub struct Search {
     polished_in_vain: Option<Vec<f64>>,
     /// The last point with a checked gradient, and whether this gradient is small.
     checked_gradient: Option<(Vec<f64>, bool)>,
-    /// The finished generations.
     history: Vec<GenerationRecord>,
     phase: Phase,
     /// The step that the caller must answer next.
@@ -405,7 +403,7 @@ impl Search {
         let counts = self.counts;
         let mut breeder = self.breeder();
         let children = children(&mut breeder, &counts);
-        let starts: Vec<Vec<f64>> = (0..counts.by_operator[LOCAL_MINIMUM_CROSSOVER])
+        let starts: Vec<Vec<f64>> = (0..counts.by_operator[LOCAL_MINIMUM])
             .map(|_| {
                 let rank = breeder.select();
                 breeder.population[rank].point.clone()

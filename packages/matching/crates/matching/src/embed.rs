@@ -177,7 +177,6 @@ fn identity(size: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Returns the weight matrix of the metric on the standardised covariates.
 fn weight_matrix(problem: &Problem, standardised: &[f64]) -> Vec<f64> {
     let columns = problem.columns;
     let mut matrix = match &problem.metric {
@@ -193,7 +192,6 @@ fn weight_matrix(problem: &Problem, standardised: &[f64]) -> Vec<f64> {
     matrix
 }
 
-/// Returns the inverse of the covariance matrix of the standardised covariates.
 fn inverse_covariance(problem: &Problem, standardised: &[f64]) -> Vec<f64> {
     let columns = problem.columns;
     let mut covariance = vec![0.0; columns * columns];

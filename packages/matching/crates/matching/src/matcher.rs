@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::embed::{Points, embed};
 use crate::instructions::Instructions;
-use crate::neighbours::{AdmittedWeight, Query};
+use crate::neighbours::{Query, WeightOf};
 use crate::parallel::{Progress, parallel_map};
 use crate::pool::Pool;
 use crate::problem::{Method, Pairs, Problem, Restriction, Rules};
@@ -132,8 +132,8 @@ impl Matcher {
             let trial: Vec<Query<'_>> = points
                 .map(|point| self.query(arm, point, !arm, self.matches()))
                 .collect();
-            let admitted_weight = |point, target| self.admitted_weight(arm, point, target);
-            for result in self.search(targets, &admitted_weight).run(&trial) {
+            let weight_of = |point, target| self.admitted_weight(arm, point, target);
+            for result in self.search(targets, &weight_of).run(&trial) {
                 let (blocks, nodes) = (result.searched_blocks as f64, result.searched_nodes as f64);
                 tree_cost += blocks * TREE_BLOCK_COST + nodes * TREE_NODE_COST;
                 brute_force_cost += targets.block_count() as f64;
@@ -146,14 +146,10 @@ impl Matcher {
         self.problem.matches as f64
     }
 
-    pub(crate) fn search<'a>(
-        &self,
-        pool: &'a Pool,
-        admitted_weight: &'a AdmittedWeight<'a>,
-    ) -> Search<'a> {
+    pub(crate) fn search<'a>(&self, pool: &'a Pool, weight_of: &'a WeightOf<'a>) -> Search<'a> {
         Search {
             pool,
-            admitted_weight,
+            weight_of,
             uses_tree: self.uses_tree && !pool.tree.is_empty(),
             instructions: self.instructions,
         }
@@ -232,16 +228,10 @@ impl Matcher {
         let mut finished = 0;
         for arm in arms {
             let report = |done, _| progress(finished + done, total);
-            let admitted_weight = |point, target| self.admitted_weight(arm, point, target);
+            let weight_of = |point, target| self.admitted_weight(arm, point, target);
             let is_wanted = |_: usize| true;
-            let neighbours = self.neighbourhoods(
-                arm,
-                !arm,
-                self.matches(),
-                &is_wanted,
-                &report,
-                &admitted_weight,
-            )?;
+            let neighbours =
+                self.neighbourhoods(arm, !arm, self.matches(), &is_wanted, &report, &weight_of)?;
             neighbours_of_arms[usize::from(arm)] = Some(neighbours);
             finished += self.pool(arm).point_count;
         }
@@ -305,10 +295,10 @@ impl Matcher {
         needed: f64,
         is_wanted: &(dyn Fn(usize) -> bool + Sync),
         progress: &Progress<'_>,
-        admitted_weight: &AdmittedWeight<'_>,
+        weight_of: &WeightOf<'_>,
     ) -> Option<Neighbourhoods> {
         let point_count = self.pool(arm).point_count;
-        let search = self.search(self.pool(target), admitted_weight);
+        let search = self.search(self.pool(target), weight_of);
         let threads = match point_count * search.pool.block_count() {
             0..MIN_BLOCK_COMPARISONS => 1,
             _ => self.problem.threads,
@@ -366,20 +356,15 @@ fn fixed_distances(restrictions: &[Restriction]) -> HashMap<usize, Vec<(usize, f
 
 /// Drops neighbours of the row at random until the requested number is left.
 ///
-/// R may drop any neighbour. The correct rules drop only neighbours that tie at `last_distance`,
-/// because a nearer unit is a match in any case.
-fn draw_among_ties(
-    problem: &Problem,
-    row: usize,
-    members: &mut Vec<(f64, usize)>,
-    last_distance: f64,
-) {
+/// R may drop any neighbour. The correct rules drop only neighbours that tie at the squared distance
+/// `last`, because a nearer unit is a match in any case.
+fn draw_among_ties(problem: &Problem, row: usize, members: &mut Vec<(f64, usize)>, last: f64) {
     let mut draws = Draws::new(problem.seed, row);
     members.sort_unstable_by(|left, right| left.0.total_cmp(&right.0).then(left.1.cmp(&right.1)));
     let nearer_count = match problem.rules {
         Rules::Correct => members
             .iter()
-            .filter(|&&(squared, _)| problem.tie_limit(squared) < last_distance)
+            .filter(|&&(squared, _)| problem.tie_limit(squared) < last)
             .count(),
         Rules::AsInR => 0,
     };

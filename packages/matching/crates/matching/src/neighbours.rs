@@ -27,7 +27,7 @@ pub struct Query<'a> {
 
 /// Function that returns the weight of a point (second argument) as a neighbour of the query's
 /// point (first argument); `None` if the point must not be a neighbour.
-pub type AdmittedWeight<'a> = dyn Fn(usize, usize) -> Option<f64> + Sync + 'a;
+pub type WeightOf<'a> = dyn Fn(usize, usize) -> Option<f64> + Sync + 'a;
 
 /// The neighbours of one point, and the state of the search for them.
 #[derive(Default)]
@@ -77,7 +77,7 @@ impl Ord for NearPoint {
 
 impl SearchResult {
     /// Starts the search for another query.
-    pub fn start(&mut self, query: &Query<'_>, admitted_weight: &AdmittedWeight<'_>) {
+    pub fn start(&mut self, query: &Query<'_>, weight_of: &WeightOf<'_>) {
         self.neighbours.clear();
         self.single = None;
         self.nearest.clear();
@@ -88,7 +88,7 @@ impl SearchResult {
         self.tolerance = query.tolerance;
         self.last_distance = f64::INFINITY;
         for &(point, squared) in &query.fixed_distances {
-            if let Some(weight) = admitted_weight(query.point, point) {
+            if let Some(weight) = weight_of(query.point, point) {
                 self.add(squared, point, weight);
             }
         }
@@ -105,7 +105,7 @@ impl SearchResult {
         &mut self,
         pool: &Pool,
         query: &Query<'_>,
-        admitted_weight: &AdmittedWeight<'_>,
+        weight_of: &WeightOf<'_>,
         block: usize,
         (squared, mut near): (&[f64; LANES], u32),
     ) {
@@ -124,7 +124,7 @@ impl SearchResult {
             {
                 continue;
             }
-            if let Some(weight) = admitted_weight(query.point, point) {
+            if let Some(weight) = weight_of(query.point, point) {
                 self.add(distance, point, weight);
             }
         }

@@ -17,7 +17,6 @@ pub struct Pool {
     pub dimensions: usize,
     /// Indices of the columns with a finite caliper.
     pub caliper_columns: Vec<usize>,
-    /// Number of points.
     pub point_count: usize,
     /// Total weight of the rows of each point.
     pub weight: Vec<f64>,
@@ -114,7 +113,6 @@ impl Pool {
         &self.blocks[block * size..(block + 1) * size]
     }
 
-    /// Returns the number of blocks.
     pub fn block_count(&self) -> usize {
         self.point_count.div_ceil(LANES)
     }

@@ -5,7 +5,7 @@
 use crate::instructions::{Instructions, LANES, Wide, WidePortable};
 #[cfg(target_arch = "x86_64")]
 use crate::instructions::{WideAvx2, WideAvx512};
-use crate::neighbours::{AdmittedWeight, Query, SearchResult};
+use crate::neighbours::{Query, SearchResult, WeightOf};
 use crate::pool::Pool;
 use crate::tree::Child;
 
@@ -20,7 +20,7 @@ pub struct Search<'a> {
     /// The points to search.
     pub pool: &'a Pool,
     /// Returns the weight of a point as a neighbour, if it may be a neighbour.
-    pub admitted_weight: &'a AdmittedWeight<'a>,
+    pub weight_of: &'a WeightOf<'a>,
     /// Whether the tree is used. Without it, every distance is computed.
     pub uses_tree: bool,
     /// Instructions of the processor; they change only the speed.
@@ -76,7 +76,7 @@ impl Search<'_> {
         results: &mut [SearchResult],
     ) {
         for (query, result) in queries.iter().zip(results.iter_mut()) {
-            result.start(query, self.admitted_weight);
+            result.start(query, self.weight_of);
         }
         if self.uses_tree {
             let mut pending = Vec::new();
@@ -194,7 +194,7 @@ impl Search<'_> {
             // SAFETY: by the caller.
             unsafe { squared.store(&mut distances) };
             let near = (&distances, near);
-            result.add_block(self.pool, query, self.admitted_weight, block, near);
+            result.add_block(self.pool, query, self.weight_of, block, near);
         }
     }
 
@@ -276,7 +276,7 @@ impl Search<'_> {
                     sum.store(&mut distances);
                     let result = &mut results[slot];
                     let near = (&distances, near[slot]);
-                    result.add_block(self.pool, &queries[slot], self.admitted_weight, block, near);
+                    result.add_block(self.pool, &queries[slot], self.weight_of, block, near);
                     tile.reach[slot] = result.reach();
                 }
             }

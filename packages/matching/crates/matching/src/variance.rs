@@ -7,9 +7,7 @@ use crate::problem::{Pairs, Rules};
 /// Weighted mean and sum of squares of some outcomes.
 #[derive(Clone, Copy, Default)]
 struct Moments {
-    /// Sum of the weights.
     weight: f64,
-    /// Sum of the squared weights.
     squared_weights: f64,
     mean: f64,
     /// Weighted sum of squared deviations from the mean.
@@ -86,7 +84,7 @@ impl Matcher {
                         .any(|&row| in_pairs[row as usize])
                 })
                 .collect();
-            let admitted_weight = |point: usize, other: usize| {
+            let weight_of = |point: usize, other: usize| {
                 let row = pool.members(point)[0] as usize;
                 if other == point {
                     let rest = pool.weight[point] - problem.weight(row);
@@ -98,7 +96,7 @@ impl Matcher {
             };
             let is_wanted = |point: usize| needs_variance[point];
             let neighbourhoods =
-                self.neighbourhoods(arm, arm, neighbours, &is_wanted, progress, &admitted_weight)?;
+                self.neighbourhoods(arm, arm, neighbours, &is_wanted, progress, &weight_of)?;
             let moments: Vec<Moments> = (0..pool.point_count)
                 .map(|point| {
                     Moments::of_values(pool.members(point).iter().map(|&row| {

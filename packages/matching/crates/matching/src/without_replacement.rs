@@ -68,12 +68,12 @@ impl Matcher {
         let results = rows.iter().map(|_| SearchResult::default());
         let mut results: Vec<SearchResult> = results.collect();
         for arm in [false, true] {
-            let admitted_weight = |point: usize, target: usize| {
+            let weight_of = |point: usize, target: usize| {
                 let other = self.pool(!arm).members(target)[0] as usize;
                 let weight = self.admitted_weight(arm, point, target);
                 weight.filter(|_| free[other])
             };
-            let search = self.search(&pools[usize::from(!arm)], &admitted_weight);
+            let search = self.search(&pools[usize::from(!arm)], &weight_of);
             let (mut queries, mut slots) = (Vec::new(), Vec::new());
             for (&row, slot) in rows.iter().zip(&mut results) {
                 if self.problem.treated[row] == arm {

@@ -232,10 +232,7 @@ pub fn estimate_effect(
             .as_ref()
             .is_none_or(|array| array.shape()[0] == rows)
         && variances.as_ref().is_none_or(|array| array.len() == rows);
-    check(
-        fits,
-        "the arrays have different lengths, or a row number is too large",
-    )?;
+    check(fits, "array lengths differ or a row number is too large")?;
     let covariates = covariates.map(|array| (flat(&array), array.shape()[1]));
     let known = |variance: f64| (!variance.is_nan()).then_some(variance);
     let variances = variances.map(|array| flat(&array).into_iter().map(known));
@@ -291,10 +288,7 @@ pub fn problem(units: &Units<'_>, options: &MatchOptions<'_>) -> PyResult<matchi
         && restrictions
             .iter()
             .all(|pair| pair.first.max(pair.second) < rows);
-    check(
-        fits,
-        "the arrays have different lengths, or a row number is too large",
-    )?;
+    check(fits, "array lengths differ or a row number is too large")?;
     Ok(matching::Problem {
         x,
         columns,

@@ -127,10 +127,7 @@ def love_plot(
 
 
 class Share(Struct, frozen=True):
-    """Percentages of rows with one of two values.
-
-    ``before`` and ``after`` matching have the percentage of the controls, then of the treated.
-    """
+    """Percentages of the controls, then of the treated, that have one of two values."""
 
     label: str
     before: tuple[float, float]

@@ -302,7 +302,7 @@ class Cluster(DaskClient):
             )
         super().__init__(client)
         self._payload = payload
-        self._payload_on_workers = self._scatter()
+        self._remote_payload = self._scatter()
 
     def batch_size(self, candidates: int) -> int:
         """Return the number of candidates in a batch, by the number of threads of all workers."""
@@ -321,16 +321,14 @@ class Cluster(DaskClient):
 
     def close(self) -> None:
         """Release the pickled evaluator on the workers."""
-        self._payload_on_workers.release()
+        self._remote_payload.release()
 
     def _run_unfinished(
         self, batches: Sequence[Floats], finished: dict[int, Floats | Failure]
     ) -> Exception | None:
         """Add values to ``finished``; return the last error if some batches failed."""
         futures = {
-            index: self._client.submit(
-                evaluate_payload, self._payload_on_workers, batch, pure=False
-            )
+            index: self._client.submit(evaluate_payload, self._remote_payload, batch, pure=False)
             for index, batch in enumerate(batches)
             if index not in finished
         }
@@ -367,7 +365,7 @@ class Cluster(DaskClient):
                 f"{last_error}",
                 hint="read the logs of the workers, and give them more memory if it ran out",
             ) from last_error
-        self._payload_on_workers = self._scatter()
+        self._remote_payload = self._scatter()
 
     def _scatter(self) -> Any:
         with self._reports_lost_scheduler():

@@ -44,8 +44,6 @@ MAX_COST = 1e300
 """Cost for the optimiser instead of infinity, with which SciPy's line search cannot compute."""
 GRADIENT_TOLERANCE = 0.0
 """Gradient at which polishing ends. With 0, it ends only when it no longer improves the value."""
-
-
 GRADIENT_HINT = "return a number for each parameter from gradient, or leave gradient out"
 
 
@@ -146,7 +144,7 @@ class Polisher:
             raise EvaluationFailed(
                 f"the gradient returned NaN at {point_code(point)}", GRADIENT_HINT
             )
-        # Where the function is infinite, the point is outside its domain: NaN is no error there.
+        # Where the function is infinite, the point is outside its domain, so NaN is allowed there.
         return self._sign * np.nan_to_num(slopes, nan=0.0, posinf=MAX_COST, neginf=-MAX_COST)
 
 
@@ -187,10 +185,8 @@ def difference_steps(function: Function, point: Floats, value: float, box: Box) 
     min_step = np.maximum(2.0 * scale * math.sqrt(error / (1.0 + abs(value))), MIN_STEP * scale)
     step = 10.0 * min_step
     chosen_step = step.copy()
-    # The fallback is an interval that suits a first difference.
-    fallback = np.full(len(point), np.nan)
-    # The direction is 0 at first, 1 if intervals become wider, -1 if they become narrower.
-    direction = np.zeros(len(point))
+    fallback = np.full(len(point), np.nan)  # An interval that suits a first difference.
+    direction = np.zeros(len(point))  # 0 at first, 1 for wider intervals, -1 for narrower ones.
     is_searching = np.ones(len(point), dtype=bool)
     for _ in range(MAX_TRIALS):
         searched = np.flatnonzero(is_searching)

@@ -10,13 +10,7 @@ import numpy as np
 
 from equipoise_matching._native import GenoudSearch
 from equipoise_matching.genetic.options import SearchOptions
-from equipoise_matching.genetic.worker import (
-    SAME_LENGTH_HINT,
-    Evaluate,
-    EvaluationFailed,
-    Floats,
-    point_code,
-)
+from equipoise_matching.genetic.worker import Evaluate, EvaluationFailed, Floats, point_code
 from equipoise_matching.shared.errors import UnusableInput
 
 LocalMethod = TypeVar("LocalMethod")
@@ -155,10 +149,7 @@ def search(
 def require_method(method: LocalMethod | None, name: str) -> LocalMethod:
     """Return the method; raise `UnusableInput` if it is missing."""
     if method is None:
-        raise UnusableInput(
-            f"the options of the search need the function {name}, which is missing",
-            hint=f"give the argument {name}=",
-        )
+        raise UnusableInput(f"{name} is missing, which the options need", hint=f"give {name}=")
     return method
 
 
@@ -176,7 +167,7 @@ def checked_values(values: Floats, points: Floats, history: list[Generation]) ->
         raise UnusableInput(
             f"the function returned {values.shape[1]} values at {point_code(points[0])}, but "
             f"{len(history[0].value)} at earlier points",
-            hint=SAME_LENGTH_HINT,
+            hint="return the same number of values at every point",
         )
     rows = np.flatnonzero(np.isnan(values).any(axis=1))
     if len(rows):

@@ -172,10 +172,7 @@ def match_balance(
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Row numbers and weights of both groups.
-
-    If ``matched``, the i-th treated row and the i-th control are a pair.
-    """
+    """Rows and weights of both groups; if ``matched``, the i-th rows of both are a pair."""
 
     treated: NDArray[np.intp]
     control: NDArray[np.intp]

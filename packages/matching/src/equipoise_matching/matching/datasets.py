@@ -17,18 +17,8 @@ if TYPE_CHECKING:
     import pandas
 
 COLUMNS = (
-    "treat",
-    "age",
-    "educ",
-    "black",
-    "hisp",
-    "married",
-    "nodegr",
-    "re74",
-    "re75",
-    "re78",
-    "u74",
-    "u75",
+    *("treat", "age", "educ", "black", "hisp", "married", "nodegr"),
+    *("re74", "re75", "re78", "u74", "u75"),
 )
 """Columns of every data set in this file; earnings are in dollars of 1982."""
 

@@ -242,9 +242,7 @@ def _checked_numbers(values: Any, name: str) -> Floats:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise UnusableInput(
-            f"{name}: not numbers ({error})", hint="give a list of numbers"
-        ) from error
+        raise UnusableInput(f"{name}: not numbers ({error})", hint="give numbers") from error
     if array.ndim != 1 or not len(array):
         raise UnusableInput(
             f"{name}: a list of at least one number is needed, not shape {array.shape}",

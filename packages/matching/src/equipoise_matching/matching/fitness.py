@@ -360,11 +360,7 @@ def _weights_text(candidate: Floats) -> str:
 
 
 def _as_table(name: str, criteria: list[Floats | None], candidates: Floats, worst: float) -> Floats:
-    """Return the criteria of all candidates as a matrix (candidates, criteria).
-
-    ``name`` is the option with the caller's function. The criteria of a candidate without a match
-    are ``None`` and become ``worst``.
-    """
+    """Return the criteria as a matrix (candidates, criteria); ``None`` becomes ``worst``."""
     length = next((len(row) for row in criteria if row is not None), 1)
     matrix = np.full((len(criteria), length), worst)
     for index, row in enumerate(criteria):

@@ -199,11 +199,7 @@ def _text_columns(columns: Mapping[str, NDArray[Any]]) -> set[str]:
 
 
 def _from_formula(formula: str, data: Any) -> Covariates:
-    """Return covariates and treatment from a formula and a frame.
-
-    The steps: check the columns in the formula, evaluate the formula with formulaic, and check the
-    matrices of both sides.
-    """
+    """Check the columns in a formula, evaluate it, and check the matrices of both sides."""
     formulaic = require("formulaic", "formulae")
     import pandas
 

@@ -306,10 +306,7 @@ class GenMatchResult:
         return search_course_chart(self)
 
     def search_plot(self) -> Any:
-        """Draw the best and the median value of the first criterion over the generations.
-
-        This needs ``equipoise-matching[charts]``.
-        """
+        """Draw the best and median first criterion; needs ``equipoise-matching[charts]``."""
         from equipoise_matching.matching.drawing import search_history_chart
 
         return search_history_chart(self)

@@ -428,11 +428,7 @@ def result_fields(
     neighbors: int,
     bias_adjust: bool = False,
 ) -> dict[str, Any]:
-    """Return the fields of a `MatchResult`, except ``rows``.
-
-    Row numbers are those of the problem, and the caliper has a row for each stratum. ``has_se``
-    says whether the effect has the standard error of Abadie and Imbens.
-    """
+    """Return the fields of a `MatchResult`, by row numbers of the problem, except ``rows``."""
     if not len(pairs.query):
         raise UnusableInput(
             "no unit has a valid match: caliper, exact or restrict exclude all pairs",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import Struct
@@ -24,21 +24,10 @@ if TYPE_CHECKING:
 
 LARGE_DIFFERENCE_PERCENT = 10.0
 """Percent of a standard deviation: a common threshold of a large difference (Austin 2009)."""
-
-
-class _UnitNames(NamedTuple):
-    """Names of the units for which matches are sought."""
-
-    bare: str
-    with_article: str
-    single: str
-
-
-_UNIT_NAMES = {
-    "ATT": _UnitNames("treated", "the treated units", "treated unit"),
-    "ATC": _UnitNames("untreated", "the untreated units", "control"),
-    "ATE": _UnitNames("units", "all units", "unit"),
-}
+_UNITS = {"ATT": "treated", "ATC": "untreated", "ATE": "units"}
+_ALL_UNITS = {"ATT": "the treated units", "ATC": "the untreated units", "ATE": "all units"}
+_ONE_UNIT = {"ATT": "treated unit", "ATC": "control", "ATE": "unit"}
+"""Names of the units for which matches are sought, by estimand."""
 _METRIC_PHRASES = {
     "inverse_variance": "each scaled by its standard deviation",
     "mahalanobis": "by their Mahalanobis distance",
@@ -115,7 +104,7 @@ def effect_sentence(
     effect: Difference, outcome: str | None, treatment: str, estimand: str = "ATT"
 ) -> str:
     """Describe the effect and its interval."""
-    average = f"on average over {_UNIT_NAMES[estimand].with_article}"
+    average = f"on average over {_ALL_UNITS[estimand]}"
     verb = "raises" if effect.value >= 0 else "lowers"
     changes = f"{treatment} {verb} {outcome} by {amount(abs(effect.value))}"
     if effect.interval is None:
@@ -142,15 +131,13 @@ def balance_sentence(balance: Balance) -> str:
     if balance.after is None:
         return f"Without matching, {_worst_phrase(before)}."
     after = most_different(balance.variables, balance.after)
-    before_phrase = "this is unknown"
-    if before is not None:
-        before_phrase = f"{before[0]} did, {_size_phrase(before[1])}"
-    return f"After matching {_worst_phrase(after)}; before, {before_phrase}."
+    earlier = "this is unknown" if before is None else f"{before[0]} did, {_size_phrase(before[1])}"
+    return f"After matching {_worst_phrase(after)}; before, {earlier}."
 
 
 def dropped_sentence(result: MatchResult) -> str:
     """Describe the number of units without a match."""
-    units = _UNIT_NAMES[result.estimand].bare
+    units = _UNITS[result.estimand]
     untreated = result.n - result.n_treated
     counts = {"ATT": result.n_treated, "ATC": untreated, "ATE": result.n}
     total = counts[result.estimand]
@@ -232,9 +219,8 @@ def method_sentences(options: Mapping[str, Any], names: Sequence[str]) -> Iterat
     covariates = ", ".join(names)
     if len(names) > MAX_LISTED_COVARIATES:
         covariates = f"{len(names)} covariates ({', '.join(names[:MAX_LISTED_COVARIATES])}, …)"
-    unit = _UNIT_NAMES[options["estimand"]].single
     yield (
-        f"Each {unit} is matched with {nearest} of the other arm in "
+        f"Each {_ONE_UNIT[options['estimand']]} is matched with {nearest} of the other arm in "
         f"{covariates}, {_distance_phrase(options)}. The search is exact, {_ties_phrase(options)}."
     )
     limits = list(_limit_phrases(options))

@@ -175,7 +175,7 @@ def _refusal(matched_sample: MatchedSample, clustering: Clustering | None) -> Re
     """Return the reason why no effect is reported, if there is one."""
     sample, balanced_match = matched_sample.sample, matched_sample.balanced_match
     if not balanced_match.is_balanced:
-        worst = balanced_match.column_balance()[balanced_match.unbalanced_indices()[0]]
+        worst = balanced_match.column_balance()[balanced_match.unbalanced()[0]]
         return unbalanced_refusal(worst, balanced_match.missing_rows(), sample.arms)
     if clustering is not None:
         refusal = few_clusters_refusal(clustering, sample.arms)

@@ -104,10 +104,7 @@ def _scales(values: Floats, question: Question) -> Scales[Floats]:
 def _placebo(
     kind: str, name: str, effects: Scales[EffectEstimate], effect_text: str, no_effect_text: str
 ) -> Placebo:
-    """Return the result of a placebo, with the text that fits its effect as the summary.
-
-    The interval replaces ``{range}`` in the text.
-    """
+    """Return the result of a placebo; the interval replaces ``{range}`` in its text."""
     effect = to_effect(effects.map(lambda effect: effect.estimate))
     estimates = (effect.ratio, effect.ratio_ci, effect.difference, effect.difference_ci)
     if effect.interval is None:
@@ -161,18 +158,14 @@ def _split_by_time(log: Log, balanced_match: BalancedMatch) -> list[tuple[str, s
     if len(bounds) < 3:
         return []
     pair_time = time[pairs.treated_index]
-    period_of_pair = np.clip(
-        np.searchsorted(bounds, pair_time, side="right") - 1, 0, len(bounds) - 2
-    )
+    period = np.clip(np.searchsorted(bounds, pair_time, side="right") - 1, 0, len(bounds) - 2)
     periods = []
     for index in range(len(bounds) - 1):
-        is_in_period = period_of_pair == index
-        if not is_in_period.any():
+        inside = period == index
+        if not inside.any():
             return []
         subset = PairSubset(
-            pairs.treated_index[is_in_period],
-            pairs.control_index[is_in_period],
-            pairs.weights[is_in_period],
+            pairs.treated_index[inside], pairs.control_index[inside], pairs.weights[inside]
         )
         rows = np.unique(subset.treated_index)
         ordered = rows[np.argsort(time[rows], kind="stable")]

@@ -68,10 +68,7 @@ Pairs = MatchResult | PairSubset
 
 
 class Estimate(Struct, frozen=True):
-    """An effect with its standard error and its interval.
-
-    ``error`` and ``interval`` are ``None`` if they cannot be estimated.
-    """
+    """An effect; its standard error and its interval are ``None`` if they are unknown."""
 
     effect: float
     error: float | None = None
@@ -198,10 +195,7 @@ def outcome_terms(outcome: Floats, balanced_match: BalancedMatch) -> tuple[Term,
 
 
 def _supported_terms(terms: tuple[Term, ...], balanced_match: BalancedMatch) -> tuple[Term, ...]:
-    """Return the covariates, and the terms that no single matched baseline row decides.
-
-    The limits are ``ROWS_PER_OUTCOME_TERM`` and ``MAX_ROW_SHARE``.
-    """
+    """Return the covariates, and the terms that no single matched baseline row decides."""
     dictionary = balanced_match.model.dictionary
     _, control = row_weights(balanced_match.pairs, len(balanced_match.treated))
     used_rows = np.flatnonzero(control > 0.0)

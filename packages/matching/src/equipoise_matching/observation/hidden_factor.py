@@ -198,10 +198,8 @@ def _p_value(differences: Floats, gamma: float) -> float:
 
 
 def _exact_p_value(ranks: Floats, rank_sum: float, chance_positive: float) -> float:
-    """Return the exact chance of a rank sum of at least this size.
-
-    The ranks of ties end in .5, so all ranks are doubled to whole numbers.
-    """
+    """Return the exact chance of a rank sum of at least this size."""
+    # The ranks of ties end in .5, so all ranks are doubled to whole numbers.
     doubled: Indices = np.rint(2.0 * ranks).astype(np.int64)
     chances = np.zeros(int(doubled.sum()) + 1)
     chances[0] = 1.0

@@ -119,7 +119,7 @@ class BalancedMatch(Struct, frozen=True):
         """Whether every mean, distribution and term is within its limit."""
         return self.imbalance <= 1.0
 
-    def unbalanced_indices(self) -> list[int]:
+    def unbalanced(self) -> list[int]:
         """Return the indices of the unbalanced covariates, the worst first."""
         imbalances = [imbalance_of(column) for column in self.column_balance()]
         indices = [index for index, imbalance in enumerate(imbalances) if imbalance > 1.0]
@@ -131,7 +131,7 @@ class BalancedMatch(Struct, frozen=True):
         balances = []
         for index, (name, before, after) in enumerate(columns):
             owner = self.covariates.owners[index] if self.covariates.names else name
-            worst_term = max(
+            worst = max(
                 (term for term in self.terms if owner in term.owners),
                 key=lambda term: abs(term.difference),
                 default=None,
@@ -147,10 +147,8 @@ class BalancedMatch(Struct, frozen=True):
                     difference_after=_finite_or_none(after.sdiff / 100.0),
                     ks_before=before.qq.max,
                     ks_after=after.qq.max,
-                    term=None if worst_term is None else worst_term.name,
-                    term_after=None
-                    if worst_term is None
-                    else _finite_or_none(worst_term.difference),
+                    term=None if worst is None else worst.name,
+                    term_after=None if worst is None else _finite_or_none(worst.difference),
                 )
             )
         return tuple(balances)
@@ -174,7 +172,7 @@ class BalancedMatch(Struct, frozen=True):
         """
         _, matrix = self.covariates.columns_to_balance
         treated, missing = self.treated, []
-        for index in self.unbalanced_indices():
+        for index in self.unbalanced():
             after, column = self.balance_after[index], matrix[:, index]
             is_higher = after.mean_treated >= after.mean_control
             percentile = _RANGE_PERCENTILE if is_higher else 100.0 - _RANGE_PERCENTILE
@@ -216,13 +214,11 @@ def match_until_balanced(
     first_error: UnusableInput | None = None
     unbalanced_names: frozenset[str] = frozenset()
     for caliper, limits_all in CALIPERS:
-        caliper_columns = frozenset(covariates.names) if limits_all else unbalanced_names
+        columns = frozenset(covariates.names) if limits_all else unbalanced_names
         for method in dict.fromkeys((question.method, "genetic")):
             progress(f"matching ({method}{'' if caliper is None else f', caliper {caliper:g}'})")
             try:
-                attempt = _match_by(
-                    model, covariates, treated, question, method, caliper, caliper_columns
-                )
+                attempt = _match_by(model, covariates, treated, question, method, caliper, columns)
             except UnusableInput as error:
                 first_error = first_error or error
                 continue
@@ -230,9 +226,7 @@ def match_until_balanced(
                 return attempt
             if best is None or attempt.imbalance < best.imbalance:
                 best = attempt
-            unbalanced_names |= {
-                attempt.balance.variables[index] for index in attempt.unbalanced_indices()
-            }
+            unbalanced_names |= {attempt.balance.variables[index] for index in attempt.unbalanced()}
         if best is None:
             break
     if best is not None:

@@ -88,11 +88,7 @@ def _best_term_index(
     residual: Floats,
     control: Indices,
 ) -> int | None:
-    """Return the index of the term that best explains the residual.
-
-    The first ``entered_count`` terms are in the model; the result is the index of a later term, or
-    ``None`` if no later term can be tested.
-    """
+    """Return the index of the best term after the ``entered_count`` terms of the model."""
     rows = sample_rows(control, len(terms), dictionary.seed)
     cross = cross_products(dictionary.columns, terms, residual, rows)
     inverse = np.linalg.pinv(cross[:entered_count, :entered_count], rcond=1e-10, hermitian=True)

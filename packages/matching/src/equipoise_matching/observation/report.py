@@ -23,7 +23,7 @@ from equipoise_matching.shared.ratios import (
     percent_change,
 )
 
-_METHOD_SENTENCES = (
+_METHOD = (
     "Each row of the candidate is matched with the nearest row of the baseline, with replacement "
     "and all ties. Matching looks at covariates alone, not at the outcome. A regression among the "
     "baseline's rows, with the curves, steps and products that the rows show, removes what "
@@ -58,10 +58,7 @@ def observation_report(result: ObservationResult) -> Report:
         tables=tuple(_text_tables(result)),
         facts=tuple(_fact_rows(result)),
         warnings=result.warnings,
-        method=(
-            *_METHOD_SENTENCES,
-            _ROW_INTERVAL if result.clustering is None else _CLUSTER_INTERVAL,
-        ),
+        method=(*_METHOD, _ROW_INTERVAL if result.clustering is None else _CLUSTER_INTERVAL),
     )
 
 

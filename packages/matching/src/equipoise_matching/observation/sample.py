@@ -240,11 +240,7 @@ def _unit_step(values: Floats) -> tuple[float, Floats, Floats] | None:
 
 
 def _default_arms(name: str, values: list[str]) -> tuple[str, str]:
-    """Return the candidate and the baseline among two values that the question does not name.
-
-    The later of two version numbers is the candidate. Other values need the known name of a
-    baseline.
-    """
+    """Return candidate and baseline by their version numbers, or by the name of a baseline."""
     if len(values) != 2:
         raise UnusableInput(
             f"{name} has {listed(values)}: the question does not name the two values to compare",

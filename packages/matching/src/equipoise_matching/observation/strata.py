@@ -294,10 +294,7 @@ def check_strata(column: str, question: Question) -> None:
 def match_stratum(
     name: str, log: Log, question: Question, versions: Versions, progress: Progress = lambda _: None
 ) -> StratumOutcome:
-    """Match the rows of one stratum, and check the match.
-
-    Errors name the stratum, the column and the rows.
-    """
+    """Match the rows of one stratum, and check the match. Errors name the stratum."""
     check_question(log, question)
     try:
         names, version_index = distinct_texts(log[question.treatment], question.treatment)
@@ -336,13 +333,11 @@ def _moments(
     taking_part = is_candidate | is_baseline
     if not taking_part.any():
         return None, None
-    outcome_values = read_outcomes(take_rows(log, taking_part), question)
+    scales = read_outcomes(take_rows(log, taking_part), question)
 
     def moments_of(is_version: Truths) -> Scales[Moments] | None:
         rows = is_version[taking_part]
-        if not rows.any():
-            return None
-        return outcome_values.map(lambda values: Moments.of(values[rows], None))
+        return scales.map(lambda values: Moments.of(values[rows], None)) if rows.any() else None
 
     return moments_of(is_candidate), moments_of(is_baseline)
 
@@ -356,9 +351,7 @@ def _answer_stratum(name: str, sample: Sample, progress: Progress) -> StratumAns
     balanced_match, clusters = matched_sample.balanced_match, sample.clusters
     pair_effect = matched_sample.effects.raw_scale.pair_effect
     if not balanced_match.is_balanced:
-        return unbalanced_clause(
-            balanced_match.column_balance()[balanced_match.unbalanced_indices()[0]]
-        )
+        return unbalanced_clause(balanced_match.column_balance()[balanced_match.unbalanced()[0]])
     if (pattern := remaining_pattern(matched_sample)) is not None:
         return pattern_clause(pattern)
     labels_by_version = [

@@ -129,12 +129,7 @@ class TermDictionary(Struct, frozen=True):
 
 
 def term_dictionary_of(covariates: Covariates, seed: int) -> TermDictionary:
-    """Return the possible terms of the covariates; the exact columns count as categories.
-
-    The terms come in this order: the covariates, the curves of each covariate, the products of two
-    covariates, the curves of a covariate within a category, one covariate above a quantile of
-    another.
-    """
+    """Return the possible terms of the covariates; the exact columns count as categories."""
     matrix = covariates.matrix
     centres, spreads = matrix.mean(axis=0), matrix.std(axis=0)
     spreads = np.where(spreads > 0.0, spreads, 1.0)
@@ -236,8 +231,7 @@ def _refine_thresholds(
 ) -> tuple[Term, ...]:
     """Move each step and bend to the nearby threshold that explains most of the target.
 
-    The terms are moved in their order, each with all other terms in the model. ``cross`` holds the
-    chosen terms first, then the shifted terms of each; ``current`` has the index of the best one.
+    ``cross`` holds the chosen terms, then their shifts; ``current`` has the best index of each.
     """
     shifted_by_index = {
         index: tuple(_shift_threshold(dictionary, term))

@@ -33,14 +33,7 @@ MISSING_CELLS = frozenset(
 _ROWS_PER_BLOCK = 50_000
 """Number of rows whose cells are read at once."""
 _SEPARATORS = (",", ";", "\t")
-_TRUTH_VALUES = {
-    "true": True,
-    "True": True,
-    "TRUE": True,
-    "false": False,
-    "False": False,
-    "FALSE": False,
-}
+_BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _TIME = re.compile(rf"{_DATE.pattern}([ T]\d\d:\d\d(:\d\d([.]\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
@@ -185,8 +178,8 @@ def _typed_block(cells: Sequence[str], separator: str) -> _ColumnBlock:
         numbers = _to_numbers(texts, float) if integers is None else integers.astype(np.float64)
         if numbers is not None:
             return _ColumnBlock("number", _fill_missing(numbers, cells, np.nan))
-    if set(texts) <= _TRUTH_VALUES.keys():
-        truths = np.array([_TRUTH_VALUES[cell] for cell in texts])
+    if set(texts) <= _BOOLS.keys():
+        truths = np.array([_BOOLS[cell] for cell in texts])
         if len(texts) == len(cells):
             return _ColumnBlock("truth", truths)
         return _ColumnBlock("truth", _fill_missing(truths.astype(object), cells, None))

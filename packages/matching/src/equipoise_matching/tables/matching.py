@@ -437,10 +437,7 @@ def _with_unique_names(added_columns: Columns, columns: Mapping[str, Any]) -> Co
 
 
 def exact_cells(table: MatchTable, pairing: Pairing) -> NDArray[np.int64] | None:
-    """Return the number of the cell of each row that takes part; ``None`` without ``exact``.
-
-    The rows of a cell are equal in all exact columns.
-    """
+    """Return the number of the cell of each row, as in ``matched_numbers``, if there is one."""
     is_exact = np.array(pairing.exact_in(table.covariates.names, table.owners))
     if not is_exact.any():
         return None

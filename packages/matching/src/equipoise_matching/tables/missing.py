@@ -23,7 +23,7 @@ from equipoise_matching.tables.csv_file import Columns
 from equipoise_matching.warning import AnalysisWarning
 
 Policy = Literal["refuse", "drop", "indicator"]
-"""What is done with missing values (``MissingValues.policy``)."""
+"""Policy on missing values (``MissingValues.policy``)."""
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 MISSING_TEXT = "(missing)"
 """Text in place of a missing text, with the policy ``indicator``."""
@@ -188,7 +188,7 @@ def complete_log(log: Log, question: Question, policy: Policy | None) -> Complet
     infinite = infinite_covariates(log, question) if is_automatic else {}
     warnings: tuple[AnalysisWarning, ...] = ()
     if infinite:
-        warnings = (_not_matched_warning("covariates-infinite", infinite, "infinite", FINITE_HINT),)
+        warnings = (_not_matched("covariates-infinite", infinite, "infinite", FINITE_HINT),)
     if infinite and not usable and not question.exact:
         raise UnusableInput(
             f"the columns to match on have infinite values: {_counts(infinite, 'infinite')}",
@@ -200,7 +200,7 @@ def complete_log(log: Log, question: Question, policy: Policy | None) -> Complet
         policy = "refuse"
     if policy is None:
         if gaps:
-            warning = _not_matched_warning("covariates-left-out", gaps, "missing", _gaps_hint())
+            warning = _not_matched("covariates-left-out", gaps, "missing", _gaps_hint())
             warnings = (warning, *warnings)
         return CompleteLog(log, question, {}, warnings)
     if policy == "refuse" and not gaps:
@@ -218,9 +218,7 @@ def complete_log(log: Log, question: Question, policy: Policy | None) -> Complet
     return CompleteLog(columns, question, {reason: count} if count else {}, warnings)
 
 
-def _not_matched_warning(
-    code: str, columns: Mapping[str, int], kind: str, hint: str
-) -> AnalysisWarning:
+def _not_matched(code: str, columns: Mapping[str, int], kind: str, hint: str) -> AnalysisWarning:
     """Return the warning that columns are not matched on, with their numbers of bad values."""
     return AnalysisWarning(
         code,

@@ -145,11 +145,9 @@ def read_table(table: Any, question: MatchColumns) -> MatchTable:
     matched_on = tuple(names)
     if question.balance is not None:
         names += formula_columns(question.balance, columns)
-    number_columns = [
-        column for column in (question.outcome, question.weights) if column is not None
-    ]
+    numeric = [column for column in (question.outcome, question.weights) if column is not None]
     # A formula may compute its treatment, so the evaluation of the formula reports missing columns.
-    for column in (*((name, *names) if formula is None else ()), *number_columns, *question.by):
+    for column in (*((name, *names) if formula is None else ()), *numeric, *question.by):
         if column not in columns:
             raise no_column(source, columns, column)
     known_columns = [column for column in names if column in columns]
@@ -161,7 +159,7 @@ def read_table(table: Any, question: MatchColumns) -> MatchTable:
         if not is_compared.all():
             rows = np.flatnonzero(is_compared)
             compared_columns = take_rows(compared_columns, rows)
-    required = [column for column in (name, *number_columns, *question.by) if column in columns]
+    required = [column for column in (name, *numeric, *question.by) if column in columns]
     complete = without_missing(compared_columns, known_columns, required, question.missing)
     data = complete.columns
     if name in data and data[name].dtype.kind == "O":
@@ -172,9 +170,7 @@ def read_table(table: Any, question: MatchColumns) -> MatchTable:
         owners = covariates.names
     else:
         covariates, owners = _covariates(data, name, matched_on, question.exact)
-    indicators = {
-        label: values for label, values in complete.indicators.items() if _owner(label) in names
-    }
+    indicators = {key: flag for key, flag in complete.indicators.items() if _owner(key) in names}
     covariates, owners = _with_indicators(covariates, indicators, owners)
     balance = covariates
     if question.balance is not None:
@@ -359,10 +355,7 @@ def _treatment_and_values(
 def _codes(
     column: NDArray[Any], name: str, values: tuple[str, str] | None
 ) -> tuple[NDArray[Any], Truths]:
-    """Return 1, 0 or missing for each row, and whether the row is treated, control or missing.
-
-    A row with a third value has the code -1 and is not compared.
-    """
+    """Return 1, 0, missing or -1 (another value) for each row, and whether it is not -1."""
     is_missing = missing_in(column)
     if values is None:
         codes = yes_or_no(column)

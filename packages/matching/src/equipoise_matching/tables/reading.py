@@ -53,10 +53,7 @@ def read_columns(table: Any, as_text: Collection[str] = ()) -> Columns:
         )
     lengths = {len(column) for column in columns.values() if column.ndim == 1}
     if any(column.ndim != 1 for column in columns.values()) or len(lengths) > 1:
-        raise UnusableInput(
-            "the columns of the table have different lengths",
-            hint="give columns with one value for each row",
-        )
+        raise UnusableInput("the columns have different lengths", hint="give one value per row")
     if not lengths or not max(lengths):
         raise UnusableInput("the table has no row", hint="give a table with rows")
     return columns

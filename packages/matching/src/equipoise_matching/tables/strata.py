@@ -64,10 +64,7 @@ class StratumRows(Struct, frozen=True):
 
 
 class AnotherFile(UnusableInput):
-    """A file is missing on this host, or differs from the indexed file.
-
-    The message is the predicate of a sentence about the host: ``does not see FILE``.
-    """
+    """A missing or changed file. The message is the predicate of a host: ``does not see FILE``."""
 
 
 def find_strata(

@@ -20,7 +20,6 @@ const TERM_ROUNDING: f64 = 1.3e-7;
 
 /// Standardised points of one arm.
 pub struct Blocks {
-    /// Number of columns, which are the coordinates of a point.
     columns: usize,
     /// Coordinates, point after point, each padded with zeros.
     standard: Vec<f64>,
@@ -181,7 +180,6 @@ fn stretch_lanes(from: &[f64], factors: &[f64], output: &mut Vec<f32>) {
 }
 
 impl StretchedPoints {
-    /// Returns the number of blocks.
     #[inline]
     pub fn block_count(&self) -> usize {
         self.blocks.len() / (self.axes * LANES)

@@ -24,7 +24,6 @@ pub struct Judge {
     point_weights: Vec<f64>,
     /// Total weight of all pairs.
     matched_weight: f64,
-    // Memory for the numbers of one candidate.
     criteria: Vec<f64>,
     ks_p_values: Vec<f64>,
 }

@@ -32,7 +32,6 @@ pub struct Nearest {
     block_reaches: Vec<[f32; LANES]>,
     /// Largest reach of each block of a batch, for a search both ways.
     batch_reaches: Vec<[f32; LANES]>,
-    /// Coordinates of the queries.
     queries: Vec<f32>,
 }
 
@@ -55,7 +54,6 @@ pub struct Search<'a> {
 }
 
 impl Nearest {
-    /// Returns the neighbours of a point, after a search.
     pub fn neighbours_of(&self, point: usize) -> &[u32] {
         &self.neighbours[self.starts[point] as usize..self.starts[point + 1] as usize]
     }

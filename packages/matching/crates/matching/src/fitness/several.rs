@@ -13,7 +13,6 @@ const WEIGHT_ROUNDING: f64 = 1e-10;
 pub struct SeveralNearest {
     /// Neighbours of each query of a group.
     neighbours: [SearchResult; QUERIES],
-    /// Coordinates of the queries.
     queries: Vec<f32>,
     /// The neighbours of one query, to be reported.
     points: Vec<u32>,
@@ -64,18 +63,14 @@ impl SeveralNearest {
     }
 }
 
-/// Collects the neighbours of one group of queries.
+/// Collects the neighbours of one group of queries. The fields are as in `NearestVisitor`.
 struct SeveralVisitor<'a> {
     search: &'a Search<'a>,
     query_blocks: &'a Blocks,
     target_blocks: &'a Blocks,
-    /// Index of the first query of the group.
     first_query: usize,
-    /// Index of the first point of the queries' arm.
     query_start: usize,
-    /// Index of the first point of the other arm.
     target_start: usize,
-    /// Reach of each query.
     reach: [f32; QUERIES],
     neighbours: &'a mut [SearchResult; QUERIES],
 }

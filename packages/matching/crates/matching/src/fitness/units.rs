@@ -63,7 +63,6 @@ impl Units {
         }
     }
 
-    /// Returns the number of points.
     pub fn points(&self) -> usize {
         self.first_row.len()
     }
@@ -78,7 +77,6 @@ impl Units {
     }
 }
 
-/// Returns the standardised covariates of all rows.
 fn standardised(problem: &Problem) -> Points {
     embed(&Problem {
         metric: Metric::InverseVariance,
