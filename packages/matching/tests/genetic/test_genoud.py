@@ -219,9 +219,9 @@ def changing() -> Callable[[Floats], list[float]]:
     [
         (raises, {}, r"raised ZeroDivisionError: no such day at par = \["),
         (lambda x: math.nan, {}, r"returned NaN at par = \["),
-        (changing(), {"lexical": True}, r"returned 2 values at par = .* 1 elsewhere"),
+        (changing(), {"lexical": True}, r"returned 2 values at par = .* instead of 1"),
         (lambda x: [1.0, 2.0], {}, "returned 2 values"),
-        (lambda x: [1.0, 2.0], {"lexical": 3}, "3 elsewhere"),
+        (lambda x: [1.0, 2.0], {"lexical": 3}, "instead of 3"),
         (lambda x: "worth", {}, "returned str, not a number"),
         (lambda x: [[1.0]], {}, r"returned shape \(1, 1\)"),
         (lambda x: x[:3, 0], {"vectorized": True}, r"returned shape \(3, 1\) for 10 points"),

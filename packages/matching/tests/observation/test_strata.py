@@ -221,7 +221,7 @@ def test_rows_of_other_versions_take_no_part_whatever_their_values() -> None:
 def test_wrong_input_names_its_stratum() -> None:
     log = loaded_log()
     log["wall_s"][np.flatnonzero(log["host_type"] == "arm")[0]] = 0.0
-    with pytest.raises(UnusableInput, match="stratum arm: wall_s: 0 or less"):
+    with pytest.raises(UnusableInput, match="stratum arm: wall_s is 0 or less"):
         observed(log)
 
 

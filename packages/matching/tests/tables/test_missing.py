@@ -128,7 +128,7 @@ def test_errors_and_warnings_in_python_name_arguments_and_no_options() -> None:
     nothing = {"t": [1, 1, 0, 0], "x": [np.nan] * 4}
     with pytest.raises(UnusableInput) as refused:
         tables.match(nothing, treatment="t", covariates="x", missing="drop")
-    assert refused.value.hint == 'give fewer columns, or missing="indicator"'
+    assert refused.value.hint == 'name fewer columns, or add missing="indicator"'
     dates = {**TABLE, "x": np.array([date(2024, 1, 1), None] * 4, dtype=object)}
     with pytest.raises(UnusableInput) as refused:
         tables.match(dates, "y", "t", "x", missing="indicator")

@@ -101,7 +101,9 @@ def test_rows_that_false_statistics_hide_are_missed(tmp_path: Path) -> None:
     request = question(cluster=("day",))
     log = find_strata(str(file), "kind", request)
     assert list(log.rows) == ["seven01"]
-    with pytest.raises(UnusableInput, match="799 of the file's 800 rows, so the statistics"):
+    with pytest.raises(
+        UnusableInput, match="799 rows together, but the file has 800: the statistics"
+    ):
         observe_strata(log, request, source="log")
 
 

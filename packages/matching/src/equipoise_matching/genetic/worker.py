@@ -202,8 +202,8 @@ class FunctionRows:
             self._criteria = length
         if length != self._criteria:
             raise EvaluationFailed(
-                f"the function returned {length} values at {point_code(point)} but "
-                f"{self._criteria} are needed",
+                f"the function returned {length} values at {point_code(point)} instead of "
+                f"{self._criteria}",
                 SAME_LENGTH_HINT,
             )
 
