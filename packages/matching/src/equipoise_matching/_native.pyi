@@ -58,8 +58,7 @@ class Pairs:
     Parameters
     ----------
     query, matched
-        Shape (pairs,): the row for which a match was sought, and the row of its match in the other
-        arm.
+        Shape (pairs,): the row for which a match was sought, and the row of its match.
     weights
         Shape (pairs,): the weight of each pair.
     dropped
@@ -118,8 +117,7 @@ class Matcher:
     def variances(self, pairs: Pairs, neighbors: float) -> NDArray[np.float64]:
         """Return the variance of the outcome of each unit in a pair, from its nearest neighbours.
 
-        The neighbours are of the same arm. The variance is NaN for a unit without such a neighbour,
-        and for a unit in no pair.
+        The neighbours are of the same arm. Without them, and in no pair, the variance is NaN.
         """
 
 def match_strata(

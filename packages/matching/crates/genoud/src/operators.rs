@@ -156,7 +156,6 @@ impl Breeder<'_> {
         polished: &[f64],
         mix: Option<f64>,
     ) -> Vec<f64> {
-        // Number of halvings of the share that are tried to find an admissible child.
         const HALVINGS: usize = 20;
         let mut share = mix.unwrap_or_else(|| self.source.uniform());
         for _ in 0..HALVINGS {
@@ -195,8 +194,7 @@ impl Breeder<'_> {
             && (self.boundary == Boundary::RandomPoints || self.domain.contains(child))
     }
 
-    /// Returns the child, rounded if parameters are whole numbers. If it is then not admissible,
-    /// returns the parent.
+    /// Returns the rounded child, or the parent if the child is then not admissible.
     fn admissible_or_parent(&self, mut child: Vec<f64>, parent: usize) -> Vec<f64> {
         for value in &mut child {
             *value = self.domain.rounded(*value);

@@ -56,7 +56,6 @@ impl Source {
     #[allow(clippy::cast_possible_truncation)]
     pub fn below(&mut self, count: u64) -> u64 {
         assert!(count > 0, "there is nothing to draw from");
-        // Draws with a lower half below this are repeated; else some numbers would be more likely.
         let biased_draws = count.wrapping_neg() % count;
         loop {
             let product = u128::from(self.bits()) * u128::from(count);

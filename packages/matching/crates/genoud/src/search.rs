@@ -115,7 +115,6 @@ impl Search {
             polished_in_vain: None,
             checked_gradient: None,
             history: Vec::new(),
-            // The phase and the step are replaced below.
             phase: Phase::Breeding,
             pending: Step::Polish(Vec::new()),
             options,
@@ -357,8 +356,7 @@ impl Search {
         self.phase = Phase::Sorted;
     }
 
-    /// Whether to polish the best candidate: after the burn-in, unless polishing did not improve
-    /// it.
+    /// Whether to polish the best candidate: after the burn-in, unless it was polished in vain.
     fn polish_is_due(&self) -> bool {
         self.options.polish
             && self.generation > self.options.burn_in
@@ -426,7 +424,6 @@ impl Search {
         self.phase = self.evaluation_phase(children);
     }
 
-    /// Adds the generation to the history.
     fn record(&mut self) {
         self.history.push(GenerationRecord {
             generation: self.generation,

@@ -27,7 +27,6 @@ fn options() -> Options {
     }
 }
 
-/// A function with its minimum, 0, at the origin.
 fn bowl(point: &[f64]) -> f64 {
     point.iter().map(|value| value * value).sum()
 }
@@ -179,7 +178,6 @@ fn the_local_minimum_crossover_polishes_its_parents() {
     };
     let search = run(Search::new(options).unwrap(), bowl);
     let [before, after] = [0, 1].map(|index| bowl(&search.history()[index].best.point));
-    // The children are the polished points, and halving a point quarters its value.
     assert!((after - before / 4.0).abs() < 1e-15);
 }
 

@@ -7,9 +7,8 @@
 
 use crate::philox::Philox;
 
-/// p of the recurrence.
+// p and q of the recurrence.
 const DEGREE: usize = 1279;
-/// q of the recurrence.
 const TAP: usize = 216;
 const WORD_BITS: usize = 32;
 /// Number of bits by which a column is later than the column before.

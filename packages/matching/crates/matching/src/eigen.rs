@@ -56,8 +56,7 @@ pub fn eigen(matrix: &[f64], size: usize) -> Eigen {
     Eigen { values, vectors }
 }
 
-/// Rotates two rows and columns of the matrix, and their vectors, so that the elements where they
-/// cross become 0.
+/// Rotates two rows and columns, and their vectors, so that the element where they cross is 0.
 fn rotate(matrix: &mut [f64], vectors: &mut [Vec<f64>], size: usize, first: usize, second: usize) {
     let off_diagonal = matrix[first * size + second];
     if off_diagonal == 0.0 {

@@ -76,8 +76,7 @@ fn standardise(problem: &Problem) -> Vec<f64> {
     let squares = column_sums(problem, &standardised, &means, |value, mean| {
         (value - mean).powi(2)
     });
-    // R raises the variance of a column whose values are so small that their squares add up to
-    // less than the tolerance.
+    // R raises the variance of a column with tiny values, whose squares add up to very little.
     let raw_squares = match problem.rules {
         Rules::Correct => vec![R_TOLERANCE; columns],
         Rules::AsInR => column_sums(problem, &standardised, &means, |value, _| value * value),

@@ -192,8 +192,7 @@ impl Sample<'_> {
     }
 }
 
-/// A direction of the covariates has no slope if its variance is below this fraction of the
-/// largest.
+/// A direction has no slope if its variance is below this fraction of the largest variance.
 const NEGLIGIBLE_FRACTION: f64 = 1e-12;
 
 /// Returns the slopes of the outcome on the covariates (row after row) among the rows with a

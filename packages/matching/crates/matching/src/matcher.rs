@@ -356,8 +356,8 @@ fn fixed_distances(restrictions: &[Restriction]) -> HashMap<usize, Vec<(usize, f
 
 /// Drops neighbours of the row at random until the requested number is left.
 ///
-/// R may drop any neighbour. The correct rules drop only neighbours that tie at the squared distance
-/// `last`, because a nearer unit is a match in any case.
+/// R may drop any neighbour. The correct rules drop only neighbours that tie at the distance `last`,
+/// because a nearer unit is a match in any case.
 fn draw_among_ties(problem: &Problem, row: usize, members: &mut Vec<(f64, usize)>, last: f64) {
     let mut draws = Draws::new(problem.seed, row);
     members.sort_unstable_by(|left, right| left.0.total_cmp(&right.0).then(left.1.cmp(&right.1)));

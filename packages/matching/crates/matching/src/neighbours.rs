@@ -16,8 +16,7 @@ pub struct Query<'a> {
     pub calipers: Vec<(f64, f64)>,
     /// Total weight of the neighbours to find. If every point weighs 1, it is their number.
     pub needed_weight: f64,
-    /// A point ties with the last needed neighbour if its squared distance is larger by at most
-    /// this.
+    /// Largest difference of the squared distances of the last needed neighbour and its ties.
     pub tolerance: f64,
     /// Points with a given squared distance.
     pub fixed_distances: Vec<(usize, f64)>,
@@ -52,7 +51,6 @@ pub struct SearchResult {
     tolerance: f64,
 }
 
-/// Squared distance and weight of a neighbour.
 #[derive(PartialEq)]
 struct NearPoint {
     squared: f64,

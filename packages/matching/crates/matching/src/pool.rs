@@ -20,7 +20,6 @@ pub struct Pool {
     pub point_count: usize,
     /// Total weight of the rows of each point.
     pub weight: Vec<f64>,
-    /// The tree over the blocks; empty for few points.
     pub tree: Tree,
     /// Coordinates, block after block. A block has sixteen numbers, one for each point, for each
     /// axis. A missing or removed point has an infinite coordinate, so it is never near.

@@ -23,7 +23,6 @@ pub struct Search<'a> {
     pub weight_of: &'a WeightOf<'a>,
     /// Whether the tree is used. Without it, every distance is computed.
     pub uses_tree: bool,
-    /// Instructions of the processor; they change only the speed.
     pub instructions: Instructions,
 }
 

@@ -191,8 +191,7 @@ fn divide(
 }
 
 /// Returns the axis along which to divide the points. If a column is over 2 calipers wide, the axis
-/// is the column that is widest in calipers. Otherwise it is the coordinate with the largest
-/// extent.
+/// is the column that is widest in calipers; otherwise, it is the widest coordinate.
 fn axis_to_divide(input: &TreeInput<'_>, order: &[u32]) -> usize {
     let ranges = ranges_of(input, order);
     let extent = |axis: usize| ranges[axis].1 - ranges[axis].0;

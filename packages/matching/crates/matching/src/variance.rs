@@ -15,7 +15,6 @@ struct Moments {
 }
 
 impl Moments {
-    /// Returns the moments of pairs of a weight and a value.
     fn of_values(values: impl Iterator<Item = (f64, f64)>) -> Self {
         values.fold(Self::default(), |sum, (weight, value)| {
             sum.combined_with(Self {
@@ -119,8 +118,7 @@ impl Matcher {
                 let variance = match problem.rules {
                     Rules::AsInR if self.can_drop_units() && !has_enough => Some(0.0),
                     Rules::AsInR => {
-                        // In R, a unit that needs all units of its arm finds itself, with outcome
-                        // 0.
+                        // In R, a unit that needs its whole arm finds itself, with outcome 0.
                         let counts_itself = !has_enough && problem.weights.is_none();
                         let combined = combined.combined_with(Moments {
                             weight: f64::from(u8::from(counts_itself)),

@@ -7,8 +7,7 @@ use crate::parallel::{Progress, parallel_map};
 use crate::pool::Pool;
 use crate::problem::Pairs;
 
-/// Number of units for which all threads search together, among the units that are free at the
-/// time.
+/// Number of units for which all threads search together, among the units that are then free.
 const UNITS_PER_ROUND: usize = 8 * QUERY_CHUNK;
 
 impl Matcher {

@@ -319,10 +319,9 @@ pub fn check(fits: bool, message: &'static str) -> PyResult<()> {
 pub fn choose<T: Copy>(name: &Bound<'_, PyAny>, choices: &[(&str, T)]) -> PyResult<T> {
     let name: String = name.extract()?;
     let choice = choices.iter().find(|(known, _)| *known == name);
-    choice.map(|&(_, value)| value).ok_or_else(|| {
-        let names: Vec<&str> = choices.iter().map(|&(known, _)| known).collect();
-        PyValueError::new_err(format!("{name:?} is not one of {}", names.join(", ")))
-    })
+    choice
+        .map(|&(_, value)| value)
+        .ok_or_else(|| PyValueError::new_err(format!("{name:?} is not one of the choices")))
 }
 
 fn estimand(name: &Bound<'_, PyAny>) -> PyResult<matching::Estimand> {

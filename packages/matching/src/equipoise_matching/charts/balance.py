@@ -79,8 +79,7 @@ def love_plot(
 ) -> alt.LayerChart:
     """Draw the standardized differences, with the largest before matching on top (Love 2004).
 
-    The differences are in percent, one per variable. A note names the variables with an infinite or
-    unknown difference.
+    The differences are in percent, one per variable. A note names infinite and unknown variables.
     """
     differences = [before] if after is None else [before, after]
     order = sorted(

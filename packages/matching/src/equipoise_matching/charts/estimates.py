@@ -48,8 +48,7 @@ def estimates(
 ) -> alt.LayerChart:
     """Draw each finite estimate as a mark on its interval, from top to bottom.
 
-    The index of a kind in ``kinds`` decides the colour and shape of its marks. ``unit`` is the
-    title of the axis.
+    The index of a kind in ``kinds`` decides its colour and shape; ``unit`` titles the axis.
     """
     marks: Rows = []
     for row in rows:

@@ -111,8 +111,7 @@ def genoud(
         Whether generations without improvement count only if every component of the gradient is
         within ``solution_tolerance``.
     bfgs, burn_in
-        Whether BFGS polishes the best candidate of each generation, and number of generations
-        before the first polishing.
+        Whether BFGS polishes the best of each generation; number of generations before the first.
     operators
         Nine weights P1 to P9; by default, the first eight are equal and the ninth is 0.
         P1 keeps the best (cloning). P2 draws one parameter between its bounds (uniform mutation).

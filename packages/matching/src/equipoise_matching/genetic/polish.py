@@ -87,8 +87,7 @@ class Polisher:
         return self._sign * self._cost_gradient(point, self._steps_at(point))
 
     def _run(self, start: Floats, method: str) -> tuple[Floats, Floats]:
-        """Minimize by a method of SciPy; return the best evaluated point, and its value."""
-        # SciPy may return a point that is not the best.
+        """Minimize by SciPy; return the best evaluated point, which SciPy may not return."""
         best_point, best_value = start, float(self._costs(start[np.newaxis])[0])
         steps = self._steps_at(start)
         box = self._search_box if method == "BFGS" else self._bounds

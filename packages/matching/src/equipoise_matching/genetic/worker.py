@@ -235,8 +235,7 @@ def _unpickle_evaluator(payload: Payload) -> Evaluate:
     installed = version("equipoise-matching")
     if installed != payload.version:
         raise UnusableInput(
-            f"a worker has equipoise-matching {installed}, but the process of the search has "
-            f"{payload.version}",
+            f"a worker has equipoise-matching {installed}, but the search has {payload.version}",
             hint=f"run on every worker: pip install equipoise-matching=={payload.version}",
         )
     evaluate: Evaluate = pickle.loads(payload.data)

@@ -178,8 +178,7 @@ def quantiles(group: Sample, levels: Floats) -> Floats:
 class TwoSamples:
     """Two samples, and their empirical distribution functions at the sorted distinct values.
 
-    ``values`` has the distinct values. ``value_index`` has for each row the index of its value in
-    ``values``, the treated rows first.
+    ``value_index`` has for each row the index of its value in ``values``, the treated rows first.
     """
 
     treated: Sample

@@ -1,8 +1,7 @@
 """The fitness of a candidate: the balance of the covariates after matching with its weights.
 
 A candidate has a weight for each column of X. Its fitness is one number or several numbers, the
-criteria. The measure is the rule that computes the criteria from p-values or from distances between
-distributions.
+criteria. The measure is the rule that computes the criteria from p-values or distances.
 
 Diamond and Sekhon 2013 (Review of Economics and Statistics 95(3)); Sekhon 2011 (JSS 42(7)).
 Formulae, and where R's GenMatch differs: docs/methods/genetic-matching.md.

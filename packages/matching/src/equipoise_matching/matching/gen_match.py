@@ -208,8 +208,7 @@ class GenMatchResult:
     matches
         The match with these weights, without an outcome.
     generations, peak_generation
-        Number of generations, and the number of the last generation that improved by more than the
-        tolerance.
+        Number of generations, and the last generation that improved by more than the tolerance.
     population, evaluations
         Number of candidates in a generation, and number of all evaluated candidates.
     stopped_because

@@ -104,8 +104,7 @@ def match(
     estimand
         The effect on the treated (ATT), on the controls (ATC) or on all (ATE).
     m
-        Number of matches of a unit, not counting ties. It is limited to the number of possible
-        matches.
+        Number of matches of a unit, not counting ties; at most the number of possible matches.
     metric
         Metric on the standardised columns: "inverse_variance", "mahalanobis", k weights or a
         symmetric positive semidefinite matrix (k, k).
@@ -115,8 +114,7 @@ def match(
         Largest distance of a match, in standard deviations of each column: one value or k.
     replace, ties
         Whether a unit may be the match of several units, and whether all tied matches are kept and
-        share the weight. If ties are not kept, one is drawn at random. Without replacement, ties
-        are never kept.
+        share the weight. Without replacement, or if ties are not kept, one is drawn at random.
     order
         Order in which units are matched without replacement: the order of the "data", or from the
         "largest" or the "smallest" value of the only column of X.
@@ -230,8 +228,7 @@ class MatchResult:
         Number of matched units without a neighbour of the same arm within the caliper, ``exact``
         and the stratum. They share one variance.
     t, p_value
-        ``estimate`` divided by ``se``, or without it by ``se_standard``, and the two-sided normal
-        p-value.
+        ``estimate`` divided by ``se`` or else ``se_standard``; its two-sided normal p-value.
     treated_index, control_index, weights
         The treated row, the control and the weight of each pair.
     dropped_index

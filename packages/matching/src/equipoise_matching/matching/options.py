@@ -107,8 +107,7 @@ class MatchProblem:
     """Checked units and options, ready for the native engine.
 
     ``rows`` has the numbers of the units in the caller's data; ``None`` if all units take part in
-    the order of the data. ``reported_caliper`` (strata, k) is the caliper in results; ``None``
-    without a caliper.
+    their order. ``reported_caliper`` (strata, k) is the caliper in results, if there is one.
     """
 
     units: Units

@@ -80,8 +80,7 @@ class OutcomeRegression(Struct, frozen=True):
 
     ``centred`` (rows,) is the outcome minus the mean of the row's stratum. ``residual`` (rows,) is
     ``centred`` minus the prediction from ``columns`` (rows, terms), which are centred too.
-    ``leverage`` (rows,) is the weight of each row in its own prediction, 0 for rows outside the
-    regression.
+    ``leverage`` (rows,) is the weight of each row in its own prediction; 0 for unused rows.
     """
 
     residual: Floats
@@ -343,9 +342,8 @@ def changes_without_each_cluster(pair_effect: PairEffect, code: Indices) -> Floa
 def cluster_error(changes: Floats) -> float:
     """Return the standard error from the changes of the effect without each cluster.
 
-    V = (G − 1)/G Σ_g (τ₍₋g₎ − τ)². Each τ₍₋g₎ has a regression of its own, but the weights of the
-    pairs and the means of the strata stay the same (MacKinnon, Nielsen and Webb 2023,
-    J. Econometrics 232(2), CV3).
+    V = (G − 1)/G Σ_g (τ₍₋g₎ − τ)². Each τ₍₋g₎ has a regression of its own, but the same weights of
+    pairs and means of strata (MacKinnon, Nielsen and Webb 2023, J. Econometrics 232(2), CV3).
     """
     return math.sqrt((len(changes) - 1) / len(changes) * float((changes**2).sum()))
 

@@ -8,8 +8,7 @@ candidate by at most Γ. Without an effect, the chance that a pair's difference 
 between 1/(1+Γ) and Γ/(1+Γ), independently of other pairs. So the sum of the ranks of the positive
 differences lies between two sums of independent terms. The p-value of such a sum is exact up to
 ``EXACT_PAIRS`` pairs, and from a normal distribution for more. The interval at Γ has the effects
-that neither one-sided test rejects. scipy and statsmodels do not have these bounds. At Γ = 1 the
-tests are Wilcoxon's.
+that neither one-sided test rejects. At Γ = 1 it is Wilcoxon's; scipy has no other of these bounds.
 
 The second method compares with the strongest observed covariate (Cinelli and Hazlett 2020, JRSS B
 82(1)). In the regression of the outcome Y on the treatment D and the covariates X, a factor Z with
@@ -81,8 +80,7 @@ def hidden_bias(matched_sample: MatchedSample) -> HiddenBias:
 def _summary(gamma: float | None, number: int, of: str, unit: str, version: str) -> str:
     """Return the sentence on the factor ``gamma`` of the odds that changes the answer.
 
-    ``number`` counts what ``of`` names. ``unit`` is the plural noun for the rows or clusters that
-    have a ``version``.
+    ``number`` counts ``of``; ``unit`` is the plural noun for those that have a ``version``.
     """
     if gamma is None:
         return (
@@ -114,8 +112,7 @@ def interval_at(differences: Floats, gamma: float) -> tuple[float | None, float 
 def gamma_to_change(differences: Floats) -> float | None:
     """Return the smallest factor of the odds at which the interval includes 0.
 
-    Return ``MAX_GAMMA`` if the factor is larger, and ``None`` if the interval at a factor of 1
-    includes 0 already.
+    Return at most ``MAX_GAMMA``, and ``None`` if the interval at a factor of 1 includes 0.
     """
 
     def shows_effect(gamma: float) -> bool:

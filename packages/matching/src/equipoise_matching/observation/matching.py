@@ -47,8 +47,7 @@ CALIPERS: tuple[tuple[float | None, bool], ...] = (
 )
 """Calipers in standard deviations, in the order in which they are tried.
 
-A caliper with ``True`` limits all covariates. A caliper with ``False`` limits the covariates that
-were unbalanced so far.
+With ``True``, a caliper limits all covariates; with ``False``, those that were unbalanced so far.
 """
 MAX_SEARCHED_PAIRS = 4_000_000
 """Largest number of possible pairs of rows in the genetic search.

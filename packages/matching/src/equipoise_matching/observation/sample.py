@@ -98,8 +98,7 @@ class Sample(Struct, frozen=True):
 
     The ``question`` names its covariates, and ``log`` has only the rows that take part.
     ``treated`` (rows,) marks the candidate's rows, and each outcome has shape (rows,).
-    ``left_out`` counts by reason the rows that take no part. ``rows_read`` is the number of rows
-    of the whole log.
+    ``left_out`` counts by reason the rows that take no part; ``rows_read`` counts all rows.
     """
 
     log: Log

@@ -155,8 +155,7 @@ class StratifiedLog(Struct, Generic[Rows], frozen=True):
 
     The values of ``column`` are the names of the strata. ``rows`` has for each name the place of
     the stratum's rows, and ``read`` returns the columns at a place. ``versions`` has only the
-    treatment column, with each value once. ``number_of_rows`` is the size of the whole log, if
-    known.
+    treatment column, with each value once. ``number_of_rows`` is the size of the log, if known.
     """
 
     column: str

@@ -90,9 +90,8 @@ class TermDictionary(Struct, frozen=True):
 
     ``columns`` (rows, columns) has the covariates, each with mean 0 and standard deviation 1. Then
     comes a column of 0 and 1 for each value of a category. Each column has a name and an owner: the
-    column of the log from which it was made. Before the scaling, the covariates had the means
-    ``centres`` and the standard deviations ``spreads``. The first ``covariate_count`` terms are the
-    covariates.
+    column of the log from which it was made. Unscaled, the covariates have the means ``centres``
+    and standard deviations ``spreads``. The first ``covariate_count`` terms are the covariates.
     """
 
     columns: Floats

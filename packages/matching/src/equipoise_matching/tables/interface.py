@@ -178,8 +178,7 @@ def match_balance(
     table, treatment, covariates, formula, weights, missing
         As for ``match``. The covariates may be others than those of the match.
     match
-        Result of ``match`` or ``gen_match`` for the same table; ``None`` for no balance after
-        matching.
+        Result of ``match`` or ``gen_match`` for the same table; ``None`` without a match.
     estimand, boot, ks, paired, r_compatible, seed, progress
         As for ``equipoise_matching.match_balance``.
     """
@@ -441,8 +440,7 @@ def _renumbered_pairs(match: TableMatch, data: MatchTable) -> MatchResult:
     pairs = match.pairs.with_row_numbers(new_numbers, len(data.rows))
     if min(pairs.treated_index.min(), pairs.control_index.min()) < 0:
         raise UnusableInput(
-            "the match uses rows that match_balance leaves out, because a covariate is missing in "
-            "them",
+            "the match uses rows that match_balance leaves out: they lack a covariate",
             hint='give missing="drop" to match too, or missing="indicator" to match_balance',
         )
     return pairs

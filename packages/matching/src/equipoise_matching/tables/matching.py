@@ -144,8 +144,7 @@ def run_match(
     for name, is_given in options_without_strata.items():
         if table.by is not None and is_given:
             raise UnusableInput(
-                f"{option(name)} cannot be used with {option('by')}, which matches each stratum "
-                "alone",
+                f"{option(name)} cannot be used with {option('by')}, which matches by strata",
                 hint=f"leave out {option('by')} or {option(name)}",
             )
     covariates, owners = table.covariates, table.owners

@@ -93,8 +93,7 @@ def without_missing(
     covariates
         Columns whose missing values an indicator can mark.
     required
-        Columns whose missing values cannot be marked: ``drop`` and ``indicator`` leave out the
-        rows.
+        Columns that no indicator can mark: every policy but ``refuse`` leaves out their rows.
     """
     if policy not in POLICIES:
         raise UnusableInput(

@@ -29,8 +29,7 @@ impl Default for Batching {
 /// a sixteenth of a batch is long enough to calculate the operations of a whole batch.
 const MAX_GROWTH: f64 = 16.0;
 
-/// Maximum number of trial runs: enough to get from one operation of a nanosecond to the longest
-/// batch.
+/// Maximum number of trial runs, which is enough for operations of a nanosecond.
 const MAX_TRIAL_RUNS: u32 = 16;
 
 /// The times of all batches.

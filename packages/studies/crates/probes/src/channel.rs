@@ -179,8 +179,7 @@ pub fn tcp_connect(port: u16) -> Result<TcpStream, Problem> {
     Ok(socket)
 }
 
-/// Makes a connection reset when it is closed; accepted connections inherit this from their
-/// listener.
+/// Makes a connection, or all connections of a listener, reset when closed.
 #[inline]
 pub fn reset_on_close(socket: &impl AsRawFd) -> Result<(), Problem> {
     let linger = libc::linger {

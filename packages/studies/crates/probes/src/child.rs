@@ -131,8 +131,7 @@ impl Helper {
 
 impl Drop for Helper {
     fn drop(&mut self) {
-        // From now on, the end of the helper is expected. The kernel always accepts the default
-        // action.
+        // From now on, the helper may end. The kernel always accepts the default action.
         let _ = set_exit_on_child_end(false);
     }
 }

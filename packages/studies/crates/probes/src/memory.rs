@@ -19,18 +19,16 @@ pub const MEMORY_SIZE: Parameter = Parameter {
     maximum: 16 << 30,
 };
 
-/// Free bytes that a probe requires for each byte it uses, because other programs share the
-/// machine.
-const FREE_BYTES_PER_BYTE: u64 = 4;
+/// Free bytes that a probe requires for each byte it uses: other programs share the machine.
+const FREE_FACTOR: u64 = 4;
 
-/// Returns a number of bytes as `usize`; the probe is unavailable if the machine has too little
-/// memory.
+/// Returns a number of bytes as `usize`; unavailable if the machine has too little memory.
 pub fn check_free_memory(bytes: u64) -> Result<usize, Problem> {
     match free_bytes() {
-        Some(free) if free < bytes.saturating_mul(FREE_BYTES_PER_BYTE) => {
+        Some(free) if free < bytes.saturating_mul(FREE_FACTOR) => {
             Err(Problem::unavailable(format!(
-                "it needs {FREE_BYTES_PER_BYTE} times the {bytes} bytes that it uses, but only {free} \
-             are free; give a smaller --size"
+                "it needs {FREE_FACTOR} times the {bytes} bytes that it uses, but only {free} \
+                 are free; give a smaller --size"
             )))
         }
         _ => Ok(to_usize(bytes)),

@@ -72,8 +72,7 @@ pub fn wrong_result(
     Problem::failure(format!("{call} gave {result} instead of {expected}"))
 }
 
-/// Checks that a call returned the expected result. A negative result means that errno has an
-/// error.
+/// Checks that a call returned the expected result. After a negative result, errno has an error.
 #[inline]
 pub fn check_result<Number>(call: &str, result: Number, expected: Number) -> Result<(), Problem>
 where

@@ -2,9 +2,8 @@
 //! three algorithms that find the same matches.
 //!
 //! A search evaluates a list of candidates. A candidate has a weight for each covariate: the search
-//! matches every unit to the nearest units of the other arm (treated or control) under these
-//! weights, and tests the balance of the matches. docs/reference/workloads.md describes the
-//! algorithms.
+//! matches every unit to the nearest units of the other arm (treated or control) by these weights,
+//! and tests the balance of the matches. docs/reference/workloads.md describes the algorithms.
 
 mod candidates;
 mod data;

@@ -1,8 +1,7 @@
 //! Workload `hashwalk`: visits the entries of a map with a random seed until one value is found.
 //!
 //! This is the first program of Tratt, "Minimum Times Tend to Mislead When Benchmarking" (2019),
-//! rewritten. The seed decides the position of the value in the map, and so the length of each
-//! walk.
+//! rewritten. The seed decides where the value is in the map, and so the length of each walk.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};

@@ -1,8 +1,7 @@
 //! Workload `malloc`: allocates, touches and frees blocks by malloc and free.
 //!
 //! The benchmark of Sekhon's "The Art of Benchmarking" (2006) spends most of its time in such
-//! calls. Some allocators take its buffers of 35 KB from their own lists, others from the kernel
-//! each time.
+//! calls. Some allocators take its buffers of 35 KB from lists, others from the kernel each time.
 
 use std::ops::RangeInclusive;
 use std::sync::Barrier;

@@ -14,8 +14,7 @@ const PADDING: usize = 8;
 /// Largest rounding error of the distance of two points in the unit ball in single precision: the
 /// coordinates and their difference are each rounded to 24 bits.
 const DISTANCE_ROUNDING: f64 = 3e-7;
-/// Largest rounding error that each coordinate adds to a squared distance, as a fraction of the
-/// squared distance.
+/// Largest relative rounding error that each coordinate adds to a squared distance.
 const TERM_ROUNDING: f64 = 1.3e-7;
 
 /// Standardised points of one arm.
@@ -92,8 +91,7 @@ impl ColumnScale {
         }
     }
 
-    /// Returns the largest value that may be computed for this squared distance in single
-    /// precision.
+    /// Returns the largest value that single precision can compute for this squared distance.
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // The margin is larger than the rounding.
     pub fn reach(&self, squared: f64) -> f32 {
@@ -163,8 +161,7 @@ impl Blocks {
     }
 }
 
-/// Stretches values that are stored as `LANES` values of one column, then `LANES` of the next
-/// column.
+/// Stretches values that are stored as `LANES` of one column, then `LANES` of the next column.
 #[allow(clippy::cast_possible_truncation)] // Single precision is intended.
 fn stretch_lanes(from: &[f64], factors: &[f64], output: &mut Vec<f32>) {
     output.resize(from.len(), 0.0);

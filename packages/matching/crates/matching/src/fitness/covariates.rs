@@ -74,12 +74,10 @@ impl Covariates {
         }
     }
 
-    /// Returns the values of a point, with the padding.
     pub fn values_of(&self, point: usize) -> &[f64] {
         &self.values[point * self.stride..(point + 1) * self.stride]
     }
 
-    /// Returns the ranks of a point, one for each ranked column.
     pub fn ranks_of(&self, point: usize) -> &[u32] {
         let count = self.ranked_columns.len();
         &self.ranks[point * count..(point + 1) * count]

@@ -30,7 +30,6 @@ impl Distributions {
         self.pairs = 0;
     }
 
-    /// Adds the pairs of some links.
     pub fn add(&mut self, links: &[Link]) {
         for link in links {
             self.count[link.treated as usize] += link.count;

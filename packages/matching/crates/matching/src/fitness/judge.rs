@@ -38,7 +38,6 @@ impl Judge {
         self.matched_weight = 0.0;
     }
 
-    /// Adds the pairs of some links of the candidate.
     pub fn add(&mut self, options: &Options, covariates: &Covariates, links: &[Link]) {
         self.matched_weight += links.iter().map(|link| link.weight).sum::<f64>();
         self.distributions.add(links);

@@ -50,8 +50,7 @@ pub fn asymptotic(x: f64, as_in_r: bool) -> f64 {
 /// number is n + m. A path over the sorted rows is at (i, j) after i treated and j controls, and
 /// its distance |i m - j n| counts only where a group ends (Schröer and Trenkler 1995,
 /// Computational Statistics & Data Analysis 20, 185-202). If the distance of a path reaches
-/// `reach`, the probability of the path is removed and added to the p-value. So small p-values keep
-/// their digits.
+/// `reach`, its probability is removed and added to the p-value, so small p-values keep their digits.
 #[must_use]
 pub fn exact(reach: u64, treated: usize, controls: usize, ends: &[usize]) -> f64 {
     if reach == 0 {

@@ -115,8 +115,7 @@ impl Fitness {
         judge.finish(options, covariates, self.units.controls, output);
     }
 
-    /// Whether equal rows get equal matches, because no option names single rows or draws at
-    /// random.
+    /// Whether equal rows get equal matches: no option names single rows or draws at random.
     fn matches_rows_alike(&self) -> bool {
         let problem = &self.options.problem;
         problem.replace && problem.ties && problem.restrictions.is_empty()

@@ -64,8 +64,7 @@ impl Differences {
     }
 
     /// Computes the p-values of the paired tests. The divisor of the variance is the total weight
-    /// of the pairs. The degrees of freedom are `matched_weight`, this weight after rounding, minus
-    /// 1.
+    /// of the pairs. The degrees of freedom are the rounded weight, `matched_weight`, minus 1.
     pub fn p_values(&self, columns: usize, matched_weight: f64, output: &mut Vec<f64>) {
         let student = Student::new(matched_weight - 1.0);
         for column in 0..columns {

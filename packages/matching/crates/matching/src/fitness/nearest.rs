@@ -49,7 +49,6 @@ pub struct Search<'a> {
     pub calipers: &'a Calipers,
     /// Squared distances that differ by at most this are ties.
     pub tolerance: f64,
-    /// Instructions of the processor; they change only the speed.
     pub instructions: Instructions,
 }
 
@@ -148,8 +147,7 @@ impl Nearest {
         }
         self.neighbours.clear();
         self.neighbours.resize(self.pairs.len(), 0);
-        // Each start moves to the end of its neighbours, where the neighbours of the next point
-        // begin.
+        // Each start moves to the end of its neighbours, the start of the next point.
         for &(point, other, _) in &self.pairs {
             let start = &mut self.starts[point as usize];
             self.neighbours[*start as usize] = other;

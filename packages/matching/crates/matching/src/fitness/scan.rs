@@ -175,9 +175,8 @@ fn visit_pairs<V: PairVisitor>(block: usize, within: [u16; QUERIES], visitor: &m
 
 /// Iterates over the blocks whose boxes are within reach of the queries' box.
 struct NearBlocks<const BOTH_WAYS: bool> {
-    /// Low ends of the box of the queries.
+    /// Low and high ends of the box of the queries.
     low: Vec<f32>,
-    /// High ends of the box of the queries.
     high: Vec<f32>,
     /// Index of the next batch.
     batch: usize,
@@ -204,7 +203,6 @@ impl<const BOTH_WAYS: bool> NearBlocks<BOTH_WAYS> {
         }
     }
 
-    /// Returns the next block within reach.
     #[inline(always)]
     #[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
     fn next<V: PairVisitor>(&mut self, points: &StretchedPoints, visitor: &V) -> Option<usize> {

@@ -14,7 +14,6 @@ pub struct SeveralNearest {
     /// Neighbours of each query of a group.
     neighbours: [SearchResult; QUERIES],
     queries: Vec<f32>,
-    /// The neighbours of one query, to be reported.
     points: Vec<u32>,
 }
 

@@ -143,8 +143,7 @@ fn pass_on(mut end: End, size: u64) -> Result<(), Problem> {
     }
 }
 
-/// Returns an end for each process of a ring. Each process writes to the pipe that the next one
-/// reads.
+/// Returns an end for each process of a ring. Each writes to the pipe that the next one reads.
 fn ring(processes: u64) -> Result<Vec<End>, Problem> {
     let (mut readers, writers): (Vec<_>, Vec<_>) = (0..processes)
         .map(|_| std::io::pipe().map_err(problem_of("pipe")))

@@ -73,8 +73,7 @@ fn open_memory_copy(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let mut copy = vec![2_u64; words];
     let bytes = size_of_val(copy.as_slice()) as u64;
     Ok(OpenProbe::bandwidth(bytes, move |count| {
-        // The content changes, so that the check below does not accept the copy of an earlier
-        // batch.
+        // The content changes, so that the check below refuses the copy of an earlier batch.
         for end in [0, words - 1] {
             original[end] += 1;
         }

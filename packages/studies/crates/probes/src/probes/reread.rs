@@ -1,5 +1,4 @@
-//! `file_reread`, `mmap_reread`: read a file that was just written, so that it is in the page
-//! cache.
+//! `file_reread`, `mmap_reread`: read a file that was just written, from the page cache.
 
 use std::fs::File;
 use std::io::Write;

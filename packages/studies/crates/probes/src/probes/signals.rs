@@ -109,8 +109,7 @@ fn write_forbidden(address: *mut u8) {
 #[cfg(target_arch = "x86_64")]
 extern "C" fn step_over(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     const WRITE: [u8; 3] = [0xC6, 0x00, 0x01];
-    // SAFETY: the kernel passes a handler with SA_SIGINFO the context in which the program
-    // continues.
+    // SAFETY: with SA_SIGINFO, the kernel passes the context in which the program continues.
     let registers = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
     let instruction = &mut registers[usize::try_from(libc::REG_RIP).unwrap_or_default()];
     // SAFETY: the program was executing there, so there are instructions to read.
@@ -125,8 +124,7 @@ extern "C" fn step_over(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut l
 extern "C" fn step_over(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     const STRB_OF_ZERO: u32 = 0x3900_001F;
     const MASK_WITHOUT_ADDRESS: u32 = 0xFFFF_FC1F;
-    // SAFETY: the kernel passes a handler with SA_SIGINFO the context in which the program
-    // continues.
+    // SAFETY: with SA_SIGINFO, the kernel passes the context in which the program continues.
     let instruction = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.pc };
     // SAFETY: the program was executing there, so there is an instruction to read.
     if unsafe { *(*instruction as *const u32) } & MASK_WITHOUT_ADDRESS != STRB_OF_ZERO {

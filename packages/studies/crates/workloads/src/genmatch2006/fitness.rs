@@ -1,5 +1,4 @@
-//! Tests the balance of matched units: a paired t test and a Kolmogorov-Smirnov test of each
-//! column.
+//! Tests the balance of matched units: each column by paired t and Kolmogorov-Smirnov tests.
 //!
 //! The columns are the covariates and the product of the two earnings, as in the example of the R
 //! package Matching (docs/methods/genetic-matching.md, "pvals").
@@ -20,8 +19,7 @@ pub struct Balance<'a> {
 
 struct Column {
     values: Vec<f64>,
-    /// Whether the column has at most two distinct values, so that the t test replaces the other
-    /// test.
+    /// Whether the column has at most two values, so that the t test replaces the other test.
     is_dichotomous: bool,
 }
 
@@ -101,8 +99,7 @@ fn paired_t(treated: &[f64], controls: &[f64], weights: &[f64]) -> f64 {
     }
 }
 
-/// Returns the asymptotic two-sided p-value of the hypothesis that two samples have one
-/// distribution.
+/// Returns the asymptotic p-value of the hypothesis that two samples have one distribution.
 fn kolmogorov_smirnov(mut first: Vec<f64>, mut second: Vec<f64>) -> f64 {
     first.sort_unstable_by(f64::total_cmp);
     second.sort_unstable_by(f64::total_cmp);

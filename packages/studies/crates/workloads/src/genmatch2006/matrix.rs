@@ -2,8 +2,7 @@
 //!
 //! As docs/reference/workloads.md describes, the class does unnecessary work on purpose: it
 //! computes every result into a scratch array and then copies the array into the matrix; it passes
-//! every argument by value, as a copy made in the same way; and it checks both bounds at every
-//! read.
+//! every argument by value, as such a copy; and it checks both bounds at every read.
 
 #![allow(
     clippy::needless_pass_by_value,
