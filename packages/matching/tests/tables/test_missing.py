@@ -144,7 +144,7 @@ def test_errors_and_warnings_in_python_name_arguments_and_no_options() -> None:
         entry for entry in found.document.warnings if entry.code == "covariates-left-out"
     )
     assert warning.summary.endswith("load (20 missing)")
-    assert 'give missing="indicator"' in warning.hint
+    assert 'add missing="indicator"' in warning.hint
 
 
 def test_an_indicator_removes_the_effect_of_being_missing() -> None:

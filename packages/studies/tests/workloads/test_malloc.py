@@ -82,7 +82,7 @@ def test_failed_allocation_exits_with_status_1(native_folder: Path) -> None:
         ["sh", "-c", command], capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 1
-    assert done.stderr == "equipoise-workload: malloc: malloc returned no memory for 1000000000 bytes\n"
+    assert done.stderr == "equipoise-workload: malloc: no memory for 1000000000 bytes\n"
 
 
 def test_cost_of_a_pair_is_reported(measured: Measured) -> None:

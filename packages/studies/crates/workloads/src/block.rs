@@ -22,7 +22,7 @@ pub struct OutOfMemory(pub usize);
 
 impl From<OutOfMemory> for Problem {
     fn from(OutOfMemory(size): OutOfMemory) -> Self {
-        Self::failure(format!("malloc returned no memory for {size} bytes"))
+        Self::failure(format!("no memory for {size} bytes"))
     }
 }
 
