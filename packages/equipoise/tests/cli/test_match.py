@@ -248,7 +248,10 @@ def test_the_love_plot_is_written(equipoise: Equipoise, table: str, tmp_path: Pa
     ("arguments", "words"),
     [
         (("match", "gone.csv", *COLUMNS), "gone.csv: there is no such file"),
-        (("match", "disc.xlsx", *COLUMNS), "no table is read from '.xlsx'"),
+        (
+            ("match", "disc.xlsx", *COLUMNS),
+            "a table cannot be read from a file with the ending '.xlsx'",
+        ),
         (("match", "disc.csv", "--treatment", "treat"), "--covariates is missing"),
         (("match", "disc.csv", "--covariates", "a"), "--treatment is missing"),
         (
@@ -265,11 +268,11 @@ def test_the_love_plot_is_written(equipoise: Equipoise, table: str, tmp_path: Pa
         (("match", "disc.csv", *COLUMNS, "--by", "a,,b"), "an empty name"),
         (
             ("match", "disc.csv", *COLUMNS, "--by", "a", "--common-support"),
-            "not available with --by",
+            "cannot be used with --by",
         ),
         (
             ("match", "disc.csv", *COLUMNS, "--by", "a", "--bias-adjust", "--outcome", "y"),
-            "not available with --by",
+            "cannot be used with --by",
         ),
         (("match", "disc.csv", *COLUMNS, "--exact", "z"), "--exact: z is not matched on"),
         (("match", "disc.csv", *COLUMNS, "--caliper", "1,2"), "2 numbers for 4 covariates"),

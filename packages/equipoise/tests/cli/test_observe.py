@@ -226,7 +226,7 @@ def test_by_default_what_differs_is_matched_on(equipoise: Equipoise, two_kernels
         (("ci.csv", *LOAD[2:], "--treatment", "version="), "COLUMN[=CANDIDATE:BASELINE]"),
         (
             ("ci.csv", *LOAD[2:], "--treatment", "day"),
-            "the question does not name the two to compare",
+            "the question does not name the two values to compare",
         ),
         (("ci.csv", *LOAD[2:], "--treatment", "host_type"), "host_type=arm:amd compares arm"),
         (("ci.csv", *LOAD[2:], "--treatment", "version=3.0:1.0"), "no row has 3.0"),
@@ -312,7 +312,7 @@ def test_strata_are_read_one_by_one_from_parquet_and_reported_each(
     assert repeated["matched"] == document["matched"]
     refused = equipoise("observe", table, *by_host)
     assert refused.status == 2
-    assert "save it as Parquet" in refused.err
+    assert "save the table as Parquet" in refused.err
     missing = equipoise("observe", "ci.parquet", *by_host[:-1], "rack")
     assert missing.status == 2
     assert "there is no column rack" in missing.err

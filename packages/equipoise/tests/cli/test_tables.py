@@ -90,7 +90,7 @@ def test_a_gap_is_refused_left_out_or_marked_and_counted_everywhere(
     refused = equipoise("match", *asked)
     assert refused.status == 2
     assert "age is missing in rows 3, 7, 300 (from 0)" in refused.err
-    assert "hint: --missing drop leaves out the 4 rows" in refused.err
+    assert "hint: add --missing drop to leave out the 4 rows" in refused.err
     for command in ("match", "balance"):
         answer = equipoise(
             command, *asked, "--missing", "drop", "--report", "page.html", "--json", "found.json"
@@ -169,7 +169,7 @@ BALANCED = {"match": (), "balance": ("--boot", "0")}
 @pytest.mark.parametrize(
     ("file", "words"),
     [
-        ("matched.xlsx", "no table is written as '.xlsx'"),
+        ("matched.xlsx", "a table cannot be written to a file with the ending '.xlsx'"),
         ("people.csv", "would replace the table"),
         ("no/where.csv", "there is no folder"),
     ],
@@ -259,7 +259,7 @@ def test_observe_names_its_rows_as_its_user_does(equipoise: Equipoise, tmp_path:
         "which version cannot have changed: this check does not contradict the answer",
         "the answer holds unless something that was not measured made one of two comparable "
         "builds more than",
-        "multiplied the odds of version 2.0 by so much between two comparable builds.",
+        "multiplied the odds of version 2.0 by this factor between two comparable builds.",
         "it explained",
     ):
         assert words in " ".join(answer.out.split()), words
@@ -308,7 +308,7 @@ def test_the_policies_for_gaps_hold_for_covariates_that_nobody_named(equipoise: 
     refused = equipoise(*asked, "--missing", "refuse")
     assert refused.status == 2
     assert "load is missing in rows 3, 5, 8" in refused.err
-    assert "hint: --missing drop leaves out the 3 rows" in refused.err
+    assert "hint: add --missing drop to leave out the 3 rows" in refused.err
     dropped = json.loads(equipoise(*asked, "--missing", "drop", "--json", "-").out)
     assert dropped["question"]["covariates"] == everything
     assert dropped["rows"]["left_out"] == {"a missing value (load)": 3}

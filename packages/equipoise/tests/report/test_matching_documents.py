@@ -227,7 +227,8 @@ def test_of_many_strata_the_largest_stand_in_the_table_and_the_skipped_are_warne
     table = tables_of(document)[0]
     assert len(table.rows) == min(MAX_STRATA, len(result.strata))
     assert table.notes == (
-        f"The largest strata; --json has the other {len(result.strata) - MAX_STRATA}, too.",
+        f"The table has the largest strata; --json has the other {len(result.strata) - MAX_STRATA} "
+        "too.",
     )
     assert result.skipped
     assert "skipped" in codes_of(document)

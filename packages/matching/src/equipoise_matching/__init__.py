@@ -2,8 +2,8 @@
 
 ``match``, ``match_balance``, ``gen_match`` and the other functions take arrays; the functions of
 ``equipoise_matching.tables`` with the same names, and ``observe``, take data frames or files, and
-names of columns. ``genoud`` is the genetic search alone. The folders and files; each imports only
-from earlier ones:
+names of columns. ``genoud`` is the genetic search alone. Each folder or file imports only from the
+earlier ones in this list:
 
 - ``shared``: modules that the wheels of this package and of `equipoise` both carry
 - ``warning``, ``report``: the report of a result, with its warnings
@@ -11,7 +11,7 @@ from earlier ones:
 - ``genetic``: genetic optimisation using derivatives
 - ``matching``: matching and balance on arrays
 - ``observation``: the effect of a change, from a log
-- ``tables``: the same on data frames, CSV and Parquet files
+- ``tables``: the functions of ``matching`` for data frames, CSV and Parquet files
 """
 
 from __future__ import annotations

@@ -13,12 +13,12 @@ from equipoise_matching.matching.units import Units
 
 @final
 class GenoudSearch:
-    """A genetic search that requests values of points and takes them.
+    """A genetic search that requests the values of points, and takes the answers.
 
     Raises
     ------
     ValueError
-        If options do not fit together, or values come that were not requested.
+        If options cannot be combined, or an answer does not fit the request.
     """
 
     def __new__(cls, options: SearchOptions) -> GenoudSearch: ...
@@ -49,20 +49,20 @@ class GenoudSearch:
     def history(
         self, start: int
     ) -> list[tuple[int, NDArray[np.float64], NDArray[np.float64], float, int]]:
-        """Return the finished generations from this place on, as fields of ``Generation``."""
+        """Return the finished generations from this index on, as fields of ``Generation``."""
 
 @final
 class Pairs:
-    """Rows of the units that were matched and of their matches, with the weight of each pair.
+    """The pairs of a match: row numbers and weights.
 
     Parameters
     ----------
     query, matched
-        Shape (pairs,): the unit that was matched, and its match of the other arm.
+        Shape (pairs,): the row for which a match was sought, and the row of its match.
     weights
-        Shape (pairs,).
+        Shape (pairs,): the weight of each pair.
     dropped
-        Rows of units without enough admissible matches.
+        Rows for which too few matches were found.
     """
 
     def __new__(
@@ -83,7 +83,7 @@ class Pairs:
 
 @final
 class Estimate:
-    """The effect and its errors, in units of the outcome."""
+    """The effect and its errors, in units of the outcome (``crates/matching/src/estimate.rs``)."""
 
     @property
     def effect(self) -> float: ...
@@ -100,24 +100,24 @@ class Estimate:
 
 @final
 class Matcher:
-    """Units that are in place for a search of their nearest neighbours.
+    """Units and options, ready for the search of nearest neighbours.
 
     Raises
     ------
     ValueError
-        If lengths do not fit together or the processor lacks the instructions.
+        If lengths differ, or the processor lacks the requested instructions.
     """
 
     def __new__(cls, units: Units, options: MatchOptions) -> Matcher: ...
     @property
     def uses_tree(self) -> bool: ...
     def pairs(self, progress: Callable[[int, int], None] | None) -> Pairs:
-        """Match the units; what ``progress`` raises stops the search, and so does Ctrl-C."""
+        """Match the units. An exception of ``progress`` or Ctrl-C stops the search."""
 
     def variances(self, pairs: Pairs, neighbors: float) -> NDArray[np.float64]:
-        """Return the variance of each paired unit's outcome among its nearest of the same arm.
+        """Return the variance of the outcome of each unit in a pair, from its nearest neighbours.
 
-        It is NaN for a unit without such a neighbour, and for units in no pair.
+        The neighbours are of the same arm. Without them, and in no pair, the variance is NaN.
         """
 
 def match_strata(
@@ -137,13 +137,13 @@ def estimate_effect(
     covariates: NDArray[np.float64] | None,
     variances: NDArray[np.float64] | None,
 ) -> Estimate:
-    """Estimate the effect; ``covariates`` (n, l) adjust it, unknown ``variances`` are NaN."""
+    """Estimate the effect, adjusted by ``covariates`` (n, l). Unknown ``variances`` are NaN."""
 
 @final
 class FitnessEngine:
-    """Judges candidates: how well each balances the covariates when units are matched by it.
+    """Computes the fitness of candidates: the balance of the covariates after matching by them.
 
-    The metric of the options is left out of account: the candidates are the metric.
+    The metric of the options is ignored, because the candidates are the metric.
     """
 
     def __new__(
@@ -158,4 +158,4 @@ def kolmogorov_p_value(x: float, as_in_r: bool) -> float:
     """Return P(K >= x) of Kolmogorov's distribution; ``as_in_r`` ends the series as R does."""
 
 def smirnov_p_value(reach: int, treated: int, control: int, ends: list[int]) -> float:
-    """Return P(distance >= reach / (treated * control)), given where groups of ties end."""
+    """Return P(distance >= reach / (treated * control)); ``ends`` has the ends of the ties."""

@@ -87,17 +87,18 @@ class Report(Struct, frozen=True, kw_only=True):
 
 
 def _warnings(warnings: Sequence[AnalysisWarning]) -> Iterator[str]:
-    shown = list(_first_of_each_code(warnings))
-    for warning in shown:
+    shown_warnings = list(_first_of_each_code(warnings))
+    for warning in shown_warnings:
         hint = f" Hint: {text(warning.hint)}" if warning.hint else ""
         yield f"<p><strong>Warning</strong>: {text(warning.summary)}{hint}</p>"
-    if len(shown) < len(warnings):
-        yield f"<p>And {len(warnings) - len(shown)} warnings more like these.</p>"
+    omitted = len(warnings) - len(shown_warnings)
+    if omitted:
+        yield f"<p>And {omitted} more warnings like these.</p>"
 
 
 def _first_of_each_code(warnings: Iterable[AnalysisWarning]) -> Iterator[AnalysisWarning]:
-    shown: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for warning in warnings:
-        shown[warning.code] = shown.get(warning.code, 0) + 1
-        if shown[warning.code] <= MAX_WARNINGS_PER_CODE:
+        counts[warning.code] = counts.get(warning.code, 0) + 1
+        if counts[warning.code] <= MAX_WARNINGS_PER_CODE:
             yield warning

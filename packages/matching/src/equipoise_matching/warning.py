@@ -9,5 +9,6 @@ class AnalysisWarning(Struct, frozen=True):
     """A reason to doubt an answer, and a hint."""
 
     code: str
+    """Stable name of the reason, such as ``unbalanced``."""
     summary: str
     hint: str

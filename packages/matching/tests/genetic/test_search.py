@@ -102,7 +102,7 @@ def test_values_of_another_length_than_before_are_refused() -> None:
         calls += 1
         return np.zeros((len(points), calls))
 
-    with pytest.raises(UnusableInput, match="values at par = .*, but . elsewhere"):
+    with pytest.raises(UnusableInput, match="values at par = .*, but . at earlier points"):
         search(SearchOptions(2, population=10, seed=1), evaluate)
 
 

@@ -76,9 +76,9 @@ def test_the_smallest_p_values_are_those_of_r(name: str) -> None:
 
 def test_the_smallest_p_value_names_its_variable_and_test() -> None:
     balance = balance_of("cont", r_compatible=True)
-    assert balance.smallest_before.where == (("x3", "t"),)
+    assert balance.smallest_before.tests == (("x3", "t"),)
     assert balance.smallest_after is not None
-    assert balance.smallest_after.where == (("I(x1 ** 2)", "t"),)
+    assert balance.smallest_after.tests == (("I(x1 ** 2)", "t"),)
 
 
 def test_without_ties_only_the_pooled_difference_is_not_that_of_r() -> None:
@@ -183,7 +183,7 @@ def test_monotone_transforms_share_their_bootstrap() -> None:
 def test_the_bootstrapped_p_value_counts_where_there_is_one() -> None:
     balance = match_balance("treat ~ x3", data("cont"), boot=100, seed=1)
     assert balance.smallest_before.value == 0.0
-    assert balance.smallest_before.where == (("x3", "KS"),)
+    assert balance.smallest_before.tests == (("x3", "KS"),)
 
 
 def test_the_frame_has_a_row_before_and_after_for_each_variable() -> None:
@@ -302,9 +302,9 @@ def pairs(treated: list[int], control: list[int], weights: list[float]) -> Pairs
 @pytest.mark.parametrize(
     ("match", "message"),
     [
-        (pairs([1], [0, 2], [1]), "1 treated, 2 controls and 1 weights"),
+        (pairs([1], [0, 2], [1]), "1 treated rows, 2 controls and 1 weights"),
         (pairs([], [], []), "no pair"),
-        (pairs([1], [7], [1]), "rows from 7 to 7, but the data have 4 rows"),
+        (pairs([1], [7], [1]), "rows from 7 to 7, but the data have the rows 0 to 3"),
         (pairs([1, 0], [0, 1], [1, 1]), "disagree on who is treated in pair 1"),
         (pairs([1], [0], [-1]), "is negative in row 0"),
     ],

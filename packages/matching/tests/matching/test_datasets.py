@@ -78,10 +78,10 @@ def test_the_balance_of_dehejia_and_wahba_is_met() -> None:
     assert len(pairs.weights) == 346
     balance = match_balance(DEHEJIA_WAHBA, frame, pairs, boot=0, r_compatible=True)
     assert balance.smallest_before.value == pytest.approx(0.0020368, abs=5e-8)
-    assert balance.smallest_before.where == (("nodegr", "t"),)
+    assert balance.smallest_before.tests == (("nodegr", "t"),)
     assert balance.smallest_after is not None
     assert balance.smallest_after.value == pytest.approx(0.08604, abs=5e-6)
-    assert balance.smallest_after.where == (("I(re74 ** 2)", "t"),)
+    assert balance.smallest_after.tests == (("I(re74 ** 2)", "t"),)
 
 
 @pytest.mark.usefixtures("_causaldata")

@@ -297,7 +297,10 @@ def changes(matches: CandidateMatches, balance: Floats) -> list[float]:
         ({"w": [1.0, -1.0, 1.0, 1.0]}, "w has the weight -1 for column 'x2' in candidate 0"),
         ({"w": [1.0, 1.0, np.nan, 1.0]}, "w has the weight nan for column 'x3'"),
         ({"balance": np.ones((3, 2))}, "balance has 3 rows and X has 40"),
-        ({"fitness": fails}, r"fitness raised KeyError: 'nothing', for w = \[1, 1, 1, 1\]"),
+        (
+            {"fitness": fails},
+            r"fitness raised KeyError: 'nothing', for the weights w = \[1, 1, 1, 1\]",
+        ),
         ({"fitness": lambda matches, balance: np.nan}, r"fitness returned \[nan\] for w = \[1, 1"),
         ({"loss": lambda values: [0.0, np.nan]}, r"loss returned \[ 0. nan\] for w = \[1, 1"),
         ({"fitness": changes, "w": [[1, 1, 1, 1], [0, 0, 0, 0]]}, "values for w ="),

@@ -191,7 +191,7 @@ def test_the_plot_ends_with_the_balance_of_the_weights(
         ({"seed": -1}, r"seed"),
         ({"fitness": "best"}, r"there is no fitness 'best'"),
         ({"loss": 3}, r"there is no loss 3"),
-        ({"fitness": always_raises}, r"fitness raised ZeroDivisionError.* for w = \["),
+        ({"fitness": always_raises}, r"fitness raised ZeroDivisionError.* for the weights w = \["),
         ({"balance": np.ones((3, 1))}, r"balance has 3 rows and X has 8"),
         ({"executor": 4}, r"executor is int, which has no submit"),
         ({"exact": True}, r"no unit has a valid match"),

@@ -135,7 +135,7 @@ def test_the_order_changes_the_rows_of_no_dropped_unit_and_no_reused_match() -> 
     ("options", "message"),
     [
         ({"order": "random"}, "there is no order 'random'"),
-        ({"order": "largest", "r_compatible": True}, "R has the order of the data"),
+        ({"order": "largest", "r_compatible": True}, "R matches in the order of the data"),
     ],
 )
 def test_an_order_that_does_not_fit_is_refused(options: dict[str, Any], message: str) -> None:

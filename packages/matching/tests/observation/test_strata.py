@@ -160,7 +160,7 @@ def test_an_answer_about_less_than_half_of_the_candidates_rows_is_refused() -> N
     assert result.matched is None
     assert result.hidden_bias is None
     log["load"][log["version"] == "2.0"] += 50.0
-    with pytest.raises(UnusableInput, match="no stratum can be judged: a"):
+    with pytest.raises(UnusableInput, match="no stratum has an answer: a"):
         observed(log, column="rack")
 
 
@@ -221,7 +221,7 @@ def test_rows_of_other_versions_take_no_part_whatever_their_values() -> None:
 def test_wrong_input_names_its_stratum() -> None:
     log = loaded_log()
     log["wall_s"][np.flatnonzero(log["host_type"] == "arm")[0]] = 0.0
-    with pytest.raises(UnusableInput, match="stratum arm: wall_s: 0 or less"):
+    with pytest.raises(UnusableInput, match="stratum arm: wall_s is 0 or less"):
         observed(log)
 
 

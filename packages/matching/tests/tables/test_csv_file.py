@@ -135,7 +135,7 @@ def test_a_compressed_file_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"a,b\n1,2\n3\n", "line 3 has 1 cells, and the first line names 2 columns"),
+        (b"a,b\n1,2\n3\n", "line 3 has 1 cells, but the first line names 2 columns"),
         (b'a,b\n1,"2\n', "line 2"),
         (b'a,b\n1,"x"y\n', "line 2"),
         (b'a,b\n\n"x\ny",1\n3\n', "line 5 has 1 cells"),

@@ -183,7 +183,7 @@ def test_a_balance_of_rows_with_gaps_takes_the_pairs_by_their_rows(
         [row["sdiff"] for row in result.balance.rows()]
     )
     whole = tables.match(frame, "re78", "treat", ["educ"])
-    with pytest.raises(UnusableInput, match="rows that are left out here"):
+    with pytest.raises(UnusableInput, match="rows that match_balance leaves out"):
         tables.match_balance(frame, "treat", ["age"], match=whole, missing="drop")
 
 

@@ -25,7 +25,7 @@ TABLE: dict[str, Any] = {
 def test_a_missing_value_is_refused_with_its_row_and_a_hint() -> None:
     with pytest.raises(UnusableInput, match=r"x is missing in row 2 \(from 0\)") as refused:
         tables.match(TABLE, "y", "t", ["x", "w"])
-    assert 'missing="drop" leaves out the 3 rows' in str(refused.value.hint)
+    assert 'add missing="drop" to leave out the 3 rows' in str(refused.value.hint)
 
 
 def test_rows_with_a_missing_value_are_left_out_and_counted() -> None:
@@ -128,12 +128,12 @@ def test_errors_and_warnings_in_python_name_arguments_and_no_options() -> None:
     nothing = {"t": [1, 1, 0, 0], "x": [np.nan] * 4}
     with pytest.raises(UnusableInput) as refused:
         tables.match(nothing, treatment="t", covariates="x", missing="drop")
-    assert refused.value.hint == 'give fewer columns, or missing="indicator"'
+    assert refused.value.hint == 'name fewer columns, or add missing="indicator"'
     dates = {**TABLE, "x": np.array([date(2024, 1, 1), None] * 4, dtype=object)}
     with pytest.raises(UnusableInput) as refused:
         tables.match(dates, "y", "t", "x", missing="indicator")
-    assert 'or give missing="drop"' in str(refused.value)
-    with pytest.raises(UnusableInput, match="^common_support is not available with by"):
+    assert 'or add missing="drop"' in str(refused.value)
+    with pytest.raises(UnusableInput, match="^common_support cannot be used with by"):
         tables.match(TABLE, "y", "t", ["x"], by="w", common_support=True, missing="drop")
     log = loaded_log()
     with pytest.raises(UnusableInput, match="^covariates: there is no column a--b"):
@@ -144,7 +144,7 @@ def test_errors_and_warnings_in_python_name_arguments_and_no_options() -> None:
         entry for entry in found.document.warnings if entry.code == "covariates-left-out"
     )
     assert warning.summary.endswith("load (20 missing)")
-    assert 'give missing="indicator"' in warning.hint
+    assert 'add missing="indicator"' in warning.hint
 
 
 def test_an_indicator_removes_the_effect_of_being_missing() -> None:

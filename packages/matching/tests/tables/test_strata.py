@@ -101,7 +101,9 @@ def test_rows_that_false_statistics_hide_are_missed(tmp_path: Path) -> None:
     request = question(cluster=("day",))
     log = find_strata(str(file), "kind", request)
     assert list(log.rows) == ["seven01"]
-    with pytest.raises(UnusableInput, match="799 of the file's 800 rows, so the statistics"):
+    with pytest.raises(
+        UnusableInput, match="799 rows together, but the file has 800: the statistics"
+    ):
         observe_strata(log, request, source="log")
 
 
@@ -160,7 +162,7 @@ def test_a_stratum_without_a_name_is_refused(tmp_path: Path, missing: list[Any])
 
 def test_a_folder_without_parquet_and_a_torn_file_are_named(tmp_path: Path) -> None:
     (tmp_path / "empty.parquet").mkdir()
-    with pytest.raises(UnusableInput, match="no file of the folder is Parquet"):
+    with pytest.raises(UnusableInput, match="the folder has no Parquet file"):
         find_strata(str(tmp_path / "empty.parquet"), "kind", question())
     parquet.write_table(log_of(["a"] * 4), tmp_path / "empty.parquet" / "1.parquet")
     (tmp_path / "empty.parquet" / "2.parquet").write_bytes(b"PAR1" + b"\xff" * 20)

@@ -44,9 +44,9 @@ fn compile(library: &Path) -> bool {
     run(compiler.arg("-o").arg(library).arg(SOURCE))
 }
 
-/// Links the program by cargo's linker, or else by `cc`. Cargo's linker may be one for older systems
-/// (zig) without a static C library; the C library of this host is then right too, because a static
-/// program needs no library of the system where it runs.
+/// Links the program by cargo's linker, or else by `cc`. Cargo's linker may be one for older
+/// systems (zig) without a static C library; the C library of this host is then right too, because
+/// a static program needs no library of the system where it runs.
 fn link(library: &Path, program: &Path) -> bool {
     let linkers = [env::var_os("RUSTC_LINKER"), Some("cc".into())];
     linkers.into_iter().flatten().any(|compiler| {

@@ -137,7 +137,7 @@ def test_made_up_rows_and_stacks_of_them_need_no_file(measured: Measured) -> Non
         (None, "No such file"),
         ("age,educ\n1,2\n", "it has no column `treat`"),
         (f"treat,{','.join(COVARIATES)}\n1{',x' * 10}\n", "line 2: `age` is not a number"),
-        (f"treat,{','.join(COVARIATES)}\n1{',1' * 10}\n", "one arm has no row"),
+        (f"treat,{','.join(COVARIATES)}\n1{',1' * 10}\n", "all these rows are of one arm"),
     ],
 )
 def test_data_that_cannot_be_used_get_one_line(

@@ -67,7 +67,7 @@ def write_match_outputs(
         save(plot(), request.plot_file)
 
     def smallest_p_as_json(smallest: SmallestP) -> dict[str, Any]:
-        where = [{"variable": name, "test": test} for name, test in smallest.where]
+        where = [{"variable": name, "test": test} for name, test in smallest.tests]
         return {"value": smallest.value, "where": where}
 
     def to_json() -> bytes:

@@ -2,15 +2,15 @@
 
 use crate::random::Source;
 
-/// How strictly the bounds are enforced (Mebane & Sekhon 2011, `boundary.enforcement`).
+/// The points that must be inside the bounds (Mebane & Sekhon 2011, `boundary.enforcement`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Boundary {
-    /// Level 0: the bounds limit only the random points.
-    Anything,
-    /// Level 1: every individual is inside the bounds; polishing may evaluate points outside.
-    Partial,
-    /// Level 2: no point outside the bounds is evaluated.
-    Never,
+    /// Level 0: only the random points.
+    RandomPoints,
+    /// Level 1: every candidate. Polishing may evaluate points outside.
+    Candidates,
+    /// Level 2: every point that is evaluated.
+    AllPoints,
 }
 
 /// Lower and upper bounds of each parameter, which may be restricted to whole numbers.
@@ -22,7 +22,7 @@ pub struct Domain {
 }
 
 impl Domain {
-    /// Checks the bounds: finite, of equal length, no lower above its upper; whole if `integer`.
+    /// Makes a box from finite bounds. With `integer`, the bounds must be whole numbers.
     ///
     /// # Errors
     /// A message that names the parameter (from 0) with wrong bounds.
@@ -83,7 +83,7 @@ impl Domain {
     pub fn draw(&self, parameter: usize, source: &mut Source) -> f64 {
         let (low, high) = self.bounds(parameter);
         if self.integer {
-            // Number of values, one more than the difference; exact below 2^53.
+            // Number of whole numbers between the bounds, which is exact below 2^53.
             let count = high - low + 1.0;
             return (low + (source.uniform() * count).floor()).min(high);
         }
@@ -96,7 +96,7 @@ impl Domain {
         (0..self.parameters()).map(draw).collect()
     }
 
-    /// Returns the value, rounded to a whole number if the domain is integer.
+    /// Returns the value, rounded to a whole number if parameters are whole numbers.
     #[must_use]
     pub fn rounded(&self, value: f64) -> f64 {
         if self.integer { value.round() } else { value }

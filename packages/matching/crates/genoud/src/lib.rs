@@ -1,8 +1,10 @@
-//! Genetic optimisation using derivatives (Mebane & Sekhon 2011, JSS 42(11)). The search returns
-//! the next step, for instance points to evaluate, and the caller gives it the answer.
+//! Genetic optimisation using derivatives (Mebane & Sekhon 2011, JSS 42(11)).
+//!
+//! The search requests one step after the other, such as the values of some points, and the caller
+//! answers. A candidate is a point with its values; the paper calls it an individual.
 
+mod candidate;
 mod domain;
-mod individual;
 mod operators;
 mod options;
 mod philox;
@@ -10,8 +12,8 @@ mod random;
 mod search;
 mod tausworthe;
 
+pub use candidate::Candidate;
 pub use domain::{Boundary, Domain};
-pub use individual::Individual;
 pub use options::{Direction, OperatorCounts, Options, SearchError};
 pub use philox::Philox;
 pub use random::{Generator, Source};

@@ -3,8 +3,8 @@
 //! Where the table and R's package differ, this module follows the table;
 //! docs/evidence/r-packages.md lists the differences.
 
+use crate::candidate::Candidate;
 use crate::domain::{Boundary, Domain};
-use crate::individual::Individual;
 use crate::options::OperatorCounts;
 use crate::random::Source;
 
@@ -13,10 +13,10 @@ const MAX_TRIES: usize = 1000;
 /// Weight of a parent's own values after the cut of a simple crossover.
 const OWN_WEIGHT: f64 = 0.1;
 
-/// The parents of a generation, and the other inputs of the operators.
-pub struct Parents<'a> {
+/// Makes children from the population by the operators.
+pub struct Breeder<'a> {
     /// Possible parents, the best first.
-    pub population: &'a [Individual],
+    pub population: &'a [Candidate],
     pub domain: &'a Domain,
     pub boundary: Boundary,
     /// Largest step of non-uniform mutation, as a fraction of the way to the bound.
@@ -24,7 +24,7 @@ pub struct Parents<'a> {
     pub source: &'a mut Source,
 }
 
-impl Parents<'_> {
+impl Breeder<'_> {
     /// Draws the rank of a parent: the r-th best has probability 2^-r.
     pub fn select(&mut self) -> usize {
         self.source.geometric_rank(self.population.len())
@@ -47,8 +47,8 @@ impl Parents<'_> {
         (first.min(second), first.max(second))
     }
 
-    /// Makes a child of one parent by mutation, again and again until it differs from the parent.
-    fn mutant(&mut self, mutate: impl Fn(&mut Self, &mut [f64])) -> Vec<f64> {
+    /// Copies a parent, and mutates the copy until it differs from the parent.
+    fn mutated_parent(&mut self, mutate: impl Fn(&mut Self, &mut [f64])) -> Vec<f64> {
         let parent = self.select();
         let mut child = self.point(parent).to_vec();
         for _ in 0..MAX_TRIES {
@@ -62,43 +62,43 @@ impl Parents<'_> {
 
     /// Operator 2: one parameter becomes a uniform draw between its bounds.
     pub fn uniform_mutation(&mut self) -> Vec<f64> {
-        self.mutant(|parents, child| {
-            let parameter = parents.source.index(child.len());
-            child[parameter] = parents.domain.draw(parameter, parents.source);
+        self.mutated_parent(|breeder, child| {
+            let parameter = breeder.source.index(child.len());
+            child[parameter] = breeder.domain.draw(parameter, breeder.source);
         })
     }
 
     /// Operator 3: one parameter becomes one of its bounds.
     pub fn boundary_mutation(&mut self) -> Vec<f64> {
-        self.mutant(|parents, child| {
-            let parameter = parents.source.index(child.len());
-            child[parameter] = parents.random_bound(parameter);
+        self.mutated_parent(|breeder, child| {
+            let parameter = breeder.source.index(child.len());
+            child[parameter] = breeder.random_bound(parameter);
         })
     }
 
     /// Operator 4: one parameter moves towards one of its bounds, less far in later generations.
     pub fn non_uniform_mutation(&mut self) -> Vec<f64> {
-        self.mutant(|parents, child| {
-            let parameter = parents.source.index(child.len());
-            child[parameter] = parents.moved_towards_bound(child[parameter], parameter);
+        self.mutated_parent(|breeder, child| {
+            let parameter = breeder.source.index(child.len());
+            child[parameter] = breeder.moved_towards_bound(child[parameter], parameter);
         })
     }
 
     /// Operator 7: every parameter moves as in operator 4.
     pub fn whole_non_uniform_mutation(&mut self) -> Vec<f64> {
-        self.mutant(|parents, child| {
+        self.mutated_parent(|breeder, child| {
             for (parameter, value) in child.iter_mut().enumerate() {
-                *value = parents.moved_towards_bound(*value, parameter);
+                *value = breeder.moved_towards_bound(*value, parameter);
             }
         })
     }
 
-    /// Operator 5: a convex combination of parents, one for each parameter but at least two.
+    /// Operator 5: a convex combination of as many parents as parameters, but at least two.
     pub fn polytope_crossover(&mut self) -> Vec<f64> {
-        let parents = self.domain.parameters().max(2);
+        let parent_count = self.domain.parameters().max(2);
         let (first, second) = self.pair();
         let mut ranks = vec![first, second];
-        while ranks.len() < parents {
+        while ranks.len() < parent_count {
             ranks.push(self.select());
         }
         let shares: Vec<f64> = ranks.iter().map(|_| self.source.uniform()).collect();
@@ -112,7 +112,7 @@ impl Parents<'_> {
         self.admissible_or_parent(child, first)
     }
 
-    /// Operator 6: two parents swap their parameters after a cut, but keep a tenth of each.
+    /// Operator 6: two parents swap nine tenths of each parameter after a cut.
     pub fn simple_crossover(&mut self) -> [Vec<f64>; 2] {
         let (first, second) = self.pair();
         let parameters = self.domain.parameters();
@@ -131,8 +131,8 @@ impl Parents<'_> {
         [child(first, second), child(second, first)]
     }
 
-    /// Operator 8: the child lies on the line from the worse to the better parent, beyond the
-    /// better. If no admissible point is found, the child is the better parent.
+    /// Operator 8: the child lies beyond the better of two parents, on the line from the worse
+    /// parent. If no admissible point is found, the child is the better parent.
     pub fn heuristic_crossover(&mut self) -> Vec<f64> {
         let (better, worse) = self.pair();
         for _ in 0..MAX_TRIES {
@@ -148,7 +148,8 @@ impl Parents<'_> {
         self.point(better).to_vec()
     }
 
-    /// Operator 9, after polishing: the child lies between the parent and its polished point.
+    /// Operator 9: the child lies between a parent, `start`, and the polished point of this parent.
+    /// `mix` is the share of the polished point; `None` draws it.
     pub fn local_minimum_crossover(
         &mut self,
         start: &[f64],
@@ -190,10 +191,10 @@ impl Parents<'_> {
 
     fn is_admissible(&self, child: &[f64]) -> bool {
         child.iter().all(|value| value.is_finite())
-            && (self.boundary == Boundary::Anything || self.domain.contains(child))
+            && (self.boundary == Boundary::RandomPoints || self.domain.contains(child))
     }
 
-    /// Returns the child, rounded if the domain is integer; the parent if rounding left the bounds.
+    /// Returns the rounded child, or the parent if the child is then not admissible.
     fn admissible_or_parent(&self, mut child: Vec<f64>, parent: usize) -> Vec<f64> {
         for value in &mut child {
             *value = self.domain.rounded(*value);
@@ -208,13 +209,13 @@ impl Parents<'_> {
 
 /// The exponent of non-uniform mutation (B in the paper).
 const MUTATION_EXPONENT: i32 = 6;
-/// Smallest reach: with 0 the last generation would copy its parents.
+/// Smallest reach. With a reach of 0, the last generation would copy its parents.
 const MIN_REACH: f64 = 1e-5;
 
-/// Returns the reach of non-uniform mutation in a generation: (1 - t / T)^6, T being the limit.
-pub fn mutation_reach(generation: usize, generations: usize) -> f64 {
-    let remaining = 1.0 - generation as f64 / generations as f64;
-    // Multiplied out: powi may round differently on other architectures.
+/// Returns the reach of non-uniform mutation: (1 - t / T)^6, with the generation t and the limit T.
+pub fn mutation_reach(generation: usize, generation_limit: usize) -> f64 {
+    let remaining = 1.0 - generation as f64 / generation_limit as f64;
+    // A loop multiplies, because powi may round differently on other architectures.
     let mut power = 1.0;
     for _ in 0..MUTATION_EXPONENT {
         power *= remaining;
@@ -222,17 +223,17 @@ pub fn mutation_reach(generation: usize, generations: usize) -> f64 {
     power.max(MIN_REACH)
 }
 
-/// Makes the children of the operators 2 to 8, in this order.
-pub fn children(parents: &mut Parents<'_>, counts: &OperatorCounts) -> Vec<Vec<f64>> {
+/// Makes the children of the operators 2 to 8, in this order. Operator n has the index n - 1.
+pub fn children(breeder: &mut Breeder<'_>, counts: &OperatorCounts) -> Vec<Vec<f64>> {
     let mut offspring = Vec::with_capacity(counts.children());
     let by_operator = counts.by_operator;
-    offspring.extend((0..by_operator[1]).map(|_| parents.uniform_mutation()));
-    offspring.extend((0..by_operator[2]).map(|_| parents.boundary_mutation()));
-    offspring.extend((0..by_operator[3]).map(|_| parents.non_uniform_mutation()));
-    offspring.extend((0..by_operator[4]).map(|_| parents.polytope_crossover()));
-    offspring.extend((0..by_operator[5] / 2).flat_map(|_| parents.simple_crossover()));
-    offspring.extend((0..by_operator[6]).map(|_| parents.whole_non_uniform_mutation()));
-    offspring.extend((0..by_operator[7]).map(|_| parents.heuristic_crossover()));
+    offspring.extend((0..by_operator[1]).map(|_| breeder.uniform_mutation()));
+    offspring.extend((0..by_operator[2]).map(|_| breeder.boundary_mutation()));
+    offspring.extend((0..by_operator[3]).map(|_| breeder.non_uniform_mutation()));
+    offspring.extend((0..by_operator[4]).map(|_| breeder.polytope_crossover()));
+    offspring.extend((0..by_operator[5] / 2).flat_map(|_| breeder.simple_crossover()));
+    offspring.extend((0..by_operator[6]).map(|_| breeder.whole_non_uniform_mutation()));
+    offspring.extend((0..by_operator[7]).map(|_| breeder.heuristic_crossover()));
     offspring
 }
 

@@ -8,39 +8,39 @@ use crate::random::Generator;
 
 const DRAWS: usize = 2000;
 
-fn individuals(points: &[&[f64]]) -> Vec<Individual> {
-    let individual = |point: &&[f64]| Individual {
+fn candidates(points: &[&[f64]]) -> Vec<Candidate> {
+    let candidate = |point: &&[f64]| Candidate {
         point: point.to_vec(),
         values: vec![0.0],
     };
-    points.iter().map(individual).collect()
+    points.iter().map(candidate).collect()
 }
 
 /// Runs an operator on the same parents many times, inside the unit box.
 fn children_in_box(
-    population: &[Individual],
-    operator: impl FnMut(&mut Parents<'_>) -> Vec<f64>,
+    population: &[Candidate],
+    operator: impl FnMut(&mut Breeder<'_>) -> Vec<f64>,
 ) -> Vec<Vec<f64>> {
     let domain = unit(population[0].point.len());
-    children(population, &domain, Boundary::Partial, operator)
+    children(population, &domain, Boundary::Candidates, operator)
 }
 
 /// Runs an operator on the same parents many times, with a reach of 0.1.
 fn children(
-    population: &[Individual],
+    population: &[Candidate],
     domain: &Domain,
     boundary: Boundary,
-    mut operator: impl FnMut(&mut Parents<'_>) -> Vec<f64>,
+    mut operator: impl FnMut(&mut Breeder<'_>) -> Vec<f64>,
 ) -> Vec<Vec<f64>> {
     let mut source = Source::new(Generator::Philox, 11);
-    let mut parents = Parents {
+    let mut breeder = Breeder {
         population,
         domain,
         boundary,
         reach: 0.1,
         source: &mut source,
     };
-    (0..DRAWS).map(|_| operator(&mut parents)).collect()
+    (0..DRAWS).map(|_| operator(&mut breeder)).collect()
 }
 
 fn unit(parameters: usize) -> Domain {
@@ -57,11 +57,11 @@ const MIDDLE: [f64; 3] = [0.5, 0.25, 0.75];
 
 #[test]
 fn mutations_of_one_parameter_keep_the_other_parameters() {
-    let population = individuals(&[&MIDDLE]);
-    let operators: [fn(&mut Parents<'_>) -> Vec<f64>; 3] = [
-        |parents| parents.uniform_mutation(),
-        |parents| parents.boundary_mutation(),
-        |parents| parents.non_uniform_mutation(),
+    let population = candidates(&[&MIDDLE]);
+    let operators: [fn(&mut Breeder<'_>) -> Vec<f64>; 3] = [
+        |breeder| breeder.uniform_mutation(),
+        |breeder| breeder.boundary_mutation(),
+        |breeder| breeder.non_uniform_mutation(),
     ];
     for operator in operators {
         let all = children_in_box(&population, operator);
@@ -77,8 +77,8 @@ fn mutations_of_one_parameter_keep_the_other_parameters() {
 
 #[test]
 fn uniform_mutation_reaches_every_part_of_the_domain() {
-    let population = individuals(&[&[0.5]]);
-    let all = children_in_box(&population, |parents| parents.uniform_mutation());
+    let population = candidates(&[&[0.5]]);
+    let all = children_in_box(&population, |breeder| breeder.uniform_mutation());
     let mut quarters = [0; 4];
     for child in &all {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -90,8 +90,8 @@ fn uniform_mutation_reaches_every_part_of_the_domain() {
 
 #[test]
 fn boundary_mutation_moves_to_both_bounds() {
-    let population = individuals(&[&[0.5]]);
-    let all = children_in_box(&population, |parents| parents.boundary_mutation());
+    let population = candidates(&[&[0.5]]);
+    let all = children_in_box(&population, |breeder| breeder.boundary_mutation());
     let low = all.iter().filter(|child| child[0] == 0.0).count();
     let high = all.iter().filter(|child| child[0] == 1.0).count();
     assert_eq!(low + high, DRAWS);
@@ -100,8 +100,8 @@ fn boundary_mutation_moves_to_both_bounds() {
 
 #[test]
 fn non_uniform_mutation_goes_no_further_than_its_reach() {
-    let population = individuals(&[&MIDDLE]);
-    let all = children_in_box(&population, |parents| parents.whole_non_uniform_mutation());
+    let population = candidates(&[&MIDDLE]);
+    let all = children_in_box(&population, |breeder| breeder.whole_non_uniform_mutation());
     for child in &all {
         assert_eq!(changed_parameters(child, &MIDDLE).len(), 3);
         for (value, from) in child.iter().zip(MIDDLE) {
@@ -114,8 +114,8 @@ fn non_uniform_mutation_goes_no_further_than_its_reach() {
 #[test]
 fn polytope_crossover_stays_in_the_hull_of_its_parents() {
     let corners: [&[f64]; 3] = [&[0.0, 0.0], &[1.0, 0.0], &[0.0, 1.0]];
-    let population = individuals(&corners);
-    let all = children_in_box(&population, |parents| parents.polytope_crossover());
+    let population = candidates(&corners);
+    let all = children_in_box(&population, |breeder| breeder.polytope_crossover());
     for child in &all {
         assert!(child[0] >= 0.0 && child[1] >= 0.0);
         assert!(child[0] + child[1] <= 1.0 + 1e-12);
@@ -124,10 +124,10 @@ fn polytope_crossover_stays_in_the_hull_of_its_parents() {
 
 #[test]
 fn simple_crossover_swaps_nine_tenths_after_one_cut() {
-    let population = individuals(&[&[0.0; 4], &[1.0; 4]]);
+    let population = candidates(&[&[0.0; 4], &[1.0; 4]]);
     let mut pairs = Vec::new();
-    children_in_box(&population, |parents| {
-        pairs.push(parents.simple_crossover());
+    children_in_box(&population, |breeder| {
+        pairs.push(breeder.simple_crossover());
         Vec::new()
     });
     let mut cuts = [0; 4];
@@ -144,31 +144,31 @@ fn simple_crossover_swaps_nine_tenths_after_one_cut() {
 
 #[test]
 fn heuristic_crossover_lies_beyond_the_better_parent() {
-    let population = individuals(&[&[0.5], &[0.4]]);
-    let all = children_in_box(&population, |parents| parents.heuristic_crossover());
+    let population = candidates(&[&[0.5], &[0.4]]);
+    let all = children_in_box(&population, |breeder| breeder.heuristic_crossover());
     assert!(all.iter().all(|child| child[0] > 0.5 && child[0] < 0.6));
 }
 
 #[test]
 fn heuristic_crossover_returns_the_better_parent_if_no_child_is_inside() {
-    let population = individuals(&[&[1.0], &[0.4]]);
-    let all = children_in_box(&population, |parents| parents.heuristic_crossover());
+    let population = candidates(&[&[1.0], &[0.4]]);
+    let all = children_in_box(&population, |breeder| breeder.heuristic_crossover());
     assert!(all.iter().all(|child| child[0] == 1.0));
-    let anywhere = children(&population, &unit(1), Boundary::Anything, |parents| {
-        parents.heuristic_crossover()
+    let anywhere = children(&population, &unit(1), Boundary::RandomPoints, |breeder| {
+        breeder.heuristic_crossover()
     });
     assert!(anywhere.iter().all(|child| child[0] > 1.0));
 }
 
 #[test]
 fn local_minimum_crossover_halves_its_step_until_it_is_inside() {
-    let population = individuals(&[&[0.5]]);
-    let all = children_in_box(&population, |parents| {
-        parents.local_minimum_crossover(&[0.5], &[2.5], Some(1.0))
+    let population = candidates(&[&[0.5]]);
+    let all = children_in_box(&population, |breeder| {
+        breeder.local_minimum_crossover(&[0.5], &[2.5], Some(1.0))
     });
     assert!(all.iter().all(|child| child[0] == 1.0));
-    let mixed = children_in_box(&population, |parents| {
-        parents.local_minimum_crossover(&[0.5], &[0.7], None)
+    let mixed = children_in_box(&population, |breeder| {
+        breeder.local_minimum_crossover(&[0.5], &[0.7], None)
     });
     assert!(mixed.iter().all(|child| child[0] > 0.5 && child[0] < 0.7));
 }
@@ -176,24 +176,24 @@ fn local_minimum_crossover_halves_its_step_until_it_is_inside() {
 #[test]
 fn whole_numbers_move_by_at_least_one_and_stay_whole() {
     let domain = Domain::new(vec![0.0, 0.0], vec![5.0, 5.0], true).unwrap();
-    let population = individuals(&[&[2.0, 3.0], &[1.0, 0.0], &[5.0, 5.0]]);
-    let operators: [fn(&mut Parents<'_>) -> Vec<f64>; 6] = [
-        |parents| parents.uniform_mutation(),
-        |parents| parents.boundary_mutation(),
-        |parents| parents.non_uniform_mutation(),
-        |parents| parents.whole_non_uniform_mutation(),
-        |parents| parents.polytope_crossover(),
-        |parents| parents.heuristic_crossover(),
+    let population = candidates(&[&[2.0, 3.0], &[1.0, 0.0], &[5.0, 5.0]]);
+    let operators: [fn(&mut Breeder<'_>) -> Vec<f64>; 6] = [
+        |breeder| breeder.uniform_mutation(),
+        |breeder| breeder.boundary_mutation(),
+        |breeder| breeder.non_uniform_mutation(),
+        |breeder| breeder.whole_non_uniform_mutation(),
+        |breeder| breeder.polytope_crossover(),
+        |breeder| breeder.heuristic_crossover(),
     ];
     for operator in operators {
-        for child in children(&population, &domain, Boundary::Partial, operator) {
+        for child in children(&population, &domain, Boundary::Candidates, operator) {
             assert!(domain.contains(&child));
             assert!(child.iter().all(|value| value.fract() == 0.0));
         }
     }
-    let single = individuals(&[&[2.0, 3.0]]);
-    let moved = children(&single, &domain, Boundary::Partial, |parents| {
-        parents.non_uniform_mutation()
+    let single = candidates(&[&[2.0, 3.0]]);
+    let moved = children(&single, &domain, Boundary::Candidates, |breeder| {
+        breeder.non_uniform_mutation()
     });
     assert!(moved.iter().all(|child| child != &single[0].point));
 }
@@ -201,18 +201,18 @@ fn whole_numbers_move_by_at_least_one_and_stay_whole() {
 #[test]
 fn operators_end_in_a_domain_of_one_point() {
     let domain = Domain::new(vec![1.0], vec![1.0], false).unwrap();
-    let population = individuals(&[&[1.0], &[1.0]]);
+    let population = candidates(&[&[1.0], &[1.0]]);
     let mut source = Source::new(Generator::Philox, 1);
-    let mut parents = Parents {
+    let mut breeder = Breeder {
         population: &population,
         domain: &domain,
-        boundary: Boundary::Partial,
+        boundary: Boundary::Candidates,
         reach: 0.1,
         source: &mut source,
     };
-    assert_eq!(parents.uniform_mutation(), [1.0]);
-    assert_eq!(parents.heuristic_crossover(), [1.0]);
-    assert_eq!(parents.simple_crossover(), [[1.0], [1.0]]);
+    assert_eq!(breeder.uniform_mutation(), [1.0]);
+    assert_eq!(breeder.heuristic_crossover(), [1.0]);
+    assert_eq!(breeder.simple_crossover(), [[1.0], [1.0]]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The options of a search, and the number of individuals that each operator makes.
+//! The options of a search, and the number of candidates that each operator makes.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ pub struct Options {
     pub boundary: Boundary,
     /// Whether small or large values are better.
     pub direction: Direction,
-    /// Smallest number of individuals in a generation; it may grow ([`OperatorCounts`]).
+    /// Number of candidates in a generation, which may grow ([`OperatorCounts`]).
     pub population: usize,
     /// Limit of the number of generations after the random one.
     pub generations: usize,
@@ -43,7 +43,7 @@ pub struct Options {
     pub operators: [f64; 9],
     /// Share of the polished point in a local-minimum crossover; `None` for a random share.
     pub mix: Option<f64>,
-    /// Whether a local optimiser polishes the best individual of each generation.
+    /// Whether a local optimiser polishes the best candidate of each generation.
     pub polish: bool,
     /// Number of generations before the first polishing.
     pub burn_in: usize,
@@ -57,7 +57,7 @@ pub struct Options {
     pub seed: u64,
 }
 
-/// Options or answers that cannot be used, as a message.
+/// A message about options or answers that cannot be used.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SearchError(pub String);
 
@@ -69,12 +69,14 @@ impl fmt::Display for SearchError {
 
 impl std::error::Error for SearchError {}
 
-/// Index of operator 9, the local-minimum crossover.
-const LOCAL_MINIMUM: usize = 8;
+// Indices of three operators: operator n has the index n - 1.
+const SIMPLE_CROSSOVER: usize = 5;
+const HEURISTIC_CROSSOVER: usize = 7;
+pub(crate) const LOCAL_MINIMUM: usize = 8;
 
 impl Options {
-    /// Checks the options, and returns the number of individuals from each operator.
-    pub(crate) fn counts(&self) -> Result<OperatorCounts, SearchError> {
+    /// Checks the options, and returns the number of candidates from each operator.
+    pub(crate) fn operator_counts(&self) -> Result<OperatorCounts, SearchError> {
         let Some(counts) = OperatorCounts::new(&self.operators, self.population) else {
             return Err(SearchError(format!(
                 "a population of {} and weights {:?} of the operators: use a population of 2 or \
@@ -124,22 +126,18 @@ impl Options {
     }
 }
 
-/// Number of individuals of a generation that each operator makes.
+/// Numbers of candidates of a generation that the operators make.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct OperatorCounts {
-    /// Numbers for the operators 1 to 9; the first, cloning, fills the rest of the generation.
+    /// Numbers for the operators 1 to 9. Operator 1, cloning, fills the rest of the generation.
     pub by_operator: [usize; 9],
-    /// Number of individuals of a generation, increased if the operators need it.
+    /// Number of candidates of a generation, increased if the operators need it.
     pub population: usize,
 }
 
-// Indices of the operators 6 and 8.
-const SIMPLE_CROSSOVER: usize = 5;
-const HEURISTIC_CROSSOVER: usize = 7;
-
 impl OperatorCounts {
-    /// Divides the population minus two among the operators by their weights; operators that make
-    /// two children at once get an even number. `None` if the weights or population are invalid.
+    /// Divides the population minus two among the operators by their weights. The operators 6 and
+    /// 8 get an even number. Returns `None` if the weights or the population are invalid.
     #[must_use]
     pub fn new(weights: &[f64; 9], population: usize) -> Option<Self> {
         let total: f64 = weights.iter().sum();

@@ -3,6 +3,7 @@
 //! Salmon, Moraes, Dror & Shaw (2011), "Parallel random numbers: as easy as 1, 2, 3", SC '11,
 //! section 3.3: ten rounds of two 32-bit multiplications on a 128-bit counter under a 64-bit key.
 
+// The constants of the paper.
 const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const KEY_STEPS: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 const ROUNDS: usize = 10;
@@ -12,6 +13,7 @@ const ROUNDS: usize = 10;
 pub struct Philox {
     key: [u32; 2],
     counter: u64,
+    /// Second half of the last block, until it is drawn.
     second_half: Option<u64>,
 }
 

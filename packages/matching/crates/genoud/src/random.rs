@@ -56,10 +56,10 @@ impl Source {
     #[allow(clippy::cast_possible_truncation)]
     pub fn below(&mut self, count: u64) -> u64 {
         assert!(count > 0, "there is nothing to draw from");
-        let biased = count.wrapping_neg() % count;
+        let biased_draws = count.wrapping_neg() % count;
         loop {
             let product = u128::from(self.bits()) * u128::from(count);
-            if product as u64 >= biased {
+            if product as u64 >= biased_draws {
                 return (product >> 64) as u64;
             }
         }

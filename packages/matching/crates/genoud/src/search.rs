@@ -4,10 +4,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::candidate::{Candidate, compare, is_improvement};
 use crate::domain::Boundary;
-use crate::individual::{Individual, compare, is_improvement};
-use crate::operators::{Parents, children, mutation_reach};
-use crate::options::{Direction, OperatorCounts, Options, SearchError};
+use crate::operators::{Breeder, children, mutation_reach};
+use crate::options::{Direction, LOCAL_MINIMUM, OperatorCounts, Options, SearchError};
 use crate::random::Source;
 
 /// The next step of the search, which the caller does and answers.
@@ -28,29 +28,34 @@ pub enum Step {
 pub struct GenerationRecord {
     /// Number of the generation; generation 0 is random.
     pub generation: usize,
-    /// The best individual of the generation.
-    pub best: Individual,
-    /// The first criterion of the middle individual.
+    /// The best candidate of the generation.
+    pub best: Candidate,
+    /// The first criterion of the candidate in the middle of the order.
     pub median: f64,
     /// Number of points evaluated so far, without those of the local optimiser.
     pub evaluations: usize,
 }
 
+/// The work that the search does next, or waits for.
 enum Phase {
-    /// The values of `children[row]` are missing for the `rows`.
+    /// The search waits for the values of the children in these rows.
     Evaluating {
         children: Vec<Vec<f64>>,
         rows: Vec<usize>,
     },
-    /// The population is sorted; the best may be polished next.
+    /// The population is sorted. The best candidate may be polished next.
     Sorted,
+    /// The search waits for the polished point of the best candidate.
     PolishingBest,
+    /// The best candidate is compared with the best of earlier generations next.
     CheckingImprovement,
+    /// The search waits for the gradient at the best candidate.
     CheckingGradient,
     /// The generation is over; true if the gradient is small or was not checked.
     Concluding(bool),
+    /// The children of the next generation are made next.
     Breeding,
-    /// The crossover of operator 9 waits for its parents to be polished.
+    /// The search waits for the polished parents of operator 9.
     Crossing {
         children: Vec<Vec<f64>>,
         starts: Vec<Vec<f64>>,
@@ -58,21 +63,28 @@ enum Phase {
     Ended(Stop),
 }
 
-/// A genetic search, which asks its caller for the values of points.
+/// A genetic search, which requests the values of points from the caller.
 pub struct Search {
     options: Options,
     counts: OperatorCounts,
     source: Source,
+    /// Values of all evaluated points, if `options.memory`.
     memory: Memory,
     stop_rule: StopRule,
-    population: Vec<Individual>,
+    /// The candidates, the best first.
+    population: Vec<Candidate>,
     generation: usize,
+    /// Number of values of each point; `None` before the first answer.
     criteria: Option<usize>,
+    /// Number of points evaluated so far, without those of the local optimiser.
     evaluations: usize,
-    polished: Option<Vec<f64>>,
-    gradient: Option<(Vec<f64>, bool)>,
+    /// The last point that polishing did not improve.
+    polished_in_vain: Option<Vec<f64>>,
+    /// The last point with a checked gradient, and whether this gradient is small.
+    checked_gradient: Option<(Vec<f64>, bool)>,
     history: Vec<GenerationRecord>,
     phase: Phase,
+    /// The step that the caller must answer next.
     pending: Step,
 }
 
@@ -82,14 +94,14 @@ impl Search {
     /// # Errors
     /// The options do not fit together.
     pub fn new(options: Options) -> Result<Self, SearchError> {
-        let counts = options.counts()?;
+        let counts = options.operator_counts()?;
         let mut source = Source::new(options.generator, options.seed);
-        let mut first = options.starting_values.clone();
-        for value in first.iter_mut().flatten() {
+        let mut first_points = options.starting_values.clone();
+        for value in first_points.iter_mut().flatten() {
             *value = options.domain.rounded(*value);
         }
-        while first.len() < counts.population {
-            first.push(options.domain.point(&mut source));
+        while first_points.len() < counts.population {
+            first_points.push(options.domain.point(&mut source));
         }
         let mut search = Self {
             stop_rule: StopRule::new(&options),
@@ -100,14 +112,14 @@ impl Search {
             generation: 0,
             criteria: None,
             evaluations: 0,
-            polished: None,
-            gradient: None,
+            polished_in_vain: None,
+            checked_gradient: None,
             history: Vec::new(),
             phase: Phase::Breeding,
             pending: Step::Polish(Vec::new()),
             options,
         };
-        search.phase = search.evaluation_phase(first);
+        search.phase = search.evaluation_phase(first_points);
         search.advance();
         Ok(search)
     }
@@ -135,7 +147,7 @@ impl Search {
         }
         if let Some(before) = self.criteria.filter(|&before| before != criteria) {
             return Err(SearchError(format!(
-                "{criteria} criteria for each point, not {before} as before: give as many always"
+                "{criteria} values for each point, but {before} values in earlier answers"
             )));
         }
         self.criteria = Some(criteria);
@@ -152,13 +164,13 @@ impl Search {
     ///
     /// # Errors
     /// No polishing was requested, or the number or length of the points is wrong.
-    pub fn tell_polished(&mut self, polished: Vec<Individual>) -> Result<(), SearchError> {
+    pub fn tell_polished(&mut self, polished: Vec<Candidate>) -> Result<(), SearchError> {
         let Step::Polish(starts) = &self.pending else {
             return Err(SearchError("the next step needs no polished points".into()));
         };
         let parameters = self.options.domain.parameters();
-        let fits = |individual: &Individual| {
-            individual.point.len() == parameters && Some(individual.values.len()) == self.criteria
+        let fits = |candidate: &Candidate| {
+            candidate.point.len() == parameters && Some(candidate.values.len()) == self.criteria
         };
         if polished.len() != starts.len() || !polished.iter().all(fits) {
             return Err(SearchError(format!(
@@ -167,6 +179,7 @@ impl Search {
                 starts.len()
             )));
         }
+        // After the best is polished, the improvement is checked.
         match std::mem::replace(&mut self.phase, Phase::CheckingImprovement) {
             Phase::Crossing { children, starts } => self.cross(children, &starts, &polished),
             _ => polished
@@ -185,19 +198,19 @@ impl Search {
         let Step::Gradient(point) = &self.pending else {
             return Err(SearchError("the next step needs no gradient".into()));
         };
-        self.gradient = Some((point.clone(), is_small));
+        self.checked_gradient = Some((point.clone(), is_small));
         self.phase = Phase::Concluding(is_small);
         self.advance();
         Ok(())
     }
 
-    /// Returns the individuals, the best first; none before the first values.
+    /// Returns the candidates, the best first; none before the first values.
     #[must_use]
-    pub fn population(&self) -> &[Individual] {
+    pub fn population(&self) -> &[Candidate] {
         &self.population
     }
 
-    /// Returns the number of individuals from each operator.
+    /// Returns the number of candidates from each operator.
     #[must_use]
     pub fn counts(&self) -> &OperatorCounts {
         &self.counts
@@ -224,7 +237,7 @@ impl Search {
     /// Returns the current limit of the number of generations; a soft limit can grow.
     #[must_use]
     pub fn generation_limit(&self) -> usize {
-        self.stop_rule.generations
+        self.stop_rule.generation_limit
     }
 
     /// Runs the search until it needs an answer from the caller.
@@ -238,6 +251,7 @@ impl Search {
 
     /// Returns the step that this phase needs; `None` after entering the next phase.
     fn next_step(&mut self) -> Option<Step> {
+        // Each arm sets the phase, so `Sorted` only takes the place of the old phase.
         match std::mem::replace(&mut self.phase, Phase::Sorted) {
             Phase::Evaluating { children, rows } if rows.is_empty() => {
                 self.merge(children, &[], &[], 0);
@@ -265,7 +279,7 @@ impl Search {
                 let best = &self.population[0].values;
                 let has_improved = self.stop_rule.update(self.generation, best);
                 let needs_gradient = self.options.gradient_check && !has_improved;
-                self.phase = match &self.gradient {
+                self.phase = match &self.checked_gradient {
                     _ if !needs_gradient => Phase::Concluding(true),
                     Some((point, is_small)) if *point == self.population[0].point => {
                         Phase::Concluding(*is_small)
@@ -304,7 +318,7 @@ impl Search {
         }
     }
 
-    /// Returns the phase that evaluates the children; with a memory, only new points.
+    /// Returns the phase that evaluates the children. With a memory, only new points are evaluated.
     fn evaluation_phase(&self, children: Vec<Vec<f64>>) -> Phase {
         let mut keys = HashSet::new();
         let mut is_new = |point: &[f64]| {
@@ -315,7 +329,8 @@ impl Search {
         Phase::Evaluating { children, rows }
     }
 
-    /// Replaces the worst by the children, of which `rows` have new values, and sorts all.
+    /// Replaces the worst candidates by the children, and sorts the population. The children in
+    /// `rows` have these `values`; the memory has the values of the other children.
     fn merge(&mut self, children: Vec<Vec<f64>>, rows: &[usize], values: &[f64], criteria: usize) {
         let mut new_values = values.chunks_exact(criteria.max(1));
         if self.options.memory {
@@ -331,9 +346,9 @@ impl Search {
             } else {
                 new_values.next()
             };
-            // Every child was evaluated or is remembered.
+            // Every child has values: it was evaluated, or the memory has its values.
             let values = values.unwrap_or(&[]).to_vec();
-            self.population.push(Individual { point, values });
+            self.population.push(Candidate { point, values });
         }
         let direction = self.options.direction;
         self.population
@@ -341,23 +356,23 @@ impl Search {
         self.phase = Phase::Sorted;
     }
 
-    /// Whether to polish the best individual: after the burn-in, unless it was polished in vain.
+    /// Whether to polish the best candidate: after the burn-in, unless it was polished in vain.
     fn polish_is_due(&self) -> bool {
         self.options.polish
             && self.generation > self.options.burn_in
-            && self.polished.as_ref() != Some(&self.population[0].point)
+            && self.polished_in_vain.as_ref() != Some(&self.population[0].point)
     }
 
-    /// Replaces the best individual by its polished point if that is better and admissible.
-    fn replace_best(&mut self, polished: Individual) {
+    /// Replaces the best candidate by its polished point if this point is better and admissible.
+    fn replace_best(&mut self, polished: Candidate) {
         let Options {
             boundary,
             domain,
             direction,
             ..
         } = &self.options;
-        let Individual { point, values } = &polished;
-        let is_inside = *boundary == Boundary::Anything || domain.contains(point);
+        let Candidate { point, values } = &polished;
+        let is_inside = *boundary == Boundary::RandomPoints || domain.contains(point);
         let is_finite = point.iter().all(|value| value.is_finite());
         let order = compare(values, &self.population[0].values, *direction);
         if is_inside && is_finite && order.is_lt() {
@@ -366,28 +381,30 @@ impl Search {
             }
             self.population[0] = polished;
         } else {
-            self.polished = Some(self.population[0].point.clone());
+            self.polished_in_vain = Some(self.population[0].point.clone());
         }
     }
 
-    fn parents(&mut self) -> Parents<'_> {
-        Parents {
+    /// Returns the operators, ready to make children of the present population.
+    fn breeder(&mut self) -> Breeder<'_> {
+        Breeder {
             population: &self.population,
             domain: &self.options.domain,
             boundary: self.options.boundary,
-            reach: mutation_reach(self.generation, self.stop_rule.generations),
+            reach: mutation_reach(self.generation, self.stop_rule.generation_limit),
             source: &mut self.source,
         }
     }
 
+    /// Makes the children of the operators 2 to 8, and draws the parents of operator 9.
     fn breed(&mut self) {
         let counts = self.counts;
-        let mut parents = self.parents();
-        let children = children(&mut parents, &counts);
-        let starts: Vec<Vec<f64>> = (0..counts.by_operator[8])
+        let mut breeder = self.breeder();
+        let children = children(&mut breeder, &counts);
+        let starts: Vec<Vec<f64>> = (0..counts.by_operator[LOCAL_MINIMUM])
             .map(|_| {
-                let rank = parents.select();
-                parents.population[rank].point.clone()
+                let rank = breeder.select();
+                breeder.population[rank].point.clone()
             })
             .collect();
         self.phase = if starts.is_empty() {
@@ -397,11 +414,12 @@ impl Search {
         };
     }
 
-    fn cross(&mut self, mut children: Vec<Vec<f64>>, starts: &[Vec<f64>], polished: &[Individual]) {
+    /// Adds the children of operator 9 from its parents, `starts`, and their polished points.
+    fn cross(&mut self, mut children: Vec<Vec<f64>>, starts: &[Vec<f64>], polished: &[Candidate]) {
         let mix = self.options.mix;
-        let mut parents = self.parents();
+        let mut breeder = self.breeder();
         for (start, end) in starts.iter().zip(polished) {
-            children.push(parents.local_minimum_crossover(start, &end.point, mix));
+            children.push(breeder.local_minimum_crossover(start, &end.point, mix));
         }
         self.phase = self.evaluation_phase(children);
     }
@@ -416,7 +434,7 @@ impl Search {
     }
 }
 
-/// The values of evaluated points; 0 and -0 are the same parameter.
+/// The values of evaluated points. 0 and -0 are the same parameter.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     known: HashMap<Box<[u64]>, Box<[f64]>>,
@@ -450,40 +468,43 @@ pub enum Stop {
 /// Decides when the search ends, from the generations since the last improvement.
 #[derive(Clone, Debug)]
 pub struct StopRule {
-    /// The current limit of generations; a soft limit doubles when the search reaches it.
-    pub generations: usize,
+    /// The current limit of generations. A soft limit doubles when the search reaches it.
+    pub generation_limit: usize,
     /// The generation in which the best last improved by more than the tolerance.
     pub peak_generation: usize,
     has_hard_limit: bool,
     wait_generations: usize,
     tolerance: f64,
     direction: Direction,
-    reference: Vec<f64>,
+    /// Values of the best candidate at the peak.
+    peak_values: Vec<f64>,
+    /// Number of generations since the peak.
     unimproved_generations: usize,
+    /// Number of these generations that had a small gradient, or whose gradient was not checked.
     waited_generations: usize,
 }
 
 impl StopRule {
     pub fn new(options: &Options) -> Self {
         Self {
-            generations: options.generations,
+            generation_limit: options.generations,
             peak_generation: 0,
             has_hard_limit: options.hard_generation_limit,
             wait_generations: options.wait_generations,
             tolerance: options.solution_tolerance,
             direction: options.direction,
-            reference: Vec::new(),
+            peak_values: Vec::new(),
             unimproved_generations: 0,
             waited_generations: 0,
         }
     }
 
-    /// Takes the best of a generation; returns whether it is better than the best before.
+    /// Takes the best values of a generation; returns whether they improve on the peak.
     pub fn update(&mut self, generation: usize, best: &[f64]) -> bool {
-        let has_improved = self.reference.is_empty()
-            || is_improvement(best, &self.reference, self.direction, self.tolerance);
+        let has_improved = self.peak_values.is_empty()
+            || is_improvement(best, &self.peak_values, self.direction, self.tolerance);
         if has_improved {
-            self.reference = best.to_vec();
+            self.peak_values = best.to_vec();
             self.peak_generation = generation;
             self.unimproved_generations = 0;
             self.waited_generations = 0;
@@ -502,13 +523,13 @@ impl StopRule {
         if self.waited_generations > self.wait_generations {
             return Some(Stop::NoImprovement);
         }
-        if generation < self.generations {
+        if generation < self.generation_limit {
             return None;
         }
         if self.has_hard_limit || self.unimproved_generations > self.wait_generations {
             return Some(Stop::GenerationLimit);
         }
-        self.generations *= 2;
+        self.generation_limit *= 2;
         None
     }
 }

@@ -7,7 +7,7 @@ use crate::random::Generator;
 fn options() -> Options {
     Options {
         domain: Domain::new(vec![-1.0; 2], vec![1.0; 2], false).unwrap(),
-        boundary: Boundary::Partial,
+        boundary: Boundary::Candidates,
         direction: Direction::Minimize,
         population: 20,
         generations: 4,
@@ -15,6 +15,7 @@ fn options() -> Options {
         wait_generations: 10,
         solution_tolerance: 1e-3,
         starting_values: vec![vec![0.5, 0.5]],
+        // All operators except the local-minimum crossover.
         operators: [50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 0.0],
         mix: None,
         polish: false,
@@ -30,7 +31,8 @@ fn bowl(point: &[f64]) -> f64 {
     point.iter().map(|value| value * value).sum()
 }
 
-/// Answers the steps of the search until it ends.
+/// Answers the steps of the search until it ends. Polishing halves a point, and the gradient is
+/// small near the origin.
 fn run(mut search: Search, value: impl Fn(&[f64]) -> f64) -> Search {
     loop {
         match search.ask().clone() {
@@ -42,7 +44,7 @@ fn run(mut search: Search, value: impl Fn(&[f64]) -> f64) -> Search {
                 let halved = starts.into_iter().map(|start| {
                     let point: Vec<f64> = start.iter().map(|value| value / 2.0).collect();
                     let values = vec![value(&point)];
-                    Individual { point, values }
+                    Candidate { point, values }
                 });
                 search.tell_polished(halved.collect()).unwrap();
             }
@@ -119,7 +121,10 @@ fn the_best_is_polished_after_the_burn_in_and_kept_if_better() {
 
 #[test]
 fn a_polished_point_outside_the_bounds_is_rejected_if_they_are_enforced() {
-    for (boundary, is_accepted) in [(Boundary::Anything, true), (Boundary::Partial, false)] {
+    for (boundary, is_accepted) in [
+        (Boundary::RandomPoints, true),
+        (Boundary::Candidates, false),
+    ] {
         let options = Options {
             polish: true,
             boundary,
@@ -130,7 +135,7 @@ fn a_polished_point_outside_the_bounds_is_rejected_if_they_are_enforced() {
             let values = vec![1.0; points.len()];
             search.tell(&values, 1).unwrap();
         }
-        let outside = Individual {
+        let outside = Candidate {
             point: vec![3.0, 0.0],
             values: vec![0.0],
         };

@@ -1,15 +1,17 @@
 //! The Tausworthe-Lewis-Payne generator that the 2006 article names.
 //!
-//! Tausworthe (1965) draws bits `a[i] = a[i - 1279] xor a[i - 216]` (the trinomial
-//! x^1279 + x^216 + 1 is primitive). Lewis & Payne (1973, Journal of the ACM 20(3)) make words of
-//! these bits: each column of the words is the same sequence, delayed by 100 p bits against the
-//! column before, after 5000 p discarded bits; p is the degree. Words follow the same recurrence.
+//! Tausworthe (1965) draws bits `a[i] = a[i - p] xor a[i - q]` with p = 1279 and q = 216 (the
+//! trinomial x^p + x^q + 1 is primitive). Lewis & Payne (1973, Journal of the ACM 20(3)) make words
+//! of these bits, after 5000 p discarded bits. All columns of the words have the same sequence of
+//! bits, each 100 p bits later than the column before. So the words follow the same recurrence.
 
 use crate::philox::Philox;
 
+// p and q of the recurrence.
 const DEGREE: usize = 1279;
 const TAP: usize = 216;
 const WORD_BITS: usize = 32;
+/// Number of bits by which a column is later than the column before.
 const DELAY: usize = 100 * DEGREE;
 const DISCARDED_BITS: usize = 5000 * DEGREE;
 
@@ -17,6 +19,7 @@ const DISCARDED_BITS: usize = 5000 * DEGREE;
 #[derive(Clone, Debug)]
 pub struct Tausworthe {
     words: Vec<u32>,
+    /// Index of the oldest word, which the next word replaces.
     position: usize,
 }
 
@@ -60,7 +63,9 @@ impl Tausworthe {
 /// The sequence of bits from which the words are made.
 struct Bits {
     last: Vec<bool>,
+    /// Index of the oldest bit, which the next bit replaces.
     position: usize,
+    /// Index of the bit that is `TAP` places before the next bit.
     tap: usize,
 }
 

@@ -21,7 +21,10 @@ impl Eigen {
     }
 }
 
+/// Largest number of sweeps; each sweep rotates every pair of rows once.
 const MAX_SWEEPS: usize = 60;
+/// The sweeps end when the squares outside the diagonal are at most this fraction of all squares.
+const NEGLIGIBLE_SQUARES: f64 = 1e-32;
 
 /// Returns the eigenvalues and eigenvectors of a symmetric matrix, which is given row after row.
 pub fn eigen(matrix: &[f64], size: usize) -> Eigen {
@@ -40,7 +43,7 @@ pub fn eigen(matrix: &[f64], size: usize) -> Eigen {
                 }
             }
         }
-        if off_diagonal <= all_squares * 1e-32 {
+        if off_diagonal <= all_squares * NEGLIGIBLE_SQUARES {
             break;
         }
         for first in 0..size {
@@ -53,6 +56,7 @@ pub fn eigen(matrix: &[f64], size: usize) -> Eigen {
     Eigen { values, vectors }
 }
 
+/// Rotates two rows and columns, and their vectors, so that the element where they cross is 0.
 fn rotate(matrix: &mut [f64], vectors: &mut [Vec<f64>], size: usize, first: usize, second: usize) {
     let off_diagonal = matrix[first * size + second];
     if off_diagonal == 0.0 {

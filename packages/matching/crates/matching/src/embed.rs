@@ -5,8 +5,10 @@ use crate::problem::{Metric, Problem, Rules};
 
 /// R's `sqrt(.Machine$double.eps)`.
 const R_TOLERANCE: f64 = 1.490_116_119_384_765_6e-8;
-/// R inverts a matrix only if its smallest eigenvalue is larger.
+/// R inverts a covariance matrix only if its smallest eigenvalue is larger.
 const R_MIN_EIGENVALUE: f64 = 1e-7;
+/// Eigenvalues of a covariance matrix below this fraction of the largest are not inverted.
+const MIN_INVERTED_FRACTION: f64 = 1e-10;
 /// Eigenvalues below this fraction of the largest are rounding errors of zero.
 const NEGLIGIBLE_FRACTION: f64 = 1e-13;
 
@@ -25,8 +27,8 @@ impl Points {
     }
 }
 
-/// Returns a point for each row: x~ F, where x~ are the standardised covariates and F F' = W, the
-/// weight matrix of the metric.
+/// Returns a point for each row: x~ F. x~ are the standardised covariates of the row, and F is a
+/// factor of the weight matrix W of the metric: F F' = W.
 pub fn embed(problem: &Problem) -> Points {
     let columns = problem.columns;
     let standardised = standardise(problem);
@@ -51,8 +53,10 @@ pub fn embed(problem: &Problem) -> Points {
     }
 }
 
-/// Returns each column minus its weighted mean, divided by its weighted standard deviation. This
-/// takes two passes: a difference of squares would turn a constant column into rounding errors.
+/// Returns each column minus its weighted mean, divided by its weighted standard deviation.
+///
+/// The deviations are computed in a second pass, because a difference of squares would turn a
+/// constant column into rounding errors.
 fn standardise(problem: &Problem) -> Vec<f64> {
     let (rows, columns) = (problem.rows(), problem.columns);
     let total: f64 = (0..rows).map(|row| problem.weight(row)).sum();
@@ -72,7 +76,7 @@ fn standardise(problem: &Problem) -> Vec<f64> {
     let squares = column_sums(problem, &standardised, &means, |value, mean| {
         (value - mean).powi(2)
     });
-    // R's guard is on the raw second moment, which only tiny columns meet.
+    // R raises the variance of a column with tiny values, whose squares add up to very little.
     let raw_squares = match problem.rules {
         Rules::Correct => vec![R_TOLERANCE; columns],
         Rules::AsInR => column_sums(problem, &standardised, &means, |value, _| value * value),
@@ -98,8 +102,8 @@ fn standardise(problem: &Problem) -> Vec<f64> {
     standardised
 }
 
-/// Returns the columns, scaled so that their squares neither overflow nor underflow; unchanged if
-/// the results of R are wanted.
+/// Returns the columns, scaled so that their squares neither overflow nor underflow. With the rules
+/// of R, the columns are unchanged.
 fn rescaled_columns(problem: &Problem) -> Vec<f64> {
     let columns = problem.columns;
     let mut values = problem.x.clone();
@@ -212,7 +216,7 @@ fn inverse_covariance(problem: &Problem, standardised: &[f64]) -> Vec<f64> {
         return identity(columns);
     }
     let mut inverse = vec![0.0; columns * columns];
-    for (value, vector) in decomposition.above(1e-10) {
+    for (value, vector) in decomposition.above(MIN_INVERTED_FRACTION) {
         for first in 0..columns {
             for second in 0..columns {
                 inverse[first * columns + second] += vector[first] * vector[second] / value;
@@ -222,7 +226,7 @@ fn inverse_covariance(problem: &Problem, standardised: &[f64]) -> Vec<f64> {
     inverse
 }
 
-/// Returns F' of F F' = W, one axis after another, without axes of weight 0.
+/// Returns F' for F F' = W, one axis after another, without axes of weight 0.
 fn factor(matrix: &[f64], columns: usize) -> Vec<f64> {
     let decomposition = eigen(matrix, columns);
     let axes = decomposition.above(NEGLIGIBLE_FRACTION);

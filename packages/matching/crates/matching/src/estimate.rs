@@ -41,11 +41,12 @@ pub struct Estimate {
     pub conditional_error: f64,
 }
 
-/// How often each unit is the match of another unit, weighted.
+/// How often each unit is the match of other units, by the weights of the pairs.
 struct MatchCounts {
-    /// K of Abadie and Imbens.
+    /// K of Abadie and Imbens: the total weight of the pairs in which a unit is the match.
     total: Vec<f64>,
-    /// K' of Abadie and Imbens: the sum of the squared shares of a unit.
+    /// K' of Abadie and Imbens: the sum over these pairs of the squared weight, each divided by the
+    /// weight of the matched unit.
     squares: Vec<f64>,
 }
 
@@ -93,11 +94,12 @@ impl Sample<'_> {
         match_counts
     }
 
+    /// Returns the sign with which the outcome of a matched unit enters the effect.
     fn sign(&self, query: usize) -> f64 {
         if self.treated[query] { 1.0 } else { -1.0 }
     }
 
-    /// Returns the outcome of the treated unit minus that of the control, for each pair.
+    /// Returns the outcome of the treated unit minus the outcome of the control, for each pair.
     fn differences(&self, pairs: &Pairs) -> Vec<f64> {
         let outcome = self.outcome;
         let difference =
@@ -105,8 +107,8 @@ impl Sample<'_> {
         pairs.iter().map(difference).collect()
     }
 
-    /// Returns the differences after the bias adjustment, which moves the match's outcome along the
-    /// slopes of its arm to the covariates of the unit.
+    /// Returns the differences after the bias adjustment: the outcome of each match is predicted
+    /// for the covariates of its unit, with the slopes of the match's arm.
     fn adjusted(&self, pairs: &Pairs, raw: &[f64], match_counts: &MatchCounts) -> Vec<f64> {
         let Some((covariates, columns)) = self.covariates else {
             return raw.to_vec();
@@ -190,15 +192,15 @@ impl Sample<'_> {
     }
 }
 
-/// A direction has no slope if its variance is below this fraction of the largest.
+/// A direction has no slope if its variance is below this fraction of the largest variance.
 const NEGLIGIBLE_FRACTION: f64 = 1e-12;
 
 /// Returns the slopes of the outcome on the covariates (row after row) among the rows with a
 /// positive weight, by weighted least squares with a constant. Each column is standardised first,
-/// so its units do not matter; in directions without variance the slope is 0.
+/// so that its unit does not matter. In a direction without variance, the slope is 0.
 fn slopes(covariates: &[f64], columns: usize, outcome: &[f64], weights: &[f64]) -> Vec<f64> {
-    let all = 0..weights.len();
-    let rows: Vec<usize> = all.filter(|&row| weights[row] > 0.0).collect();
+    let all_rows = 0..weights.len();
+    let rows: Vec<usize> = all_rows.filter(|&row| weights[row] > 0.0).collect();
     let total: f64 = rows.iter().map(|&row| weights[row]).sum();
     if total == 0.0 {
         return vec![0.0; columns];

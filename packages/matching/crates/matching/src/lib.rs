@@ -1,5 +1,5 @@
 //! Exact nearest-neighbour matching of treated units to controls, and estimates of the treatment
-//! effect with its standard errors.
+//! effect with their standard errors.
 //!
 //! `docs/methods/matching.md` has the formulae and the differences from R's package Matching.
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::embed::{Points, embed};
 use crate::instructions::Instructions;
-use crate::neighbours::{Admitted, Query};
+use crate::neighbours::{Query, WeightOf};
 use crate::parallel::{Progress, parallel_map};
 use crate::pool::Pool;
 use crate::problem::{Method, Pairs, Problem, Restriction, Rules};
@@ -15,19 +15,24 @@ use crate::search::Search;
 pub(crate) const QUERY_CHUNK: usize = 64;
 /// Number of queries of a trial, which measures how many points a tree skips.
 const TRIAL_QUERIES: usize = 24;
-/// Cost of a block in a tree search, and below of a node, in units of a block of brute force.
+/// Time for a block in a tree search, as a multiple of the time for a block in brute force.
 const TREE_BLOCK_COST: f64 = 3.0;
+/// Time for a node in a tree search, as a multiple of the time for a block in brute force.
 const TREE_NODE_COST: f64 = 6.0;
 /// With fewer comparisons of a query with a block, neither a trial nor a second thread saves time.
 const MIN_BLOCK_COMPARISONS: usize = 1 << 14;
+/// Subtracted from the needed weight, because a sum of weights has rounding errors.
+const WEIGHT_ROUNDING: f64 = 1e-10;
 
 /// A problem whose units are arranged for searching.
 pub struct Matcher {
     pub(crate) problem: Problem,
     points: Points,
+    /// The controls, then the treated units.
     pub(crate) pools: [Pool; 2],
     /// Index of each row's point in the pool of its arm.
     pub(crate) point_of_row: Vec<u32>,
+    /// For each restricted row: the other rows of its restrictions, and the squared distances.
     fixed_distances: HashMap<usize, Vec<(usize, f64)>>,
     uses_tree: bool,
     instructions: Instructions,
@@ -35,9 +40,13 @@ pub struct Matcher {
 
 /// The neighbours of all points of a pool.
 pub(crate) struct Neighbourhoods {
+    /// Index in `neighbours` of the first neighbour of each point.
     starts: Vec<usize>,
+    /// Squared distance and point of each neighbour, point after point.
     neighbours: Vec<(f64, u32)>,
+    /// For each point, the squared distance of the last needed neighbour.
     last_distances: Vec<f64>,
+    /// For each point, whether the neighbours have the needed weight.
     has_enough: Vec<bool>,
 }
 
@@ -104,6 +113,7 @@ impl Matcher {
         &self.pools[usize::from(arm)]
     }
 
+    /// Whether to search with the tree: as requested, or if a trial with some queries is faster.
     fn prefers_tree(&self) -> bool {
         match self.problem.method {
             Method::Tree => return true,
@@ -122,8 +132,8 @@ impl Matcher {
             let trial: Vec<Query<'_>> = points
                 .map(|point| self.query(arm, point, !arm, self.matches()))
                 .collect();
-            let admitted = |point, target| self.admitted_weight(arm, point, target);
-            for result in self.search(targets, &admitted).run(&trial) {
+            let weight_of = |point, target| self.admitted_weight(arm, point, target);
+            for result in self.search(targets, &weight_of).run(&trial) {
                 let (blocks, nodes) = (result.searched_blocks as f64, result.searched_nodes as f64);
                 tree_cost += blocks * TREE_BLOCK_COST + nodes * TREE_NODE_COST;
                 brute_force_cost += targets.block_count() as f64;
@@ -136,10 +146,10 @@ impl Matcher {
         self.problem.matches as f64
     }
 
-    pub(crate) fn search<'a>(&self, pool: &'a Pool, admitted: &'a Admitted<'a>) -> Search<'a> {
+    pub(crate) fn search<'a>(&self, pool: &'a Pool, weight_of: &'a WeightOf<'a>) -> Search<'a> {
         Search {
             pool,
-            admitted,
+            weight_of,
             uses_tree: self.uses_tree && !pool.tree.is_empty(),
             instructions: self.instructions,
         }
@@ -155,6 +165,7 @@ impl Matcher {
     }
 
     /// Returns the query for the neighbours of a point of `arm` in the pool of the arm `target`.
+    /// `needed` is the total weight of the neighbours to find.
     pub(crate) fn query(&self, arm: bool, point: usize, target: bool, needed: f64) -> Query<'_> {
         let row = self.pool(arm).members(point)[0] as usize;
         let distances = self.fixed_distances.get(&row);
@@ -175,7 +186,7 @@ impl Matcher {
             point,
             coordinates: self.points.row(row),
             calipers: self.problem.caliper.as_ref().map_or_else(Vec::new, limits),
-            needed_weight: needed - 1e-10,
+            needed_weight: needed - WEIGHT_ROUNDING,
             tolerance: self.problem.tie_limit(0.0),
             fixed_distances: pairs().filter(|&(_, squared)| squared >= 0.0).collect(),
             forbidden: pairs()
@@ -205,8 +216,8 @@ impl Matcher {
         self.problem.caliper.is_some() || !self.problem.restrictions.is_empty()
     }
 
-    /// Returns the matched pairs; `None` if `progress`, which gets the numbers of finished and all
-    /// units, stops the search.
+    /// Returns the matched pairs; `None` if `progress` stops the search. `progress` gets the
+    /// numbers of finished and of all units.
     pub fn pairs(&self, progress: &Progress<'_>) -> Option<Pairs> {
         if !self.problem.replace {
             return self.pairs_without_replacement(progress);
@@ -217,10 +228,10 @@ impl Matcher {
         let mut finished = 0;
         for arm in arms {
             let report = |done, _| progress(finished + done, total);
-            let admitted = |point, target| self.admitted_weight(arm, point, target);
-            let all = |_: usize| true;
+            let weight_of = |point, target| self.admitted_weight(arm, point, target);
+            let is_wanted = |_: usize| true;
             let neighbours =
-                self.neighbourhoods(arm, !arm, self.matches(), &all, &report, &admitted)?;
+                self.neighbourhoods(arm, !arm, self.matches(), &is_wanted, &report, &weight_of)?;
             neighbours_of_arms[usize::from(arm)] = Some(neighbours);
             finished += self.pool(arm).point_count;
         }
@@ -248,7 +259,8 @@ impl Matcher {
         Some(pairs)
     }
 
-    /// Adds the pairs of the unit `row` with `members`, its neighbours and their squared distances.
+    /// Adds the pairs of the unit `row`. `members` are its neighbours with their squared distances,
+    /// and `last_distance` is the squared distance of the last needed neighbour.
     pub(crate) fn add_pairs(
         &self,
         pairs: &mut Pairs,
@@ -275,7 +287,7 @@ impl Matcher {
     }
 
     /// Finds the neighbours of the points of `arm` in the pool of the arm `target`, on all threads.
-    /// Points that are not wanted get no neighbours.
+    /// A point for which `is_wanted` is false gets no neighbours.
     pub(crate) fn neighbourhoods(
         &self,
         arm: bool,
@@ -283,10 +295,10 @@ impl Matcher {
         needed: f64,
         is_wanted: &(dyn Fn(usize) -> bool + Sync),
         progress: &Progress<'_>,
-        admitted: &Admitted<'_>,
+        weight_of: &WeightOf<'_>,
     ) -> Option<Neighbourhoods> {
         let point_count = self.pool(arm).point_count;
-        let search = self.search(self.pool(target), admitted);
+        let search = self.search(self.pool(target), weight_of);
         let threads = match point_count * search.pool.block_count() {
             0..MIN_BLOCK_COMPARISONS => 1,
             _ => self.problem.threads,
@@ -327,7 +339,8 @@ impl Matcher {
     }
 }
 
-/// Returns for each row the rows with a given distance; the last restriction of a pair counts.
+/// Returns for each restricted row the other rows with their squared distances. Of several
+/// restrictions of a pair, the last one counts.
 fn fixed_distances(restrictions: &[Restriction]) -> HashMap<usize, Vec<(usize, f64)>> {
     let mut distances: HashMap<usize, Vec<(usize, f64)>> = HashMap::new();
     for restriction in restrictions {
@@ -343,7 +356,7 @@ fn fixed_distances(restrictions: &[Restriction]) -> HashMap<usize, Vec<(usize, f
 
 /// Drops neighbours of the row at random until the requested number is left.
 ///
-/// R may drop any neighbour. It is correct to drop only neighbours that tie for the last place,
+/// R may drop any neighbour. The correct rules drop only neighbours that tie at the distance `last`,
 /// because a nearer unit is a match in any case.
 fn draw_among_ties(problem: &Problem, row: usize, members: &mut Vec<(f64, usize)>, last: f64) {
     let mut draws = Draws::new(problem.seed, row);

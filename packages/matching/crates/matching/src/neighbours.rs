@@ -14,9 +14,9 @@ pub struct Query<'a> {
     pub coordinates: &'a [f64],
     /// For each column with a caliper: the value of the point, and the caliper.
     pub calipers: Vec<(f64, f64)>,
-    /// Total weight of the neighbours to find: their number, if each weighs 1.
+    /// Total weight of the neighbours to find. If every point weighs 1, it is their number.
     pub needed_weight: f64,
-    /// A neighbour ties with the last needed one up to this much more squared distance.
+    /// Largest difference of the squared distances of the last needed neighbour and its ties.
     pub tolerance: f64,
     /// Points with a given squared distance.
     pub fixed_distances: Vec<(usize, f64)>,
@@ -24,8 +24,9 @@ pub struct Query<'a> {
     pub forbidden: Vec<usize>,
 }
 
-/// Weight of a pool's point (second) as neighbour of a query's point (first); `None` if excluded.
-pub type Admitted<'a> = dyn Fn(usize, usize) -> Option<f64> + Sync + 'a;
+/// Function that returns the weight of a point (second argument) as a neighbour of the query's
+/// point (first argument); `None` if the point must not be a neighbour.
+pub type WeightOf<'a> = dyn Fn(usize, usize) -> Option<f64> + Sync + 'a;
 
 /// The neighbours of one point, and the state of the search for them.
 #[derive(Default)]
@@ -42,7 +43,9 @@ pub struct SearchResult {
     pub searched_nodes: usize,
     /// A neighbour that has the needed weight alone; if `None`, all of `nearest` are needed.
     single: Option<NearPoint>,
+    /// The nearest points that are needed for the weight, the furthest first.
     nearest: BinaryHeap<NearPoint>,
+    /// Total weight of the nearest points.
     weight: f64,
     needed_weight: f64,
     tolerance: f64,
@@ -72,7 +75,7 @@ impl Ord for NearPoint {
 
 impl SearchResult {
     /// Starts the search for another query.
-    pub fn start(&mut self, query: &Query<'_>, admitted: &Admitted<'_>) {
+    pub fn start(&mut self, query: &Query<'_>, weight_of: &WeightOf<'_>) {
         self.neighbours.clear();
         self.single = None;
         self.nearest.clear();
@@ -83,7 +86,7 @@ impl SearchResult {
         self.tolerance = query.tolerance;
         self.last_distance = f64::INFINITY;
         for &(point, squared) in &query.fixed_distances {
-            if let Some(weight) = admitted(query.point, point) {
+            if let Some(weight) = weight_of(query.point, point) {
                 self.add(squared, point, weight);
             }
         }
@@ -94,18 +97,18 @@ impl SearchResult {
         self.last_distance + self.tolerance
     }
 
-    /// Adds the points of a block that are marked in `near` and admitted.
+    /// Adds the points of a block that are marked in `near` and may be neighbours.
     #[inline(never)] // Rare, and the caller needs its registers.
     pub fn add_block(
         &mut self,
         pool: &Pool,
         query: &Query<'_>,
-        admitted: &Admitted<'_>,
+        weight_of: &WeightOf<'_>,
         block: usize,
         (squared, mut near): (&[f64; LANES], u32),
     ) {
         let fixed = &query.fixed_distances;
-        // The nearest point comes first: most other points are then out of reach.
+        // The nearest point is added first, because most other points are then out of reach.
         let mut lane = nearest_lane(squared, near);
         while near != 0 {
             near &= !(1 << lane);
@@ -119,13 +122,13 @@ impl SearchResult {
             {
                 continue;
             }
-            if let Some(weight) = admitted(query.point, point) {
+            if let Some(weight) = weight_of(query.point, point) {
                 self.add(distance, point, weight);
             }
         }
     }
 
-    /// Ends the search: keeps the neighbours within reach, in the order of the pool.
+    /// Ends the search. Keeps the neighbours within reach, in the order of the pool.
     pub fn finish(&mut self) {
         self.has_enough = self.weight >= self.needed_weight;
         if !self.has_enough {
@@ -169,6 +172,7 @@ impl SearchResult {
     }
 }
 
+/// Returns the lane with the smallest squared distance among the lanes that are marked in `near`.
 fn nearest_lane(squared: &[f64; LANES], near: u32) -> usize {
     let mut nearest = near.trailing_zeros() as usize;
     let mut rest = near & (near - 1);

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Callback that gets the amounts of finished and of all work, and returns whether to continue. Any
+/// Function that gets the amounts of finished and of all work, and returns whether to continue. Any
 /// thread may call it.
 pub type Progress<'a> = dyn Fn(usize, usize) -> bool + Sync + 'a;
 

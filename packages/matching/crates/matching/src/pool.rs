@@ -1,11 +1,11 @@
-//! The units of one arm, arranged for a fast search: equal rows are one point, points are in blocks
-//! of sixteen, and blocks are in a tree of boxes.
+//! The units of one arm, arranged for a fast search. Equal rows are one point. Sixteen points are a
+//! block. The blocks are the leaves of a tree of boxes.
 
 use crate::embed::Points;
 use crate::instructions::LANES;
 use crate::problem::{Method, Problem, to_u32};
 use crate::random::hash;
-use crate::tree::{Layout, Tree};
+use crate::tree::{Tree, TreeInput};
 
 /// Fewer points than this are searched without a tree, unless the caller requests a tree.
 const MIN_TREE_POINTS: usize = 512;
@@ -21,8 +21,12 @@ pub struct Pool {
     /// Total weight of the rows of each point.
     pub weight: Vec<f64>,
     pub tree: Tree,
+    /// Coordinates, block after block. A block has sixteen numbers, one for each point, for each
+    /// axis. A missing or removed point has an infinite coordinate, so it is never near.
     blocks: Vec<f64>,
+    /// Index in `members` of the first row of each point.
     first_member: Vec<u32>,
+    /// Rows of the points, point after point.
     members: Vec<u32>,
 }
 
@@ -37,34 +41,35 @@ impl Pool {
         let calipers: Vec<f64> = problem.caliper.as_ref().map_or_else(Vec::new, |caliper| {
             columns.iter().map(|&column| caliper[column]).collect()
         });
-        let (starts, grouped) = if merges_rows {
+        let (group_starts, grouped_rows) = if merges_rows {
             equal_rows(problem, rows)
         } else {
             ((0..=to_u32(rows.len())).collect(), rows.to_vec())
         };
-        let group = |group: u32| {
-            &grouped[starts[group as usize] as usize..starts[group as usize + 1] as usize]
+        let rows_of_group = |group: u32| {
+            let group = group as usize;
+            &grouped_rows[group_starts[group] as usize..group_starts[group + 1] as usize]
         };
-        let count = starts.len() - 1;
+        let count = group_starts.len() - 1;
         let dimensions = points.dimensions;
         let width = dimensions + columns.len();
         let mut values = Vec::with_capacity(count * width);
-        for &start in &starts[..count] {
-            let row = grouped[start as usize] as usize;
+        for &start in &group_starts[..count] {
+            let row = grouped_rows[start as usize] as usize;
             values.extend_from_slice(points.row(row));
             let value = |column: &usize| problem.x[row * problem.columns + column];
             values.extend(columns.iter().map(value));
         }
         let mut order: Vec<u32> = (0..to_u32(count)).collect();
-        let layout = Layout {
+        let input = TreeInput {
             values: &values,
             dimensions,
             calipers: &calipers,
         };
         let tree = if count < MIN_TREE_POINTS && problem.method != Method::Tree {
-            Tree::empty(&layout)
+            Tree::empty(&input)
         } else {
-            Tree::new(&layout, &mut order)
+            Tree::new(&input, &mut order)
         };
 
         let mut blocks = vec![f64::INFINITY; count.div_ceil(LANES) * LANES * dimensions];
@@ -72,16 +77,17 @@ impl Pool {
         let mut members = Vec::with_capacity(rows.len());
         let mut weight = Vec::with_capacity(count);
         first_member.push(0);
-        for (position, &index) in order.iter().enumerate() {
-            let (block, lane) = (position / LANES, position % LANES);
-            let point = &values[index as usize * width..][..dimensions];
-            for (axis, &value) in point.iter().enumerate() {
+        for (point, &group) in order.iter().enumerate() {
+            let (block, lane) = (point / LANES, point % LANES);
+            let coordinates = &values[group as usize * width..][..dimensions];
+            for (axis, &value) in coordinates.iter().enumerate() {
                 blocks[(block * dimensions + axis) * LANES + lane] = value;
             }
-            let group = group(index);
-            members.extend_from_slice(group);
+            let point_rows = rows_of_group(group);
+            members.extend_from_slice(point_rows);
             first_member.push(to_u32(members.len()));
-            weight.push(group.iter().map(|&row| problem.weight(row as usize)).sum());
+            let weights = point_rows.iter().map(|&row| problem.weight(row as usize));
+            weight.push(weights.sum());
         }
         Self {
             dimensions,
@@ -95,7 +101,7 @@ impl Pool {
         }
     }
 
-    /// Returns the rows that are this point, in ascending order.
+    /// Returns the rows of this point, in ascending order.
     pub fn members(&self, point: usize) -> &[u32] {
         &self.members[self.first_member[point] as usize..self.first_member[point + 1] as usize]
     }
@@ -114,6 +120,7 @@ impl Pool {
     pub fn remove(&mut self, point: usize) {
         let (block, lane) = (point / LANES, point % LANES);
         let start = block * LANES * self.dimensions;
+        // One infinite coordinate, on the first axis, makes all distances infinite.
         self.blocks[start + lane] = f64::INFINITY;
         if self.blocks[start..start + LANES]
             .iter()
@@ -124,7 +131,8 @@ impl Pool {
     }
 }
 
-/// Returns the start of each group of equal rows, and the rows, which ascend within a group.
+/// Returns the rows, ordered by groups of equal rows, and the index of the first row of each group.
+/// The rows of a group ascend.
 fn equal_rows(problem: &Problem, rows: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let values = |row: u32| {
         let start = row as usize * problem.columns;
@@ -133,7 +141,7 @@ fn equal_rows(problem: &Problem, rows: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let mut hashes: Vec<(u64, u32)> = rows
         .iter()
         .map(|&row| {
-            // Adding 0 makes a negative zero positive.
+            // Adding 0 makes a negative zero positive, so that both have the same hash.
             let key = values(row)
                 .iter()
                 .fold(0, |key: u64, value| hash(key ^ (value + 0.0).to_bits()));

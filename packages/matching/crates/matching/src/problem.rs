@@ -95,7 +95,7 @@ pub struct Problem {
     pub weights: Option<Vec<f64>>,
     /// The units whose effect is estimated.
     pub estimand: Estimand,
-    /// Number of matches of each unit, before ties (M in the literature).
+    /// Number of matches of each unit, not counting ties (M in the literature).
     pub matches: usize,
     /// The measure of distance.
     pub metric: Metric,
@@ -149,11 +149,11 @@ pub(crate) fn to_u32(index: usize) -> u32 {
 pub struct Pairs {
     /// Row of the unit that was matched, for each pair.
     pub query: Vec<usize>,
-    /// Row of its match, which is of the other arm, for each pair.
+    /// Row of the match of this unit, which is of the other arm, for each pair.
     pub matched: Vec<usize>,
     /// Weight of each pair: the weights of one unit's pairs add up to the unit's weight.
     pub weight: Vec<f64>,
-    /// Rows of the units without enough admissible matches.
+    /// Rows of the units with too few possible matches.
     pub dropped: Vec<usize>,
 }
 

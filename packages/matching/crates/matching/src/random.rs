@@ -1,6 +1,6 @@
 //! Random numbers of a unit, which depend only on the seed and the unit.
 //!
-//! So results do not depend on the number of threads or the order in which they work. The generator
+//! So results do not depend on the number of threads, nor on the order of their work. The generator
 //! is `SplitMix64` (Steele, Lea and Flood 2014, OOPSLA).
 
 use equipoise_random::GOLDEN;

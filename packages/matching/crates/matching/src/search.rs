@@ -5,12 +5,12 @@
 use crate::instructions::{Instructions, LANES, Wide, WidePortable};
 #[cfg(target_arch = "x86_64")]
 use crate::instructions::{WideAvx2, WideAvx512};
-use crate::neighbours::{Admitted, Query, SearchResult};
+use crate::neighbours::{Query, SearchResult, WeightOf};
 use crate::pool::Pool;
 use crate::tree::Child;
 
-/// Factor by which the reach is enlarged before a bound is compared with it, so that rounding hides
-/// no neighbour.
+/// Factor that enlarges the reach before it is compared with the lower bound of a distance. So the
+/// rounding of a bound hides no neighbour.
 const BOUND_MARGIN: f64 = 1.0 + 1e-12;
 /// Bytes of blocks that stay in a core's cache while many queries pass over them.
 const CACHED_BYTES: usize = 1 << 18;
@@ -19,9 +19,9 @@ const CACHED_BYTES: usize = 1 << 18;
 pub struct Search<'a> {
     /// The points to search.
     pub pool: &'a Pool,
-    /// Decides which points may be neighbours of a query.
-    pub admitted: &'a Admitted<'a>,
-    /// Whether the tree is used; else every distance is computed.
+    /// Returns the weight of a point as a neighbour, if it may be a neighbour.
+    pub weight_of: &'a WeightOf<'a>,
+    /// Whether the tree is used. Without it, every distance is computed.
     pub uses_tree: bool,
     pub instructions: Instructions,
 }
@@ -75,7 +75,7 @@ impl Search<'_> {
         results: &mut [SearchResult],
     ) {
         for (query, result) in queries.iter().zip(results.iter_mut()) {
-            result.start(query, self.admitted);
+            result.start(query, self.weight_of);
         }
         if self.uses_tree {
             let mut pending = Vec::new();
@@ -90,6 +90,8 @@ impl Search<'_> {
         results.iter_mut().for_each(SearchResult::finish);
     }
 
+    /// Searches the boxes within reach, nearer boxes of a node first. `pending` has the lower
+    /// bounds and the children that are still to be searched; it is empty before and after.
     #[inline(always)]
     #[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
     unsafe fn search_tree<W: Wide>(
@@ -167,6 +169,7 @@ impl Search<'_> {
         }
     }
 
+    /// Computes the distances to the points of a block, and adds the points within reach.
     #[inline(always)]
     #[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
     unsafe fn search_block<W: Wide>(
@@ -190,7 +193,7 @@ impl Search<'_> {
             // SAFETY: by the caller.
             unsafe { squared.store(&mut distances) };
             let near = (&distances, near);
-            result.add_block(self.pool, query, self.admitted, block, near);
+            result.add_block(self.pool, query, self.weight_of, block, near);
         }
     }
 
@@ -205,18 +208,18 @@ impl Search<'_> {
         let mut tiles: Vec<Tile<QUERIES>> = Vec::new();
         for (queries, results) in queries.chunks(QUERIES).zip(results.chunks_mut(QUERIES)) {
             let mut tile = Tile::new(queries, self.pool.dimensions);
-            for (lane, (query, result)) in queries.iter().zip(results).enumerate() {
-                tile.reach[lane] = result.reach();
+            for (slot, (query, result)) in queries.iter().zip(results).enumerate() {
+                tile.reach[slot] = result.reach();
                 if self.pool.tree.is_empty() {
                     continue;
                 }
-                // A query that starts near its neighbours finds few points that it must drop later.
+                // The nearest block comes first, because fewer points are then added and dropped.
                 // SAFETY: by the caller.
                 let block = unsafe { self.nearest_block::<W>(query) };
                 // SAFETY: by the caller.
                 unsafe { self.search_block::<W>(query, result, block) };
-                tile.first_block[lane] = block;
-                tile.reach[lane] = result.reach();
+                tile.first_block[slot] = block;
+                tile.reach[slot] = result.reach();
             }
             tiles.push(tile);
         }
@@ -237,6 +240,7 @@ impl Search<'_> {
         }
     }
 
+    /// Computes the distances between the queries of a tile and the points of a block.
     #[inline(always)]
     #[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
     unsafe fn compare_tile<W: Wide, const QUERIES: usize>(
@@ -257,29 +261,29 @@ impl Search<'_> {
                 }
             }
             let mut near = [0; QUERIES];
-            let mut near_any = 0;
+            let mut any_near = 0;
             for ((near, sum), &reach) in near.iter_mut().zip(squared).zip(&tile.reach) {
                 *near = sum.at_most(W::splat(reach));
-                near_any |= *near;
+                any_near |= *near;
             }
-            if near_any == 0 {
+            if any_near == 0 {
                 return;
             }
-            for (lane, sum) in squared.into_iter().enumerate() {
-                if near[lane] != 0 && tile.first_block[lane] != block {
+            for (slot, sum) in squared.into_iter().enumerate() {
+                if near[slot] != 0 && tile.first_block[slot] != block {
                     let mut distances = [0.0; LANES];
                     sum.store(&mut distances);
-                    let result = &mut results[lane];
-                    let near = (&distances, near[lane]);
-                    result.add_block(self.pool, &queries[lane], self.admitted, block, near);
-                    tile.reach[lane] = result.reach();
+                    let result = &mut results[slot];
+                    let near = (&distances, near[slot]);
+                    result.add_block(self.pool, &queries[slot], self.weight_of, block, near);
+                    tile.reach[slot] = result.reach();
                 }
             }
         }
     }
 
-    /// Returns the block that is found by always entering the nearest box; the first block if the
-    /// calipers exclude all boxes.
+    /// Returns the block at the end of the way through the nearest box of each node, or the first
+    /// block if the calipers exclude all boxes.
     #[inline(always)]
     #[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
     unsafe fn nearest_block<W: Wide>(&self, query: &Query<'_>) -> usize {
@@ -306,18 +310,18 @@ impl Search<'_> {
 struct Tile<const QUERIES: usize> {
     /// Coordinates of the queries, axis after axis.
     points: Vec<[f64; QUERIES]>,
-    /// Reach of each query; negative for a missing query, which then has no neighbours.
+    /// Reach of each query. It is negative for a missing query, so that no point is near.
     reach: [f64; QUERIES],
-    /// The block that each query has searched already.
+    /// The block that was searched first for each query.
     first_block: [usize; QUERIES],
 }
 
 impl<const QUERIES: usize> Tile<QUERIES> {
     fn new(queries: &[Query<'_>], dimensions: usize) -> Self {
         let mut points = vec![[0.0; QUERIES]; dimensions];
-        for (lane, query) in queries.iter().enumerate() {
+        for (slot, query) in queries.iter().enumerate() {
             for (axis, &value) in points.iter_mut().zip(query.coordinates) {
-                axis[lane] = value;
+                axis[slot] = value;
             }
         }
         Self {

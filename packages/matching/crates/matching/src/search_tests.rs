@@ -68,7 +68,7 @@ fn every_instruction_set_finds_the_nearest_points() {
         for (instructions, uses_tree) in sets.flat_map(|set| [(set, false), (set, true)]) {
             let search = Search {
                 pool: &pool,
-                admitted: &|_, _| Some(1.0),
+                weight_of: &|_, _| Some(1.0),
                 uses_tree,
                 instructions,
             };
@@ -98,7 +98,7 @@ fn a_removed_point_is_not_found_again() {
     for remaining in (0..pool.point_count).rev() {
         let search = Search {
             pool: &pool,
-            admitted: &|_, _| Some(1.0),
+            weight_of: &|_, _| Some(1.0),
             uses_tree: true,
             instructions: Instructions::best(),
         };

@@ -43,9 +43,9 @@ struct StratumResult {
 }
 
 impl Strata<'_> {
-    /// Matches inside each stratum; `None` if `progress`, which gets the numbers of finished and of
-    /// all rows, stops. Columns are scaled separately in each stratum. The caliper of the problem
-    /// is not used.
+    /// Matches inside each stratum; `None` if `progress` stops the work. `progress` gets the
+    /// numbers of finished and of all rows. Columns are scaled separately in each stratum. The
+    /// caliper of the problem is not used.
     #[must_use]
     pub fn match_all(
         &self,
@@ -59,8 +59,7 @@ impl Strata<'_> {
         }
         let total = problem.rows();
         let threads = thread_count(problem.threads);
-        // A stratum that would keep one thread busy longer than the others is shared by all
-        // threads.
+        // All threads share a stratum that has more than one thread's part of the rows.
         let (large, small): (Vec<usize>, Vec<usize>) =
             (0..self.count).partition(|&stratum| rows[stratum].len() * threads > total);
         let mut results = Vec::with_capacity(self.count);
@@ -68,26 +67,27 @@ impl Strata<'_> {
         for stratum in large {
             let size = rows[stratum].len();
             let report =
-                |done: usize, of: usize| progress(finished + done * size / of.max(1), total);
+                |done: usize, all: usize| progress(finished + done * size / all.max(1), total);
             let rows = &rows[stratum];
             results.push(self.match_stratum(problem, outcomes, stratum, rows, threads, &report)?);
             finished += size;
         }
-        let done = AtomicUsize::new(finished);
-        let report = |_: usize, _: usize| progress(done.load(Ordering::Relaxed), total);
+        let finished_rows = AtomicUsize::new(finished);
+        let report = |_: usize, _: usize| progress(finished_rows.load(Ordering::Relaxed), total);
         let chunks = parallel_map(threads, small.len(), STRATA_CHUNK, &report, |range| {
             let results = small[range].iter().map(|&stratum| {
                 let rows = &rows[stratum];
                 let result = self.match_stratum(problem, outcomes, stratum, rows, 1, &|_, _| true);
-                done.fetch_add(rows.len(), Ordering::Relaxed);
+                finished_rows.fetch_add(rows.len(), Ordering::Relaxed);
                 result
             });
             results.collect::<Vec<Option<StratumResult>>>()
         })?;
         results.extend(chunks.into_iter().flatten().flatten());
-        Some(combined(results, outcomes.map_or(0, |_| total)))
+        Some(combine(results, outcomes.map_or(0, |_| total)))
     }
 
+    /// Matches the units of one stratum. If an arm has no weight, all units to match are dropped.
     fn match_stratum(
         &self,
         problem: &Problem,
@@ -113,7 +113,7 @@ impl Strata<'_> {
             return Some(StratumResult { pairs, variances });
         }
         let arms = problem.estimand.matched_arms().into_iter();
-        let fewest = arms.map(|arm| arm_units[usize::from(!arm)]).min();
+        let fewest_targets = arms.map(|arm| arm_units[usize::from(!arm)]).min();
         let row_of = |&row: &usize| &problem.x[row * problem.columns..(row + 1) * problem.columns];
         let stratum_problem = Problem {
             x: rows.iter().flat_map(row_of).copied().collect(),
@@ -124,7 +124,7 @@ impl Strata<'_> {
                 .as_ref()
                 .map(|weights| rows.iter().map(|&row| weights[row]).collect()),
             estimand: problem.estimand,
-            matches: problem.matches.min(fewest.unwrap_or(0)),
+            matches: problem.matches.min(fewest_targets.unwrap_or(0)),
             metric: problem.metric.clone(),
             caliper: self.calipers.map(|calipers| {
                 calipers[stratum * problem.columns..(stratum + 1) * problem.columns].to_vec()
@@ -144,7 +144,7 @@ impl Strata<'_> {
         let mut variances = Vec::new();
         if let Some(outcomes) = outcomes {
             let values: Vec<f64> = rows.iter().map(|&row| outcomes.values[row]).collect();
-            let report = |_: usize, of: usize| progress(of, of);
+            let report = |_: usize, all: usize| progress(all, all);
             let estimates = matcher.variances(&values, &pairs, outcomes.neighbours, &report)?;
             variances = rows.iter().copied().zip(estimates).collect();
         }
@@ -158,7 +158,7 @@ impl Strata<'_> {
 }
 
 /// Combines the results of the strata, in the order of the rows.
-fn combined(results: Vec<StratumResult>, rows_with_variances: usize) -> StrataResult {
+fn combine(results: Vec<StratumResult>, rows_with_variances: usize) -> StrataResult {
     let mut pairs = Vec::with_capacity(results.iter().map(|result| result.pairs.query.len()).sum());
     let mut dropped = Vec::new();
     let mut variances = vec![None; rows_with_variances];

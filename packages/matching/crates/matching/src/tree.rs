@@ -1,5 +1,5 @@
 //! A tree of boxes over blocks of points. A node has up to sixteen children, so that the distances
-//! to all their boxes are computed together.
+//! to the boxes of all children are computed together.
 
 use crate::instructions::LANES;
 use crate::problem::to_u32;
@@ -17,7 +17,7 @@ pub enum Child {
 const BLOCK_BIT: u32 = 1 << 31;
 
 /// The points from which a tree is built.
-pub struct Layout<'a> {
+pub struct TreeInput<'a> {
     /// For each point its coordinates, then its values in the columns with a caliper.
     pub values: &'a [f64],
     /// Number of coordinates of a point.
@@ -26,7 +26,7 @@ pub struct Layout<'a> {
     pub calipers: &'a [f64],
 }
 
-impl Layout<'_> {
+impl TreeInput<'_> {
     /// Returns the number of values of a point.
     pub fn width(&self) -> usize {
         self.dimensions + self.calipers.len()
@@ -41,6 +41,7 @@ impl Layout<'_> {
 /// The tree. A parent comes before its children.
 #[derive(Clone)]
 pub struct Tree {
+    /// Number of axes of a box: the coordinates, then the columns with a caliper.
     width: usize,
     /// Box of each node, axis after axis: sixteen low ends, then sixteen high ends.
     boxes: Vec<f64>,
@@ -48,16 +49,17 @@ pub struct Tree {
     children: Vec<[u32; LANES]>,
     /// Number of children of each node that still have points.
     open_children: Vec<u8>,
-    /// Parent of each node, and the node's lane in it; the same for each block below.
+    /// Parent of each node, and the lane of the node in its parent.
     parent_of_node: Vec<(u32, u8)>,
+    /// Parent of each block, and the lane of the block in its parent.
     parent_of_block: Vec<(u32, u8)>,
 }
 
 impl Tree {
-    /// Returns an empty tree, for few points: a search then examines every block.
-    pub fn empty(layout: &Layout<'_>) -> Self {
+    /// Returns an empty tree, for few points. A search without a tree examines every block.
+    pub fn empty(input: &TreeInput<'_>) -> Self {
         Self {
-            width: layout.width(),
+            width: input.width(),
             boxes: Vec::new(),
             children: Vec::new(),
             open_children: Vec::new(),
@@ -72,11 +74,11 @@ impl Tree {
 
     /// Orders the points so that the sixteen points of a block are close together, and builds the
     /// tree over the blocks.
-    pub fn new(layout: &Layout<'_>, order: &mut [u32]) -> Self {
-        let mut tree = Self::empty(layout);
+    pub fn new(input: &TreeInput<'_>, order: &mut [u32]) -> Self {
+        let mut tree = Self::empty(input);
         tree.parent_of_block = vec![(0, 0); order.len().div_ceil(LANES)];
         let mut keys = Vec::with_capacity(order.len());
-        tree.grow(layout, order, 0, (0, 0), &mut keys);
+        tree.grow(input, order, 0, (0, 0), &mut keys);
         tree
     }
 
@@ -90,7 +92,7 @@ impl Tree {
         }
     }
 
-    /// Returns the boxes of a node's children, in the same order as the field.
+    /// Returns the boxes of a node's children: for each axis sixteen low ends, sixteen high ends.
     pub fn boxes(&self, node: usize) -> &[f64] {
         let size = self.width * 2 * LANES;
         &self.boxes[node * size..(node + 1) * size]
@@ -104,7 +106,7 @@ impl Tree {
         let (mut node, mut lane) = self.parent_of_block[block];
         loop {
             let index = node as usize;
-            // A low end at infinity: infinitely far.
+            // A box with its low end at infinity is infinitely far from every point.
             self.boxes[index * self.width * 2 * LANES + usize::from(lane)] = f64::INFINITY;
             self.open_children[index] -= 1;
             if self.open_children[index] > 0 || index == 0 {
@@ -114,10 +116,11 @@ impl Tree {
         }
     }
 
-    /// Adds a node over these points, and all nodes below it.
+    /// Adds a node over these points, and all nodes below it. `parent` is the parent with the lane
+    /// of the node, and `keys` is memory for sorting.
     fn grow(
         &mut self,
-        layout: &Layout<'_>,
+        input: &TreeInput<'_>,
         order: &mut [u32],
         first_block: usize,
         parent: (u32, u8),
@@ -125,12 +128,12 @@ impl Tree {
     ) {
         let node = self.children.len();
         let mut sizes = Vec::with_capacity(LANES);
-        divide(layout, order, LANES, keys, &mut sizes);
+        divide(input, order, LANES, keys, &mut sizes);
         self.children.push([BLOCK_BIT; LANES]);
         self.open_children
             .push(u8::try_from(sizes.len()).expect("sixteen children"));
         self.parent_of_node.push(parent);
-        let boxes = self.boxes.len();
+        let first_box = self.boxes.len();
         for _ in 0..self.width {
             self.boxes.extend([f64::INFINITY; LANES]);
             self.boxes.extend([f64::NEG_INFINITY; LANES]);
@@ -140,17 +143,17 @@ impl Tree {
             let (child_points, later_points) = rest.split_at_mut(size);
             rest = later_points;
             let index = usize::from(lane);
-            for (axis, (low, high)) in ends(layout, child_points).into_iter().enumerate() {
-                self.boxes[boxes + 2 * axis * LANES + index] = low;
-                self.boxes[boxes + (2 * axis + 1) * LANES + index] = high;
+            for (axis, (low, high)) in ranges_of(input, child_points).into_iter().enumerate() {
+                self.boxes[first_box + 2 * axis * LANES + index] = low;
+                self.boxes[first_box + (2 * axis + 1) * LANES + index] = high;
             }
-            let link = (to_u32(node), lane);
+            let parent_of_child = (to_u32(node), lane);
             if size <= LANES {
                 self.children[node][index] = to_u32(block) | BLOCK_BIT;
-                self.parent_of_block[block] = link;
+                self.parent_of_block[block] = parent_of_child;
             } else {
                 self.children[node][index] = to_u32(self.children.len());
-                self.grow(layout, child_points, block, link, keys);
+                self.grow(input, child_points, block, parent_of_child, keys);
             }
             block += size.div_ceil(LANES);
         }
@@ -159,7 +162,7 @@ impl Tree {
 
 /// Divides the points into at most `max_groups` groups of whole blocks, and appends their sizes.
 fn divide(
-    layout: &Layout<'_>,
+    input: &TreeInput<'_>,
     order: &mut [u32],
     max_groups: usize,
     keys: &mut Vec<(f64, u32)>,
@@ -171,10 +174,10 @@ fn divide(
         sizes.push(order.len());
         return;
     }
-    let axis = axis_to_divide(layout, order);
+    let axis = axis_to_divide(input, order);
     let middle = blocks * (groups / 2) / groups * LANES;
     keys.clear();
-    let key = |&point: &u32| (layout.values_of(point)[axis], point);
+    let key = |&point: &u32| (input.values_of(point)[axis], point);
     keys.extend(order.iter().map(key));
     keys.select_nth_unstable_by(middle, |left, right| {
         left.0.total_cmp(&right.0).then(left.1.cmp(&right.1))
@@ -183,40 +186,40 @@ fn divide(
         *point = key.1;
     }
     let (low, high) = order.split_at_mut(middle);
-    divide(layout, low, groups / 2, keys, sizes);
-    divide(layout, high, groups - groups / 2, keys, sizes);
+    divide(input, low, groups / 2, keys, sizes);
+    divide(input, high, groups - groups / 2, keys, sizes);
 }
 
-/// Returns the axis along which to divide the points: the column that is widest in units of its
-/// caliper, if it is over 2 calipers wide; else the coordinate with the largest extent.
-fn axis_to_divide(layout: &Layout<'_>, order: &[u32]) -> usize {
-    let ends = ends(layout, order);
-    let extent = |axis: usize| ends[axis].1 - ends[axis].0;
+/// Returns the axis along which to divide the points. If a column is over 2 calipers wide, the axis
+/// is the column that is widest in calipers; otherwise, it is the widest coordinate.
+fn axis_to_divide(input: &TreeInput<'_>, order: &[u32]) -> usize {
+    let ranges = ranges_of(input, order);
+    let extent = |axis: usize| ranges[axis].1 - ranges[axis].0;
     let widest = |axes: std::ops::Range<usize>, measure: &dyn Fn(usize) -> f64| {
         axes.max_by(|&left, &right| measure(left).total_cmp(&measure(right)))
     };
     let extent_in_calipers = |axis: usize| {
         let extent = extent(axis);
         if extent > 0.0 {
-            extent / layout.calipers[axis - layout.dimensions]
+            extent / input.calipers[axis - input.dimensions]
         } else {
             0.0
         }
     };
-    widest(layout.dimensions..layout.width(), &extent_in_calipers)
+    widest(input.dimensions..input.width(), &extent_in_calipers)
         .filter(|&axis| extent_in_calipers(axis) > 2.0)
-        .or_else(|| widest(0..layout.dimensions, &extent))
+        .or_else(|| widest(0..input.dimensions, &extent))
         .unwrap_or(0)
 }
 
 /// Returns the lowest and the highest value of the points on each axis.
-fn ends(layout: &Layout<'_>, points: &[u32]) -> Vec<(f64, f64)> {
-    let mut ends = vec![(f64::INFINITY, f64::NEG_INFINITY); layout.width()];
+fn ranges_of(input: &TreeInput<'_>, points: &[u32]) -> Vec<(f64, f64)> {
+    let mut ranges = vec![(f64::INFINITY, f64::NEG_INFINITY); input.width()];
     for &point in points {
-        for ((low, high), &value) in ends.iter_mut().zip(layout.values_of(point)) {
+        for ((low, high), &value) in ranges.iter_mut().zip(input.values_of(point)) {
             *low = low.min(value);
             *high = high.max(value);
         }
     }
-    ends
+    ranges
 }

@@ -45,13 +45,15 @@ impl Moments {
 impl Matcher {
     /// Returns for each row of `pairs` the variance of the outcome among the row and its nearest
     /// `neighbours` of the same arm (Abadie and Imbens 2006, eq. 14). The variance of a row is
-    /// `None` if it is in no pair, so that no error depends on it, or has no neighbour.
+    /// `None` if the row is in no pair, because no standard error depends on it. It is `None` also
+    /// if the row has no neighbour.
     ///
     /// Returns `None` if `progress` stops the search.
     ///
-    /// R uses 0 if a caliper leaves fewer neighbours than requested, and an outcome of 0 for a
-    /// neighbour that an arm lacks; it is correct to use the neighbours that exist. R also uses at
-    /// most as many neighbours as the smaller arm weighs, and the variances of unpaired units.
+    /// The correct rules use the neighbours that exist. R uses a variance of 0 if a caliper leaves
+    /// fewer neighbours than requested, and an outcome of 0 for a neighbour that an arm lacks. R
+    /// also uses at most as many neighbours as the smaller arm weighs, and the variances of
+    /// unpaired units.
     pub fn variances(
         &self,
         outcome: &[f64],
@@ -81,7 +83,7 @@ impl Matcher {
                         .any(|&row| in_pairs[row as usize])
                 })
                 .collect();
-            let admitted_weight = |point: usize, other: usize| {
+            let weight_of = |point: usize, other: usize| {
                 let row = pool.members(point)[0] as usize;
                 if other == point {
                     let rest = pool.weight[point] - problem.weight(row);
@@ -93,7 +95,7 @@ impl Matcher {
             };
             let is_wanted = |point: usize| needs_variance[point];
             let neighbourhoods =
-                self.neighbourhoods(arm, arm, neighbours, &is_wanted, progress, &admitted_weight)?;
+                self.neighbourhoods(arm, arm, neighbours, &is_wanted, progress, &weight_of)?;
             let moments: Vec<Moments> = (0..pool.point_count)
                 .map(|point| {
                     Moments::of_values(pool.members(point).iter().map(|&row| {
@@ -104,8 +106,8 @@ impl Matcher {
                 .collect();
             for point in (0..pool.point_count).filter(|&point| needs_variance[point]) {
                 let neighbours = neighbourhoods.of_point(point);
-                let others = neighbours.iter().map(|&(_, other)| other as usize);
-                let mut others: Vec<usize> = others.filter(|&other| other != point).collect();
+                let other_points = neighbours.iter().map(|&(_, other)| other as usize);
+                let mut others: Vec<usize> = other_points.filter(|&other| other != point).collect();
                 // Sums must not depend on the order of the pool, which depends on the method.
                 others.sort_unstable_by_key(|&other| pool.members(other)[0]);
                 let combined = others.into_iter().fold(moments[point], |sum, other| {
@@ -116,7 +118,7 @@ impl Matcher {
                 let variance = match problem.rules {
                     Rules::AsInR if self.can_drop_units() && !has_enough => Some(0.0),
                     Rules::AsInR => {
-                        // A unit that needs all of its arm finds itself too, with outcome 0.
+                        // In R, a unit that needs its whole arm finds itself, with outcome 0.
                         let counts_itself = !has_enough && problem.weights.is_none();
                         let combined = combined.combined_with(Moments {
                             weight: f64::from(u8::from(counts_itself)),

@@ -7,7 +7,7 @@ use crate::parallel::{Progress, parallel_map};
 use crate::pool::Pool;
 use crate::problem::Pairs;
 
-/// Number of units for which all threads search together, among the units that are free then.
+/// Number of units for which all threads search together, among the units that are then free.
 const UNITS_PER_ROUND: usize = 8 * QUERY_CHUNK;
 
 impl Matcher {
@@ -67,12 +67,12 @@ impl Matcher {
         let results = rows.iter().map(|_| SearchResult::default());
         let mut results: Vec<SearchResult> = results.collect();
         for arm in [false, true] {
-            let admitted = |point: usize, target: usize| {
+            let weight_of = |point: usize, target: usize| {
                 let other = self.pool(!arm).members(target)[0] as usize;
                 let weight = self.admitted_weight(arm, point, target);
                 weight.filter(|_| free[other])
             };
-            let search = self.search(&pools[usize::from(!arm)], &admitted);
+            let search = self.search(&pools[usize::from(!arm)], &weight_of);
             let (mut queries, mut slots) = (Vec::new(), Vec::new());
             for (&row, slot) in rows.iter().zip(&mut results) {
                 if self.problem.treated[row] == arm {

@@ -8,14 +8,14 @@ use pyo3::prelude::*;
 use crate::arrays::flat;
 use crate::matching::choose;
 
-/// A genetic search, which asks Python for the values of points.
+/// A genetic search, which requests the values of points from Python.
 #[pyclass(module = "equipoise_matching._native")]
 pub struct GenoudSearch {
     inner: genoud::Search,
 }
 
-/// Number of a generation, values and parameters of its best point, median of the first criterion,
-/// and number of evaluations so far.
+/// Number of a generation, values and parameters of its best candidate, median of the first
+/// criterion, and number of evaluations so far.
 type Generation<'py> = (
     usize,
     Bound<'py, PyArray1<f64>>,
@@ -62,8 +62,8 @@ impl GenoudSearch {
         values: PyReadonlyArray2<'_, f64>,
     ) -> PyResult<()> {
         let (points, values) = (points.as_array(), values.as_array());
-        let individuals = points.rows().into_iter().zip(values.rows());
-        let polished = individuals.map(|(point, values)| genoud::Individual {
+        let rows = points.rows().into_iter().zip(values.rows());
+        let polished = rows.map(|(point, values)| genoud::Candidate {
             point: point.to_vec(),
             values: values.to_vec(),
         });
@@ -97,9 +97,9 @@ impl GenoudSearch {
         self.inner.counts().by_operator
     }
 
-    /// Returns the finished generations, without the first `from`.
-    fn history<'py>(&self, py: Python<'py>, from: usize) -> Vec<Generation<'py>> {
-        let records = self.inner.history().iter().skip(from);
+    /// Returns the finished generations from the index `start` on.
+    fn history<'py>(&self, py: Python<'py>, start: usize) -> Vec<Generation<'py>> {
+        let records = self.inner.history().iter().skip(start);
         let generation = |record: &genoud::GenerationRecord| {
             let values = PyArray1::from_slice(py, &record.best.values);
             let point = PyArray1::from_slice(py, &record.best.point);
@@ -152,9 +152,9 @@ type Bounds<'py> = PyReadonlyArray1<'py, f64>;
 
 fn boundary(level: &Bound<'_, PyAny>) -> PyResult<genoud::Boundary> {
     match level.extract()? {
-        0 => Ok(genoud::Boundary::Anything),
-        1 => Ok(genoud::Boundary::Partial),
-        2 => Ok(genoud::Boundary::Never),
+        0 => Ok(genoud::Boundary::RandomPoints),
+        1 => Ok(genoud::Boundary::Candidates),
+        2 => Ok(genoud::Boundary::AllPoints),
         other => Err(PyValueError::new_err(format!(
             "the boundary enforcement must be 0, 1 or 2, not {other}"
         ))),

@@ -40,7 +40,7 @@ pub struct MatchOptions<'py> {
 }
 
 impl MatchOptions<'_> {
-    /// Returns the instructions with the given name; the widest available ones without a name.
+    /// Returns the instructions with the given name, or without a name the widest available ones.
     pub fn instructions(&self) -> PyResult<matching::Instructions> {
         let Some(name) = &self.instructions else {
             return Ok(matching::Instructions::best());
@@ -52,7 +52,7 @@ impl MatchOptions<'_> {
     }
 }
 
-/// Matched pairs: rows of the units, rows of their matches, weights; and rows of dropped units.
+/// Matched pairs: rows of the units, rows of their matches and weights; also rows of dropped units.
 #[pyclass(module = "equipoise_matching._native", frozen, get_all)]
 pub struct Pairs {
     query: Py<PyArray1<i64>>,
@@ -157,7 +157,7 @@ impl Matcher {
         let indices = pairs.query.iter().chain(&pairs.matched);
         check(
             indices.into_iter().all(fits),
-            "a pair has a row number that is too large",
+            "a pair has a row number that no unit has",
         )?;
         let progress = ProgressReporter::new(None);
         let report = |done, total| progress.report(done, total);
@@ -166,7 +166,7 @@ impl Matcher {
     }
 }
 
-/// Matches inside each stratum; row s of `options.caliper` has the calipers of stratum s.
+/// Matches inside each stratum. Row s of `options.caliper` has the calipers of stratum s.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // PyO3 passes owned values.
 pub fn match_strata(
@@ -232,7 +232,7 @@ pub fn estimate_effect(
             .as_ref()
             .is_none_or(|array| array.shape()[0] == rows)
         && variances.as_ref().is_none_or(|array| array.len() == rows);
-    check(fits, "array lengths or row numbers do not fit together")?;
+    check(fits, "array lengths differ or a row number is too large")?;
     let covariates = covariates.map(|array| (flat(&array), array.shape()[1]));
     let known = |variance: f64| (!variance.is_nan()).then_some(variance);
     let variances = variances.map(|array| flat(&array).into_iter().map(known));
@@ -288,7 +288,7 @@ pub fn problem(units: &Units<'_>, options: &MatchOptions<'_>) -> PyResult<matchi
         && restrictions
             .iter()
             .all(|pair| pair.first.max(pair.second) < rows);
-    check(fits, "array lengths or row numbers do not fit together")?;
+    check(fits, "array lengths differ or a row number is too large")?;
     Ok(matching::Problem {
         x,
         columns,

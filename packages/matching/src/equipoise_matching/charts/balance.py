@@ -51,7 +51,7 @@ HOW_TO_READ_COURSE = (
     "generation; the dashed line marks 10 %."
 )
 HOW_TO_READ_VALUES = (
-    "The line is the best value after each generation, and the points are the median individual. "
+    "The line is the best value after each generation, and the points are the median candidate. "
     "While they differ, the population still has variety. The dashed line marks the last "
     "improvement above the tolerance."
 )
@@ -60,13 +60,14 @@ LARGE_DIFFERENCE = 10.0
 MAX_POINTS = 5000
 """Largest number of points of a chart; more points would not be visible."""
 POSITION_BEFORE = -1
-"""Position on the axis of generations of the data before matching."""
+"""Position of the balance before matching on the axis of generations."""
 
 _SIDES = ("before matching", "after matching")
 _GROUPS = ("treated", "controls")
 
 Floats = NDArray[np.float64]
 Points = Sequence[tuple[float, float]]
+"""Pairs of quantiles: first of the controls, then of the treated."""
 
 
 def _color_and_shape(sides: Sequence[object]) -> tuple[alt.Color, alt.Shape]:
@@ -78,27 +79,29 @@ def love_plot(
 ) -> alt.LayerChart:
     """Draw the standardized differences, with the largest before matching on top (Love 2004).
 
-    The differences are in percent, one per variable. A note names infinite and unknown ones.
+    The differences are in percent, one per variable. A note names infinite and unknown variables.
     """
-    sides = [before] if after is None else [before, after]
+    differences = [before] if after is None else [before, after]
     order = sorted(
         range(len(variables)),
         key=lambda i: -abs(before[i]) if math.isfinite(before[i]) else -math.inf,
     )
     rows: Rows = [
-        {"variable": variables[i], "side": name, "sdiff": round(side[i], 4)}
+        {"variable": variables[i], "side": side, "sdiff": round(values[i], 4)}
         for i in order
-        for name, side in zip(_SIDES, sides, strict=False)
-        if math.isfinite(side[i])
+        for side, values in zip(_SIDES, differences, strict=False)
+        if math.isfinite(values[i])
     ]
-    unknown = [variables[i] for i in order if not all(math.isfinite(side[i]) for side in sides)]
+    unknown = [
+        variables[i] for i in order if not all(math.isfinite(values[i]) for values in differences)
+    ]
     limit = 1.05 * max([2.0 * LARGE_DIFFERENCE, *(abs(row["sdiff"]) for row in rows)])
     x = linear(alt.X, "sdiff", -limit, limit, title="standardized difference, %")
-    color, shape = _color_and_shape(sides)
+    color, shape = _color_and_shape(differences)
     limits = [{"sdiff": end} for end in (-LARGE_DIFFERENCE, LARGE_DIFFERENCE)]
-    texts = [f"{name}: {side:.1f} % before" for name, side in zip(variables, before, strict=True)]
+    texts = [f"{name}: {value:.1f} % before" for name, value in zip(variables, before, strict=True)]
     if after is not None:
-        texts = [f"{text}, {side:.1f} % after" for text, side in zip(texts, after, strict=True)]
+        texts = [f"{text}, {value:.1f} % after" for text, value in zip(texts, after, strict=True)]
     return frame(
         [
             layer([{"sdiff": 0.0}], rule(style="negligible"), x=x),
@@ -123,14 +126,14 @@ def love_plot(
 
 
 class Share(Struct, frozen=True):
-    """Percentages of the controls and of the treated with one of two values."""
+    """Percentages of the controls, then of the treated, that have one of two values."""
 
     label: str
     before: tuple[float, float]
     after: tuple[float, float] | None
 
     def describe(self) -> str:
-        """Describe the percentages."""
+        """Return a sentence with the percentages."""
         text = (
             f"{self.label}: {self.before[1]:.1f} % of the treated and {self.before[0]:.1f} % of "
             "the controls before"
@@ -141,7 +144,7 @@ class Share(Struct, frozen=True):
 
 
 def shares(rows: Sequence[Share]) -> alt.LayerChart:
-    """Draw a line from controls to treated for each covariate, before and after."""
+    """Draw a line from the share of the controls to the share of the treated for each covariate."""
     lines: Rows = [
         {
             "label": row.label,
@@ -173,7 +176,7 @@ def shares(rows: Sequence[Share]) -> alt.LayerChart:
     shape = alt.Shape(
         "arm:N",
         scale=alt.Scale(domain=list(reversed(_GROUPS)), range=[shape_of(1), shape_of(0)]),
-        # A neutral colour, because the shapes occur in both colours.
+        # The legend of shapes has a neutral colour, because the shapes occur in both colours.
         legend=top_legend(columns=1, symbolFillColor=color_of(5)),
     )
     x = linear(alt.X, "controls", 0, 100, title="share, %")
@@ -200,14 +203,11 @@ def shares(rows: Sequence[Share]) -> alt.LayerChart:
 def qq_plot(
     variable: str, before: Points, after: Points | None = None, *, notes: Sequence[str] = ()
 ) -> alt.LayerChart:
-    """Draw quantiles of the treated against quantiles of the controls.
-
-    ``before`` and ``after`` have pairs of quantiles, of the controls and of the treated.
-    """
-    sides = [before] if after is None else [before, after]
+    """Draw quantiles of the treated against quantiles of the controls, before and after."""
+    quantile_pairs = [before] if after is None else [before, after]
     rows: Rows = [
-        {"control": control, "treated": treated, "side": name}
-        for name, points in zip(_SIDES, sides, strict=False)
+        {"control": control, "treated": treated, "side": side}
+        for side, points in zip(_SIDES, quantile_pairs, strict=False)
         for control, treated in points
     ]
     quantiles = [row[group] for row in rows for group in ("control", "treated")]
@@ -216,7 +216,7 @@ def qq_plot(
     low, high = low - margin, high + margin
     x = linear(alt.X, "control", low, high, title=f"{variable} of the controls")
     y = linear(alt.Y, "treated", low, high, title=f"{variable} of the treated")
-    color, shape = _color_and_shape(sides)
+    color, shape = _color_and_shape(quantile_pairs)
     tooltip = tooltips(
         ("control:Q", "control", ".5~g"), ("treated:Q", "treated", ".5~g"), ("side:N", "when")
     )
@@ -258,7 +258,7 @@ def group_density(variable: str, before: Groups, after: Groups | None) -> alt.La
     rows: Rows = []
     for sign, groups in sides:
         for name, group in zip(_GROUPS, groups, strict=True):
-            # Values as shares of the axis: squares of very large values would overflow.
+            # Values become shares of the axis, because squares of very large values would overflow.
             curve = density((group.values - begin) / width, 0.0, 1.0, group.weights)
             if curve is None:
                 return None
@@ -283,7 +283,7 @@ def group_density(variable: str, before: Groups, after: Groups | None) -> alt.La
     colors = alt.Scale(domain=list(_GROUPS), range=[color_of(2), color_of(3)])
     dashes = alt.Scale(domain=list(_GROUPS), range=[[1, 0], [6, 3]])
     color = alt.Color("arm:N", scale=colors, legend=legend)
-    # Colour is never the only difference.
+    # The lines differ in their dashes too: a chart never relies on colour alone.
     dash = alt.StrokeDash("arm:N", scale=dashes, legend=legend)
     curve_channels = {"x": x, "y": y, "color": color, "detail": "side:N"}
     return frame(
@@ -309,8 +309,8 @@ def search_balance(
 ) -> alt.LayerChart:
     """Draw each covariate's standardized difference, without its sign, over the generations.
 
-    ``course`` has the number of each generation, and the differences in percent with its best
-    weights. The last differences are the result of the search.
+    ``course`` has for each generation its number, and the differences in percent with the best
+    weights of the generation. The last differences are the result of the search.
     """
     stages = [(POSITION_BEFORE, before), *course]
     rows: Rows = [
@@ -367,11 +367,11 @@ def search_balance(
     )
 
 
-def search_values(rows: Rows, *, peak: int, value: str = "value") -> alt.LayerChart:
+def search_values(rows: Rows, *, peak: int, title: str = "value") -> alt.LayerChart:
     """Draw the best and the median value over the generations.
 
     Each row has "generation", "best", "median" and "evaluations". ``peak`` is the generation of
-    the last improvement, and ``value`` the title of the axis.
+    the last improvement, and ``title`` the title of the axis of values.
     """
     best = [row for row in rows if math.isfinite(row["best"])]
     median = [row for row in rows if math.isfinite(row["median"])]
@@ -380,7 +380,7 @@ def search_values(rows: Rows, *, peak: int, value: str = "value") -> alt.LayerCh
     margin = 0.05 * (high - low) or 0.05 * (1.0 + abs(high))
     end = max([1, *(row["generation"] for row in rows)])
     x = linear(alt.X, "generation", 0, end, title="generation", tickMinStep=1)
-    y = linear(alt.Y, "best", low - margin, high + margin, title=value)
+    y = linear(alt.Y, "best", low - margin, high + margin, title=title)
     tooltip = tooltips(
         ("generation:Q",),
         ("best:Q", "best", ".6g"),
@@ -394,7 +394,7 @@ def search_values(rows: Rows, *, peak: int, value: str = "value") -> alt.LayerCh
         layer(best, line, x=x, y=y, tooltip=tooltip),
         layer(median, diamond, x=x, y=alt.Y("median:Q", scale=y["scale"]), tooltip=tooltip),
     ]
-    notes = ["Line: the best individual. Diamonds: the median individual."]
+    notes = ["Line: the best candidate. Diamonds: the median candidate."]
     missing = 2 * len(rows) - len(best) - len(median)
     if missing:
         notes.append(f"Not finite, so not drawn: {missing} values.")
@@ -424,6 +424,7 @@ def _largest_differences(rows: Rows, count: int) -> Rows:
 
 
 def _describe_balance(worst: Rows) -> str:
+    """Return a sentence about the worst covariate before matching and at the end of the search."""
     if not worst:
         return "Standardized differences of the covariates along a search; none is finite."
     first, last = worst[0], worst[-1]

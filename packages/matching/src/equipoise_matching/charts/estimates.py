@@ -28,11 +28,12 @@ HOW_TO_READ_EFFECTS = (
 
 
 class Mark(Struct, frozen=True):
-    """One row of the chart; ``interval`` is ``None`` for a mark without a line."""
+    """One row of the chart: an estimate. ``interval`` is ``None`` for a mark without a line."""
 
     label: str
     kind: str
-    at: float
+    """One of the ``kinds`` of ``estimates``, which decides the colour and the shape."""
+    estimate: float
     interval: tuple[float, float] | None
 
 
@@ -47,14 +48,14 @@ def estimates(
 ) -> alt.LayerChart:
     """Draw each finite estimate as a mark on its interval, from top to bottom.
 
-    The index of a kind in ``kinds`` decides its colour and shape.
+    The index of a kind in ``kinds`` decides its colour and shape; ``unit`` titles the axis.
     """
     marks: Rows = []
     for row in rows:
-        low, high = row.interval or (row.at, row.at)
-        if all(map(math.isfinite, (row.at, low, high))):
+        low, high = row.interval or (row.estimate, row.estimate)
+        if all(map(math.isfinite, (row.estimate, low, high))):
             marks.append(
-                {"label": row.label, "kind": row.kind, "at": row.at, "low": low, "high": high}
+                {"label": row.label, "kind": row.kind, "at": row.estimate, "low": low, "high": high}
             )
     labels = list(dict.fromkeys(row["label"] for row in marks))
     indices = [i for i, kind in enumerate(kinds) if any(row["kind"] == kind for row in marks)]

@@ -1,8 +1,8 @@
 """Evaluate a population of candidates in this process, in a pool or on a Dask cluster.
 
-The population is split into batches. The values of a candidate depend only on its parameters, so
-its batch and its worker do not change a bit of the answer. Workers receive the data once. If a
-worker is lost, another worker repeats its batch.
+The population is split into batches. The values of a candidate depend only on its parameters. So
+the answer is the same, to the last bit, for every size of the batches and every number of workers.
+Workers receive the data once. If a worker is lost, another worker repeats its batch.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise_matching.genetic.worker import (
+    SAME_LENGTH_HINT,
     Evaluate,
     EvaluationFailed,
     Failure,
@@ -96,8 +97,8 @@ class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
             if values and outcome.shape[1] != values[0].shape[1]:
                 raise EvaluationFailed(
                     f"the function returned {outcome.shape[1]} values at {point_code(batch[0])} "
-                    f"but {values[0].shape[1]} at {point_code(batches[0][0])}: every point needs "
-                    "the same number"
+                    f"but {values[0].shape[1]} at {point_code(batches[0][0])}",
+                    SAME_LENGTH_HINT,
                 )
             values.append(outcome)
         return np.concatenate(values)
@@ -108,6 +109,7 @@ class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
 
 
 def _transport(evaluate: Evaluate, executor: Any) -> Local | Cluster | Pool:
+    """Return the object that sends batches to the executor and receives their values."""
     if executor is None or isinstance(executor, ThreadPoolExecutor):
         return Local(evaluate, executor)
     # A client exists only if the caller has imported distributed, so no import is needed here.
@@ -142,15 +144,15 @@ class Local:
         return [*self._executor.map(self._evaluate, batches)]
 
     def close(self) -> None:
-        """Do nothing, because there is nothing to close."""
+        """Do nothing: this object owns no pool and no data."""
 
 
 class Pool:
     """Evaluation by an executor with ``submit``, whose workers may be other processes.
 
-    Such a pool cannot send data to each of its workers. So the first batches, as many as there are
-    workers, carry the evaluator, and later batches carry a reference to it. A worker without the
-    evaluator reports this, and its batch is sent again with the evaluator.
+    Such an executor cannot send data to each of its workers. So the first batches, as many as there
+    are workers, carry the evaluator, and later batches carry a reference to it. A worker without
+    the evaluator reports this, and its batch is sent again with the evaluator.
     """
 
     def __init__(self, payload: Payload, executor: Any) -> None:
@@ -223,7 +225,7 @@ class Pool:
                 hint="give a pool with fewer processes if memory ran out",
             ) from error
         self.close()
-        # The options of an executor are private; without them, the new pool has defaults.
+        # The options of an executor are private attributes, which another Python may lack.
         self._executor = ProcessPoolExecutor(
             max_workers=getattr(broken_pool, "_max_workers", None),
             mp_context=getattr(broken_pool, "_mp_context", None),
@@ -243,11 +245,12 @@ class DaskClient:
         self._client: Any = client  # Dask types half of its methods.
         scheduler = client.scheduler
         self._address = "an unknown address" if scheduler is None else str(scheduler.address)
+        self._worker_argument = "SCHEDULER:PORT" if scheduler is None else self._address
         self._distributed = importlib.import_module("distributed")
 
     def threads(self) -> Mapping[str, int]:
         """Wait for a worker, and return the number of threads of each worker."""
-        with self._reaching_the_scheduler():
+        with self._reports_lost_scheduler():
             threads = self._client.nthreads()
             if not threads:
                 self._wait_for_a_worker()
@@ -255,7 +258,8 @@ class DaskClient:
         return {str(worker): int(count) for worker, count in threads.items()}
 
     @contextmanager
-    def _reaching_the_scheduler(self) -> Iterator[None]:
+    def _reports_lost_scheduler(self) -> Iterator[None]:
+        """Convert errors of the connection in the ``with`` block to an error with a hint."""
         try:
             yield
         except OSError as error:
@@ -273,22 +277,22 @@ class DaskClient:
         except TimeoutError as error:
             raise UnusableInput(
                 f"the cluster at {self._address} has no worker",
-                hint=f"start one: dask worker {self._address}",
+                hint=f"start a worker: dask worker {self._worker_argument}",
             ) from error
 
     def _unusable_worker(self, problem: str) -> UnusableInput:
         return UnusableInput(
             f"a worker of the cluster at {self._address} {problem}",
-            hint="install the packages of this process there, in the same versions",
+            hint="install the packages of this process on every worker, in the same versions",
         )
 
 
 class Cluster(DaskClient):
     """Evaluation by the workers of a connected client.
 
-    All workers receive the evaluator once; a worker that joins later gets it from another worker.
-    The scheduler repeats the batches of a lost worker. Batches that it gives up are submitted
-    again.
+    All workers receive the evaluator once. A worker that joins later gets the evaluator from
+    another worker. The scheduler repeats the batches of a lost worker. If the scheduler gives a
+    batch up, the batch is submitted again.
     """
 
     def __init__(self, payload: Payload, client: Client) -> None:
@@ -298,7 +302,7 @@ class Cluster(DaskClient):
             )
         super().__init__(client)
         self._payload = payload
-        self._scattered = self._scatter()
+        self._remote_payload = self._scatter()
 
     def batch_size(self, candidates: int) -> int:
         """Return the number of candidates in a batch, by the number of threads of all workers."""
@@ -307,7 +311,7 @@ class Cluster(DaskClient):
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failure]:
         """Return the values of each batch; batches of lost workers run again."""
         finished: dict[int, Floats | Failure] = {}
-        with self._reaching_the_scheduler():
+        with self._reports_lost_scheduler():
             for failures in itertools.count(1):
                 last_error = self._run_unfinished(batches, finished)
                 if last_error is None:
@@ -317,14 +321,14 @@ class Cluster(DaskClient):
 
     def close(self) -> None:
         """Release the pickled evaluator on the workers."""
-        self._scattered.release()
+        self._remote_payload.release()
 
     def _run_unfinished(
         self, batches: Sequence[Floats], finished: dict[int, Floats | Failure]
     ) -> Exception | None:
         """Add values to ``finished``; return the last error if some batches failed."""
         futures = {
-            index: self._client.submit(evaluate_payload, self._scattered, batch, pure=False)
+            index: self._client.submit(evaluate_payload, self._remote_payload, batch, pure=False)
             for index, batch in enumerate(batches)
             if index not in finished
         }
@@ -346,7 +350,7 @@ class Cluster(DaskClient):
             try:
                 return future.result(timeout=WORKER_TIMEOUT_S)
             except TimeoutError:
-                # Exceptions of the function come as a `Failure`, so the wait has timed out.
+                # Exceptions of the function come as a `Failure`, so this is the timeout above.
                 self._wait_for_a_worker()
             except (ImportError, RuntimeError) as error:
                 # Dask raises these if a worker cannot unpack the task.
@@ -361,10 +365,10 @@ class Cluster(DaskClient):
                 f"{last_error}",
                 hint="read the logs of the workers, and give them more memory if it ran out",
             ) from last_error
-        self._scattered = self._scatter()
+        self._remote_payload = self._scatter()
 
     def _scatter(self) -> Any:
-        with self._reaching_the_scheduler():
+        with self._reports_lost_scheduler():
             self._wait_for_a_worker()
             return self._client.scatter(self._payload, broadcast=True, hash=False)
 

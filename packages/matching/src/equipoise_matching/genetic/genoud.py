@@ -86,8 +86,8 @@ def genoud(
     maximize
         Whether larger values are better.
     population, generations
-        Number of individuals in a generation, which may grow a little
-        (docs/methods/genetic-matching.md), and largest number of generations.
+        Number of candidates in a generation, and largest number of generations. The population may
+        grow a little, because some operators make two candidates.
     wait_generations
         The search ends after more than this number of generations without improvement.
     hard_generation_limit
@@ -95,7 +95,7 @@ def genoud(
     bounds
         Shape (nvars, 2), lower and upper bounds; by default -10 and 10.
     boundary_enforcement
-        0: the bounds limit random points only. 1: every individual is inside, but BFGS may leave
+        0: the bounds limit random points only. 1: every candidate is inside, but BFGS may leave
         the bounds. 2: no point outside is evaluated.
     starting_values
         Shape (nvars,) or (rows, nvars): points of the first generation, inside the bounds.
@@ -111,7 +111,7 @@ def genoud(
         Whether generations without improvement count only if every component of the gradient is
         within ``solution_tolerance``.
     bfgs, burn_in
-        Whether BFGS polishes the best of each generation; number of generations before it begins.
+        Whether BFGS polishes the best of each generation; number of generations before the first.
     operators
         Nine weights P1 to P9; by default, the first eight are equal and the ninth is 0.
         P1 keeps the best (cloning). P2 draws one parameter between its bounds (uniform mutation).
@@ -133,7 +133,7 @@ def genoud(
     generator
         Random number generator: Philox4x32-10, or Tausworthe-Lewis-Payne ("tlp").
     seed
-        0 to 2^64 - 1; ``None`` to draw a seed, which the result has.
+        0 to 2^64 - 1; ``None`` to draw a seed, which is in the result.
     executor
         An executor of ``concurrent.futures`` or a ``dask.distributed`` Client that evaluates
         points. It receives ``fn`` once. The answer does not depend on the executor.
@@ -141,7 +141,7 @@ def genoud(
         Function that receives each :class:`~equipoise_matching.genetic.search.Generation`. The
         search ends if it returns ``True``.
     progress
-        Function that receives the number of finished generations and the largest number.
+        Function that receives the number of finished generations and the current limit.
     """
     criteria = None
     if lexical is False:
@@ -165,7 +165,7 @@ def genoud(
     rows = FunctionRows(fn, vectorized=vectorized, criteria=criteria)
     with BatchEvaluator(rows, executor) as evaluate:
         polisher = Polisher(options, evaluate, gradient) if needs_polisher else None
-        best = search(
+        result = search(
             options,
             evaluate,
             polish=None if polisher is None else polisher.polish,
@@ -174,30 +174,30 @@ def genoud(
             progress=progress,
         )
         return GenoudResult(
-            value=float(best.value[0]) if lexical is False else best.value,
-            par=best.par,
-            gradients=None if polisher is None else polisher.gradient(best.par),
-            generations=best.generations,
-            peak_generation=best.peak_generation,
-            population=best.population,
-            operators=best.operators,
-            stopped_because=best.stopped_because,
+            value=float(result.value[0]) if lexical is False else result.value,
+            par=result.par,
+            gradients=None if polisher is None else polisher.gradient(result.par),
+            generations=result.generations,
+            peak_generation=result.peak_generation,
+            population=result.population,
+            operators=result.operators,
+            stopped_because=result.stopped_because,
             evaluations=evaluate.evaluations,
             seed=options.seed,
-            history=best.history,
+            history=result.history,
         )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GenoudResult:
-    """The best individual, and the course of the search.
+    """The best candidate, and the course of the search.
 
     Parameters
     ----------
     value
         The best value of the function; shape (criteria,) for a lexical search.
     par
-        Shape (nvars,): the parameters of the best individual.
+        Shape (nvars,): the parameters of the best candidate.
     gradients
         Shape (nvars,): the gradient at ``par``; ``None`` for integer and lexical searches, and
         without ``bfgs`` or ``gradient``.
@@ -206,9 +206,9 @@ class GenoudResult:
     peak_generation
         The last generation that improved by more than the tolerance.
     population
-        Number of individuals in a generation, which may exceed the requested number.
+        Number of candidates in a generation, which may exceed the requested number.
     operators
-        Number of individuals of a generation from each of the nine operators.
+        Number of candidates of a generation from each of the nine operators.
     stopped_because
         "no improvement", "generation limit" or "callback".
     evaluations

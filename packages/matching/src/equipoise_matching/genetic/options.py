@@ -19,6 +19,7 @@ DEFAULT_BOUND = 10.0
 DEFAULT_OPERATOR_WEIGHTS = (50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 0.0)
 """Weights of the operators P1 to P9, which make the next generation; ``genoud`` describes them."""
 MAX_PARAMETERS = 100_000
+"""Largest number of parameters, and of values of one point."""
 MAX_GENERATIONS = 1_000_000_000
 RANGES = {
     "nvars": (1, MAX_PARAMETERS),
@@ -30,6 +31,7 @@ RANGES = {
 }
 """Smallest and largest value of each integer option."""
 FLAGS = ("maximize", "hard_generation_limit", "integer", "polish", "gradient_check", "memory")
+"""Options that are true or false."""
 MAX_POPULATION_NUMBERS = 100_000_000
 """Largest number of candidates times parameters: 800 MB."""
 
@@ -122,12 +124,12 @@ class SearchOptions:
 
     @property
     def boundary(self) -> int:
-        """The engine's name of ``boundary_enforcement``."""
+        """The option ``boundary_enforcement`` under the name that the engine reads."""
         return self.boundary_enforcement
 
     @property
     def mix(self) -> float | None:
-        """The engine's name of ``p9mix``."""
+        """The option ``p9mix`` under the name that the engine reads."""
         return self.p9mix
 
 
@@ -165,7 +167,7 @@ def checked_bounds(bounds: ArrayLike | None, nvars: int, *, integer: bool) -> Fl
         if not np.isfinite(upper - lower):
             raise UnusableInput(
                 f"bounds of parameter {parameter}: {lower:g} and {upper:g} are not finite",
-                hint="give finite bounds",
+                hint="give two finite numbers, such as -1000 and 1000",
             )
         if lower > upper:
             raise UnusableInput(
@@ -198,7 +200,7 @@ def checked_starts(starting_values: ArrayLike | None, bounds: Floats, *, integer
             raise UnusableInput(
                 f"starting value {row}: parameter {index + 1} is {start[index]:g}, outside "
                 f"{lower[index]:g} to {upper[index]:g}",
-                hint="move the starting value inside the bounds, or widen them",
+                hint="move the starting value inside the bounds, or widen the bounds",
             )
         if integer and not np.all(start == np.round(start)):
             raise UnusableInput(
@@ -214,14 +216,14 @@ def checked_operators(operators: Sequence[float] | None) -> tuple[float, ...]:
         return DEFAULT_OPERATOR_WEIGHTS
     weights = tuple(to_floats("operators", operators).ravel().tolist())
     if len(weights) != len(DEFAULT_OPERATOR_WEIGHTS):
-        problem = f"nine weights are needed, not {len(weights)}"
+        problem = f"nine weights are needed, one for each of P1 to P9, not {len(weights)}"
     elif not all(0 <= weight < np.inf for weight in weights):
         problem = f"a weight is negative or not finite: {weights}"
     elif sum(weights) > 0:
         return weights
     else:
-        problem = "all weights are 0"
-    hint = "give nine weights of 0 or more, with one above 0, as in (50,) * 8 + (0,)"
+        problem = "all nine weights are 0, so no operator makes candidates"
+    hint = "give nine weights of 0 or more, such as operators=(50, 50, 50, 50, 50, 50, 50, 50, 0)"
     raise UnusableInput(f"operators: {problem}", hint=hint)
 
 

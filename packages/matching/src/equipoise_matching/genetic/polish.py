@@ -28,20 +28,23 @@ Function = Callable[[Floats], Floats]
 EPS = float(np.finfo(np.float64).eps)
 TINY = float(np.finfo(np.float64).tiny)
 TABLE_ORDER = 9
+"""Order of the difference table from which the rounding error is estimated."""
 TABLE_STEP = 1e-9
 """Spacing of the difference table, relative to 1 + |x|."""
 MAX_TRIALS = 20
+"""Largest number of intervals that are tried for each parameter."""
 MIN_ERROR, MAX_ERROR = 1e-3, 1e-1
 """Limits of the rounding error of the second difference, relative to this difference."""
 MIN_STEP = 1e-8
-"""Smallest interval, relative to 1 + |x|; smaller ones suffer from the rounding of x."""
+"""Smallest interval, relative to 1 + |x|. Smaller intervals suffer from the rounding of x."""
 
 MAX_ITERATIONS = 100
 """Largest number of iterations of one polish, which is the default of R's optim."""
 MAX_COST = 1e300
 """Cost for the optimiser instead of infinity, with which SciPy's line search cannot compute."""
 GRADIENT_TOLERANCE = 0.0
-"""0: polishing ends when it no longer improves, not when the gradient is small."""
+"""Gradient at which polishing ends. With 0, it ends only when it no longer improves the value."""
+GRADIENT_HINT = "return a number for each parameter from gradient, or leave gradient out"
 
 
 class Polisher:
@@ -69,8 +72,8 @@ class Polisher:
     def polish(self, start: Floats) -> tuple[Floats, Floats]:
         """Return the local minimum or maximum from ``start``, and its value, shape (1,).
 
-        Boundary enforcement 0 has no bounds; 1 starts again with bounds if the result is outside;
-        2 always has bounds.
+        With boundary enforcement 0, the optimiser has no bounds. With 1, it starts again with
+        bounds if the result is outside of them. With 2, it always has bounds.
         """
         if self._boundary < 2:
             point, value = self._run(start, "BFGS")
@@ -84,7 +87,7 @@ class Polisher:
         return self._sign * self._cost_gradient(point, self._steps_at(point))
 
     def _run(self, start: Floats, method: str) -> tuple[Floats, Floats]:
-        # The best point that was evaluated; SciPy may return another point.
+        """Minimize by SciPy; return the best evaluated point, which SciPy may not return."""
         best_point, best_value = start, float(self._costs(start[np.newaxis])[0])
         steps = self._steps_at(start)
         box = self._search_box if method == "BFGS" else self._bounds
@@ -128,15 +131,19 @@ class Polisher:
             slopes = np.asarray(self._gradient_function(point.copy()), dtype=np.float64)
         except Exception as error:
             raise EvaluationFailed(
-                f"the gradient raised {type(error).__name__}: {error} at {point_code(point)}"
+                f"the gradient raised {type(error).__name__}: {error} at {point_code(point)}",
+                GRADIENT_HINT,
             ) from error
         if slopes.shape != point.shape:
             raise EvaluationFailed(
-                f"the gradient has shape {slopes.shape}, not {point.shape}, at {point_code(point)}"
+                f"the gradient has shape {slopes.shape}, not {point.shape}, at {point_code(point)}",
+                GRADIENT_HINT,
             )
         if np.isnan(slopes).any() and self._costs(point[np.newaxis])[0] < MAX_COST:
-            raise EvaluationFailed(f"the gradient returned NaN at {point_code(point)}")
-        # If the function is infinite, too, this point is outside its domain: no error.
+            raise EvaluationFailed(
+                f"the gradient returned NaN at {point_code(point)}", GRADIENT_HINT
+            )
+        # Where the function is infinite, the point is outside its domain, so NaN is allowed there.
         return self._sign * np.nan_to_num(slopes, nan=0.0, posinf=MAX_COST, neginf=-MAX_COST)
 
 
@@ -168,15 +175,17 @@ def rounding_error(function: Function, point: Floats, value: float, box: Box) ->
 def difference_steps(function: Function, point: Floats, value: float, box: Box) -> Floats:
     """Return the interval of each parameter's central difference, shape (nvars,) (algorithm FD).
 
-    Each round tries an interval for every parameter, in one batch.
+    Each round tries an interval for every parameter, in one batch. If the relative error of the
+    second difference is too large, the next interval is ten times as wide. If it is too small, the
+    next interval is a tenth. Otherwise the search for this parameter ends.
     """
     error = rounding_error(function, point, value, box)
     scale = 1.0 + np.abs(point)
     min_step = np.maximum(2.0 * scale * math.sqrt(error / (1.0 + abs(value))), MIN_STEP * scale)
     step = 10.0 * min_step
     chosen_step = step.copy()
-    fallback = np.full(len(point), np.nan)  # interval that suits a first difference
-    direction = np.zeros(len(point))  # of the search: 0 not begun, 1 wider, -1 narrower
+    fallback = np.full(len(point), np.nan)  # An interval that suits a first difference.
+    direction = np.zeros(len(point))  # 0 at first, 1 for wider intervals, -1 for narrower ones.
     is_searching = np.ones(len(point), dtype=bool)
     for _ in range(MAX_TRIALS):
         searched = np.flatnonzero(is_searching)
@@ -228,7 +237,7 @@ def values_around(
 
 
 def central_differences(function: Function, point: Floats, step: Floats, box: Box) -> Floats:
-    """Return central differences, shape (nvars,), which are one-sided at a bound of the box."""
+    """Return central differences, shape (nvars,). At a bound of the box they are one-sided."""
     ahead, behind = np.minimum(point + step, box.upper), np.maximum(point - step, box.lower)
     width = ahead - behind
     indices = np.arange(len(point))

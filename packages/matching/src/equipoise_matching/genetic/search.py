@@ -1,4 +1,4 @@
-"""Run a search: the native engine makes candidates, and an evaluator returns their values."""
+"""Run a search: the native engine makes points, and an evaluator returns their values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Polish = Callable[[Floats], tuple[Floats, Floats]]
 Gradient = Callable[[Floats], Floats]
 """Function of a point (nvars,) that returns the gradient (nvars,)."""
 Progress = Callable[[int, int], None]
-"""Function that receives the number of finished generations and the largest number."""
+"""Function that receives the number of finished generations and the current limit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,11 +32,11 @@ class Generation:
     number
         Number of the generation; 0 is the random one.
     value
-        Shape (criteria,): values of the best individual.
+        Shape (criteria,): values of the best candidate.
     par
-        Shape (nvars,): the best individual.
+        Shape (nvars,): the best candidate.
     median
-        First criterion of the median individual.
+        First criterion of the candidate in the middle of the order.
     evaluations
         Number of points evaluated so far, not counting those of the local optimiser.
     """
@@ -50,18 +50,18 @@ class Generation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchResult:
-    """The best individual of a search, and its course.
+    """The best candidate of a search, and its course.
 
     Parameters
     ----------
     value, par
-        Values (criteria,) and parameters (nvars,) of the best individual.
+        Values (criteria,) and parameters (nvars,) of the best candidate.
     peak_generation
         The last generation that improved by more than the tolerance.
     operators
-        Number of individuals of a generation from each of the nine operators.
+        Number of candidates of a generation from each of the nine operators.
     population
-        Number of individuals in a generation.
+        Number of candidates in a generation.
     stopped_because
         "no improvement", "generation limit" or "callback".
     history
@@ -110,7 +110,9 @@ def search(
     try:
         native = GenoudSearch(options)
     except ValueError as error:
-        raise UnusableInput(str(error)) from error
+        raise UnusableInput(
+            f"the options of the search cannot be combined: {error}", hint="change one of them"
+        ) from error
     history: list[Generation] = []
     step = "evaluate"
     while step in {"evaluate", "polish", "gradient"}:
@@ -147,7 +149,7 @@ def search(
 def require_method(method: LocalMethod | None, name: str) -> LocalMethod:
     """Return the method; raise `UnusableInput` if it is missing."""
     if method is None:
-        raise UnusableInput(f"these options need {name}, which is missing", hint=f"give {name}=")
+        raise UnusableInput(f"{name} is missing, which the options need", hint=f"give {name}=")
     return method
 
 
@@ -163,8 +165,8 @@ def checked_values(values: Floats, points: Floats, history: list[Generation]) ->
         )
     if history and values.shape[1] != len(history[0].value):
         raise UnusableInput(
-            f"{values.shape[1]} values at {point_code(points[0])}, but {len(history[0].value)} "
-            "elsewhere",
+            f"the function returned {values.shape[1]} values at {point_code(points[0])}, but "
+            f"{len(history[0].value)} at earlier points",
             hint="return the same number of values at every point",
         )
     rows = np.flatnonzero(np.isnan(values).any(axis=1))

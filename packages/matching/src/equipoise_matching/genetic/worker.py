@@ -28,22 +28,24 @@ The values may have shape (candidates,) for a single criterion.
 MAX_CACHED_EVALUATORS = 2
 """Number of evaluators that a worker keeps: one for each of the last two searches."""
 BATCHES_PER_WORKER = 4
-"""Number of batches for each worker; a slow or lost worker delays only one of them."""
+"""Number of batches for each worker; a slow or lost worker delays only one batch."""
+SAME_LENGTH_HINT = "return the same number of values at every point"
 
 
 class EvaluationFailed(UnusableInput):
     """The function could not be evaluated; the message has the parameters. Exit status 2."""
 
-    def __init__(self, what: str) -> None:
-        super().__init__(
-            what,
-            hint="return a number at every point within the bounds (infinity for bad points), or "
-            "narrow the bounds",
-        )
+    def __init__(
+        self,
+        what: str,
+        hint: str | None = "return a number at every point within the bounds (infinity for bad "
+        "points), or narrow the bounds",
+    ) -> None:
+        super().__init__(what, hint=hint)
 
-    def __reduce__(self) -> tuple[type[EvaluationFailed], tuple[str]]:
-        """Pickle only the problem; the constructor adds the hint again."""
-        return EvaluationFailed, (self.what,)
+    def __reduce__(self) -> tuple[type[EvaluationFailed], tuple[str, str | None]]:
+        """Pickle the arguments of the constructor."""
+        return EvaluationFailed, (self.what, self.hint)
 
 
 def point_code(point: Floats) -> str:
@@ -53,9 +55,9 @@ def point_code(point: Floats) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """A pickled evaluator; without ``data``, a reference to a payload that was sent earlier.
+    """A pickled evaluator, or without ``data`` a reference to a payload that was sent earlier.
 
-    The token is a digest of the data, so equal evaluators have equal tokens. ``version`` is the
+    The ``token`` is a digest of the data, so equal evaluators have equal tokens. ``version`` is the
     version of equipoise-matching in the process of the search.
     """
 
@@ -65,12 +67,12 @@ class Payload:
 
 
 class UnknownPayload(Exception):
-    """A worker received a reference to a payload that it does not have, and returns this."""
+    """The answer of a worker that received a reference to a payload that it does not have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The answer of a worker that could not compute values."""
+    """The answer of a worker that could not compute the values."""
 
     error: EquipoiseError
 
@@ -95,7 +97,7 @@ def pickle_evaluator(evaluate: Evaluate) -> Payload:
         raise UnusableInput(
             f"the function cannot be sent to other processes: {pickle_error}",
             hint="define the function at the top level of a module, without open files, locks or "
-            "generators; or use threads",
+            "generators; or give a ThreadPoolExecutor as the executor",
         ) from pickle_error
     token = hashlib.blake2b(data, digest_size=16).hexdigest()
     return Payload(token, version("equipoise-matching"), data)
@@ -120,7 +122,7 @@ def evaluate_payload(payload: Payload, candidates: Floats) -> Outcome:
 
 def evaluate_checked(evaluate: Evaluate, candidates: Floats) -> Floats:
     """Return the values, shape (candidates, criteria)."""
-    # A copy: arrays from a cluster's buffers are read-only.
+    # The function gets a copy, because arrays from a cluster's buffers are read-only.
     copy = np.array(candidates, dtype=np.float64, order="C")
     try:
         values = np.asarray(evaluate(copy), dtype=np.float64)
@@ -178,7 +180,7 @@ class FunctionRows:
                 f"the function raised {describe_error(error)} at {point_code(point)}"
             ) from error
         if outcome is None:
-            # NumPy would make NaN of a forgotten return.
+            # NumPy would convert the None of a forgotten return statement to NaN.
             raise EvaluationFailed(f"the function returned None at {point_code(point)}")
         try:
             row = np.atleast_1d(np.asarray(outcome, dtype=np.float64))
@@ -200,8 +202,9 @@ class FunctionRows:
             self._criteria = length
         if length != self._criteria:
             raise EvaluationFailed(
-                f"the function returned {length} values at {point_code(point)} but "
-                f"{self._criteria} elsewhere: every point needs the same number"
+                f"the function returned {length} values at {point_code(point)} instead of "
+                f"{self._criteria}",
+                SAME_LENGTH_HINT,
             )
 
 
@@ -224,20 +227,21 @@ def _failure(evaluate: Evaluate, candidates: Floats, error: Exception) -> Evalua
 
 @functools.lru_cache(maxsize=MAX_CACHED_EVALUATORS)
 def _unpickle_evaluator(payload: Payload) -> Evaluate:
-    # The cache compares tokens, so a reference finds the evaluator of an earlier payload, with
-    # everything that it has built. Exceptions are not cached.
+    """Return the evaluator of a payload, from the cache if an equal payload came earlier."""
+    # The cache compares tokens, so a reference finds the evaluator of an earlier payload. The parts
+    # that the evaluator built at its first call are kept. Exceptions are not cached.
     if payload.data is None:
         raise UnknownPayload
     installed = version("equipoise-matching")
     if installed != payload.version:
         raise UnusableInput(
             f"a worker has equipoise-matching {installed}, but the search has {payload.version}",
-            hint=f"install equipoise-matching {payload.version} on every worker",
+            hint=f"run on every worker: pip install equipoise-matching=={payload.version}",
         )
     evaluate: Evaluate = pickle.loads(payload.data)
     return evaluate
 
 
 def batch_share(candidates: int, workers: int) -> int:
-    """Return the size of a batch with which each worker gets ``BATCHES_PER_WORKER``."""
+    """Return the size of a batch such that each worker gets ``BATCHES_PER_WORKER`` batches."""
     return -(-candidates // (workers * BATCHES_PER_WORKER))

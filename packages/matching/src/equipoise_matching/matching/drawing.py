@@ -100,32 +100,33 @@ def search_course_chart(result: GenMatchResult) -> LayerChart:
     from equipoise_matching.charts.balance import search_balance
 
     course: list[tuple[int, list[float]]] = []
-    best: Floats | None = None
+    best_weights: Floats | None = None
     for generation in result.history:
-        if best is None or not np.array_equal(best, generation.par):
-            best = generation.par
-            balance = result.balance(best, ks=False)
+        if best_weights is None or not np.array_equal(best_weights, generation.par):
+            best_weights = generation.par
+            balance = result.balance(best_weights, ks=False)
         course.append((generation.number, [variable.sdiff for variable in balance.after or ()]))
-    first, end = result.history[0].value[0], result.fitness[0]
+    first, last = result.history[0].value[0], result.fitness[0]
     return search_balance(
         result.balance_names,
         [variable.sdiff for variable in result.balance(ks=False).before],
         course,
-        notes=[f"{result.criterion}: {first:.3g} in generation 0, {end:.3g} at the end"],
+        notes=[f"{result.criterion}: {first:.3g} in generation 0, {last:.3g} at the end"],
     )
 
 
 def search_history_chart(result: GenMatchResult) -> LayerChart:
-    """Draw the first criterion's best and median over the generations."""
+    """Draw the best and the median value of the first criterion over the generations."""
     require_figures()
     from equipoise_matching.charts.balance import search_values
 
     return search_values(
-        history_rows(result.history), peak=result.peak_generation, value=result.criterion.lower()
+        history_rows(result.history), peak=result.peak_generation, title=result.criterion.lower()
     )
 
 
 def _shares(column: Floats, groups: Groups) -> tuple[float, float]:
+    """Return the percentage of ones in a column, among the controls and among the treated."""
     treated, control = (
         100.0 * float(np.average(arm.values, weights=arm.weights)) for arm in groups.split(column)
     )

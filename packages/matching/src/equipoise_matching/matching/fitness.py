@@ -1,5 +1,8 @@
 """The fitness of a candidate: the balance of the covariates after matching with its weights.
 
+A candidate has a weight for each column of X. Its fitness is one number or several numbers, the
+criteria. The measure is the rule that computes the criteria from p-values or distances.
+
 Diamond and Sekhon 2013 (Review of Economics and Statistics 95(3)); Sekhon 2011 (JSS 42(7)).
 Formulae, and where R's GenMatch differs: docs/methods/genetic-matching.md.
 """
@@ -38,9 +41,9 @@ DISTANCES = {
 }
 """Distances of distributions: the statistic within a column, and the statistic across columns."""
 LOSSES = {1: "sorted", 2: "smallest"}
-"""Measures from p-values, by the number given as ``loss``."""
+"""Names of the measures of p-values by the number ``loss``: 1 sorts them, 2 takes the smallest."""
 UNMATCHED_CRITERION = 9999.0
-"""Criterion of a candidate without a match; a function of the caller is not called for it."""
+"""Criterion of a candidate without a match, for which no function of the caller is called."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +59,9 @@ class CandidateMatches:
 
 
 FitnessFunction = Callable[[CandidateMatches, Floats], ArrayLike]
+"""Function that returns the criteria from the matches and the covariates to balance."""
 LossFunction = Callable[[Floats], ArrayLike]
+"""Function that returns the criteria from the p-values."""
 
 
 class FitnessOptions(PairingOptions, total=False):
@@ -145,15 +150,16 @@ def fitness_problem(
         As in ``match_fitness``.
     fitness
         "pvals": the p-values of each covariate's t-test and Kolmogorov-Smirnov test.
-        "qqmean.mean" and so on: for each covariate, the mean, median or maximum of
-        ``|F_treated - F_control|`` over its values; then the mean or the median over the
-        covariates, or the distances of all covariates, the largest first ("max"). Or a function
-        that takes the matches (``CandidateMatches``) and the covariates to balance. It returns one
-        number, or several numbers in lexical order; smaller is better.
+        "qqmean.mean" and other names of ``DISTANCES``: each covariate has a distance, the mean,
+        median or maximum of ``|F_treated - F_control|`` over its values. The criterion is the mean
+        or the median over the covariates; with "max", the criteria are the distances of all
+        covariates, the largest first. Or a function that takes the matches (``CandidateMatches``)
+        and the covariates to balance. It returns one number, or several numbers in lexical order;
+        smaller is better.
     loss
         How p-values become criteria: 1 sorts them, the smallest first; 2 takes the smallest. Or a
-        function that takes the p-values, those of the t-tests first, and returns criteria; larger
-        is better.
+        function that takes the p-values, first of the t-tests and then of the Kolmogorov-Smirnov
+        tests, and returns criteria; larger is better.
     boot
         Number of bootstrap samples for the Kolmogorov-Smirnov tests; a number below 10 means none.
     ks
@@ -161,18 +167,18 @@ def fitness_problem(
     paired
         Whether t-tests are paired; otherwise they are Welch's.
     weights, pairing
-        As in ``match``. Ties and bootstrap samples, drawn with ``seed``, are the same for every
-        candidate.
+        As in ``match``. The draws among ties and the bootstrap samples come from ``seed``, so they
+        are the same for every candidate.
     """
     units = units_of(None, treat, X, weights)
-    balanced = units.x if balance is None else checked_table(balance, "balance", "b")[0]
-    check_length(len(balanced), "balance", len(units.x))
+    balance_matrix = units.x if balance is None else checked_table(balance, "balance", "b")[0]
+    check_length(len(balance_matrix), "balance", len(units.x))
     problem = match_problem(units, **pairing)
     if problem.rows is not None:
-        balanced = np.ascontiguousarray(balanced[problem.rows])
+        balance_matrix = np.ascontiguousarray(balance_matrix[problem.rows])
     return FitnessProblem(
         problem=problem,
-        balance=balanced,
+        balance=balance_matrix,
         measure=checked_measure(fitness, loss, boot),
         ks=ks,
         boot=boot if boot >= 10 else 0,
@@ -303,12 +309,14 @@ class FitnessProblem:
             criteria = np.atleast_1d(np.asarray(call_function(), dtype=np.float64))
         except Exception as error:
             raise UnusableInput(
-                f"{name} raised {type(error).__name__}: {error}, for w = {_weights_text(candidate)}"
+                f"{name} raised {type(error).__name__}: {error}, for the weights w = "
+                f"{_weights_text(candidate)}",
+                hint=f"correct the function {name}; match_fitness with this w repeats the error",
             ) from error
         if criteria.ndim != 1 or not len(criteria) or np.isnan(criteria).any():
             raise UnusableInput(
                 f"{name} returned {criteria} for w = {_weights_text(candidate)}",
-                hint="return a number, or a list of numbers, without NaN",
+                hint=f"let the function {name} return a number or a list of numbers, without NaN",
             )
         return criteria
 
@@ -322,7 +330,10 @@ def checked_measure(
             f"boot is {boot}", hint=f"give a whole number from 0 to {MAX_BOOT_SAMPLES}"
         )
     if not callable(loss) and loss not in LOSSES:
-        raise UnusableInput(f"there is no loss {loss!r}", hint="choose 1 or 2, or give a function")
+        raise UnusableInput(
+            f"there is no loss {loss!r}",
+            hint="give 1 to sort the p-values, 2 to use the smallest p-value, or a function",
+        )
     if fitness == "pvals":
         return "unsorted" if callable(loss) else LOSSES[loss]
     if callable(fitness):
@@ -348,7 +359,7 @@ def _weights_text(candidate: Floats) -> str:
 
 
 def _as_table(name: str, criteria: list[Floats | None], candidates: Floats, worst: float) -> Floats:
-    """Return the criteria from the caller's function ``name``; ``None`` becomes the worst value."""
+    """Return the criteria as a matrix (candidates, criteria); ``None`` becomes ``worst``."""
     length = next((len(row) for row in criteria if row is not None), 1)
     matrix = np.full((len(criteria), length), worst)
     for index, row in enumerate(criteria):

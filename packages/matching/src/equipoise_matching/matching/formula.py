@@ -1,10 +1,10 @@
 """Find the columns in a formula, and refuse code that a formula may not contain.
 
-formulaic evaluates Python, whose attributes lead from NumPy to any function. So a formula from
-somebody else could start a program or overwrite a file. A formula may therefore contain only
-arithmetic, transforms and NumPy's functions of elements. A short formula could also need more
-memory than any machine has. So the sizes of powers of constants, repeated texts, splines and
-interactions are checked before anything is evaluated.
+formulaic evaluates the Python in a formula, and Python reaches any function through attributes of
+NumPy. So a formula from somebody else could start a program or overwrite a file. A formula may
+therefore contain only arithmetic, transforms and NumPy's elementwise functions. A short formula
+could also need more memory than any machine has. So the sizes of powers of constants, repeated
+texts, splines and interactions are checked before anything is evaluated.
 """
 
 from __future__ import annotations
@@ -23,19 +23,24 @@ import numpy as np
 from equipoise_matching.shared.errors import UnusableInput
 
 MAX_FORMULA_LENGTH = 20_000
+"""Largest number of characters of a formula."""
 MAX_TERMS = 100_000
 """Largest number of terms, counting equal terms, because formulaic makes all of them."""
 MAX_COLUMNS_PER_FACTOR = 1000
+"""Largest number of columns of one transform, such as a spline."""
 MAX_CELLS = 1_000_000_000
 """Largest number of rows times columns that a formula makes: 8 GB."""
 _MAX_INTEGER = 2**63
-"""Limit of integers, as in NumPy; integers of Python have no limit."""
+"""Limit of integers, as in NumPy. Integers of Python have no limit."""
 
 _SIZED_TRANSFORMS = frozenset({"bs", "cc", "cr", "cs", "poly", "hashed", "lag"})
 """Transforms with an argument that is a number of columns or rows."""
 _SIZE_ARGUMENTS = frozenset({"df", "degree", "levels", "k"})
+"""Keywords of these arguments."""
 _MAX_POWER = 100
+"""Largest power of a sum of terms, as in ``(a + b)**2``."""
 _PRODUCTS = {"*": "crossed", "/": "crossed", "%in%": "crossed", ":": "product", "in": "crossed"}
+"""Operators that multiply terms. ``crossed`` keeps the terms themselves too."""
 
 _CONSTANT_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -57,7 +62,7 @@ _ARITHMETIC_NODES = (
 )
 _CODE_HINT = (
     "use arithmetic, comparisons, formulaic's transforms (I, C, log, poly, bs, scale, …) and "
-    "NumPy's functions of elements (np.log1p); compute anything else as a column first"
+    "NumPy's elementwise functions (np.log1p); compute anything else as a column first"
 )
 _SIZE_HINT = (
     "use numbers up to 2**63 and transforms with at most 1000 columns; compare texts, or convert "
@@ -69,7 +74,7 @@ def columns_in(formula: str, texts: Collection[str] = ()) -> tuple[str, ...]:
     """Return the names of the columns in a formula, each once, without evaluating the formula.
 
     formulaic's own list has only the part of a name before a dot, and lacks the arguments of some
-    transforms (``scale``, ``poly``). ``texts`` has the names of the columns without numbers.
+    transforms (``scale``, ``poly``). ``texts`` has the names of the columns with texts.
 
     Raise `UnusableInput` if the formula contains code that is not allowed, or is too large to be
     computed. The error shows this part of the formula.
@@ -124,6 +129,7 @@ def _names_in(tree: ast.AST) -> Iterator[str]:
 
 
 def _forbidden_nodes(node: ast.AST, transforms: frozenset[str]) -> Iterator[ast.AST]:
+    """Yield the parts of the code that a formula may not contain."""
     if isinstance(node, ast.Call) and _is_allowed_function(node.func, transforms):
         children: list[ast.AST] = [*node.args, *node.keywords]
     elif isinstance(node, _ARITHMETIC_NODES):
@@ -225,6 +231,7 @@ def _column_bound(factor: str, texts: Collection[str], levels: Callable[[str], i
 
 
 def _transform_problems(call: ast.Call, name: str) -> Iterator[str]:
+    """Yield a clause about each argument of the transform ``name`` that makes too many columns."""
     if name not in _SIZED_TRANSFORMS:
         return
     for size in _size_arguments(call):
@@ -272,9 +279,10 @@ def _has_no_column(node: ast.AST) -> bool:
 
 
 def _constant_value(node: ast.AST) -> float | None:
-    """Return the value of arithmetic with constants; ``None`` if it is not, or is too large.
+    """Return the value of arithmetic with constants.
 
-    The value is computed in floats, because integers could have any length.
+    Return ``None`` for any other code, or if the value is too large. The value is computed in
+    floats, because integers could have any length.
     """
     match node:
         case ast.Constant(value=float() as value):

@@ -34,6 +34,7 @@ MAX_CATEGORIES = 20
 """Largest number of distinct texts in a covariate; a column with more texts holds names."""
 YES_TEXTS = frozenset({"yes", "y", "true", "t"})
 NO_TEXTS = frozenset({"no", "n", "false", "f"})
+"""Texts that stand for true and for false, in lower case."""
 
 _NUMBER_TYPES = (bool, int, float, np.number, np.bool_, Decimal)
 _FORMULA_ERRORS = (
@@ -61,9 +62,9 @@ def covariates_of(formula_or_matrix: Any, data: Any) -> Covariates:
     The formula has formulaic's grammar, in which ``**`` is the power, and only the Python that
     `formula` allows. The treatment is 0 or 1 for each row.
 
-    Raise `UnusableInput` for missing or infinite values, a treatment other than 0 and 1 or without
-    both, unequal lengths, unknown columns, or an invalid formula. The error names the column and
-    the rows.
+    Raise `UnusableInput` for missing or infinite values, unequal lengths, unknown columns, or an
+    invalid formula. Raise it also if the treatment has other values than 0 and 1, or only one of
+    them. The error names the column and the rows.
     """
     if isinstance(formula_or_matrix, str):
         return _from_formula(formula_or_matrix, data)
@@ -185,7 +186,7 @@ def _errors_of_formula(formula: str) -> Iterator[None]:
     try:
         yield
     except (formulaic_error, *_FORMULA_ERRORS) as error:
-        # Later sentences draw the position of the error in colours.
+        # Only the first sentence is kept: the others show the position of the error in colours.
         message = str(error).partition("\n")[0].partition(". ")[0].removesuffix(".")
         raise UnusableInput(
             f"formula '{formula}': {message}",
@@ -198,6 +199,7 @@ def _text_columns(columns: Mapping[str, NDArray[Any]]) -> set[str]:
 
 
 def _from_formula(formula: str, data: Any) -> Covariates:
+    """Check the columns in a formula, evaluate it, and check the matrices of both sides."""
     formulaic = require("formulaic", "formulae")
     import pandas
 
@@ -255,14 +257,14 @@ def _from_formula(formula: str, data: Any) -> Covariates:
     return Covariates(names, matrix, treated)
 
 
-def _refuse_large_table(formula: str, parsed: Any, frame: Any, text: set[str]) -> None:
+def _refuse_large_table(formula: str, parsed: Any, frame: Any, texts: set[str]) -> None:
     """Raise `UnusableInput` if categories and splines make too many columns for the memory."""
     sides = [*(getattr(parsed, side, ()) for side in ("lhs", "rhs"))]
     if any(isinstance(side, tuple) for side in sides):
         return
     terms = [[str(factor.expr) for factor in term.factors] for side in sides for term in side]
     cells = cell_bound(
-        terms, text, lambda name: frame[name].nunique() if name in frame else 1, len(frame)
+        terms, texts, lambda name: frame[name].nunique() if name in frame else 1, len(frame)
     )
     if cells > MAX_CELLS:
         raise UnusableInput(
@@ -273,7 +275,7 @@ def _refuse_large_table(formula: str, parsed: Any, frame: Any, text: set[str]) -
 
 
 def _widen_numbers(column: NDArray[Any]) -> NDArray[Any]:
-    """Widen small numbers: the square of 99 does not fit into 8 bits."""
+    """Convert numbers to 64 bits, because the square of 99 does not fit into 8 bits."""
     types = {"i": np.int64, "u": np.int64, "f": np.float64}
     return column.astype(types[column.dtype.kind]) if column.dtype.kind in types else column
 
@@ -293,10 +295,10 @@ def missing_in(column: NDArray[Any]) -> Truths:
 
 
 def _is_missing(value: object) -> bool:
-    # pd.NA is not even unequal to itself.
+    # pd.NA gives no truth value when compared with itself.
     if value is None or type(value).__name__ == "NAType":
         return True
-    # A formula can put an array into a cell, which raises an error later: it is not a number.
+    # A formula can put an array into a cell. A later check refuses it: an array is not a number.
     return not isinstance(value, np.ndarray) and bool(value != value)
 
 
@@ -319,7 +321,7 @@ def numbers_or_indicators(column: NDArray[Any], name: str) -> list[tuple[str, Fl
     if len(texts) > MAX_CATEGORIES:
         raise UnusableInput(
             f"{name}: {len(texts)} different texts are too many for a covariate",
-            hint=f"leave {name} out, or give {option('exact', name)} to compare within each value",
+            hint=f"leave {name} out, or add {option('exact', name)} to compare within each value",
         )
     return [
         (f"{name}={text}", (code == index).astype(np.float64))
@@ -362,7 +364,7 @@ def levels_of(column: NDArray[Any], name: str) -> Indices:
     try:
         return np.unique(column, return_inverse=True)[1].astype(np.int64).reshape(-1)
     except TypeError:
-        # Values of several types cannot be sorted; they are in the order in which they occur.
+        # Values of several types cannot be sorted: their order is the order of first occurrence.
         codes: dict[Any, int] = {}
         return np.array([codes.setdefault(value, len(codes)) for value in column.tolist()])
 

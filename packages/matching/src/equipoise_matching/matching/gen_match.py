@@ -34,6 +34,7 @@ from equipoise_matching.shared.errors import UnusableInput
 MIN_WEIGHT, MAX_WEIGHT = 0.0, 1000.0
 """Default bounds of a column's weight; only the ratios of weights matter."""
 SEED_BITS = 63
+"""Number of random bits of a seed that the caller does not give."""
 
 Progress = Callable[[Generation, int], object]
 """Function that receives each finished generation and the largest number of generations."""
@@ -157,24 +158,24 @@ distance_tolerance, r_compatible
             progress(generation, max_generations)
 
     with BatchEvaluator(problem.evaluate, executor) as evaluate:
-        best = search(options, evaluate, progress=set_limit, callback=report)
-    matches = match(None, treat, X, metric=best.par, weights=weights, **pairing)
-    balanced = X if balance is None else balance
+        result = search(options, evaluate, progress=set_limit, callback=report)
+    matches = match(None, treat, X, metric=result.par, weights=weights, **pairing)
+    balance_table = X if balance is None else balance
     return GenMatchResult(
-        weights=best.par,
+        weights=result.par,
         names=problem.names,
-        fitness=best.value,
+        fitness=result.value,
         matches=matches,
-        generations=best.generations,
-        peak_generation=best.peak_generation,
-        population=best.population,
-        evaluations=best.history[-1].evaluations,
-        stopped_because=best.stopped_because,
+        generations=result.generations,
+        peak_generation=result.peak_generation,
+        population=result.population,
+        evaluations=result.history[-1].evaluations,
+        stopped_because=result.stopped_because,
         seed=seed,
         maximize=problem.maximize,
         measure=fitness if isinstance(fitness, str) else "a function",
-        history=best.history,
-        balance_names=column_names(balanced, problem.balance.shape[1], "b"),
+        history=result.history,
+        balance_names=column_names(balance_table, problem.balance.shape[1], "b"),
         problem=problem,
     )
 
@@ -207,9 +208,9 @@ class GenMatchResult:
     matches
         The match with these weights, without an outcome.
     generations, peak_generation
-        Number of generations; the last generation that improved by more than the tolerance.
+        Number of generations, and the last generation that improved by more than the tolerance.
     population, evaluations
-        Number of candidates in a generation, and of all evaluated candidates.
+        Number of candidates in a generation, and number of all evaluated candidates.
     stopped_because
         "no improvement" or "generation limit".
     seed
@@ -246,9 +247,9 @@ class GenMatchResult:
         return self.weights.copy()
 
     def balance(self, weights: Floats | None = None, *, boot: int = 0, ks: bool = True) -> Balance:
-        """Return the balance before matching and after matching with these weights.
+        """Return the balance before matching and after matching with the given weights.
 
-        By default, these are the best weights. The balance is about the rows in the search.
+        By default, the weights are the best weights. The balance is about the rows in the search.
         """
         units, options = self.problem.problem.units, self.problem.problem.options
         return match_balance(
@@ -304,7 +305,7 @@ class GenMatchResult:
         return search_course_chart(self)
 
     def search_plot(self) -> Any:
-        """Draw best and median of the first criterion; needs ``equipoise-matching[charts]``."""
+        """Draw the best and median first criterion; needs ``equipoise-matching[charts]``."""
         from equipoise_matching.matching.drawing import search_history_chart
 
         return search_history_chart(self)

@@ -114,7 +114,7 @@ def match(
         Largest distance of a match, in standard deviations of each column: one value or k.
     replace, ties
         Whether a unit may be the match of several units, and whether all tied matches are kept and
-        share the weight. If not, ties are drawn at random, as always without replacement.
+        share the weight. Without replacement, or if ties are not kept, one is drawn at random.
     order
         Order in which units are matched without replacement: the order of the "data", or from the
         "largest" or the "smallest" value of the only column of X.
@@ -128,9 +128,9 @@ def match(
         Number of nearest units of the same arm from which the variance of each unit's outcome is
         estimated; 0 for one variance of all units. By default 2, or 0 with ``r_compatible``.
     variance
-        Whether the error is about the effect in the "population" or in this "sample".
+        Whether the standard error is about the effect in the "population" or in this "sample".
     restrict
-        Triples: two rows (from 0) and their squared distance; a negative one forbids the pair.
+        Triples: two rows (from 0) and their squared distance; -1 forbids the pair.
     distance_tolerance
         Squared distances that differ by no more are ties.
     reuse
@@ -138,8 +138,8 @@ def match(
     r_compatible
         Whether to return R's numbers even where R has an error (docs/methods/matching.md).
     threads, seed
-        Number of threads, by default one for each core, which never changes the answer; seed of
-        the draws of ties, by default 0.
+        Number of threads, by default one for each core, which never changes the answer. Seed of
+        the draws among ties, by default 0.
     progress
         Function that receives the number of units done and of all units, from any thread.
     """
@@ -150,8 +150,8 @@ def match(
     pairing_order = order if reuse is None else "data"
     problem = match_problem(units, metric=metric, order=pairing_order, **pairing_of(locals()))
     units, options = problem.units, problem.options
-    has_error = replace and (ties or not r_compatible)
-    needs_variances = neighbors > 0 and units.outcome is not None and has_error
+    has_se = replace and (ties or not r_compatible)
+    needs_variances = neighbors > 0 and units.outcome is not None and has_se
     matcher = _native.Matcher(units, options) if reuse is None or needs_variances else None
     if reuse is not None:
         pairs = reused_pairs(reuse, rows, estimand, common_support)
@@ -165,15 +165,15 @@ def match(
         pairs,
         variances,
         variance,
-        has_error=has_error,
+        has_se=has_se,
         neighbors=neighbors,
         bias_adjust=bias_adjust,
     )
     if r_compatible:
-        # R only counts units that are a match of another unit, that restrictions forbid to match,
-        # or whose possible matches are used up.
-        is_named = (options.caliper is not None) & ~np.isin(pairs.dropped, pairs.matched)
-        fields["dropped_index"] = pairs.dropped[is_named]
+        # R counts all dropped units, but lists only those without a match within the caliper that
+        # are not a match of another unit.
+        is_listed_by_r = (options.caliper is not None) & ~np.isin(pairs.dropped, pairs.matched)
+        fields["dropped_index"] = pairs.dropped[is_listed_by_r]
     elif problem.rows is not None and reuse is None:
         # R numbers the rows within the common support; Equipoise numbers the rows of the input.
         for name in ("treated_index", "control_index", "dropped_index"):
@@ -185,10 +185,10 @@ def match(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchResult:
-    """The pairs, the effect and its errors.
+    """The pairs, the effect and its standard errors.
 
-    Rows count from 0. Effect and errors are ``None`` without an outcome. ``se`` is ``None`` also
-    without replacement and for a single unit, for which Abadie and Imbens have no error.
+    Rows count from 0. The effect and the errors are ``None`` without an outcome. ``se`` is ``None``
+    also without replacement and for a single unit, for which Abadie and Imbens have no error.
 
     Examples
     --------
@@ -219,8 +219,8 @@ class MatchResult:
     estimate, estimate_unadjusted
         The effect with and without the bias adjustment, in units of the outcome.
     se, se_standard, se_conditional
-        The error of Abadie and Imbens (2006); the error for independent pairs; the part of the
-        error that comes from the sampling of units.
+        The standard error of Abadie and Imbens (2006); the standard error for independent pairs;
+        the part of ``se`` that comes from the sampling of units.
     variance_neighbors
         Number of neighbours from which each unit's variance for ``se`` was estimated; 0 for one
         variance of all units, ``None`` without ``se``.
@@ -228,7 +228,7 @@ class MatchResult:
         Number of matched units without a neighbour of the same arm within the caliper, ``exact``
         and the stratum. They share one variance.
     t, p_value
-        ``estimate`` divided by ``se``, else by ``se_standard``, and its two-sided normal p-value.
+        ``estimate`` divided by ``se`` or else ``se_standard``; its two-sided normal p-value.
     treated_index, control_index, weights
         The treated row, the control and the weight of each pair.
     dropped_index
@@ -244,7 +244,7 @@ class MatchResult:
     estimand
         The effect that was estimated: ATT, ATC or ATE.
     matched_treated
-        For each pair, whether a match was sought for its treated unit; if not, for its control.
+        For each pair, true if a match was sought for the treated unit, false if for the control.
     rows
         Number of rows in the input.
     """
@@ -290,13 +290,13 @@ class MatchResult:
     def effective_sizes(self) -> tuple[float, float]:
         """Effective numbers of treated units and of controls.
 
-        They are (Σw)² / Σw² over the weights of the rows (Kish 1965). A control in ten pairs counts
-        once.
+        Each number is (Σw)² / Σw² over the weights w of the rows in an arm (Kish 1965). A control
+        in ten pairs counts once.
         """
         sizes = []
         for index in (self.treated_index, self.control_index):
             weights = np.bincount(index, self.weights)
-            # Relative to the largest weight: squares of tiny weights would be 0.
+            # Weights are divided by the largest, because the squares of tiny weights would be 0.
             weights = weights / (weights.max() or 1.0)
             squares = float((weights**2).sum())
             sizes.append(float(weights.sum()) ** 2 / squares if squares else 0.0)
@@ -404,7 +404,7 @@ def reused_pairs(
     if common_support or earlier.n != earlier.rows:
         raise UnusableInput(
             "reuse needs a match of all rows, but common_support leaves out rows",
-            hint="leave out reuse or common_support",
+            hint="make both matches without common_support",
         )
     is_treated = earlier.matched_treated
     return _native.Pairs(
@@ -421,11 +421,11 @@ def result_fields(
     variances: Floats | None,
     variance: str,
     *,
-    has_error: bool,
+    has_se: bool,
     neighbors: int,
     bias_adjust: bool = False,
 ) -> dict[str, Any]:
-    """Return the fields of a result, with row numbers of the problem and a caliper per stratum."""
+    """Return the fields of a `MatchResult`, by row numbers of the problem, except ``rows``."""
     if not len(pairs.query):
         raise UnusableInput(
             "no unit has a valid match: caliper, exact or restrict exclude all pairs",
@@ -435,7 +435,7 @@ def result_fields(
     if units.outcome is not None:
         estimate = effect_estimate(units, options, pairs, variances, bias_adjust=bias_adjust)
     is_treated = units.treated[pairs.query]
-    numbers = effect_numbers(problem, pairs, estimate, variance, has_error=has_error)
+    numbers = effect_numbers(problem, pairs, estimate, variance, has_se=has_se)
     return {
         **numbers,
         "variance_neighbors": None if numbers["se"] is None else neighbors,
@@ -470,10 +470,10 @@ def effect_estimate(
     *,
     bias_adjust: bool,
 ) -> _native.Estimate:
-    """Estimate the effect from the pairs, in the unit ``units.outcome_scale``."""
+    """Estimate the effect from the pairs, in multiples of ``units.outcome_scale``."""
     z = units.x if units.z is None else units.z
     if bias_adjust and options.r_compatible:
-        # The sum must not round: fifteen thirds are exactly five.
+        # R adjusts only if enough units are matched. The sum is exact: fifteen thirds are five.
         weight = math.fsum(pairs.weights)
         size = min(int(np.isin(units.treated, MATCHED_ARMS[options.estimand]).sum()), weight)
         bias_adjust = options.ties and size >= z.shape[1]
@@ -484,10 +484,10 @@ def effect_estimate(
                 raise UnusableInput(
                     f"bias_adjust fits {z.shape[1]} slopes and a constant to {donors} matched "
                     f"{'treated units' if arm else 'controls'}, which are too few",
-                    hint="give fewer covariates, or match without bias_adjust",
+                    hint="give fewer columns in covariates, or match without bias_adjust",
                 )
-    adjusted_by = z / [power_of_two(column) for column in z.T] if bias_adjust else None
-    return _native.estimate_effect(units, options, pairs, adjusted_by, variances)
+    adjustment_columns = z / [power_of_two(column) for column in z.T] if bias_adjust else None
+    return _native.estimate_effect(units, options, pairs, adjustment_columns, variances)
 
 
 def effect_numbers(
@@ -496,27 +496,27 @@ def effect_numbers(
     estimate: _native.Estimate | None,
     variance: str,
     *,
-    has_error: bool,
+    has_se: bool,
 ) -> dict[str, float | None]:
     """Return the fields of a result that come from the outcome."""
     if estimate is None:
         names = ("estimate", "se", "se_standard", "se_conditional", "estimate_unadjusted")
         return dict.fromkeys((*names, "t", "p_value"))
-    # Pairs come in the order of the matched units: here, all pairs have the same unit.
+    # Pairs are in the order of the matched units. With a single matched unit there is no error.
     if not problem.options.r_compatible and pairs.query[0] == pairs.query[-1]:
-        has_error = False
+        has_se = False
     is_population = variance == "population"
     error = math.sqrt(estimate.population_variance if is_population else estimate.sample_variance)
-    best_error = error if has_error else estimate.standard_error_of_pairs
+    best_error = error if has_se else estimate.standard_error_of_pairs
     t = None
-    if best_error > 0 and (has_error or pairs.query.size > 1):
+    if best_error > 0 and (has_se or pairs.query.size > 1):
         t = estimate.effect / best_error
     scale = problem.units.outcome_scale
     return {
         "estimate": estimate.effect * scale,
-        "se": error * scale if has_error else None,
+        "se": error * scale if has_se else None,
         "se_standard": estimate.standard_error_of_pairs * scale,
-        "se_conditional": estimate.conditional_error * scale if has_error else None,
+        "se_conditional": estimate.conditional_error * scale if has_se else None,
         "estimate_unadjusted": estimate.unadjusted * scale,
         "t": t,
         "p_value": None if t is None else math.erfc(abs(t) / math.sqrt(2.0)),

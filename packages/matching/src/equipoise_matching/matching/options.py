@@ -26,6 +26,7 @@ from equipoise_matching.shared.errors import UnusableInput
 Estimand = Literal["ATT", "ATC", "ATE"]
 Order = Literal["data", "largest", "smallest"]
 Restriction = tuple[int, int, float]
+"""Two rows and the squared distance between them; a negative distance forbids the pair."""
 
 MATCHED_ARMS = {"ATT": (1,), "ATC": (0,), "ATE": (0, 1)}
 """Arms for whose units matches are sought, by estimand: 1 for treated units, 0 for controls."""
@@ -35,7 +36,7 @@ DONOR_ARMS = {"ATT": (0,), "ATC": (1,), "ATE": (0, 1)}
 ROUNDING_SHARE = 1e-8
 """Largest asymmetry or negative eigenvalue of a metric, as a share of its largest entry."""
 R_EXACT_TOLERANCE = float(np.sqrt(np.finfo(np.float64).eps))
-"""Caliper of exact columns that R reports, although it matches with another tolerance."""
+"""Caliper of exact columns that R reports, although R matches with another tolerance."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +52,7 @@ class MatchOptions:
     caliper
         Shape (strata, k): largest distance in each column, in the unit of the column.
     restrictions
-        Triples of two rows and their squared distance; a negative one forbids the pair.
+        Squared distances of some pairs, or that a pair is forbidden.
     ties
         Whether all tied matches are kept, which needs ``replace``.
     tolerance
@@ -79,7 +80,7 @@ class MatchOptions:
 
 
 class PairingOptions(TypedDict, total=False):
-    """The options of ``match`` that ``gen_match`` takes, too."""
+    """The options of ``match`` that ``gen_match`` takes too."""
 
     estimand: Estimand
     m: int
@@ -105,8 +106,8 @@ def pairing_of(arguments: Mapping[str, Any]) -> PairingOptions:
 class MatchProblem:
     """Checked units and options, ready for the native engine.
 
-    ``rows`` has the numbers of the units in the caller's data; ``None`` if all take part in their
-    order. ``reported_caliper`` (strata, k) is the caliper in results; ``None`` without a caliper.
+    ``rows`` has the numbers of the units in the caller's data; ``None`` if all units take part in
+    their order. ``reported_caliper`` (strata, k) is the caliper in results, if there is one.
     """
 
     units: Units
@@ -136,6 +137,8 @@ def match_problem(
 ) -> MatchProblem:
     """Check the options of ``match`` and return them with the units that take part.
 
+    The steps: check the options, leave out units outside the common support, sort the units, and
+    compute the caliper of each column. Restrictions follow the units to their new numbers.
     ``strata`` has the stratum of each row, and the number of strata. Each stratum has its own
     caliper, and the engine limits ``m`` in each stratum.
     """
@@ -148,7 +151,7 @@ def match_problem(
             units.x[:, 0], units.treated, units.names[0], distance_tolerance if r_compatible else 0
         )
         units = units.subset(rows)
-        # In R, restrictions have the row numbers of the remaining rows.
+        # In R, the row numbers of restrictions count only the remaining rows.
         old_rows = range(len(rows)) if r_compatible else rows.tolist()
         new_rows = {row: index for index, row in enumerate(old_rows)}
         triples = [
@@ -194,7 +197,7 @@ def rows_in_order(units: Units, order: str, *, r_compatible: bool) -> Indices:
         )
     if r_compatible:
         raise UnusableInput(
-            f"order={order!r} and r_compatible do not go together: R has the order of the data",
+            f"order={order!r} cannot be used with r_compatible: R matches in the order of the data",
             hint="leave out order or r_compatible",
         )
     if units.x.shape[1] != 1:
@@ -316,14 +319,15 @@ def caliper_limits(
 ) -> tuple[Floats, Truths]:
     """Return the largest distance by stratum and column, (count, k), and the exact columns, (k,).
 
-    A caliper is a multiple of the standard deviation in the stratum, with the divisor n. R does not
-    weight its squares. Exact values may differ by rounding, and in R by the distance tolerance.
+    A caliper is a multiple of the standard deviation in the stratum, with the divisor n. With
+    ``r_compatible``, the sum of squares ignores the weights. Exact values may differ by rounding,
+    or with ``r_compatible`` by the distance tolerance.
     """
     column_count = len(units.names)
     limits = np.full((count, column_count), np.inf)
     if caliper is not None:
         weights = units.weights_or_ones
-        # A stratum without weight is not matched.
+        # A stratum without weight is not matched, so its caliper does not matter.
         totals = np.maximum(np.bincount(strata, weights, count), np.finfo(np.float64).tiny)
         widths = caliper_widths(caliper, units.names)
         for index in np.flatnonzero(np.isfinite(widths)):

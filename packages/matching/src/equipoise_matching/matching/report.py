@@ -31,22 +31,23 @@ _BALANCE_COLUMNS = (
     ("eCDF max", "ecdf_max"),
     ("QQ mean", "qq_mean"),
 )
+"""Heading and key (``Balance.rows``) of each column of numbers in the table of balance."""
 
 
 def match_report(
     result: MatchResult, balance: Balance, naive: Difference | None, question: MatchQuestion
 ) -> Report:
     """Build the report of a match: its effect, or without an outcome its balance."""
-    smallest = wording.smallest_p_sentence(balance)
+    smallest_p = wording.smallest_p_sentence(balance)
     return _report(
         "matched",
         question,
         balance,
         result,
         naive,
-        sentences=(wording.balance_sentence(balance), smallest),
+        sentences=(wording.balance_sentence(balance), smallest_p),
         facts=result.facts(),
-        tables=(*_strata_table(result), replace(balance_table(balance), notes=(smallest,))),
+        tables=(*_strata_table(result), replace(balance_table(balance), notes=(smallest_p,))),
     )
 
 
@@ -87,7 +88,7 @@ def search_report(
         tables=(weights_table(search), balance_table(balance)),
     )
     *method, limits = report.method
-    return replace(report, method=(*method, wording.SEARCH_WEIGHTS, limits))
+    return replace(report, method=(*method, wording.SEARCH_TESTS_SENTENCE, limits))
 
 
 def _report(
@@ -132,7 +133,7 @@ def _report(
             *question.method,
             *wording.error_sentences(matches),
             wording.tests_sentence(balance),
-            wording.LIMITS,
+            wording.LIMITS_SENTENCES,
         ),
     )
 
@@ -174,7 +175,7 @@ def _strata_table(result: MatchResult) -> Iterator[TextTable]:
         for stratum in largest
     )
     headings = ("rows", "treated", "matched", "dropped", "estimate")
-    note = f"The largest strata; {option('json')} has the other {omitted:,}, too."
+    note = f"The table has the largest strata; {option('json')} has the other {omitted:,} too."
     notes = (note,) if omitted else ()
     yield TextTable((", ".join(result.by), *headings), rows, "Strata", notes)
 

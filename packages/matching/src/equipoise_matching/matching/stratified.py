@@ -1,7 +1,7 @@
 """Match inside strata, and estimate one effect over all strata.
 
-Sekhon 2011 (JSS 42(7)). The errors are by Abadie and Imbens 2006 (Econometrica 74(1)) over the
-pairs of all strata. Formulae, and where R's Matchby differs: docs/methods/matching.md.
+Sekhon 2011 (JSS 42(7)). The standard errors are by Abadie and Imbens 2006 (Econometrica 74(1)) over
+the pairs of all strata. Formulae, and where R's Matchby differs: docs/methods/matching.md.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def match_by(
     Each stratum is matched as ``match`` would match it alone: scales, calipers and the Mahalanobis
     metric come from its own rows, and ``m`` is at most the number of its units. Strata without
     treated units or without controls are skipped and reported. The effect is the mean over all
-    pairs, with the error of a match with these pairs.
+    pairs, with the standard error of one match with all these pairs.
 
     Raise `UnusableInput` if data or options cannot be used, or no unit can be matched. The error
     names the column and the rows.
@@ -89,11 +89,11 @@ variance, distance_tolerance, threads, seed
     factors = factors_of(by, len(units.x))
     count = len(factors.values)
     ties = (not r_compatible if ties is None else bool(ties)) and replace
-    # R has the error of Abadie and Imbens only for ATT.
-    has_error = replace and (not r_compatible or (ties and estimand == "ATT"))
+    # R has the standard error of Abadie and Imbens only for ATT.
+    has_se = replace and (not r_compatible or (ties and estimand == "ATT"))
     strata = (factors.code, count)
     problem = match_problem(units, metric=metric, strata=strata, **pairing_of(locals()))
-    needs_variances = neighbor_count > 0 and units.outcome is not None and has_error
+    needs_variances = neighbor_count > 0 and units.outcome is not None and has_se
     neighbors = float(neighbor_count) if needs_variances else None
     pairs, variances = _native.match_strata(
         units, problem.options, factors.code, count, neighbors, progress
@@ -106,7 +106,7 @@ variance, distance_tolerance, threads, seed
             hint="give by fewer factors, or factors with fewer values",
         )
     fields = result_fields(
-        problem, pairs, variances, variance, has_error=has_error, neighbors=neighbor_count
+        problem, pairs, variances, variance, has_se=has_se, neighbors=neighbor_count
     )
     if r_compatible:
         # For every estimand, R subtracts pairs from treated rows, which may be negative.
@@ -131,7 +131,7 @@ class Stratum:
     n, n_treated
         Numbers of rows and of treated rows.
     n_weighted
-        Sum of the weights of its pairs.
+        Sum of the weights of the pairs.
     n_dropped
         Number of units of the estimand without a match.
     estimate
@@ -152,7 +152,7 @@ class Stratum:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchByResult(MatchResult):
-    """The pairs of all strata, the effect over all pairs and its errors.
+    """The pairs of all strata, the effect over all pairs and its standard errors.
 
     The fields of ``MatchResult`` are about all strata. ``dropped_index`` includes the units of
     skipped strata, and ``effective_caliper`` has shape (strata, columns).
@@ -236,14 +236,14 @@ class Factors:
 
 
 def factors_of(by: Any, rows: int) -> Factors:
-    """Return the strata: the combinations of the factors' values that occur."""
+    """Return the strata: each combination of the factors' values that occurs is a stratum."""
     columns = columns_of(by)
     if columns is None:
         array = np.asarray(by)
         if array.ndim not in (1, 2) or (array.ndim == 2 and not array.shape[1]):
             raise UnusableInput(
                 f"by has shape {array.shape}",
-                hint="give one value per row, or one per row and factor",
+                hint="give one value for each row, or one column for each factor",
             )
         factors = array.reshape(len(array), -1).T
         names = [f"by{number}" for number in range(1, len(factors) + 1)]
@@ -280,6 +280,7 @@ def strata_of(
     count = len(factors.values)
 
     def sums(code: Indices, values: Floats | None = None) -> list[Any]:
+        """Return the sum of the values in each stratum; without values, their number."""
         totals: list[Any] = np.bincount(code, values, count).tolist()
         return totals
 

@@ -19,7 +19,7 @@ Indices = NDArray[np.int64]
 Truths = NDArray[np.bool_]
 
 MAX_LISTED_ROWS = 5
-"""Largest number of rows that an error lists; it counts the remaining rows."""
+"""Largest number of rows that an error lists; of the other rows, it gives the number."""
 FINITE_HINT = "replace them by finite numbers, or by empty fields if the value is unknown"
 """Hint of an error about infinite values."""
 
@@ -142,7 +142,7 @@ def _convert_cells(array: NDArray[Any], labels: Sequence[str]) -> Floats:
     floats = np.full(cells.shape, np.nan)
     unreadable = np.zeros(cells.shape, dtype=np.bool_)
     for index, value in np.ndenumerate(cells):
-        # pd.NA is neither a number nor equal to any value.
+        # A missing value stays NaN.
         if value is None or type(value).__name__ == "NAType":
             continue
         try:

@@ -34,14 +34,15 @@ class UnivariateBalance:
         Weighted means and variances, in the unit of the covariate and its square. A variance too
         large or too small for a double is infinite or 0; the other fields are right even then.
     variance_ratio
-        Variance of the treated divided by the controls'; NaN if both groups are constant.
+        Variance of the treated divided by the variance of the controls; NaN if both are 0.
     sdiff, sdiff_pooled
-        Difference of the means, in percent of a standard deviation. ``sdiff`` uses the treated, or
-        the controls for ATC; ``sdiff_pooled`` uses the root of the mean of both variances.
+        Difference of the means, in percent of a standard deviation. For ``sdiff``, it is the
+        standard deviation of the treated, or of the controls for ATC. For ``sdiff_pooled``, it is
+        the root of the mean of both variances.
     t_p_value
         Two-sided p-value of a paired t-test for pairs, else of Welch's t-test.
     ks
-        Kolmogorov-Smirnov test; ``None`` if not requested, or the covariate has only two values.
+        Kolmogorov-Smirnov test; ``None`` if not requested or for a covariate with two values.
     qq, qq_raw
         Differences of the empirical distribution functions, and of the quantiles.
     """
@@ -135,6 +136,7 @@ def balance_of(
     r_compatible: bool,
 ) -> UnivariateBalance:
     """Return the result of ``balance_uv`` without KS, from checked samples."""
+    # The values are divided by a power of two, so that no square overflows.
     unit = power_of_two(treated.values, control.values)
     treated = Sample(treated.values / unit, treated.weights)
     control = Sample(control.values / unit, control.weights)
@@ -142,11 +144,11 @@ def balance_of(
     control_moments = Moments.of(control.values, control.weights)
     difference = treated_moments.mean - control_moments.mean
     standard_moments = control_moments if estimand == "ATC" else treated_moments
-    sdiff = _percent(difference, standard_moments.sample_variance)
+    sdiff = _standardized_percent(difference, standard_moments.sample_variance)
     pooled_variance = (treated_moments.sample_variance + control_moments.sample_variance) / 2.0
-    sdiff_pooled = _percent(difference, pooled_variance)
+    sdiff_pooled = _standardized_percent(difference, pooled_variance)
     if r_compatible and matched:
-        sdiff_pooled = _percent(difference, treated_moments.sample_variance)
+        sdiff_pooled = _standardized_percent(difference, treated_moments.sample_variance)
     if matched and paired:
         t_p_value = paired_p_value(treated.values - control.values, treated.weights)
     else:
@@ -158,17 +160,17 @@ def balance_of(
         treated, control = treated.unweighted, control.unweighted
     qq_raw = qq_of_samples(treated, control, standardize=False, r_compatible=r_compatible)
     return UnivariateBalance(
-        treated_moments.mean * unit,
-        control_moments.mean * unit,
-        variances[0] * unit * unit,
-        variances[1] * unit * unit,
-        _ratio(*variances),
-        sdiff,
-        sdiff_pooled,
-        t_p_value,
-        None,
-        qq_of_samples(treated, control, standardize=True),
-        QQ(qq_raw.mean * unit, qq_raw.median * unit, qq_raw.max * unit),
+        mean_treated=treated_moments.mean * unit,
+        mean_control=control_moments.mean * unit,
+        variance_treated=variances[0] * unit * unit,
+        variance_control=variances[1] * unit * unit,
+        variance_ratio=_variance_ratio(*variances),
+        sdiff=sdiff,
+        sdiff_pooled=sdiff_pooled,
+        t_p_value=t_p_value,
+        ks=None,
+        qq=qq_of_samples(treated, control, standardize=True),
+        qq_raw=QQ(qq_raw.mean * unit, qq_raw.median * unit, qq_raw.max * unit),
     )
 
 
@@ -186,15 +188,16 @@ def ks_tests_of(
     return ks_tests(columns, boot=boot, random=random, r_compatible=r_compatible, progress=progress)
 
 
-def _percent(difference: float, variance: float) -> float:
+def _standardized_percent(difference: float, variance: float) -> float:
     return 100.0 * _divide(difference, math.sqrt(variance)) if difference else 0.0
 
 
-def _ratio(treated: float, control: float) -> float:
+def _variance_ratio(treated: float, control: float) -> float:
     return math.nan if treated == 0.0 == control else _divide(treated, control)
 
 
 def _divide(dividend: float, divisor: float) -> float:
+    """Return the quotient, which is infinite for a divisor of 0."""
     return dividend / divisor if divisor else math.copysign(math.inf, dividend)
 
 
@@ -203,7 +206,7 @@ class Moments:
     """Mean and variance of a sample.
 
     ``size`` is the sum of the weights, and the divisor of ``population_variance``. The divisor of
-    ``sample_variance`` is ``size`` minus 1; NaN if this is not positive.
+    ``sample_variance`` is ``size`` minus 1. If this divisor is not positive, the variance is NaN.
     """
 
     size: float
@@ -214,7 +217,7 @@ class Moments:
     def of(cls, values: Floats, weights: Floats | None) -> Moments:
         """Return the moments, computed in two passes so that a large mean costs no digits."""
         size = float(len(values)) if weights is None else float(weights.sum())
-        # The mean of a constant may differ from it in the last digit, which a ratio would show.
+        # The computed mean of a constant may differ in the last digit, which a ratio would show.
         if values.min() == values.max():
             return cls(size, float(values[0]), 0.0)
         mean = float(np.average(values, weights=weights))
@@ -260,22 +263,24 @@ def _welch(first: Moments, second: Moments) -> tuple[float, float]:
         return squared_error, math.nan
     # Computed with shares, because the squares of tiny variances would be 0.
     share = first_error / squared_error
-    freedom = 1.0 / (share**2 / (first.size - 1.0) + (1.0 - share) ** 2 / (second.size - 1.0))
-    return squared_error, freedom
+    degrees_of_freedom = 1.0 / (
+        share**2 / (first.size - 1.0) + (1.0 - share) ** 2 / (second.size - 1.0)
+    )
+    return squared_error, degrees_of_freedom
 
 
-def two_sided_p_value(difference: float, squared_error: float, freedom: float) -> float:
+def two_sided_p_value(difference: float, squared_error: float, degrees_of_freedom: float) -> float:
     """Return P(|T| >= difference / error).
 
-    With an error of 0, it is 1 without a difference, else 0. A single pair has no degrees of
-    freedom, and the result is NaN.
+    If the error is 0, the result is 1 without a difference and 0 with a difference. A single pair
+    has no degrees of freedom, and the result is NaN.
     """
     from scipy.stats import t
 
-    if math.isnan(squared_error) or (squared_error > 0.0 and not freedom > 0.0):
+    if math.isnan(squared_error) or (squared_error > 0.0 and not degrees_of_freedom > 0.0):
         return math.nan
     if squared_error == 0.0:
         if difference == 0.0:
             return 1.0
-        return math.nan if freedom <= 0.0 else 0.0
-    return float(2.0 * t.sf(abs(difference) / math.sqrt(squared_error), freedom))
+        return math.nan if degrees_of_freedom <= 0.0 else 0.0
+    return float(2.0 * t.sf(abs(difference) / math.sqrt(squared_error), degrees_of_freedom))

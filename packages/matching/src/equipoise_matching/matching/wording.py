@@ -24,13 +24,11 @@ if TYPE_CHECKING:
 
 LARGE_DIFFERENCE_PERCENT = 10.0
 """Percent of a standard deviation: a common threshold of a large difference (Austin 2009)."""
-_UNIT_NAMES = {
-    "ATT": ("treated", "the treated units", "treated unit"),
-    "ATC": ("untreated", "the untreated units", "control"),
-    "ATE": ("units", "all units", "unit"),
-}
-"""Names by estimand: the matched units (bare, with article) and a single matched unit."""
-_METRICS = {
+_UNITS = {"ATT": "treated", "ATC": "untreated", "ATE": "units"}
+_ALL_UNITS = {"ATT": "the treated units", "ATC": "the untreated units", "ATE": "all units"}
+_ONE_UNIT = {"ATT": "treated unit", "ATC": "control", "ATE": "unit"}
+"""Names of the units for which matches are sought, by estimand."""
+_METRIC_PHRASES = {
     "inverse_variance": "each scaled by its standard deviation",
     "mahalanobis": "by their Mahalanobis distance",
 }
@@ -38,17 +36,17 @@ MAX_WORSENED_COVARIATES = 4
 """Largest number of covariates with a worse balance that a warning lists."""
 MAX_LISTED_COVARIATES = 12
 """Largest number of covariates that the sentence about the method lists."""
-LIMITS = (
+LIMITS_SENTENCES = (
     "Matching makes units comparable in what was measured. It cannot balance what nobody measured. "
     "docs/methods/matching.md and docs/methods/genetic-matching.md have each formula and its "
     "source."
 )
-SEARCH_WEIGHTS = (
+SEARCH_TESTS_SENTENCE = (
     "In its Kolmogorov-Smirnov tests, the search counts each row once for each pair, whatever the "
     "weight of the pair (docs/methods/genetic-matching.md). The balance weights the pairs, so its "
     "smallest p-value may differ from the p-value of the search."
 )
-_ORDERS = {
+_ORDER_PHRASES = {
     "data": "in the order of the rows",
     "largest": "from the largest score on",
     "smallest": "from the smallest score on",
@@ -68,7 +66,7 @@ class MatchQuestion(Struct, frozen=True):
 
 
 class Difference(Struct, frozen=True):
-    """A difference in the unit of the outcome, with its 95 % interval, or ``None`` without one."""
+    """A difference in the unit of the outcome, with its 95 % interval if there is one."""
 
     value: float
     interval: tuple[float, float] | None
@@ -106,7 +104,7 @@ def effect_sentence(
     effect: Difference, outcome: str | None, treatment: str, estimand: str = "ATT"
 ) -> str:
     """Describe the effect and its interval."""
-    average = f"on average over {_UNIT_NAMES[estimand][1]}"
+    average = f"on average over {_ALL_UNITS[estimand]}"
     verb = "raises" if effect.value >= 0 else "lowers"
     changes = f"{treatment} {verb} {outcome} by {amount(abs(effect.value))}"
     if effect.interval is None:
@@ -139,7 +137,7 @@ def balance_sentence(balance: Balance) -> str:
 
 def dropped_sentence(result: MatchResult) -> str:
     """Describe the number of units without a match."""
-    units = _UNIT_NAMES[result.estimand][0]
+    units = _UNITS[result.estimand]
     untreated = result.n - result.n_treated
     counts = {"ATT": result.n_treated, "ATC": untreated, "ATE": result.n}
     total = counts[result.estimand]
@@ -205,9 +203,9 @@ def _signed_percent(sdiff: float) -> str:
 
 
 def _smallest_p_phrase(smallest: SmallestP) -> str:
-    if not smallest.where:
+    if not smallest.tests:
         return "unknown"
-    (name, test), *other_tests = smallest.where
+    (name, test), *other_tests = smallest.tests
     more = f" and {len(other_tests)} more" if other_tests else ""
     return f"{smallest.value:.3g} ({name}, {test}{more})"
 
@@ -222,7 +220,7 @@ def method_sentences(options: Mapping[str, Any], names: Sequence[str]) -> Iterat
     if len(names) > MAX_LISTED_COVARIATES:
         covariates = f"{len(names)} covariates ({', '.join(names[:MAX_LISTED_COVARIATES])}, …)"
     yield (
-        f"Each {_UNIT_NAMES[options['estimand']][2]} is matched with {nearest} of the other arm in "
+        f"Each {_ONE_UNIT[options['estimand']]} is matched with {nearest} of the other arm in "
         f"{covariates}, {_distance_phrase(options)}. The search is exact, {_ties_phrase(options)}."
     )
     limits = list(_limit_phrases(options))
@@ -251,12 +249,12 @@ def _distance_phrase(options: Mapping[str, Any]) -> str:
     if options["propensity"]:
         return "all of them through a propensity score (a logistic regression)"
     metric = options["metric"]
-    return _METRICS[metric] if isinstance(metric, str) else "weighted by the given metric"
+    return _METRIC_PHRASES[metric] if isinstance(metric, str) else "weighted by the given metric"
 
 
 def _ties_phrase(options: Mapping[str, Any]) -> str:
     if not options["replace"]:
-        return f"each match is used once, {_ORDERS[options['order']]}"
+        return f"each match is used once, {_ORDER_PHRASES[options['order']]}"
     if not options["ties"]:
         return "with replacement, ties are broken at random"
     return "with replacement and all ties"
@@ -308,7 +306,7 @@ def _units_in_pairs(result: MatchResult) -> int:
 
 
 def tests_sentence(balance: Balance) -> str:
-    """Describe the numbers and tests of the balance."""
+    """Describe how the numbers and the p-values of the balance are computed."""
     balances = balance.before if balance.after is None else balance.after
     tests = [variable.ks for variable in balances if variable.ks is not None]
     distributions = "no distribution is tested"
@@ -325,7 +323,7 @@ def tests_sentence(balance: Balance) -> str:
 
 
 def match_warnings(result: MatchResult | None, balance: Balance) -> Iterator[AnalysisWarning]:
-    """Yield the warnings of a match."""
+    """Yield the warnings about the balance, and about dropped units, strata and variances."""
     if balance.after is not None:
         worsened = balance.worsened()
         if worsened:
@@ -353,15 +351,14 @@ def match_warnings(result: MatchResult | None, balance: Balance) -> Iterator[Ana
         yield AnalysisWarning(
             "dropped",
             f"{dropped_sentence(result)} The answer is about the remaining units.",
-            f"widen {option('caliper')} or give fewer {option('exact')}, or describe the units "
-            "that the answer covers",
+            f"widen {option('caliper')}, or name fewer columns with {option('exact')}",
         )
     if isinstance(result, MatchByResult) and result.skipped:
         yield AnalysisWarning(
             "skipped",
             f"{len(result.skipped):,} of {len(result.strata):,} strata lack treated units or "
             "controls and are left out.",
-            f"give {option('by')} fewer columns, or columns with fewer values",
+            f"name fewer columns with {option('by')}, or columns with fewer values",
         )
     if result is not None and result.n_without_neighbors:
         units = _units_in_pairs(result)
@@ -371,6 +368,6 @@ def match_warnings(result: MatchResult | None, balance: Balance) -> Iterator[Ana
                 f"{result.n_without_neighbors:,} of {units:,} matched units have no comparable "
                 "unit in their own arm. They share one variance, and the interval is too narrow "
                 "where the controls are noisier.",
-                f"widen {option('caliper')}, or give fewer {option('exact')} or {option('by')} "
-                "columns",
+                f"widen {option('caliper')}, or name fewer columns with {option('exact')} or "
+                f"{option('by')}",
             )

@@ -41,7 +41,7 @@ from equipoise_matching.observation.wording import (
     pattern_refusal,
     refusal_sentences,
     sample_warnings,
-    scope_sentence,
+    scope_clause,
     unbalanced_refusal,
 )
 from equipoise_matching.shared.numbers import listed
@@ -60,7 +60,7 @@ def observe(
     warnings: tuple[AnalysisWarning, ...] = (),
     progress: Progress = lambda _: None,
 ) -> ObservationResult:
-    """Estimate the effect of the candidate among comparable rows, or give the reason for none.
+    """Estimate the effect of the candidate among comparable rows, or return a reason for none.
 
     ``source`` is the name of the log. ``left_out`` counts by reason the rows that were left out
     when the log was read. The result begins with ``warnings``. ``progress`` receives a description
@@ -68,17 +68,17 @@ def observe(
     column and the rows.
     """
     sample = read_sample(log, question, dict(left_out or {}))
-    match = match_sample(sample, progress)
-    result = _describe(match, source, warnings)
-    refusal = _refusal(match, result.clustering)
+    matched_sample = match_sample(sample, progress)
+    result = _result_without_answer(matched_sample, source, warnings)
+    refusal = _refusal(matched_sample, result.clustering)
     if refusal is None:
-        return _answer(result, match, progress)
+        return _add_answer(result, matched_sample, progress)
     summary = refusal_sentences(result.question, result.naive, refusal)
     return replace(result, summary=summary, refusal=refusal)
 
 
 def describe_question(question: Question, versions: Versions, source: str) -> ObservationQuestion:
-    """Return the question with the chosen covariates."""
+    """Return the question as the result has it, with the chosen covariates."""
     return ObservationQuestion(
         source,
         question.treatment,
@@ -112,31 +112,30 @@ def describe_matching(matched_sample: MatchedSample) -> MatchingSummary:
 
 
 def describe_model(matched_sample: MatchedSample) -> str:
-    """Return a sentence about the model: its curves, and the number of rows left out."""
+    """Return a sentence: how the columns act in the model, and how many rows are left out."""
     arms = matched_sample.sample.arms
     model, terms = matched_sample.balanced_match.model, matched_sample.effects.answer_scale.terms
-    curved = [model.dictionary.describe(term) for term in terms[model.dictionary.covariate_count :]]
+    added_terms = terms[model.dictionary.covariate_count :]
+    added = [model.dictionary.describe(term) for term in added_terms]
     if not terms:
         sentence = "the columns act through the mean of each of their values"
-    elif curved:
-        sentence = (
-            f"the columns act as straight lines and through {listed(curved, MAX_NAMED_TERMS)}"
-        )
+    elif added:
+        sentence = f"the columns act as straight lines and through {listed(added, MAX_NAMED_TERMS)}"
     else:
         sentence = "the columns act as straight lines: no curve, step or product was found"
     left_out = int(np.count_nonzero(model.is_left_out))
     if left_out:
         sentence += (
             f"; {left_out:,} rows of {arms.candidate} are left out because hardly any "
-            f"row of {arms.baseline} is like them"
+            f"row of {arms.baseline} is like these"
         )
     return sentence
 
 
-def _describe(
+def _result_without_answer(
     matched_sample: MatchedSample, source: str, warnings: tuple[AnalysisWarning, ...]
 ) -> ObservationResult:
-    """Return the result without an answer."""
+    """Return the result with everything that a refusal has too."""
     sample, balanced_match = matched_sample.sample, matched_sample.balanced_match
     question, arms, treated = sample.question, sample.arms, sample.treated
     rows, dropped = int(np.count_nonzero(treated)), len(balanced_match.pairs.dropped_index)
@@ -156,7 +155,7 @@ def _describe(
         naive=to_effect(naive),
         clustering=clustering,
         matching=describe_matching(matched_sample),
-        about=scope_sentence(rows, rows - dropped, arms, question.unit),
+        about=scope_clause(rows, rows - dropped, arms, question.unit),
         dropped=balanced_match.dropped_means(),
         balance=balanced_match.column_balance(),
         warnings=(*warnings, *more_warnings),
@@ -186,7 +185,7 @@ def _refusal(matched_sample: MatchedSample, clustering: Clustering | None) -> Re
     return None if pattern is None else pattern_refusal(pattern)
 
 
-def _answer(
+def _add_answer(
     result: ObservationResult, matched_sample: MatchedSample, progress: Progress
 ) -> ObservationResult:
     """Add the effect and all its checks to the result."""
@@ -196,7 +195,7 @@ def _answer(
     progress("bounding the influence of a hidden factor")
     bias = hidden_bias(matched_sample)
     fitted = regressions(matched_sample)
-    explained = () if fitted is None else contributions(fitted)
+    column_parts = () if fitted is None else contributions(fitted)
     robustness = None
     if fitted is not None:
         robustness = robustness_of(fitted.answer_scale, effects.answer_scale.pair_effect.effect)
@@ -205,9 +204,9 @@ def _answer(
     periods, p_value = periods_of(matched_sample)
     return replace(
         result,
-        summary=answer_sentences(result.question, result.naive, matched.effect, explained, bias),
+        summary=answer_sentences(result.question, result.naive, matched.effect, column_parts, bias),
         matched=matched,
-        contributions=explained,
+        contributions=column_parts,
         hidden_bias=bias,
         robustness=robustness,
         placebos=placebos,

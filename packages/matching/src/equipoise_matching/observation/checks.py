@@ -1,4 +1,4 @@
-"""Check the answer by placebos, where no effect can exist, and by its change over time."""
+"""Check the answer: by placebos, where no effect can exist, and by the effect in each period."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.extras import require
 
 MAX_PERIODS = 4
+"""Largest number of periods of time into which the log is split."""
 MIN_PERIOD_ROWS = 20
 """Number of candidate rows that each period needs."""
 
@@ -38,9 +39,8 @@ MIN_PERIOD_ROWS = 20
 def placebos_of(matched_sample: MatchedSample, progress: Progress) -> Iterator[Placebo]:
     """Estimate the effect on every placebo outcome, then in the placebo period."""
     sample = matched_sample.sample
-    names, unit, treatment = (
-        getattr(sample.question, field) for field in ("placebo_outcomes", "unit", "treatment")
-    )
+    names = sample.question.placebo_outcomes
+    unit, treatment = sample.question.unit, sample.question.treatment
     for name in names:
         effects = _scales(numbers_of(sample.log[name], name), sample.question).map(
             lambda values: estimate_effect(
@@ -66,14 +66,17 @@ def _placebo_period(log: Log, treated: Truths, question: Question, progress: Pro
     name = "=".join(question.placebo_period)
     try:
         if treated.all() or not treated.any():
-            raise UnusableInput(f"{name} has rows of only one of the two versions")
+            raise UnusableInput(
+                f"all rows of the placebo period {name} ran the same version, so there is nothing "
+                "to compare"
+            )
         covariates = read_covariates(log, question)
         clusters = choose_clusters(log, question, treated)
         balanced_match = match_until_balanced(covariates, treated, question, progress)
         if not balanced_match.is_balanced:
             raise UnusableInput(
-                f"the rows of {name} cannot be balanced: the versions still differ by "
-                f"{balanced_match.max_mean_difference:.2f} standard deviations"
+                f"in the placebo period {name}, the versions still differ by "
+                f"{balanced_match.max_mean_difference:.2f} standard deviations after matching"
             )
         values = numbers_of(log[question.outcome], question.outcome)
     except UnusableInput as error:
@@ -93,36 +96,37 @@ def _placebo_period(log: Log, treated: Truths, question: Question, progress: Pro
 
 
 def _scales(values: Floats, question: Question) -> Scales[Floats]:
-    """Return the values, and their logarithms if a ratio is wanted and all values are above 0."""
+    """Return the values, and their logarithms if a ratio is wanted and every value is above 0."""
     has_logs = question.ratio and bool((values > 0.0).all())
     return Scales(np.log(values) if has_logs else None, values)
 
 
 def _placebo(
-    kind: str, name: str, effects: Scales[EffectEstimate], with_effect: str, without_effect: str
+    kind: str, name: str, effects: Scales[EffectEstimate], effect_text: str, no_effect_text: str
 ) -> Placebo:
-    """Return the result of a placebo; the interval replaces ``{range}`` in its summary."""
+    """Return the result of a placebo; the interval replaces ``{range}`` in its text."""
     effect = to_effect(effects.map(lambda effect: effect.estimate))
     estimates = (effect.ratio, effect.ratio_ci, effect.difference, effect.difference_ci)
     if effect.interval is None:
         unknown = f"{name} checks nothing: there are too few clusters for an interval"
         return Placebo(kind, name, *estimates, None, unknown)
-    summary = with_effect if effect.excludes_zero else without_effect
+    summary = effect_text if effect.excludes_zero else no_effect_text
     summary = summary.replace("{range}", f"({range_clause(effect)})")
     return Placebo(kind, name, *estimates, effect.excludes_zero, summary)
 
 
 def periods_of(matched_sample: MatchedSample) -> tuple[tuple[Period, ...], float | None]:
-    """Estimate the effect in each period, from the pairs of its candidate rows.
+    """Estimate the effect in each period, from the pairs of the candidate rows in the period.
 
     Return the periods, and the p-value of Cochran's Q for one common effect. The p-value is
-    ``None`` if a period has no error.
+    ``None`` if a period has no standard error.
     """
     sample = matched_sample.sample
     strata = sample.covariates.exact_strata()
     # All periods share the terms of the whole log.
     dictionary = matched_sample.balanced_match.model.dictionary
     matrix = dictionary.values(matched_sample.effects.answer_scale.terms)
+    # Without clusters, each row is a cluster of its own.
     code: Indices = np.arange(len(matrix)) if sample.clusters is None else sample.clusters.code
 
     def estimate(pairs: PairSubset, outcome: Floats) -> Estimate:
@@ -141,16 +145,16 @@ def periods_of(matched_sample: MatchedSample) -> tuple[tuple[Period, ...], float
 def _split_by_time(log: Log, balanced_match: BalancedMatch) -> list[tuple[str, str, PairSubset]]:
     """Split the pairs at equal shares of the candidate's rows in time.
 
-    Return the first time, the last time and the pairs of each period. Return nothing without
-    times, or with too few rows.
+    Return the first time, the last time and the pairs of each period. Return an empty list if the
+    log has no times or too few rows.
     """
     pairs, time_column = balanced_match.pairs, time_of(log)
     rows = np.unique(pairs.treated_index)
-    count = min(MAX_PERIODS, len(rows) // MIN_PERIOD_ROWS)
-    if time_column is None or count < 2:
+    period_count = min(MAX_PERIODS, len(rows) // MIN_PERIOD_ROWS)
+    if time_column is None or period_count < 2:
         return []
     name, time = time_column
-    bounds = np.unique(np.quantile(time[rows], np.linspace(0.0, 1.0, count + 1)))
+    bounds = np.unique(np.quantile(time[rows], np.linspace(0.0, 1.0, period_count + 1)))
     if len(bounds) < 3:
         return []
     pair_time = time[pairs.treated_index]
@@ -171,14 +175,14 @@ def _split_by_time(log: Log, balanced_match: BalancedMatch) -> list[tuple[str, s
 
 
 def _p_value_of_equality(estimates: list[Estimate]) -> float | None:
-    """Return the p-value of Cochran's Q for one common effect; ``None`` without errors."""
+    """Return the p-value of Cochran's Q for one common effect; ``None`` if an error is unknown."""
     errors = np.array([estimate.error for estimate in estimates if estimate.error])
     if len(errors) < 2 or len(errors) < len(estimates):
         return None
     effects = np.array([estimate.effect for estimate in estimates])
     weights = 1.0 / errors**2
-    centre = float(np.average(effects, weights=weights))
-    heterogeneity = float((weights * (effects - centre) ** 2).sum())
+    common_effect = float(np.average(effects, weights=weights))
+    heterogeneity = float((weights * (effects - common_effect) ** 2).sum())
     return float(require("scipy.stats", "tests").chi2.sf(heterogeneity, len(effects) - 1))
 
 

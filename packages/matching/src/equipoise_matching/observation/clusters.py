@@ -15,7 +15,7 @@ from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.spelling import option
 
 MIN_CLUSTERS = 10
-"""Number of clusters that each version needs: with fewer, the error itself is a guess."""
+"""Number of clusters that each version needs: with fewer, the standard error is a guess."""
 
 CLUSTER_NAMES = frozenset(
     {
@@ -32,6 +32,7 @@ TIME_NAMES = frozenset(
 _MIN_DISTINCT_SHARE = 0.5
 """Share of distinct times in a column above which the times are cut into windows."""
 _RUNS_PER_WINDOW = 2
+"""Number of runs in a window; a run is a stretch of time in which all rows have one version."""
 
 
 class Clusters(Struct, frozen=True):
@@ -45,12 +46,12 @@ class Clusters(Struct, frozen=True):
         return len(np.unique(self.code[rows]))
 
     def fewest_clusters(self, treated: Truths) -> int:
-        """Return the number of clusters of the version that has fewer clusters."""
+        """Return the number of clusters of the version with fewer clusters."""
         return min(self.count(treated), self.count(~treated))
 
 
 def is_known_cluster(name: str) -> bool:
-    """Return whether a column of this name holds a time, a host or a job of measurement."""
+    """Return whether the name is a known name of a time, a host, a job or another cluster."""
     return name.lower() in CLUSTER_NAMES | TIME_NAMES
 
 
@@ -72,9 +73,9 @@ def time_of(log: Log) -> tuple[str, Floats] | None:
 def choose_clusters(log: Log, question: Question, treated: Truths) -> Clusters | None:
     """Return the requested clusters, or clusters by the coarsest known column with enough of them.
 
-    The result is ``None`` if no column is known or the question excludes clusters. If no known
-    column has enough clusters in each version, the column with the most is used, and the answer
-    is refused later: an interval from too few clusters would be wrong.
+    The result is ``None`` if no column has a known name or the question excludes clusters. If no
+    known column has enough clusters in each version, the column with the most clusters is used.
+    Later steps then refuse an answer, because an interval from too few clusters would be wrong.
     """
     if question.cluster == ():
         return None
@@ -95,7 +96,7 @@ def choose_clusters(log: Log, question: Question, treated: Truths) -> Clusters |
 
 
 def windows_of_runs(time: Floats, treated: Truths) -> Indices:
-    """Return the window of each row; a window has two runs, stretches of one version."""
+    """Return the number of each row's window: ``_RUNS_PER_WINDOW`` successive runs."""
     order = np.argsort(time, kind="stable")
     changed = np.diff(treated[order].astype(np.int8)) != 0
     run = np.concatenate([[0], np.cumsum(changed)])
@@ -105,6 +106,7 @@ def windows_of_runs(time: Floats, treated: Truths) -> Indices:
 
 
 def _requested_clusters(log: Log, names: tuple[str, ...], treated: Truths) -> Clusters:
+    """Return the clusters of the coarsest column; each finer cluster must be inside one of them."""
     requested = [_clusters_of_column(log, name, treated) for name in names]
     requested.sort(key=lambda clusters: int(clusters.code.max()))
     coarsest = requested[0]
@@ -114,7 +116,7 @@ def _requested_clusters(log: Log, names: tuple[str, ...], treated: Truths) -> Cl
             raise UnusableInput(
                 f"{option('cluster')}: {coarsest.by} and {finer.by} overlap: the rows of one "
                 f"{finer.by} have several values of {coarsest.by}",
-                hint="name only one of the columns, whose rows depend more on each other",
+                hint=f"name only one of these columns: {option('cluster', coarsest.by)}",
             )
     return coarsest
 

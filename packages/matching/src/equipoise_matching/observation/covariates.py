@@ -35,11 +35,12 @@ MEDIATORS = frozenset(
         "frequency_hz", "exit", "failure", "failure_kind",
     }
 )  # fmt: skip
-"""Names of columns that the version itself changes, without the prefixes of a ledger.
+"""Names of columns that the version itself may change, without the prefixes of a ledger.
 
-Matching on them removes part of the effect. Counts of a trial grow with its duration.
+Matching on them removes part of the effect. Counts are here, as they grow with a trial's duration.
 """
 _LEDGER_PREFIXES = ("covariate_", "metric_")
+"""Beginnings of the names of columns in a table that was exported from a ledger."""
 _IDENTIFIERS = frozenset(
     {"run", "study", "condition", "block", "position", "phase", "layout", "covariate_cpu"}
 )
@@ -61,8 +62,8 @@ class Covariates(Struct, frozen=True):
     exact_names: tuple[str, ...]
 
     @property
-    def balanced(self) -> tuple[tuple[str, ...], Floats]:
-        """Names and values of the columns that must be balanced: the exact ones if no others."""
+    def columns_to_balance(self) -> tuple[tuple[str, ...], Floats]:
+        """Names and matrix of the columns to balance: the covariates, or else the exact columns."""
         if self.names:
             return self.names, self.matrix
         return self.exact_names, self.exact
@@ -87,7 +88,8 @@ def read_covariates(log: Log, question: Question) -> Covariates:
     for name in question.matched_on:
         if name not in exact:
             column = column_of(log, name, "covariates")
-            columns += [(label, name, x) for label, x in numbers_or_indicators(column, name)]
+            indicators = numbers_or_indicators(column, name)
+            columns += [(label, name, values) for label, values in indicators]
     codes = [levels_of(column_of(log, name, "exact"), name).astype(np.float64) for name in exact]
     empty = np.empty((row_count(log), 0))
     return Covariates(
@@ -112,13 +114,13 @@ def usable_covariates(log: Log, question: Question) -> tuple[str, ...]:
     They hold numbers or few different texts. Columns with another role in the question, mediators,
     times, clusters and row numbers are left out.
     """
-    return tuple(name for name in _without_role(log, question) if _is_usable(log[name]))
+    return tuple(name for name in _columns_without_role(log, question) if _is_usable(log[name]))
 
 
 def infinite_covariates(log: Log, question: Question) -> dict[str, int]:
-    """Return the number of infinite values of each column that is usable without them."""
+    """Return each column that is usable without its infinite values, with their number."""
     infinite_counts: dict[str, int] = {}
-    for name in _without_role(log, question):
+    for name in _columns_without_role(log, question):
         column = log[name]
         if column.dtype.kind == "f" and (is_infinite := np.isinf(column)).any():
             if _is_usable(column[~is_infinite]):
@@ -126,7 +128,7 @@ def infinite_covariates(log: Log, question: Question) -> dict[str, int]:
     return infinite_counts
 
 
-def _without_role(log: Log, question: Question) -> Iterator[str]:
+def _columns_without_role(log: Log, question: Question) -> Iterator[str]:
     """Yield the columns that have no other role, in the question or by their name."""
     other_roles = frozenset(question.other_columns)
     for name in log:
@@ -151,7 +153,7 @@ def is_mediator(name: str, declared: tuple[str, ...] = ()) -> bool:
 def _is_usable(column: NDArray[Any]) -> bool:
     column = column[~missing_in(column)]
     if column.dtype.kind == "O" and all(isinstance(value, bool) for value in column.tolist()):
-        # Truth values with a gap come as objects.
+        # A column of truth values with missing cells is an array of objects.
         column = column.astype(np.bool_)
     if not len(column):
         return False

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from altair import LayerChart
 
 _KINDS = ("naive", "comparable", "by time", "placebo")
+"""Kinds of effects, in the order of their colours (``ObservationResult.effects``)."""
 
 
 def effects_chart(result: ObservationResult) -> LayerChart:
@@ -30,10 +31,10 @@ def effects_chart(result: ObservationResult) -> LayerChart:
             value, interval = effect.ratio, effect.ratio_ci
         if value is None:
             continue
-        numbers = [value, *(interval or (value, value))]
+        low, high = interval or (value, value)
         if in_percent:
-            numbers = [100.0 * (number - 1.0) for number in numbers]
-        rows.append(Mark(label, kind, numbers[0], (numbers[1], numbers[2])))
+            value, low, high = (100.0 * (ratio - 1.0) for ratio in (value, low, high))
+        rows.append(Mark(label, kind, value, (low, high)))
     question = result.question
     return estimates(
         rows,

@@ -1,20 +1,20 @@
-"""The effect over the matched pairs, with its errors.
+"""The effect over the matched pairs, with its standard errors.
 
-Pairs (i, j) have the weight w; t_i is Σ w over the pairs of candidate row i, and k_j is Σ w over
+Each pair (i, j) has a weight w. t_i is Σ w over the pairs of candidate row i, and k_j is Σ w over
 the pairs of baseline row j. m is a regression of the outcome on the covariates and the chosen terms
 (``terms``), among the matched baseline rows with the weights k (Abadie and Imbens 2011, JBES
 29(1)). The effect is
 
     τ = Σ w [(Y_i − m(X_i)) − (Y_j − m(X_j))] / Σ w.
 
-It is the sum of the scores: ψ_i = t_i (Y_i − m(X_i) − τ) / Σ w of the candidate's rows, and ψ_j =
-−k_j (Y_j − m(X_j)) / Σ w of the baseline's rows.
+Each row has a score: ψ_i = t_i (Y_i − m(X_i) − τ) / Σ w for a candidate row, and ψ_j =
+−k_j (Y_j − m(X_j)) / Σ w for a baseline row.
 
 Rows of one cluster are not independent, so the variance comes from the sums of scores by cluster:
 V = G/(G − 1) Σ_g (Σ_{i in g} ψ_i)². With few clusters this variance is too small, since each
 cluster pulls τ and m towards itself. Then the changes of τ when each cluster is left out give the
 variance (``changes_without_each_cluster``). Intervals are Student's. Their degrees of freedom are
-the number of clusters minus 1, of the version with fewer clusters.
+the number of clusters of the version with fewer clusters, minus 1.
 
 m is a regression instead of a mean of neighbours, because neighbours in one cluster share an error.
 """
@@ -41,10 +41,14 @@ CONFIDENCE = 0.95
 MAX_REFITS = 2000
 """Number of clusters above which the sums of scores give the error, without refits."""
 ABADIE_IMBENS, BY_CLUSTERS = "abadie-imbens", "clusters"
+"""Names of the two methods for the standard error."""
 _SINGULAR_TOLERANCE = 1e-9
+"""Size below which a singular value counts as 0, relative to the largest."""
 _MAX_LEVERAGE = 0.9
+"""Leverage above which the correction of a residual no longer grows."""
 MAX_ROW_SHARE = 0.3
-"""Largest share of one matched baseline row in what the earlier terms do not explain of a term."""
+"""Largest share of one matched baseline row in the sum of squares of a term, after subtracting from
+the term what the earlier terms explain."""
 ROWS_PER_OUTCOME_TERM = 4
 """Number of matched baseline rows that each term of the outcome's model needs."""
 _CONSTANT_TOLERANCE = 1e-12
@@ -60,10 +64,11 @@ class PairSubset(Struct, frozen=True):
 
 
 Pairs = MatchResult | PairSubset
+"""All pairs of a match, or some of them."""
 
 
 class Estimate(Struct, frozen=True):
-    """An effect, its standard error and its interval; ``None`` if they cannot be estimated."""
+    """An effect; its standard error and its interval are ``None`` if they are unknown."""
 
     effect: float
     error: float | None = None
@@ -73,9 +78,9 @@ class Estimate(Struct, frozen=True):
 class OutcomeRegression(Struct, frozen=True):
     """A regression of the outcome among the matched baseline rows.
 
-    The outcome (rows,) is ``centred`` on its stratum; ``residual`` is this minus the prediction by
-    the centred ``columns`` (rows, terms). ``leverage`` (rows,) is the weight of each row in its own
-    prediction, 0 for rows outside the regression.
+    ``centred`` (rows,) is the outcome minus the mean of the row's stratum. ``residual`` (rows,) is
+    ``centred`` minus the prediction from ``columns`` (rows, terms), which are centred too.
+    ``leverage`` (rows,) is the weight of each row in its own prediction; 0 for unused rows.
     """
 
     residual: Floats
@@ -85,7 +90,7 @@ class OutcomeRegression(Struct, frozen=True):
 
 
 class PairEffect(Struct, frozen=True):
-    """The effect over the pairs, as the sum of a score for each row of the log."""
+    """The effect over the pairs, with a score for each row of the log (``scores``, (rows,))."""
 
     effect: float
     scores: Floats
@@ -100,17 +105,17 @@ class PairEffect(Struct, frozen=True):
         return np.union1d(self.treated_rows, self.control_rows)
 
     def fewest_clusters(self, code: Indices) -> int:
-        """Return the number of clusters in the pairs, of the version with fewer."""
+        """Return the number of clusters with matched rows, of the version with fewer clusters."""
         return min(len(np.unique(code[rows])) for rows in (self.treated_rows, self.control_rows))
 
 
 class EffectEstimate(Struct, frozen=True):
-    """The effect on one outcome, with the errors of each method.
+    """The effect on one outcome, with the standard error of each method.
 
     ``by_method`` has the estimates by the name of the method; the answer uses ``answer_method``.
     ``without_neighbors`` is the share of the matched rows without a neighbour of the same version;
-    the error of Abadie and Imbens takes one variance for them. ``terms`` are the terms of the
-    outcome's model, the covariates first.
+    the method of Abadie and Imbens takes one variance for all of these rows. ``terms`` are the
+    terms of the outcome's model, the covariates first.
     """
 
     pair_effect: PairEffect
@@ -175,10 +180,10 @@ def estimate_effect(
 
 
 def outcome_terms(outcome: Floats, balanced_match: BalancedMatch) -> tuple[Term, ...]:
-    """Return the terms of the regression of an outcome (rows,): double selection.
+    """Return the terms of the regression of an outcome (rows,) by double selection.
 
-    They are the covariates, the terms that explain which rows have the candidate, and the terms
-    that explain the outcome of the baseline's rows, as many as the matched baseline rows allow.
+    These are the covariates, the terms that predict which rows have the candidate, and the terms
+    that predict the outcome of the baseline's rows. The matched baseline rows limit their number.
     """
     model = balanced_match.model
     control = np.flatnonzero(~balanced_match.treated)
@@ -189,7 +194,7 @@ def outcome_terms(outcome: Floats, balanced_match: BalancedMatch) -> tuple[Term,
 
 
 def _supported_terms(terms: tuple[Term, ...], balanced_match: BalancedMatch) -> tuple[Term, ...]:
-    """Return the terms that enough matched baseline rows distinguish from earlier terms."""
+    """Return the covariates, and the terms that no single matched baseline row decides."""
     dictionary = balanced_match.model.dictionary
     _, control = row_weights(balanced_match.pairs, len(balanced_match.treated))
     used_rows = np.flatnonzero(control > 0.0)
@@ -223,7 +228,7 @@ def to_effect(scales: Scales[Estimate]) -> Effect:
 
 
 def to_matched_effect(scales: Scales[dict[str, Estimate]], answer_method: str) -> MatchedEffect:
-    """Return the effect on both scales with all errors; the answer uses ``answer_method``."""
+    """Return the effect by ``answer_method`` on both scales, with the errors of all methods."""
     log_estimates, raw_estimates = scales.log_scale, scales.raw_scale
     errors = tuple(
         ErrorEstimate(
@@ -244,10 +249,10 @@ def _ratios(interval: Bounds) -> Bounds:
 
 
 def effect_over_pairs(outcome: Floats, matrix: Floats, strata: Indices, pairs: Pairs) -> PairEffect:
-    """Return the effect over the pairs after the regression on the covariates.
+    """Return the effect over the pairs after the regression on the columns of the matrix.
 
-    The outcome has shape (rows,), the matrix (rows, columns), and ``strata`` (rows,) the strata of
-    exact matching.
+    The outcome has shape (rows,), the matrix has shape (rows, columns), and ``strata`` (rows,) has
+    the stratum of exact matching of each row.
     """
     treated, control = row_weights(pairs, len(outcome))
     regression = regress(outcome, matrix, strata, control)
@@ -269,11 +274,11 @@ def row_weights(pairs: Pairs, rows: int) -> tuple[Floats, Floats]:
 
 
 def regress(outcome: Floats, matrix: Floats, strata: Indices, weights: Floats) -> OutcomeRegression:
-    """Regress the outcome on the covariates among the matched baseline rows.
+    """Regress the outcome on the columns of the matrix among the matched baseline rows.
 
-    The outcome, the strata and the weights have shape (rows,). Without more matched baseline rows
-    than strata and columns, only the means of the strata are subtracted. In a stratum without a
-    matched baseline row, the result has no meaning.
+    The outcome, the strata and the weights have shape (rows,). If the matched baseline rows do not
+    outnumber the strata and columns together, only the means of the strata are subtracted. In a
+    stratum without a matched baseline row, the result has no meaning.
     """
     used_rows = np.flatnonzero(weights > 0.0)
     centred = _centre(outcome, strata, weights)
@@ -284,15 +289,15 @@ def regress(outcome: Floats, matrix: Floats, strata: Indices, weights: Floats) -
         largest_value = float(np.abs(matrix[:, index]).max())
         columns[:, index] = column / spread if spread > _CONSTANT_TOLERANCE * largest_value else 0.0
     columns = columns[:, columns[used_rows].any(axis=0)]
-    terms = columns.shape[1] + len(np.unique(strata[used_rows]))
-    if not columns.shape[1] or len(used_rows) <= terms:
+    coefficient_count = columns.shape[1] + len(np.unique(strata[used_rows]))
+    if not columns.shape[1] or len(used_rows) <= coefficient_count:
         return OutcomeRegression(centred, centred, columns[:, :0], leverage)
     root_weights = np.sqrt(weights[used_rows])
     # Singular values give the slopes and leverages, even if a column depends on other columns.
     weighted = columns[used_rows] * root_weights[:, None]
-    left, sizes, right = np.linalg.svd(weighted, full_matrices=False)
-    is_regular = sizes > _SINGULAR_TOLERANCE * sizes[0]
-    left, right = left[:, is_regular], right[is_regular] / sizes[is_regular, None]
+    left, singular, right = np.linalg.svd(weighted, full_matrices=False)
+    is_regular = singular > _SINGULAR_TOLERANCE * singular[0]
+    left, right = left[:, is_regular], right[is_regular] / singular[is_regular, None]
     slopes = right.T @ (left.T @ (centred[used_rows] * root_weights))
     leverage[used_rows] = (left**2).sum(axis=1)
     return OutcomeRegression(centred - columns @ slopes, centred, columns, leverage)
@@ -323,8 +328,8 @@ def estimate_by_clusters(pair_effect: PairEffect, code: Indices, *, intervals: i
 def changes_without_each_cluster(pair_effect: PairEffect, code: Indices) -> Floats:
     """Return the changes of the effect when each cluster is left out, in the order of the codes.
 
-    With more than ``MAX_REFITS`` clusters G, the change is −G/(G − 1) Σ_i ψ_i, with the
-    scores ψ_i of the rows of the cluster.
+    If the number of clusters G is more than ``MAX_REFITS``, the change is −G/(G − 1) Σ_i ψ_i over
+    the scores ψ_i of the rows of the cluster.
     """
     rows = pair_effect.rows
     clusters, index = np.unique(code[rows], return_inverse=True)
@@ -346,7 +351,8 @@ def cluster_error(changes: Floats) -> float:
 def effects_without_each_cluster(pair_effect: PairEffect, code: Indices) -> Floats:
     """Return the effects with each cluster of the pairs left out, in the order of the codes.
 
-    Each version must have rows in at least two clusters.
+    Each version must have rows in at least two clusters. For each cluster, the cross products over
+    all other clusters give the slopes of the regression; all regressions are solved together.
     """
     regression, rows = pair_effect.regression, pair_effect.rows
     treated, control = row_weights(pair_effect.pairs, len(regression.residual))
@@ -390,10 +396,10 @@ def with_error(effect: float, error: float | None, quantile: float) -> Estimate:
     return Estimate(effect, error, (effect - half_width, effect + half_width))
 
 
-def t_quantile(freedom: float, *, intervals: int = 1) -> float:
+def t_quantile(degrees_of_freedom: float, *, intervals: int = 1) -> float:
     """Return the quantile of Student's t for two-sided intervals that hold together at 95 %.
 
-    Infinite ``freedom`` gives the quantile of the normal distribution.
+    Infinite degrees of freedom give the quantile of the normal distribution.
     """
     stats: Any = require("scipy.stats", "intervals")
-    return float(stats.t.ppf(1.0 - (1.0 - CONFIDENCE) / (2.0 * intervals), freedom))
+    return float(stats.t.ppf(1.0 - (1.0 - CONFIDENCE) / (2.0 * intervals), degrees_of_freedom))

@@ -1,12 +1,14 @@
 """Compute how strong a hidden factor must be to change the answer, by two methods.
 
+A hidden factor is a property of the rows that nobody measured.
+
 The first method is Rosenbaum's bounds for the signed-rank statistic (Rosenbaum 2002, Observational
 Studies, 2nd edition, §4.3). Within a pair, a hidden factor multiplies the odds of being the
 candidate by at most Γ. Without an effect, the chance that a pair's difference is positive then lies
 between 1/(1+Γ) and Γ/(1+Γ), independently of other pairs. So the sum of the ranks of the positive
-differences lies between two sums of independent terms. Their distribution is exact up to
-``EXACT_PAIRS`` pairs, and normal for more. The interval at Γ has the effects that neither test
-rejects. scipy and statsmodels do not have these bounds; at Γ = 1 they are Wilcoxon's test.
+differences lies between two sums of independent terms. The p-value of such a sum is exact up to
+``EXACT_PAIRS`` pairs, and from a normal distribution for more. The interval at Γ has the effects
+that neither one-sided test rejects. At Γ = 1 it is Wilcoxon's; scipy has no other of these bounds.
 
 The second method compares with the strongest observed covariate (Cinelli and Hazlett 2020, JRSS B
 82(1)). In the regression of the outcome Y on the treatment D and the covariates X, a factor Z with
@@ -35,15 +37,21 @@ from equipoise_matching.shared.extras import require
 from equipoise_matching.shared.numbers import significant
 
 GAMMAS = (1.0, 1.5, 2.0, 3.0)
+"""Factors Γ of the odds for which the result has an interval."""
 EXACT_PAIRS = 60
+"""Largest number of pairs with an exact p-value."""
 MAX_GAMMA = 100.0
 """Largest factor of the odds that the search tries."""
 _TAIL_CHANCE = (1.0 - CONFIDENCE) / 2.0
+"""P-value below which a one-sided test rejects an effect."""
 _BISECTIONS = 34
+"""Bisection rounds for an effect or a factor of the odds."""
 MAX_MULTIPLE = 1000.0
 """Largest multiple of a covariate's strength that is tried."""
 _MULTIPLE_BISECTIONS = 60
+"""Bisection rounds for a multiple of a covariate's strength."""
 _SINGULAR_TOLERANCE = 1e-10
+"""Size below which an eigenvalue of the cross products counts as 0, relative to the largest."""
 
 
 def hidden_bias(matched_sample: MatchedSample) -> HiddenBias:
@@ -53,10 +61,10 @@ def hidden_bias(matched_sample: MatchedSample) -> HiddenBias:
     clusters = sample.clusters
     version = f"{sample.question.treatment} {sample.arms.candidate}"
     if clusters is None:
-        unit, units = "pairs", sample.question.unit
+        of, unit = "pairs", sample.question.unit
         differences = residual[pairs.treated_index] - residual[pairs.control_index]
     else:
-        unit, units = "clusters", f"clusters ({clusters.by})"
+        of, unit = "clusters", f"clusters ({clusters.by})"
         differences = cluster_differences(pairs, residual, clusters.code)
     bounds = []
     for gamma in GAMMAS:
@@ -65,18 +73,21 @@ def hidden_bias(matched_sample: MatchedSample) -> HiddenBias:
             low, high = (None if end is None else math.exp(end) for end in (low, high))
         bounds.append(GammaBound(gamma, low, high))
     gamma_needed = gamma_to_change(differences)
-    summary = _summary(gamma_needed, len(differences), unit, units, version)
-    return HiddenBias(unit, len(differences), tuple(bounds), gamma_needed, summary)
+    summary = _summary(gamma_needed, len(differences), of, unit, version)
+    return HiddenBias(of, len(differences), tuple(bounds), gamma_needed, summary)
 
 
-def _summary(gamma: float | None, number: int, unit: str, units: str, version: str) -> str:
-    """Describe the factor of the odds between two comparable ``units`` to have the ``version``."""
+def _summary(gamma: float | None, number: int, of: str, unit: str, version: str) -> str:
+    """Return the sentence on the factor ``gamma`` of the odds that changes the answer.
+
+    ``number`` counts ``of``; ``unit`` is the plural noun for those that have a ``version``.
+    """
     if gamma is None:
         return (
-            f"with each row used once, {number} {unit} show no effect, even without a hidden factor"
+            f"with each row used once, {number} {of} show no effect, even without a hidden factor"
         )
     modelled = "if the listed columns act as modelled, "
-    unmeasured = f"something that was not measured made one of two comparable {units}"
+    unmeasured = f"something that was not measured made one of two comparable {unit}"
     if gamma >= MAX_GAMMA:
         return (
             f"{modelled}the answer holds even if {unmeasured} {gamma:.0f} times as likely as the "
@@ -99,9 +110,9 @@ def interval_at(differences: Floats, gamma: float) -> tuple[float | None, float 
 
 
 def gamma_to_change(differences: Floats) -> float | None:
-    """Return the smallest factor of the odds, up to ``MAX_GAMMA``, whose interval includes 0.
+    """Return the smallest factor of the odds at which the interval includes 0.
 
-    Return ``None`` if the interval includes 0 even at a factor of 1.
+    Return at most ``MAX_GAMMA``, and ``None`` if the interval at a factor of 1 includes 0.
     """
 
     def shows_effect(gamma: float) -> bool:
@@ -118,10 +129,11 @@ def gamma_to_change(differences: Floats) -> float | None:
 def cluster_differences(pairs: Pairs, residual: Floats, code: Indices) -> Floats:
     """Return the difference between each candidate cluster and one baseline cluster.
 
-    The rows of a cluster ran a version together, so each cluster gives one difference: the mean
-    over its pairs with the baseline cluster with which it shares most pairs. No baseline cluster
-    is used twice, so the differences are independent. ``residual`` (rows,) is the outcome minus
-    what the covariates explain (Rosenbaum 2002, Statistical Science 17(3): ranks of residuals).
+    The rows of a cluster ran a version together, so each candidate cluster gives one difference.
+    It is the mean over the cluster's pairs with one baseline cluster, the one that shares most
+    pairs with it. No baseline cluster is used twice, so the differences are independent.
+    ``residual`` (rows,) is the outcome minus the part that the covariates explain (Rosenbaum 2002,
+    Statistical Science 17(3): ranks of residuals).
     """
     treated_code, control_code = code[pairs.treated_index], code[pairs.control_index]
     differences = residual[pairs.treated_index] - residual[pairs.control_index]
@@ -132,13 +144,13 @@ def cluster_differences(pairs: Pairs, residual: Floats, code: Indices) -> Floats
     used_treated, used_control = set[int](), set[int]()
     cluster_means: list[float] = []
     # Combinations of the same size come in the order of the clusters.
-    for combination in np.argsort(-sizes, kind="stable").tolist():
-        treated, control = divmod(int(combinations[combination]), count)
+    for combination_index in np.argsort(-sizes, kind="stable").tolist():
+        treated, control = divmod(int(combinations[combination_index]), count)
         if treated in used_treated or control in used_control:
             continue
         used_treated.add(treated)
         used_control.add(control)
-        cluster_means.append(float(means[combination]))
+        cluster_means.append(float(means[combination_index]))
     return np.array(cluster_means)
 
 
@@ -183,7 +195,8 @@ def _p_value(differences: Floats, gamma: float) -> float:
 
 
 def _exact_p_value(ranks: Floats, rank_sum: float, chance_positive: float) -> float:
-    """Return the exact chance of such a rank sum; ranks of ties end in .5, so all are doubled."""
+    """Return the exact chance of a rank sum of at least this size."""
+    # The ranks of ties end in .5, so all ranks are doubled to whole numbers.
     doubled: Indices = np.rint(2.0 * ranks).astype(np.int64)
     chances = np.zeros(int(doubled.sum()) + 1)
     chances[0] = 1.0
@@ -207,7 +220,8 @@ class Regression(Struct, frozen=True):
         The robustness value, 0 to 1.
     strongest, multiple
         A hidden factor ``multiple`` times as strong as the covariate ``strongest`` removes the
-        whole estimate; the smallest such multiple. ``None`` without a covariate related to both.
+        whole estimate. No other covariate has a smaller multiple. ``None`` if no covariate is
+        related to both treatment and outcome.
     contributions
         For each covariate, the part of the difference in the outcome that it explains: its slope
         times the difference of its means (Gelbach 2016, J. Labor Economics 34(2)).
@@ -223,8 +237,8 @@ class Regression(Struct, frozen=True):
 def regressions(matched_sample: MatchedSample) -> Scales[Regression] | None:
     """Fit the regressions on both scales over all rows; ``None`` without covariates.
 
-    They use the terms of the outcome's model. A term of two columns counts as a separate column,
-    which is named after both.
+    The regressions have the terms of the outcome's model. A term of two columns counts as a
+    covariate of its own, which is named after both columns.
     """
     sample, dictionary = matched_sample.sample, matched_sample.balanced_match.model.dictionary
     terms = matched_sample.effects.answer_scale.terms
@@ -267,7 +281,9 @@ def regression(
 ) -> Regression:
     """Fit the regression, and compute the strength that a hidden factor needs.
 
-    ``owners`` has the covariate of each column of the matrix (rows, columns).
+    ``owners`` has the covariate of each column of the matrix (rows, columns). The columns are
+    standardised first: the treatment is column 0, and the outcome is the last column, ``target``.
+    The cross products then give the residual sums of squares with and without each covariate.
     """
     columns = np.column_stack([treated.astype(np.float64), matrix, outcome])
     spread = columns.std(axis=0)
@@ -287,8 +303,8 @@ def regression(
         _residual_squares(cross, terms, target) - outcome_residual, outcome_residual
     )
     strongest, multiple = None, None
-    for name, own_columns in columns_by_owner.items():
-        other_terms = [column for column in terms if column not in own_columns]
+    for name, owner_columns in columns_by_owner.items():
+        other_terms = [column for column in terms if column not in owner_columns]
         f_outcome = _partial_f2(
             _residual_squares(cross, [0, *other_terms], target) - outcome_residual,
             outcome_residual,
@@ -301,13 +317,14 @@ def regression(
             strongest, multiple = name, owner_multiple
     means = matrix[treated].mean(axis=0) - matrix[~treated].mean(axis=0)
     explained = {
-        name: float(sum(slopes[column] * means[column - 1] for column in own_columns))
-        for name, own_columns in columns_by_owner.items()
+        name: float(sum(slopes[column] * means[column - 1] for column in owner_columns))
+        for name, owner_columns in columns_by_owner.items()
     }
     return Regression(float(slopes[0]), _robustness(f_squared), strongest, multiple, explained)
 
 
 def _robustness(f_squared: float) -> float:
+    """Return the robustness value (equation 20, q = 1)."""
     if math.isinf(f_squared):
         return 1.0
     return (math.sqrt(f_squared**2 + 4.0 * f_squared) - f_squared) / 2.0
@@ -316,28 +333,24 @@ def _robustness(f_squared: float) -> float:
 def _multiple(f_squared: float, f_outcome: float, f_treatment: float) -> float | None:
     """Return the multiple of a covariate's strength that removes the estimate, if there is one.
 
-    ``f_outcome`` and ``f_treatment`` are the covariate's partial f², given all other columns.
+    ``f_outcome`` and ``f_treatment`` are the covariate's partial f² with the outcome and with the
+    treatment, given all other columns (equations 22 and 23).
     """
     if not (f_outcome > 0.0 and f_treatment > 0.0) or math.isinf(f_outcome):
         return None
-    with_treatment = f_treatment / (1.0 + f_treatment)
+    covariate_r2 = f_treatment / (1.0 + f_treatment)
 
     def is_enough(multiple: float) -> bool:
-        r_treatment = multiple * f_treatment
-        if r_treatment >= 1.0 or multiple * with_treatment >= 1.0:
+        factor_r2_treatment = multiple * f_treatment
+        if factor_r2_treatment >= 1.0 or multiple * covariate_r2 >= 1.0:
             return True
         # Partial R² of the factor with the covariate, given the treatment.
-        shared = (
-            multiple
-            * with_treatment**2
-            / (1.0 - multiple * with_treatment)
-            / (1.0 - with_treatment)
-        )
+        shared = multiple * covariate_r2**2 / (1.0 - multiple * covariate_r2) / (1.0 - covariate_r2)
         if shared >= 1.0:
             return True
         eta = (math.sqrt(multiple) + math.sqrt(shared)) / math.sqrt(1.0 - shared)
-        r_outcome = min(1.0, eta**2 * f_outcome)
-        return r_outcome * r_treatment / (1.0 - r_treatment) >= f_squared
+        factor_r2_outcome = min(1.0, eta**2 * f_outcome)
+        return factor_r2_outcome * factor_r2_treatment / (1.0 - factor_r2_treatment) >= f_squared
 
     if not is_enough(MAX_MULTIPLE):
         return None

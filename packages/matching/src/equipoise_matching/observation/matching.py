@@ -1,9 +1,11 @@
-"""Match until the covariates are balanced: first without a caliper, then with ever narrower ones.
+"""Match rows until the covariates are balanced: first without a caliper, then with narrower ones.
 
-A covariate is balanced if both versions agree in its mean, its distribution (Kolmogorov-Smirnov),
-its square, and every term with it that explains which rows have the candidate. If such terms exist,
-rows are also matched on the logit of the candidate's odds. Matching reads only the covariates,
-never the outcome, so repeated attempts do not bias the answer.
+The rows of the candidate are the treated units, and the rows of the baseline are the controls. A
+covariate is balanced if its mean, its distribution (Kolmogorov-Smirnov) and its terms agree in both
+versions after matching. Its terms are its square, and the curves, steps and products that predict
+which rows have the candidate (``terms``). If the data have such curves, steps or products, the rows
+are matched on the logit of the candidate's odds too. Matching reads only the covariates, never the
+outcome, so repeated attempts do not bias the answer.
 """
 
 from __future__ import annotations
@@ -36,47 +38,50 @@ smaller ones (Rubin 2001, Health Services and Outcomes Research Methodology 2)."
 MAX_KS = 0.2
 """Largest distance between the distributions of a covariate in both versions after matching."""
 ODDS_COLUMN = "odds"
-"""Name of the logit of the candidate's odds as a column to match on."""
+"""Name of the column with the logit of the candidate's odds, on which rows may be matched."""
+LEFT_OUT_COLUMN = "outside"
+"""Name of the column that keeps candidate rows with too high odds out of every pair."""
 CALIPERS: tuple[tuple[float | None, bool], ...] = (
     (None, False),
-    *((caliper, is_on_all) for caliper in (0.25, 0.1, 0.05) for is_on_all in (False, True)),
+    *((caliper, limits_all) for caliper in (0.25, 0.1, 0.05) for limits_all in (False, True)),
 )
 """Calipers in standard deviations, in the order in which they are tried.
 
-With each: whether it limits all covariates, or only those that were unbalanced so far.
+With ``True``, a caliper limits all covariates; with ``False``, those that were unbalanced so far.
 """
 MAX_SEARCHED_PAIRS = 4_000_000
-"""Largest number of possible pairs among which weights are searched.
+"""Largest number of possible pairs of rows in the genetic search.
 
-The cost of the search grows with the pairs, so it reads a sample of a larger log, by the seed.
+The cost of the search grows with this number, so the search reads a random sample of a larger log.
 """
 POPULATION = 100
+"""Number of vectors of weights in each generation of the genetic search."""
 _CONSTANT_TOLERANCE = 1e-9
+"""Relative spread below which the values of a term are constant up to rounding."""
 _RANGE_PERCENTILE = 95.0
-"""Percentile of the candidate's rows at which the range of missing rows ends."""
+"""Percentile of the candidate's rows at which a range with too few baseline rows ends."""
 
 Progress = Callable[[str], object]
 """Function that receives a description of the next step."""
 
 
 class TermBalance(Struct, frozen=True):
-    """The balance of one term: its description, its columns of the log, and its difference.
-
-    The difference after matching is in standard deviations of the candidate's rows.
-    """
+    """The balance of one term after matching."""
 
     name: str
     owners: tuple[str, ...]
+    """Columns of the log from which the term is computed."""
     difference: float
+    """Mean difference of the pairs, in standard deviations of the matched candidate rows."""
 
 
 class BalancedMatch(Struct, frozen=True):
-    """The pairs of the best match, and how they were found.
+    """The pairs of the best match, and the method and the options that gave them.
 
     ``treated`` (rows,) marks the candidate's rows. ``points`` (rows, columns) and ``options`` are
     the arguments of ``match``. The caliper is in standard deviations and limits the columns
     ``caliper_on``. After a genetic search, ``weights`` has the weight of each column of ``points``.
-    ``terms`` has the balance of the squares and of the terms that explain the treatment.
+    ``terms`` has the balance of the squares and of the terms that predict the version of a row.
     """
 
     covariates: Covariates
@@ -105,7 +110,7 @@ class BalancedMatch(Struct, frozen=True):
 
     @property
     def imbalance(self) -> float:
-        """Largest imbalance as a multiple of its limit."""
+        """Largest imbalance of a covariate, as a multiple of the limit."""
         return max(map(imbalance_of, self.column_balance()), default=0.0)
 
     @property
@@ -114,10 +119,10 @@ class BalancedMatch(Struct, frozen=True):
         return self.imbalance <= 1.0
 
     def unbalanced(self) -> list[int]:
-        """Return the positions of the unbalanced covariates, the worst first."""
-        sizes = [imbalance_of(column) for column in self.column_balance()]
-        indices = [index for index, size in enumerate(sizes) if size > 1.0]
-        return sorted(indices, key=lambda index: -sizes[index])
+        """Return the indices of the unbalanced covariates, the worst first."""
+        imbalances = [imbalance_of(column) for column in self.column_balance()]
+        indices = [index for index, imbalance in enumerate(imbalances) if imbalance > 1.0]
+        return sorted(indices, key=lambda index: -imbalances[index])
 
     def column_balance(self) -> tuple[ColumnBalance, ...]:
         """Return the balance of every covariate before and after matching."""
@@ -125,24 +130,24 @@ class BalancedMatch(Struct, frozen=True):
         balances = []
         for index, (name, before, after) in enumerate(columns):
             owner = self.covariates.owners[index] if self.covariates.names else name
-            term = max(
+            worst = max(
                 (term for term in self.terms if owner in term.owners),
                 key=lambda term: abs(term.difference),
                 default=None,
             )
             balances.append(
                 ColumnBalance(
-                    name,
-                    before.mean_treated,
-                    before.mean_control,
-                    _finite_or_none(before.sdiff / 100.0),
-                    after.mean_treated,
-                    after.mean_control,
-                    _finite_or_none(after.sdiff / 100.0),
-                    before.qq.max,
-                    after.qq.max,
-                    None if term is None else term.name,
-                    None if term is None else _finite_or_none(term.difference),
+                    column=name,
+                    candidate_before=before.mean_treated,
+                    baseline_before=before.mean_control,
+                    difference_before=_finite_or_none(before.sdiff / 100.0),
+                    candidate_after=after.mean_treated,
+                    baseline_after=after.mean_control,
+                    difference_after=_finite_or_none(after.sdiff / 100.0),
+                    ks_before=before.qq.max,
+                    ks_after=after.qq.max,
+                    term=None if worst is None else worst.name,
+                    term_after=None if worst is None else _finite_or_none(worst.difference),
                 )
             )
         return tuple(balances)
@@ -164,7 +169,8 @@ class BalancedMatch(Struct, frozen=True):
         The range begins at the mean of the matched baseline rows and passes the mean of the
         candidate's rows. It ends at their 95th or 5th percentile.
         """
-        (_, matrix), treated, missing = self.covariates.balanced, self.treated, []
+        _, matrix = self.covariates.columns_to_balance
+        treated, missing = self.treated, []
         for index in self.unbalanced():
             after, column = self.balance_after[index], matrix[:, index]
             is_higher = after.mean_treated >= after.mean_control
@@ -172,46 +178,46 @@ class BalancedMatch(Struct, frozen=True):
             end = float(np.percentile(column[treated], percentile))
             low, high = sorted((after.mean_control, end))
             if abs(after.sdiff) / 100.0 <= MAX_DIFFERENCE:
-                # The means agree, so rows are missing in the whole range of the candidate's rows.
+                # The means agree, so the range is the whole range of the candidate's rows.
                 percentiles = (100.0 - _RANGE_PERCENTILE, _RANGE_PERCENTILE)
                 low, high = np.percentile(column[treated], percentiles).tolist()
-            inside = (column >= low) & (column <= high)
+            is_inside = (column >= low) & (column <= high)
             missing.append(
                 MissingRows(
                     self.balance.variables[index],
                     _finite_or_none(after.sdiff / 100.0),
                     low,
                     high,
-                    int(np.count_nonzero(inside & treated)),
-                    int(np.count_nonzero(inside & ~treated)),
+                    int(np.count_nonzero(is_inside & treated)),
+                    int(np.count_nonzero(is_inside & ~treated)),
                 )
             )
         return tuple(missing)
 
     def without_replacement(self) -> MatchResult:
-        """Match with the same distance, each row in at most one pair, for Rosenbaum's bounds."""
+        """Match again for Rosenbaum's bounds: the same distance, each row in at most one pair."""
         return match(None, self.treated, self.points, **self.options, replace=False, ties=False)
 
 
 def match_until_balanced(
     covariates: Covariates, treated: Truths, question: Question, progress: Progress
 ) -> BalancedMatch:
-    """Return the first match that balances every covariate, or else the best balanced match.
+    """Return the first match that balances every covariate.
 
-    With each of the ``CALIPERS``, the requested method comes first, then the genetic search.
-    Calipers drop candidate rows without a similar baseline row. Raise `UnusableInput` if no pair
-    of rows is comparable.
+    If no match does, return the match with the smallest imbalance. For each of the ``CALIPERS``,
+    the requested method comes first, then the genetic search. A caliper drops the candidate rows
+    without a similar baseline row. Raise `UnusableInput` if no pair of rows is comparable.
     """
     model = fit_treatment(covariates, treated, question.seed)
     best: BalancedMatch | None = None
     first_error: UnusableInput | None = None
-    unbalanced: frozenset[str] = frozenset()
-    for caliper, is_on_all in CALIPERS:
-        limited = frozenset(covariates.names) if is_on_all else unbalanced
+    unbalanced_names: frozenset[str] = frozenset()
+    for caliper, limits_all in CALIPERS:
+        columns = frozenset(covariates.names) if limits_all else unbalanced_names
         for method in dict.fromkeys((question.method, "genetic")):
             progress(f"matching ({method}{'' if caliper is None else f', caliper {caliper:g}'})")
             try:
-                attempt = _match_by(model, covariates, treated, question, method, caliper, limited)
+                attempt = _match_by(model, covariates, treated, question, method, caliper, columns)
             except UnusableInput as error:
                 first_error = first_error or error
                 continue
@@ -219,7 +225,7 @@ def match_until_balanced(
                 return attempt
             if best is None or attempt.imbalance < best.imbalance:
                 best = attempt
-            unbalanced |= {attempt.balance.variables[index] for index in attempt.unbalanced()}
+            unbalanced_names |= {attempt.balance.variables[index] for index in attempt.unbalanced()}
         if best is None:
             break
     if best is not None:
@@ -252,18 +258,22 @@ def _match_by(
     caliper: float | None,
     caliper_columns: frozenset[str],
 ) -> BalancedMatch:
-    """Match by one method, with one caliper on the covariates in ``caliper_columns``."""
+    """Match by one method, with one caliper on the covariates in ``caliper_columns``.
+
+    The steps: choose the columns to match on, search weights if the method is genetic, match all
+    rows, and measure the balance.
+    """
     matrix, names = covariates.matrix, covariates.names
     if method == "propensity" and names:
         matrix, names = model.logit[:, None], (ODDS_COLUMN,)
         caliper_columns = frozenset(names)
-    elif model.curved_terms:
+    elif model.added_terms:
         matrix, names = np.column_stack([matrix, model.logit]), (*names, ODDS_COLUMN)
     caliper_on = () if caliper is None else tuple(name for name in names if name in caliper_columns)
     # Rows left out for their odds get an exact value that no baseline row has: no row matches them.
     left_out_column = (model.is_left_out.astype(np.float64),) if model.is_left_out.any() else ()
     points = np.ascontiguousarray(np.column_stack([matrix, covariates.exact, *left_out_column]))
-    columns = (*names, *covariates.exact_names, *("outside" for _ in left_out_column))
+    columns = (*names, *covariates.exact_names, *(LEFT_OUT_COLUMN for _ in left_out_column))
     exact_count = len(columns) - len(names)
     options: dict[str, Any] = {
         "exact": [False] * len(names) + [True] * exact_count if exact_count else None,
@@ -275,52 +285,53 @@ def _match_by(
     metric: Any = "mahalanobis" if method == "mahalanobis" else "inverse_variance"
     weights: dict[str, float] = {}
     if method == "genetic" and len(names) > 1:
-        drawn = _rows_to_search(treated, question.seed)
-        curves = model.dictionary.values(model.curved_terms)
-        to_balance = np.column_stack([covariates.matrix, curves])
+        rows = _rows_to_search(treated, question.seed)
+        added_values = model.dictionary.values(model.added_terms)
+        to_balance = np.column_stack([covariates.matrix, added_values])
         metric = gen_match(
-            treated[drawn], points[drawn], to_balance[drawn], population=POPULATION, **options
+            treated[rows], points[rows], to_balance[rows], population=POPULATION, **options
         ).to_metric()
         weights = dict(zip(columns, metric.tolist(), strict=True))
     options["metric"] = metric
     pairs = match(None, treated, points, **options)
-    balanced_names, balanced = covariates.balanced
+    balance_names, balance_matrix = covariates.columns_to_balance
     balance = match_balance(
-        dict(zip(balanced_names, balanced.T, strict=True)), treated, pairs, boot=0, ks=False
+        dict(zip(balance_names, balance_matrix.T, strict=True)), treated, pairs, boot=0, ks=False
     )
     return BalancedMatch(
-        covariates,
-        treated,
-        model,
-        method,
-        points,
-        options,
-        caliper if caliper_on else None,
-        caliper_on,
-        weights,
-        pairs,
-        balance,
-        tuple(_term_balance(model, treated, pairs)),
+        covariates=covariates,
+        treated=treated,
+        model=model,
+        method=method,
+        points=points,
+        options=options,
+        caliper=caliper if caliper_on else None,
+        caliper_on=caliper_on,
+        weights=weights,
+        pairs=pairs,
+        balance=balance,
+        terms=tuple(_term_balance(model, treated, pairs)),
     )
 
 
 def _judged_terms(model: TreatmentModel) -> tuple[Term, ...]:
-    """Return the terms whose balance is judged: the squares, and those that explain treatment."""
-    squares = tuple(term for term in model.dictionary.terms if term[0].shape == "square")
-    singles = tuple(term for term in squares if len(term) == 1)
-    return tuple(dict.fromkeys((*singles, *model.curved_terms)))
+    """Return the squares of the covariates, and the terms that predict the version of a row."""
+    squares = tuple(
+        term for term in model.dictionary.terms if len(term) == 1 and term[0].shape == "square"
+    )
+    return tuple(dict.fromkeys((*squares, *model.added_terms)))
 
 
 def _term_balance(
     model: TreatmentModel, treated: Truths, pairs: MatchResult
 ) -> Iterator[TermBalance]:
     """Yield the balance of each judged term; only one column is in memory at a time."""
-    is_kept = treated.copy()
-    is_kept[pairs.dropped_index] = False
+    is_matched = treated.copy()
+    is_matched[pairs.dropped_index] = False
     weights = pairs.weights / pairs.weights.sum()
     for term in _judged_terms(model):
         values = model.dictionary.values((term,))[:, 0]
-        spread = float(values[is_kept].std())
+        spread = float(values[is_matched].std())
         difference = float(weights @ (values[pairs.treated_index] - values[pairs.control_index]))
         if spread > _CONSTANT_TOLERANCE * float(np.abs(values).max()):
             yield TermBalance(
@@ -331,7 +342,7 @@ def _term_balance(
 
 
 def _rows_to_search(treated: Truths, seed: int) -> Indices:
-    """Return the rows for the search of weights: the same share of each version."""
+    """Return the rows for the genetic search: the same random share of each version."""
     arms = [np.flatnonzero(treated), np.flatnonzero(~treated)]
     share = math.sqrt(MAX_SEARCHED_PAIRS / (len(arms[0]) * len(arms[1])))
     if share >= 1.0:

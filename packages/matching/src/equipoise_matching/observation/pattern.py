@@ -1,10 +1,11 @@
 """Test whether the model of the outcome describes the baseline's rows; if not, refuse the effect.
 
-The residuals of these rows must not depend on the covariates. They are tested against every
-candidate term again, in case the model needed more terms than the rows allow, and against cells of
-two covariates, which are not candidates. The largest statistic decides. Its p-value is multiplied
-by the number of terms (Bonferroni) and must reach ``FALSE_REFUSAL_CHANCE``. If rows are not
-independent, its error comes from clusters.
+The residuals of the baseline's rows must not depend on the covariates. They are tested against
+every possible term, because the model may need more terms than the number of rows allows. They are
+also tested against cells, products of steps of two covariates, which cannot be in the model. The
+term that explains most of the residuals decides. Its p-value times the number of tested terms
+(Bonferroni) must not be below ``FALSE_REFUSAL_CHANCE``. If rows are not independent, the standard
+error comes from clusters.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ from equipoise_matching.observation.terms import (
 from equipoise_matching.shared.extras import require
 
 FALSE_REFUSAL_CHANCE = 0.001
-"""Chance of a refusal where the model is right."""
+"""Largest chance of a refusal if the model is right."""
 _MIN_ROWS = 20
-"""Number of baseline rows that a cell needs inside and outside."""
+"""Number of baseline rows that must lie inside a cell, and outside of it."""
 
 
 def remaining_pattern(matched_sample: MatchedSample) -> str | None:
-    """Describe the term that the model of the outcome lacks; ``None`` if it lacks no term."""
+    """Return a description of the term that the model lacks; ``None`` if it lacks no term."""
     sample, clusters = matched_sample.sample, matched_sample.sample.clusters
     balanced_match, effect = matched_sample.balanced_match, matched_sample.effects.answer_scale
     dictionary, treated = balanced_match.model.dictionary, balanced_match.treated
@@ -49,20 +50,20 @@ def remaining_pattern(matched_sample: MatchedSample) -> str | None:
     slopes = np.linalg.lstsq(design, outcome[control], rcond=None)[0]
     residual = np.zeros(len(outcome))
     residual[control] = outcome[control] - design @ slopes
-    candidates = (*effect.terms, *_candidates(dictionary, set(effect.terms)))
-    index = _best_term_index(dictionary, candidates, len(effect.terms), residual, control)
+    terms = (*effect.terms, *_terms_to_test(dictionary, set(effect.terms)))
+    index = _best_term_index(dictionary, terms, len(effect.terms), residual, control)
     if index is None:
         return None
-    term = candidates[index]
+    term = terms[index]
     term_values = dictionary.values((term,))[control, 0]
     remainder = term_values - design @ np.linalg.lstsq(design, term_values, rcond=None)[0]
     codes = None if clusters is None else clusters.code[control]
     p_value = _p_value(remainder, residual[control], len(design.T), codes)
-    return dictionary.describe(term) if p_value * len(candidates) < FALSE_REFUSAL_CHANCE else None
+    return dictionary.describe(term) if p_value * len(terms) < FALSE_REFUSAL_CHANCE else None
 
 
-def _candidates(dictionary: TermDictionary, known_terms: set[Term]) -> tuple[Term, ...]:
-    """Return the terms of the dictionary, and the cells of two covariates."""
+def _terms_to_test(dictionary: TermDictionary, known_terms: set[Term]) -> tuple[Term, ...]:
+    """Return the terms of the dictionary and the cells of two covariates, without known terms."""
     cells: list[Term] = []
     count = dictionary.covariate_count
     if count <= MAX_SPLIT_COLUMNS:
@@ -87,7 +88,7 @@ def _best_term_index(
     residual: Floats,
     control: Indices,
 ) -> int | None:
-    """Return the index of the term after the entered terms that best explains the residual."""
+    """Return the index of the best term after the ``entered_count`` terms of the model."""
     rows = sample_rows(control, len(terms), dictionary.seed)
     cross = cross_products(dictionary.columns, terms, residual, rows)
     inverse = np.linalg.pinv(cross[:entered_count, :entered_count], rcond=1e-10, hermitian=True)
@@ -106,16 +107,16 @@ def _p_value(remainder: Floats, residual: Floats, terms: int, clusters: Indices 
     """Return the two-sided p-value of a slope, with errors of rows or of clusters."""
     stats: Any = require("scipy.stats", "tests")
     products = remainder * residual
-    freedom = len(residual) - terms - 1
+    degrees_of_freedom = len(residual) - terms - 1
     if clusters is not None:
-        groups = np.unique(clusters, return_inverse=True)[1]
-        products = np.bincount(groups, products).astype(np.float64)
-        freedom = len(products) - 1
-        if freedom < MIN_CLUSTERS:
+        cluster_index = np.unique(clusters, return_inverse=True)[1]
+        products = np.bincount(cluster_index, products).astype(np.float64)
+        degrees_of_freedom = len(products) - 1
+        if degrees_of_freedom < MIN_CLUSTERS:
             return 1.0
-    # A term may depend on a few rows; their own errors are then too small.
+    # A term may depend on a few rows. Their own spread is then too small, so the larger one counts.
     uniform_spread = float(np.sqrt((remainder**2).sum() * (residual**2).mean()))
     spread = max(uniform_spread, float(np.sqrt((products**2).sum())))
-    if spread <= 0.0 or freedom < 1:
+    if spread <= 0.0 or degrees_of_freedom < 1:
         return 1.0
-    return float(2.0 * stats.t.sf(abs(float(products.sum())) / spread, freedom))
+    return float(2.0 * stats.t.sf(abs(float(products.sum())) / spread, degrees_of_freedom))

@@ -137,13 +137,14 @@ def _placebo_period(period: str | tuple[str, str] | None) -> tuple[str, str] | N
     if not (column and value):
         raise UnusableInput(
             f"{option('placebo_period')}: '{period}' is not COLUMN=VALUE",
-            hint="name a column and the value of the rows that the candidate cannot have reached",
+            hint="name the column and the value of rows that the candidate cannot have reached, "
+            f"such as {option('placebo_period', 'month=2025-01')}",
         )
     return column, value
 
 
 def names_tuple(names: Names | None) -> tuple[str, ...]:
-    """Return the names as a tuple. ``None`` becomes the empty tuple."""
+    """Return the names as a tuple, which is empty for ``None``."""
     if names is None:
         return ()
     return (names,) if isinstance(names, str) else tuple(names)

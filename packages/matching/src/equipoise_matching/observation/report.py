@@ -67,8 +67,8 @@ def _text_tables(result: ObservationResult) -> Iterator[TextTable]:
     yield _text_table("Effect", ("estimate", "95 % interval"), _effect_rows(result))
     question = result.question
     versions = (question.candidate, question.baseline)
-    means = (*versions, "apart", "candidate, matched", "baseline, matched", "apart")
-    headings = (*means, "distributions apart", "curve that differs most", "apart")
+    mean_headings = (*versions, "apart", "candidate, matched", "baseline, matched", "apart")
+    headings = (*mean_headings, "distributions apart", "curve that differs most", "apart")
     rows = (
         (
             column.column,
@@ -89,14 +89,14 @@ def _text_tables(result: ObservationResult) -> Iterator[TextTable]:
             (f"odds ×{bound.gamma:g}", _interval_cell((bound.low, bound.high), as_ratio))
             for bound in result.hidden_bias.bounds
         )
-        bias, unit = result.hidden_bias, question.unit
-        alike = unit if bias.of == "pairs" else bias.of
+        of = result.hidden_bias.of
+        unit = question.unit if of == "pairs" else of
         yield replace(
             _text_table("Hidden factor", ("95 % interval",), bounds),
             notes=(
                 "Each row is the interval of the effect if something that was not measured "
-                f"multiplied the odds of {question.treatment} {question.candidate} by so much "
-                f"between two comparable {alike}.",
+                f"multiplied the odds of {question.treatment} {question.candidate} by this factor "
+                f"between two comparable {unit}.",
             ),
         )
     if result.strata is not None:
@@ -192,7 +192,7 @@ def _effect_rows(result: ObservationResult) -> Iterator[tuple[str, ...]]:
 
 
 def _effect_cells(effect: Effect | Period | Placebo) -> tuple[str, str]:
-    """Return the estimate and the interval of a ratio, or of a difference without a ratio."""
+    """Return the estimate and the interval: of the ratio, or of the difference without a ratio."""
     if effect.ratio is not None:
         if effect.ratio_ci is None:
             return percent_change(effect.ratio), "none"

@@ -21,6 +21,7 @@ class ObservationQuestion(Struct, frozen=True):
     """The question, with every default filled in."""
 
     source: str
+    """Name of the log."""
     treatment: str
     """Column that names the version that ran."""
     candidate: str
@@ -29,7 +30,9 @@ class ObservationQuestion(Struct, frozen=True):
     outcome: str
     covariates: tuple[str, ...]
     exact: tuple[str, ...]
+    """Columns in which matched rows are equal."""
     method: str
+    """The requested method of matching; ``MatchingSummary.method`` is the used one."""
     seed: int
     unit: str = "rows"
     """Plural noun for the rows: ``rows``, ``runs``, or the noun of the question."""
@@ -48,14 +51,14 @@ class RowCounts(Struct, frozen=True):
 class Effect(Struct, frozen=True):
     """Candidate compared with baseline: as a ratio, and as a difference.
 
-    ``ratio`` is ``None`` if the outcome has no logarithm.
+    ``ratio`` is ``None`` if some outcomes are not above 0 or the question wants no ratio.
     """
 
     ratio: float | None
     ratio_ci: Bounds
     difference: float
     difference_ci: Bounds
-    """Interval in the unit of the outcome."""
+    """Interval of the difference, in the unit of the outcome."""
 
     @property
     def interval(self) -> Bounds:
@@ -70,7 +73,7 @@ class Effect(Struct, frozen=True):
 
 
 class ErrorEstimate(Struct, frozen=True):
-    """Standard errors of the effect by one method, and their intervals."""
+    """Standard errors of ln(ratio) and of the difference by one method, with their intervals."""
 
     name: str
     """``abadie-imbens`` or ``clusters``."""
@@ -95,9 +98,9 @@ class MatchedEffect(Struct, frozen=True):
     """The effect among comparable rows."""
 
     effect: Effect
-    """The estimate with the interval of ``interval_by``."""
+    """The estimate, with the interval by the method ``interval_by``."""
     interval_by: str
-    """Name of the entry of ``errors`` that gives the interval."""
+    """Name of the method in ``errors`` that gives the interval."""
     errors: tuple[ErrorEstimate, ...]
 
 
@@ -117,7 +120,7 @@ class MatchingSummary(Struct, frozen=True):
     candidate_dropped: int
     baseline_used: int
     adjusted: bool
-    """Whether a regression removed the imbalance that matching left (Abadie and Imbens 2011)."""
+    """Whether a regression removed the rest of the imbalance (Abadie and Imbens 2011)."""
     model: str = ""
     """A sentence: how the columns act in the regression, and how many rows were left out."""
 
@@ -127,6 +130,7 @@ class DroppedMean(Struct, frozen=True):
 
     column: str
     kept: float
+    """Mean among the rows with a match."""
     dropped: float
 
 
@@ -155,6 +159,7 @@ class MissingRows(Struct, frozen=True):
 
     column: str
     difference: float | None
+    """Difference of the means after matching, in standard deviations; ``None`` if infinite."""
     low: float
     high: float
     candidate_rows: int
@@ -166,9 +171,11 @@ class Refusal(Struct, frozen=True):
     """Reason why no effect is reported."""
 
     code: str
+    """``unbalanced``, ``few-clusters``, ``few-strata`` or ``unmodelled``."""
     summary: str
     hint: str
     needed: tuple[MissingRows, ...] = ()
+    """Ranges in which the log needs more baseline rows, the worst column first."""
 
 
 class GammaBound(Struct, frozen=True):
@@ -186,6 +193,7 @@ class HiddenBias(Struct, frozen=True):
     of: str
     """The unit whose odds are multiplied: ``pairs`` (of rows) or ``clusters``."""
     number: int
+    """Number of these pairs or clusters."""
     bounds: tuple[GammaBound, ...]
     gamma_to_change: float | None
     """Smallest factor of the odds at which the interval includes "no difference"."""
@@ -236,6 +244,7 @@ class Contribution(Struct, frozen=True):
 
     column: str
     log_ratio: float | None
+    """Part of ln(ratio); ``None`` without a ratio."""
     difference: float
 
 
@@ -266,6 +275,7 @@ class Strata(Struct, frozen=True):
 
     column: str
     each: tuple[StratumResult, ...]
+    """The strata in the order of the log."""
     worst: str
     """Name of the stratum in the answer with the worst balanced column."""
     shared_clusters: int | None
@@ -289,6 +299,7 @@ class ObservationResult(Struct, frozen=True, kw_only=True):
     about: str
     """A description of the rows that the answer is about."""
     dropped: tuple[DroppedMean, ...]
+    """Means of each covariate among the candidate's rows with and without a match."""
     balance: tuple[ColumnBalance, ...]
     contributions: tuple[Contribution, ...] = ()
     hidden_bias: HiddenBias | None = None

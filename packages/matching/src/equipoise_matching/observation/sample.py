@@ -37,32 +37,37 @@ BASELINE_NAMES = frozenset(
     {"no", "n", "false", "f", "off", "old", "before", "control", "baseline", "main", "master"}
 )
 """Treatment values that are known names of a baseline."""
-_VERSION = re.compile(r"[vV]?\d+([.]\d+)*")
+_VERSION_NUMBER = re.compile(r"[vV]?\d+([.]\d+)*")
 
 _MIN_GAP_FACTOR = 30.0
 """Smallest factor between neighbouring values that shows two units instead of noise."""
 _MIN_UNIT_SHARE = 0.01
+"""Smallest share of the values that must have each of the two units."""
 _UNIT_STEPS = (1e3, 1e6, 1e9)
+"""Factors between two units of one quantity, such as s and ms."""
 _UNIT_STEP_TOLERANCE = 3.0
-"""Largest factor between the ratio of two groups' medians and the step between two units."""
+"""Largest factor by which the ratio of two groups' medians may differ from a step of units."""
 
 T = TypeVar("T")
 U = TypeVar("U")
 
 
 class Scales(Struct, Generic[T], frozen=True):
-    """A quantity on the scale of ln(outcome), ``None`` without a ratio, and of the outcome."""
+    """One quantity on two scales: ln(outcome) for ratios, and the outcome itself for differences.
+
+    ``log_scale`` is ``None`` if no ratio is estimated.
+    """
 
     log_scale: T | None
     raw_scale: T
 
     @property
     def answer_scale(self) -> T:
-        """The quantity for ln(outcome) if there is one, else for the outcome itself."""
+        """The quantity on the scale of the answer: for ln(outcome), or without it the outcome."""
         return self.raw_scale if self.log_scale is None else self.log_scale
 
     def map(self, function: Callable[[T], U]) -> Scales[U]:
-        """Apply a function on each scale."""
+        """Apply a function to the quantity on each scale."""
         log_scale = None if self.log_scale is None else function(self.log_scale)
         return Scales(log_scale, function(self.raw_scale))
 
@@ -91,9 +96,9 @@ class Arms(Versions, frozen=True):
 class Sample(Struct, frozen=True):
     """The rows that take part, and the rows of the placebo period, if there is one.
 
-    The question has chosen covariates, and ``log`` has only the rows that take part. ``treated``
-    and each outcome have shape (rows,). ``left_out`` counts by reason the rows that take no part;
-    ``rows_read`` is the number of rows of the whole log.
+    The ``question`` names its covariates, and ``log`` has only the rows that take part.
+    ``treated`` (rows,) marks the candidate's rows, and each outcome has shape (rows,).
+    ``left_out`` counts by reason the rows that take no part; ``rows_read`` counts all rows.
     """
 
     log: Log
@@ -124,32 +129,33 @@ def read_sample(log: Log, question: Question, left_out: dict[str, int]) -> Sampl
     if not is_compared.all():
         left_out = {**left_out, "another version": int(np.count_nonzero(~is_compared))}
     placebo_log, placebo_treated, taking_part = None, None, is_compared
+    period = "=".join(question.placebo_period or ())
     if question.placebo_period is not None:
-        is_placebo = _in_period(log, *question.placebo_period) & is_compared
+        is_placebo = _is_in_period(log, *question.placebo_period) & is_compared
         placebo_log, placebo_treated = take_rows(log, is_placebo), arms.is_candidate[is_placebo]
-        period = "=".join(question.placebo_period)
         left_out = {**left_out, f"the placebo period {period}": int(np.count_nonzero(is_placebo))}
         taking_part = is_compared & ~is_placebo
-    rows = log if taking_part.all() else take_rows(log, taking_part)
+    compared_log = log if taking_part.all() else take_rows(log, taking_part)
     treated = arms.is_candidate[taking_part]
     if treated.all() or not treated.any():
         absent = arms.baseline if treated.any() else arms.candidate
         raise UnusableInput(
-            f"no row of {question.treatment}={absent} takes part: there is nothing to compare",
-            hint=f"collect such rows, or name another {option('placebo_period')}",
+            f"all rows of {question.treatment}={absent} are in the placebo period {period}, so no "
+            "such row is left to compare",
+            hint=f"name another period: {option('placebo_period', 'COLUMN=VALUE')}",
         )
     return Sample(
-        rows,
-        question,
-        arms,
-        treated,
-        read_outcomes(rows, question),
-        read_covariates(rows, question),
-        choose_clusters(rows, question, treated),
-        placebo_log,
-        placebo_treated,
-        left_out,
-        rows_read,
+        log=compared_log,
+        question=question,
+        arms=arms,
+        treated=treated,
+        outcomes=read_outcomes(compared_log, question),
+        covariates=read_covariates(compared_log, question),
+        clusters=choose_clusters(compared_log, question, treated),
+        placebo_log=placebo_log,
+        placebo_treated=placebo_treated,
+        left_out=left_out,
+        rows_read=rows_read,
     )
 
 
@@ -160,11 +166,11 @@ def read_arms(log: Log, question: Question) -> Arms:
     if question.values is None:
         arms = _default_arms(name, values)
     else:
-        arms = _split_pair(question.values, values, f"{name} has {listed(values)}")
+        arms = _split_values(question.values, values, f"{name} has {listed(values)}")
     if len(values) > 2 and not question.leave_others_out:
         raise UnusableInput(
-            f"{name} has {len(values)} values: {listed(values)}; the question names two",
-            hint=f"{option('leave_others_out', True)} leaves out the rows with other values",
+            f"{name} has {len(values)} values: {listed(values)}; the question names only two",
+            hint=f"add {option('leave_others_out', True)} to leave out the rows with other values",
         )
     return Arms(*arms, *(np.asarray(code == values.index(arm)) for arm in arms))
 
@@ -188,14 +194,14 @@ def read_outcomes(log: Log, question: Question) -> Scales[Floats]:
     has_no_log = values <= 0.0
     if question.ratio and has_no_log.any():
         raise UnusableInput(
-            f"{name}: 0 or less in {row_numbers(has_no_log)}: a ratio needs values above 0",
-            hint=f"leave out rows without a measurement, or give {option('ratio', False)}",
+            f"{name} is 0 or less in {row_numbers(has_no_log)}: a ratio needs values above 0",
+            hint=f"leave out rows without a measurement, or add {option('ratio', False)}",
         )
     return Scales(np.log(values) if question.ratio else None, values)
 
 
 def _refuse_mixed_units(log: Log, name: str, values: Floats) -> None:
-    hint = f"convert them to one unit; give {option('one_unit', True)} if they have one already"
+    hint = f"convert {name} to one unit; if it already has one unit, add {option('one_unit', True)}"
     for column in (*UNIT_COLUMNS, f"{name}_unit"):
         if column in log:
             units, _ = distinct_texts(log[column], column)
@@ -233,14 +239,14 @@ def _unit_step(values: Floats) -> tuple[float, Floats, Floats] | None:
 
 
 def _default_arms(name: str, values: list[str]) -> tuple[str, str]:
-    """Return candidate and baseline: the later and the earlier version, or by a known name."""
+    """Return candidate and baseline by their version numbers, or by the name of a baseline."""
     if len(values) != 2:
         raise UnusableInput(
-            f"{name} has {listed(values)}: the question does not name the two to compare",
-            hint=f"name them: {option('treatment', f'{name}=CANDIDATE:BASELINE')}",
+            f"{name} has {listed(values)}: the question does not name the two values to compare",
+            hint=f"name two values: {option('treatment', f'{name}=CANDIDATE:BASELINE')}",
         )
     first, second = values
-    if all(_VERSION.fullmatch(value) for value in values):
+    if all(_VERSION_NUMBER.fullmatch(value) for value in values):
         numbers = [[int(part) for part in re.findall(r"\d+", value)] for value in values]
         if numbers[0] != numbers[1]:
             return (second, first) if numbers[0] < numbers[1] else (first, second)
@@ -254,8 +260,8 @@ def _default_arms(name: str, values: list[str]) -> tuple[str, str]:
     return (second, first) if is_baseline[0] else (first, second)
 
 
-def _split_pair(text: str, values: list[str], values_sentence: str) -> tuple[str, str]:
-    """Split CANDIDATE:BASELINE, either of which may contain colons."""
+def _split_values(text: str, values: list[str], values_sentence: str) -> tuple[str, str]:
+    """Split CANDIDATE:BASELINE into two of the values; each value may contain colons."""
     parts = text.split(":")
     splits = [(":".join(parts[:index]), ":".join(parts[index:])) for index in range(1, len(parts))]
     known_splits = [split for split in splits if split[0] in values and split[1] in values]
@@ -281,11 +287,11 @@ def _split_pair(text: str, values: list[str], values_sentence: str) -> tuple[str
     raise UnusableInput(problem, hint=f"name two values; {values_sentence}")
 
 
-def _in_period(log: Log, name: str, value: str) -> Truths:
+def _is_in_period(log: Log, name: str, value: str) -> Truths:
     values, code = distinct_texts(log[name], name)
     if value not in values:
         raise UnusableInput(
             f"{option('placebo_period')}: no row has {name}={value}",
-            hint=f"{name} has {listed(values)}",
+            hint=f"name a value of {name}: {listed(values)}",
         )
     return np.asarray(code == values.index(value))

@@ -2,9 +2,11 @@
 
 A stratum has the rows with one value of the strata column. Only one stratum is in memory at a time.
 The combined effect is τ = Σ_s w_s τ_s with w_s = n_s / Σ n_s, where n_s is the number of candidate
-rows with a match in stratum s. The weights count as constants. Strata have no row in common, so the
-variance by Abadie and Imbens is Σ w_s² V_s. A cluster g may have rows in several strata. Without g,
-τ changes by Δ_g = Σ_s w_s (τ_s₍₋g₎ − τ_s). With G clusters in all strata, the variance is
+rows with a match in stratum s. The variances treat the weights as constants. Strata have no row in
+common, so the variance by Abadie and Imbens is Σ w_s² V_s, where V_s is the variance of τ_s. A
+cluster g may have rows in several strata. Without the rows of g, the effect in stratum s is
+τ_s₍₋g₎, and τ changes by Δ_g = Σ_s w_s (τ_s₍₋g₎ − τ_s). If all strata together have G clusters, the
+variance by clusters is
 
     V = (G − 1)/G Σ_g Δ_g².
 """
@@ -74,7 +76,7 @@ from equipoise_matching.observation.wording import (
     pattern_clause,
     refusal_sentences,
     sample_warnings,
-    scope_sentence,
+    scope_clause,
     unbalanced_clause,
 )
 from equipoise_matching.shared.errors import UnusableInput
@@ -87,15 +89,15 @@ _MAX_LISTED_STRATA = 3
 """Largest number of strata that a message lists."""
 
 Rows = TypeVar("Rows")
-
+"""Description of the place of a stratum's rows in the log, such as their row numbers."""
 ClusterLabel = tuple[str, object]
-"""Column and value of a cluster, which are the same in every stratum with its rows."""
+"""Column and value of a cluster. A cluster has the same label in every stratum."""
 
 
 class StratumEffect(Struct, frozen=True):
     """The effect in one stratum on one scale, with the error of Abadie and Imbens.
 
-    ``effect_changes`` has for each cluster the change of the effect without its rows.
+    ``effect_changes`` has for each cluster the change of the effect without the cluster's rows.
     """
 
     effect: float
@@ -134,8 +136,8 @@ class StratumAnswer(Struct, frozen=True):
 class StratumOutcome(Struct, frozen=True):
     """A stratum with its answer, or with the reason why it has no answer.
 
-    ``candidate`` and ``baseline`` have the moments of the outcome over all rows of the version;
-    ``None`` without rows.
+    ``candidate`` and ``baseline`` have the moments of the outcome column over all rows of the
+    version, ``None`` if the version has no row.
     """
 
     name: str
@@ -151,9 +153,9 @@ class StratumOutcome(Struct, frozen=True):
 class StratifiedLog(Struct, Generic[Rows], frozen=True):
     """A log that is read one stratum at a time.
 
-    The values of ``column`` are the strata. ``rows`` says where the rows of each stratum are, and
-    ``read`` returns the columns of these rows. ``versions`` has only the treatment column, with
-    each value once. ``number_of_rows`` is the size of the whole log, if known.
+    The values of ``column`` are the names of the strata. ``rows`` has for each name the place of
+    the stratum's rows, and ``read`` returns the columns at a place. ``versions`` has only the
+    treatment column, with each value once. ``number_of_rows`` is the size of the log, if known.
     """
 
     column: str
@@ -164,7 +166,7 @@ class StratifiedLog(Struct, Generic[Rows], frozen=True):
 
 
 MatchStrata = Callable[[StratifiedLog[Rows], Question, Versions, Progress], list[StratumOutcome]]
-"""Function that matches every stratum of a log, and returns the outcomes in their order."""
+"""Function that matches every stratum of a log, and returns one outcome for each, in order."""
 
 
 def match_strata_in_turn(
@@ -172,7 +174,7 @@ def match_strata_in_turn(
 ) -> list[StratumOutcome]:
     """Match one stratum after the other in this process."""
     return [
-        match_stratum(name, log.read(rows), question, versions, _name_stratum_in(name, progress))
+        match_stratum(name, log.read(rows), question, versions, _stratum_progress(name, progress))
         for name, rows in log.rows.items()
     ]
 
@@ -187,7 +189,9 @@ def observe_strata(
 ) -> ObservationResult:
     """Estimate the effect over the strata with an answer, or return the reason for a refusal.
 
-    Raise `UnusableInput` if the question does not fit the log, or no stratum has an answer.
+    The steps: read the two versions, match every stratum, check that enough rows have an answer,
+    and combine the effects, balances and clusters of the strata. Raise `UnusableInput` if the
+    question does not fit the log, or no stratum has an answer.
     """
     check_strata(log.column, question)
     if question.covariates is None:
@@ -198,18 +202,18 @@ def observe_strata(
     rows_read = sum(outcome.rows for outcome in outcomes)
     if log.number_of_rows not in (None, rows_read):
         raise UnusableInput(
-            f"{option('strata', log.column)}: the strata have {rows_read:,} of the file's "
-            f"{log.number_of_rows:,} rows, so the statistics in the file are wrong",
+            f"{option('strata', log.column)}: the strata have {rows_read:,} rows together, but "
+            f"the file has {log.number_of_rows:,}: the statistics in the file are wrong",
             hint="write the file again with the program that made it",
         )
     answers = {outcome.name: outcome.answer for outcome in outcomes if outcome.answer is not None}
     if not answers:
         raise UnusableInput(
-            f"{option('strata', log.column)}: no stratum can be judged: {_list_reasons(outcomes)}",
-            hint="name a column whose values both versions ran with, or collect such rows",
+            f"{option('strata', log.column)}: no stratum has an answer: {_list_reasons(outcomes)}",
+            hint="name another column, one with rows of both versions at each of its values",
         )
     answer_list = list(answers.values())
-    described = describe_question(question, versions, source)
+    result_question = describe_question(question, versions, source)
     naive = to_effect(_naive_estimates(outcomes))
     clustering = _count_clusters(answer_list)
     matching = _summarize_matching(answer_list, question.method)
@@ -227,19 +231,19 @@ def observe_strata(
         matched, bias = _matched_effect(answer_list, clustering), _weakest_hidden_bias(answers)
         robustness = Robustness(None, None, None, "unknown: it is not computed over strata")
         shown_bias = None if bias.gamma_to_change is None else bias
-        summary = answer_sentences(described, naive, matched.effect, hidden_bias=shown_bias)
+        summary = answer_sentences(result_question, naive, matched.effect, hidden_bias=shown_bias)
     else:
-        summary = refusal_sentences(described, naive, refusal)
+        summary = refusal_sentences(result_question, naive, refusal)
     return ObservationResult(
         summary=summary,
-        question=described,
+        question=result_question,
         rows=RowCounts(rows_read, candidate_rows, baseline_rows, left_out),
         naive=naive,
         refusal=refusal,
         matched=matched,
         clustering=clustering,
         matching=matching,
-        about=_scope_clause(outcomes, matched_rows, candidate_rows, versions, question.unit),
+        about=_strata_scope_clause(outcomes, matched_rows, candidate_rows, versions, question.unit),
         dropped=_average_dropped_means(answer_list),
         balance=_average_balance(answer_list),
         hidden_bias=bias,
@@ -289,7 +293,7 @@ def check_strata(column: str, question: Question) -> None:
 def match_stratum(
     name: str, log: Log, question: Question, versions: Versions, progress: Progress = lambda _: None
 ) -> StratumOutcome:
-    """Match the rows of one stratum, and check the match; errors name stratum, column and rows."""
+    """Match the rows of one stratum, and check the match. Errors name the stratum."""
     check_question(log, question)
     try:
         names, version_index = distinct_texts(log[question.treatment], question.treatment)
@@ -301,8 +305,8 @@ def match_stratum(
         if not is_candidate.any() or not is_baseline.any():
             answer = f"no row of {versions.baseline if is_candidate.any() else versions.candidate}"
         else:
-            seeded = replace(question, seed=stratum_seed(question.seed, name))
-            answer = _answer_stratum(name, read_sample(log, seeded, {}), progress)
+            stratum_question = replace(question, seed=stratum_seed(question.seed, name))
+            answer = _answer_stratum(name, read_sample(log, stratum_question, {}), progress)
     except UnusableInput as error:
         raise UnusableInput(f"stratum {name}: {error.what}", hint=error.hint) from error
     return StratumOutcome(
@@ -328,11 +332,11 @@ def _moments(
     taking_part = is_candidate | is_baseline
     if not taking_part.any():
         return None, None
-    outcomes = read_outcomes(take_rows(log, taking_part), question)
+    scales = read_outcomes(take_rows(log, taking_part), question)
 
     def moments_of(is_version: Truths) -> Scales[Moments] | None:
         rows = is_version[taking_part]
-        return outcomes.map(lambda values: Moments.of(values[rows], None)) if rows.any() else None
+        return scales.map(lambda values: Moments.of(values[rows], None)) if rows.any() else None
 
     return moments_of(is_candidate), moments_of(is_baseline)
 
@@ -382,9 +386,9 @@ def _stratum_effect(name: str, sample: Sample, estimate: EffectEstimate) -> Stra
 
 
 def _cluster_labels(name: str, sample: Sample, rows: Indices) -> list[ClusterLabel]:
-    """Return the clusters of these rows in the order of their codes.
+    """Return the labels of the clusters of these rows, in the order of the clusters' codes.
 
-    A window of time belongs to one stratum, so its label contains the stratum.
+    A window of time belongs to one stratum, so its label contains the name of the stratum.
     """
     clusters = sample.clusters
     if clusters is None:
@@ -396,7 +400,8 @@ def _cluster_labels(name: str, sample: Sample, rows: Indices) -> list[ClusterLab
     return [(f"{name}: {clusters.by}", code) for code in codes.tolist()]
 
 
-def _name_stratum_in(name: str, progress: Progress) -> Progress:
+def _stratum_progress(name: str, progress: Progress) -> Progress:
+    """Return a function that puts the name of the stratum before each step."""
     return lambda step: progress(f"{name}: {step}")
 
 
@@ -455,7 +460,7 @@ def _matched_effect(
 def _weighted_estimates(
     parts: Sequence[StratumEffect], weights: Sequence[float], clustering: Clustering | None
 ) -> dict[str, Estimate]:
-    """Return the weighted effect with every error, by name."""
+    """Return the weighted effect with its standard error, by the name of the method."""
     effect = sum(weight * part.effect for weight, part in zip(weights, parts, strict=True))
     errors = [part.error for part in parts if part.error is not None]
     error = math.hypot(*map(operator.mul, weights, errors)) if len(errors) == len(parts) else None
@@ -477,7 +482,7 @@ def _weighted_estimates(
 def _summarize_matching(answers: Sequence[StratumAnswer], method: str) -> MatchingSummary:
     """Summarise the matches of all strata, without the weights, which differ by stratum.
 
-    The summary names the requested ``method`` unless a stratum needed another one.
+    The summary names the requested ``method``, or another method that a stratum needed.
     """
     summaries = [answer.matching for answer in answers]
     if len(summaries) == 1:
@@ -497,7 +502,7 @@ def _summarize_matching(answers: Sequence[StratumAnswer], method: str) -> Matchi
 
 
 def _average_balance(answers: Sequence[StratumAnswer]) -> tuple[ColumnBalance, ...]:
-    """Return the balance of every column, as an average over the strata with this column."""
+    """Return the balance of every column, as an average over the strata that have the column."""
     columns = defaultdict[str, list[tuple[int, ColumnBalance]]](list)
     for answer in answers:
         for column in answer.balance:
@@ -520,7 +525,7 @@ def _average_balance(answers: Sequence[StratumAnswer]) -> tuple[ColumnBalance, .
 
 
 def _average_dropped_means(answers: Sequence[StratumAnswer]) -> tuple[DroppedMean, ...]:
-    """Return the means of matched and dropped rows, over the strata with dropped rows."""
+    """Return the means of every column among matched and dropped rows, over the strata."""
     matched = defaultdict[str, list[tuple[int, float]]](list)
     dropped = defaultdict[str, list[tuple[int, float]]](list)
     for answer in answers:
@@ -540,9 +545,9 @@ def _average(weighted_values: Iterable[tuple[int, float | None]]) -> float | Non
 
 
 def _weakest_hidden_bias(answers: dict[str, StratumAnswer]) -> HiddenBias:
-    """Return the bounds of the stratum whose answer the weakest hidden factor changes.
+    """Return the bounds of the stratum whose answer needs the weakest hidden factor to change.
 
-    If all effects have the same sign, no weaker factor changes the combined effect.
+    If all effects have the same sign, no weaker factor can change the combined effect.
     """
     name = min(answers, key=lambda name: answers[name].hidden_bias.gamma_to_change or 0.0)
     weakest_bias = answers[name].hidden_bias
@@ -565,20 +570,20 @@ def _few_rows_refusal(
         "few-strata",
         f"only {matched_rows:,} of the candidate's {candidate_rows:,} rows have a comparable row "
         f"within {column}" + (f": {reasons}" if reasons else ""),
-        "collect rows of the other version for these strata, or name another column",
+        f"collect baseline rows for these strata, or name a column other than {column}",
     )
 
 
-def _scope_clause(
+def _strata_scope_clause(
     outcomes: Sequence[StratumOutcome], matched: int, candidates: int, versions: Versions, unit: str
 ) -> str:
-    """Return the clause on the candidate rows in the answer, with reasons for the other rows."""
+    """Return the clause on the candidate rows that the answer covers, and why not on others."""
     reasons = "; ".join(
         f"{outcome.candidate_rows:,} of {outcome.name}: {outcome.reason}"
         for outcome in outcomes
         if outcome.reason is not None and outcome.candidate_rows
     )
-    scope = scope_sentence(candidates, matched, versions, unit)
+    scope = scope_clause(candidates, matched, versions, unit)
     if matched == candidates:
         return scope
     return f"{scope} in their stratum" + (f" ({reasons})" if reasons else "")

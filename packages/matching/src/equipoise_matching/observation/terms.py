@@ -1,15 +1,17 @@
 """Choose the terms of a model from the data: curves, steps and products of the covariates.
 
-A covariate has these candidate terms: its square, and bends and steps at its quantiles. Two
-covariates have their product, and one of them above a quantile of the other. A category has each
-curve within one of its values. A second round adds each chosen term multiplied by the curves of the
-other covariates (Friedman 1991, Annals of Statistics 19(1)).
+The possible terms of one covariate are its square, and bends and steps at its quantiles. The
+possible terms of two covariates are their product, and one of them above a quantile of the other. A
+category and a covariate have the covariate's curves among the rows with one value of the category.
+A second round adds the products of each chosen term and the curves of the other covariates
+(Friedman 1991, Annals of Statistics 19(1)).
 
-A term enters if it explains which rows have the candidate, or the outcome of the baseline's rows:
-double selection (Belloni, Chernozhukov and Hansen 2014, Review of Economic Studies 81(2)), because
-a confounder acts on both. The covariates themselves always enter. Then each step adds the candidate
-with the largest t² given the terms in the model, while this t² exceeds 2 ln(number of candidates)
-(Foster and George 1994, Annals of Statistics 22(4)).
+A term enters the model if it explains which rows have the candidate, or the outcome of the
+baseline's rows, because a confounder acts on both. This is double selection (Belloni, Chernozhukov
+and Hansen 2014, Review of Economic Studies 81(2)). The covariates themselves always enter. Then
+each step adds the possible term with the largest t² given the terms in the model. The steps end
+when this t² is at most 2 ln(number of possible terms) (Foster and George 1994, Annals of Statistics
+22(4)).
 
 Selection sums cross products over blocks of rows, so no array holds every term for every row.
 """
@@ -39,17 +41,21 @@ PRODUCT_QUANTILES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95)
 ROWS_PER_TERM = 10
 """Number of rows of each version that a term needs."""
 MAX_TERMS = 40
+"""Largest number of terms that a model has besides the covariates."""
 MAX_SPLIT_COLUMNS = 12
-"""Largest number of columns for which one above a quantile of another is a candidate."""
+"""Largest number of columns for which one above a quantile of another is a possible term."""
 MAX_CROSS_PRODUCTS = 2e10
 """Largest number of products that one selection sums; a larger log is sampled by the seed."""
 _BLOCK_ROWS = 8_192
+"""Number of rows whose terms are in memory at a time."""
 _MIN_VARIANCE_SHARE = 1e-4
-"""Smallest share of its variance that a term must keep, given the terms in the model."""
+"""Smallest share of the variance of a term that the terms in the model may leave unexplained."""
 _SINGULAR_TOLERANCE = 1e-10
+"""Size below which an eigenvalue of the cross products counts as 0, relative to the largest."""
 _MAX_SHIFT = 0.1
 """Largest shift of a bend, or of a step in a product, as a share of the rows."""
 _SHIFT_COUNT = 17
+"""Number of shifts that are tried for each bend and step."""
 
 
 class Factor(NamedTuple):
@@ -64,7 +70,7 @@ class Factor(NamedTuple):
     threshold: float = 0.0
 
     def values(self, columns: Floats) -> Floats:
-        """Return the function for each row of the columns (rows, columns)."""
+        """Return the value of the function for each row of the columns (rows, columns)."""
         column = columns[:, self.column]
         if self.shape == "square":
             return np.asarray(column**2)
@@ -80,12 +86,12 @@ Term = tuple[Factor, ...]
 
 
 class TermDictionary(Struct, frozen=True):
-    """The candidate terms of a log.
+    """The possible terms of a log.
 
-    ``columns`` (rows, columns) has the covariates, each with mean 0 and standard deviation 1, then
-    a column of 0 and 1 for each value of a category. Each column has a name, and its owner: the
-    column of the log from which it was made. The covariates had the means ``centres`` and the
-    standard deviations ``spreads``. The first ``covariate_count`` terms are the covariates.
+    ``columns`` (rows, columns) has the covariates, each with mean 0 and standard deviation 1. Then
+    comes a column of 0 and 1 for each value of a category. Each column has a name and an owner: the
+    column of the log from which it was made. Unscaled, the covariates have the means ``centres``
+    and standard deviations ``spreads``. The first ``covariate_count`` terms are the covariates.
     """
 
     columns: Floats
@@ -106,7 +112,7 @@ class TermDictionary(Struct, frozen=True):
         return tuple(dict.fromkeys(self.owners[factor.column] for factor in term))
 
     def describe(self, term: Term) -> str:
-        """Return a term in words: ``load²``, ``load above 2.1 × cache``."""
+        """Return the text of a term, such as ``load²`` or ``load above 2.1 × cache``."""
         return " × ".join(self._describe_factor(factor) for factor in term)
 
     def _describe_factor(self, factor: Factor) -> str:
@@ -122,7 +128,7 @@ class TermDictionary(Struct, frozen=True):
 
 
 def term_dictionary_of(covariates: Covariates, seed: int) -> TermDictionary:
-    """Return the candidate terms of these covariates; the exact columns count as categories."""
+    """Return the possible terms of the covariates; the exact columns count as categories."""
     matrix = covariates.matrix
     centres, spreads = matrix.mean(axis=0), matrix.std(axis=0)
     spreads = np.where(spreads > 0.0, spreads, 1.0)
@@ -161,11 +167,11 @@ def term_dictionary_of(covariates: Covariates, seed: int) -> TermDictionary:
 
 def _flags(covariates: Covariates, numeric: list[int]) -> Iterator[tuple[str, str, Floats]]:
     """Yield name, owner and column (0 and 1) for each value of each category."""
-    for owner, group in itertools.groupby(
+    for owner, owner_indices in itertools.groupby(
         (index for index in range(len(covariates.names)) if index not in numeric),
         key=lambda index: covariates.owners[index],
     ):
-        indices = list(group)
+        indices = list(owner_indices)
         maxima = [covariates.matrix[:, index].max() for index in indices]
         values = [
             (covariates.matrix[:, index] == maximum).astype(np.float64)
@@ -185,10 +191,10 @@ def _flags(covariates: Covariates, numeric: list[int]) -> Iterator[tuple[str, st
 def _curves(
     values: Floats, index: int, bends: Iterable[float], steps: Iterable[float]
 ) -> Iterator[Factor]:
-    """Yield the square, and the bends and the steps at these quantiles, of one column."""
+    """Yield the square of one column, and its bends and steps at these quantiles."""
     yield Factor("square", index)
-    for shape, shares in (("bend", bends), ("step", steps)):
-        thresholds = np.unique(np.quantile(values, list(shares))) if shares else np.empty(0)
+    for shape, quantiles in (("bend", bends), ("step", steps)):
+        thresholds = np.unique(np.quantile(values, list(quantiles))) if quantiles else np.empty(0)
         yield from (Factor(shape, index, threshold) for threshold in thresholds.tolist())
 
 
@@ -197,31 +203,35 @@ def select_terms(
 ) -> tuple[Term, ...]:
     """Return the covariates, then up to ``max_terms`` terms that explain a target.
 
-    The target has a value for each row of the log. Only the values of ``rows`` are read.
+    The target has a value for each row of the log. Only the values of ``rows`` are read. The steps:
+    choose terms, choose products of these terms, and move the thresholds.
     """
     covariate_count = dictionary.covariate_count
     chosen = _select_forward(dictionary, dictionary.terms, covariate_count, target, rows, max_terms)
-    curved_terms = chosen[covariate_count:]
+    added_terms = chosen[covariate_count:]
     products = tuple(
         dict.fromkeys(
             (*term, curve)
-            for term in curved_terms
+            for term in added_terms
             if len(term) < 2 or len(dictionary.owners_of(term)) < 2
             for curve in _other_curves(dictionary, term)
         )
     )
     if products:
         known_terms = set(dictionary.terms)
-        candidates = (*chosen, *(term for term in products if term not in known_terms))
-        max_products = max_terms - len(curved_terms)
-        chosen = _select_forward(dictionary, candidates, len(chosen), target, rows, max_products)
+        possible = (*chosen, *(term for term in products if term not in known_terms))
+        max_products = max_terms - len(added_terms)
+        chosen = _select_forward(dictionary, possible, len(chosen), target, rows, max_products)
     return _refine_thresholds(dictionary, chosen, target, rows)
 
 
 def _refine_thresholds(
     dictionary: TermDictionary, chosen: tuple[Term, ...], target: Floats, rows: Indices
 ) -> tuple[Term, ...]:
-    """Move each step and bend to the threshold near its quantile that explains most."""
+    """Move each step and bend to the nearby threshold that explains most of the target.
+
+    ``cross`` holds the chosen terms, then their shifts; ``current`` has the best index of each.
+    """
     shifted_by_index = {
         index: tuple(_shift_threshold(dictionary, term))
         for index, term in enumerate(chosen)
@@ -229,13 +239,13 @@ def _refine_thresholds(
     }
     if not shifted_by_index:
         return chosen
-    candidates = (*chosen, *itertools.chain.from_iterable(shifted_by_index.values()))
-    rows = sample_rows(rows, len(candidates), dictionary.seed)
-    cross = cross_products(dictionary.columns, candidates, target, rows)
-    current, next_candidate = list(range(len(chosen))), len(chosen)
+    terms = (*chosen, *itertools.chain.from_iterable(shifted_by_index.values()))
+    rows = sample_rows(rows, len(terms), dictionary.seed)
+    cross = cross_products(dictionary.columns, terms, target, rows)
+    current, next_index = list(range(len(chosen))), len(chosen)
     for index, shifted_terms in shifted_by_index.items():
-        compared = [current[index], *range(next_candidate, next_candidate + len(shifted_terms))]
-        next_candidate += len(shifted_terms)
+        compared = [current[index], *range(next_index, next_index + len(shifted_terms))]
+        next_index += len(shifted_terms)
         others = current[:index] + current[index + 1 :]
         inner = cross[np.ix_(others, others)]
         inverse = np.linalg.pinv(inner, rcond=_SINGULAR_TOLERANCE, hermitian=True)
@@ -246,7 +256,7 @@ def _refine_thresholds(
         is_usable = variances > _MIN_VARIANCE_SHARE * cross[compared, compared]
         gains = np.where(is_usable, remainder**2 / np.where(is_usable, variances, 1.0), 0.0)
         current[index] = compared[int(np.argmax(gains))]
-    return tuple(candidates[index] for index in current)
+    return tuple(terms[index] for index in current)
 
 
 def _shift_threshold(dictionary: TermDictionary, term: Term) -> Iterator[Term]:
@@ -284,7 +294,11 @@ def _select_forward(
     rows: Indices,
     max_terms: int,
 ) -> tuple[Term, ...]:
-    """Keep the first ``entered_count`` terms, and add terms while one explains the target."""
+    """Keep the first ``entered_count`` terms, and add the best term while it explains enough.
+
+    ``cross`` holds the cross products of what the chosen terms do not explain. Entering a term
+    subtracts the part that this term explains.
+    """
     count = len(terms)
     if not count:
         return ()
@@ -312,9 +326,11 @@ def _select_forward(
         gains = np.where(is_usable, cross[:count, count] ** 2 / divisors, 0.0)
         best = int(np.argmax(gains))
         remainder = float(cross[count, count]) - float(gains[best])
-        freedom = len(rows) - len(chosen) - 2
+        degrees_of_freedom = len(rows) - len(chosen) - 2
         required_gain = min_t_squared * max(remainder, 0.0)
-        if gains[best] <= 0.0 or freedom < 1 or freedom * gains[best] <= required_gain:
+        if gains[best] <= 0.0 or degrees_of_freedom < 1:
+            break
+        if degrees_of_freedom * gains[best] <= required_gain:
             break
         enter(best)
     return (*terms[:entered_count], *(terms[index] for index in chosen if index >= entered_count))
@@ -323,7 +339,7 @@ def _select_forward(
 def cross_products(
     columns: Floats, terms: tuple[Term, ...], target: Floats, rows: Indices
 ) -> Floats:
-    """Return the sums of products of the centred terms and the target, which comes last."""
+    """Return the sums of products of every two centred columns: the terms, and the target last."""
     count = len(terms)
     cross = np.zeros((count + 2, count + 2))
     for begin in range(0, len(rows), _BLOCK_ROWS):
@@ -355,6 +371,6 @@ def sample_rows(rows: Indices, term_count: int, seed: int) -> Indices:
 
 
 def term_budget(treated: Truths) -> int:
-    """Return the number of terms that the version with fewer rows allows."""
+    """Return the number of terms that the rows of the version with fewer rows allow."""
     fewest_rows = min(int(np.count_nonzero(treated)), int(np.count_nonzero(~treated)))
     return min(MAX_TERMS, fewest_rows // ROWS_PER_TERM)

@@ -33,12 +33,14 @@ _TIME_SUFFIXES = ("_s", "_ms", "_us", "_ns", "seconds", "time", "latency", "dura
 _MIN_RATIO_AS_FACTOR = 2.0
 """Smallest ratio that is written as "3 times" instead of "200 %"."""
 _MAJORITY_SHARE = 0.5
+"""Share of the raw difference above which a column explains most of it."""
 _MULTIPLICATION_VERBS = {2: "double", 3: "triple", 4: "quadruple"}
 _INTEGER_TOLERANCE = 0.05
+"""Largest distance from a whole number at which a factor is written as a verb."""
 MANY_DROPPED = 0.2
-"""Share of dropped candidate rows above which a warning is given."""
+"""Share of candidate rows without a match above which a warning is given."""
 _TRUSTED_CLUSTERS = 2 * MIN_CLUSTERS
-"""Number of clusters below which a warning is given."""
+"""Number of clusters of a version below which a warning is given."""
 _MAX_P_VALUE = 0.01
 """P-value of Cochran's Q below which a warning is given."""
 
@@ -50,7 +52,7 @@ def answer_sentences(
     contributions: Sequence[Contribution] = (),
     hidden_bias: HiddenBias | None = None,
 ) -> str:
-    """Return the answer: naive difference, matched effect, their difference, hidden factor.
+    """Return the answer: the naive difference, the matched effect, why they differ, hidden factors.
 
     Without ``hidden_bias``, the answer has no sentence on a hidden factor.
     """
@@ -65,7 +67,7 @@ def answer_sentences(
 
 
 def refusal_sentences(question: ObservationQuestion, naive: Effect, refusal: Refusal) -> str:
-    """Return the answer if the analysis refuses an effect: naive difference and reason."""
+    """Return the answer of a refusal: the naive difference, and the reason for the refusal."""
     return (
         f"Without matching, {_source(question)} suggests that {effect_clause(naive, question)}. "
         f"No answer can be given: {refusal.summary}."
@@ -78,7 +80,7 @@ def _source(question: ObservationQuestion) -> str:
 
 
 def effect_clause(effect: Effect, question: ObservationQuestion) -> str:
-    """Return ``version 2.0 is 3 % faster``, or ``version 2.0 raises cost by 1,500``."""
+    """Return a clause such as ``version 2.0 is 3 % faster`` or ``job 1 raises cost by 1,500``."""
     version, outcome = f"{question.treatment} {question.candidate}", question.outcome
     ratio = effect.ratio
     if ratio is None:
@@ -121,7 +123,8 @@ def matched_clause(effect: Effect, question: ObservationQuestion) -> str:
 def reason_clause(naive: Effect, matched: Effect, contributions: Sequence[Contribution]) -> str:
     """Return the clause with the columns that explain most of the raw difference.
 
-    The clause is empty if the raw difference and the effect agree, or no column explains them.
+    The raw difference is the one without matching. The clause is empty if it agrees with the
+    effect, or if no column explains the gap between them.
     """
     if naive.ratio is None or matched.ratio is None:
         gap = naive.difference - matched.difference
@@ -163,10 +166,10 @@ def hidden_factor_sentence(hidden_bias: HiddenBias, question: ObservationQuestio
     )
 
 
-def scope_sentence(rows: int, matched: int, versions: Versions, unit: str = "rows") -> str:
+def scope_clause(rows: int, matched: int, versions: Versions, unit: str = "rows") -> str:
     """Return the clause with the number of candidate rows that the answer covers.
 
-    The answer covers ``matched`` of ``rows``; ``unit`` is a plural noun for the rows.
+    The answer covers ``matched`` of ``rows`` rows; ``unit`` is a plural noun for the rows.
     """
     if matched == rows:
         return f"the {rows:,} {unit} of {versions.candidate}"
@@ -209,8 +212,8 @@ def unbalanced_refusal(
 ) -> Refusal:
     """Refuse an effect because at least one covariate stays unbalanced after matching.
 
-    ``worst`` is the covariate with the worst balance. ``missing`` has the rows that the log lacks
-    for each unbalanced covariate, the worst covariate first.
+    ``worst`` is the covariate with the worst balance. ``missing`` has for each unbalanced covariate
+    the range with too few baseline rows, the worst covariate first.
     """
     needed = missing[0]
     other_columns = f", and {len(missing) - 1} more columns differ" if len(missing) > 1 else ""
@@ -225,7 +228,7 @@ def unbalanced_refusal(
 
 
 def unbalanced_clause(column: ColumnBalance) -> str:
-    """Return the clause with the remaining difference of a column, and its limit."""
+    """Return the clause with the remaining difference of a column, and the limit."""
     difference, term = column.difference_after, column.term_after
     if difference is None or abs(difference) > MAX_DIFFERENCE:
         size = "infinitely many" if difference is None else f"{abs(difference):.2f}"
@@ -305,7 +308,7 @@ def sample_warnings(
             "mediator",
             f"the version itself changes {', '.join(mediators)}: matching on such columns removes "
             "part of the effect",
-            f"leave out of {option('covariates')} what was not measured before the trial",
+            f"leave {', '.join(mediators)} out of {option('covariates')} and {option('exact')}",
         )
     if clustering is None:
         yield AnalysisWarning(
@@ -325,15 +328,16 @@ def sample_warnings(
         yield AnalysisWarning(
             "few-neighbours",
             f"{100.0 * without_neighbors:.0f} % of the matched rows have no comparable row of the "
-            "same version: they share one variance, and the interval is too narrow where the "
-            "baseline is noisier",
+            "same version: one variance is used for all these rows, and the interval is too narrow "
+            "if the baseline is noisier",
             f"name fewer columns with {option('exact')}, or collect more rows",
         )
     if dropped > MANY_DROPPED:
         yield AnalysisWarning(
             "dropped",
-            f"{100.0 * dropped:.0f} % of the candidate's rows have no comparable row, or too few",
-            "read which rows the answer is about; collect baseline rows like the dropped ones",
+            f"{100.0 * dropped:.0f} % of the candidate's rows are not in the answer: too few rows "
+            "of the baseline are comparable",
+            "collect baseline rows like the rows that are left out, which the report describes",
         )
     if method != question.method:
         yield AnalysisWarning(
@@ -346,7 +350,7 @@ def sample_warnings(
 def answer_warnings(
     placebos: Sequence[Placebo], periods: int, p_value: float | None
 ) -> Iterator[AnalysisWarning]:
-    """Yield the warnings about placebos with an effect, and about an effect that changes.
+    """Yield the warnings about placebos with an effect, and about an effect that changes in time.
 
     ``p_value`` belongs to Cochran's test of one common effect in all periods.
     """
@@ -355,11 +359,12 @@ def answer_warnings(
             yield AnalysisWarning(
                 f"placebo-{placebo.kind}",
                 placebo.summary,
-                "find what differs and make it a covariate; until then, do not trust the answer",
+                f"find what differs and add its column to {option('covariates')}; until then, do "
+                "not trust the answer",
             )
     if p_value is not None and p_value < _MAX_P_VALUE:
         yield AnalysisWarning(
             "effect-changes",
             f"the effect changes over time: Cochran's p = {p_value:.2g} over {periods} periods",
-            "read the effect of each period, not their mean; find out what changed between them",
+            "read the effect of each period instead of the overall effect",
         )

@@ -39,6 +39,7 @@ _TIME = re.compile(rf"{_DATE.pattern}([ T]\d\d:\d\d(:\d\d([.]\d+)?)?(Z|[+-]\d\d:
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 """A number with a decimal comma, as spreadsheets write it in many languages."""
 _HINT = "correct the file, or write it again with the program that made it"
+"""Hint of every error about the content of a file."""
 
 
 _MISSING_VALUES: Mapping[str, NDArray[Any]] = {
@@ -47,7 +48,7 @@ _MISSING_VALUES: Mapping[str, NDArray[Any]] = {
     "date": np.array("NaT", dtype="datetime64[D]"),
     "time": np.array("NaT", dtype="datetime64[us]"),
 }
-"""Missing value by the name of the type; among numbers it is NaN."""
+"""Missing value by the name of the type. Numbers are not here: their missing value is NaN."""
 
 
 class _ColumnBlock(NamedTuple):
@@ -59,7 +60,7 @@ class _ColumnBlock(NamedTuple):
 
 
 class _NotATable(Exception):
-    """The text is not a table; the message is the reason."""
+    """The content of a file is not a table; the message is the reason."""
 
 
 def read_csv(path: Path, as_text: Collection[str] = ()) -> Columns:
@@ -79,7 +80,7 @@ def read_csv(path: Path, as_text: Collection[str] = ()) -> Columns:
     try:
         columns, mixed_columns = _read_blocks(path, text_columns)
         if mixed_columns:
-            # A later block has texts. Read earlier numbers such as 1.10 as texts, too.
+            # A later block has texts, so numbers such as 1.10 in earlier blocks become texts too.
             columns, _ = _read_blocks(path, text_columns | mixed_columns)
     except (_NotATable, csv.Error, UnicodeError, EOFError, zlib.error, OSError) as error:
         reason = "it is not UTF-8 text" if isinstance(error, UnicodeError) else str(error)
@@ -98,7 +99,8 @@ def refuse_repeated(path: Path, names: Iterable[str]) -> None:
     repeated = [name for name, number in Counter(names).items() if number > 1]
     if repeated:
         raise UnusableInput(
-            f"{path}: more than one column {', '.join(repeated)}", hint="rename all but one"
+            f"{path}: more than one column {', '.join(repeated)}",
+            hint=f"rename all but one of the columns {repeated[0]}",
         )
 
 
@@ -132,12 +134,12 @@ def _read_blocks(path: Path, as_text: frozenset[str]) -> tuple[Columns, frozense
     refuse_repeated(path, sorted(names))
     columns: Columns = {}
     mixed_columns = set[str]()
-    for name, parts in zip(names, zip(*blocks, strict=True), strict=True) if blocks else ():
-        types = {block.type_name for block in parts} - {"none"}
+    for name, column_blocks in zip(names, zip(*blocks, strict=True), strict=True) if blocks else ():
+        types = {block.type_name for block in column_blocks} - {"none"}
         if len(types) > 1 and not types <= {"integer", "number"} and not types <= {"date", "time"}:
             mixed_columns.add(name)
         else:
-            columns[name] = _concatenate(parts, types)
+            columns[name] = _concatenate(column_blocks, types)
     return columns, frozenset(mixed_columns)
 
 
@@ -154,7 +156,7 @@ def _checked_rows(reader: Any, width: int) -> Iterator[Sequence[str]]:
             yield row
         elif row:
             raise _NotATable(
-                f"line {reader.line_num} has {len(row)} cells, and the first line names {width} "
+                f"line {reader.line_num} has {len(row)} cells, but the first line names {width} "
                 "columns"
             )
 
@@ -168,7 +170,7 @@ def _typed_block(cells: Sequence[str], separator: str) -> _ColumnBlock:
         cells = [cell.replace(",", ".") for cell in cells]
         texts = [cell.replace(",", ".") for cell in texts]
     joined = "".join(texts)
-    # Python reads 1_000 and digits of other scripts as numbers, but in a table they are texts.
+    # Python reads 1_000 and digits of other scripts as numbers. In a table they are texts.
     if joined.isascii() and "_" not in joined:
         integers = _to_numbers(texts, int)
         if integers is not None and len(texts) == len(cells):
@@ -237,7 +239,8 @@ def _fill_missing(values: NDArray[Any], cells: Sequence[str], missing: Any) -> N
 
 
 def _concatenate(blocks: Sequence[_ColumnBlock], types: set[str]) -> NDArray[Any]:
-    # Of date and time, the first in the alphabet, which NumPy widens to the other.
+    """Return the values of all blocks; ``types`` has the names of their types."""
+    # With dates and times, the missing value is that of dates, which NumPy converts to times.
     missing_value = _MISSING_VALUES.get(min(types, default=""))
     return np.concatenate(
         [

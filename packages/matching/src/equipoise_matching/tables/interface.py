@@ -176,9 +176,9 @@ def match_balance(
     Parameters
     ----------
     table, treatment, covariates, formula, weights, missing
-        As for ``match``. The covariates may differ from the covariates of the match.
+        As for ``match``. The covariates may be others than those of the match.
     match
-        Result of ``match`` or ``gen_match`` for the same table; ``None`` for no balance after it.
+        Result of ``match`` or ``gen_match`` for the same table; ``None`` without a match.
     estimand, boot, ks, paired, r_compatible, seed, progress
         As for ``equipoise_matching.match_balance``.
     """
@@ -400,7 +400,7 @@ class Observation(Struct, frozen=True):
 
     @property
     def ratio(self) -> float | None:
-        """Outcome of the candidate divided by the baseline's; ``None`` without a ratio."""
+        """Outcome of the candidate divided by that of the baseline; ``None`` without a ratio."""
         return None if self.effect is None else self.effect.ratio
 
     @property
@@ -428,7 +428,7 @@ class Observation(Struct, frozen=True):
 
 
 def _renumbered_pairs(match: TableMatch, data: MatchTable) -> MatchResult:
-    """Return the pairs of a match, with the row numbers of the rows that take part here."""
+    """Return the pairs of a match; row numbers count only the rows of ``data`` that take part."""
     if match.table.rows_read != data.rows_read:
         raise UnusableInput(
             f"the match comes from a table with {match.table.rows_read} rows, but this table has "
@@ -440,7 +440,7 @@ def _renumbered_pairs(match: TableMatch, data: MatchTable) -> MatchResult:
     pairs = match.pairs.with_row_numbers(new_numbers, len(data.rows))
     if min(pairs.treated_index.min(), pairs.control_index.min()) < 0:
         raise UnusableInput(
-            "the match uses rows that are left out here, because a covariate is missing in them",
+            "the match uses rows that match_balance leaves out: they lack a covariate",
             hint='give missing="drop" to match too, or missing="indicator" to match_balance',
         )
     return pairs

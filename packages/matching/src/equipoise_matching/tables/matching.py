@@ -1,4 +1,4 @@
-"""Match the rows of a table: the result has the effect, the balance and the matched data.
+"""Match the rows of a table, with the effect, the balance and the matched data as the result.
 
 ``match`` and ``gen_match`` return a `TableMatch`, and the command line shows it.
 """
@@ -102,9 +102,9 @@ def search_table(
         "common_support": pairing.common_support,
         "weights": table.weights,
     }
-    balanced = columns_by_name(table.balance)
+    balance_columns = columns_by_name(table.balance)
     search = gen_match(
-        treated, covariates, balanced, boot=boot, ks=ks, **settings, **search_options
+        treated, covariates, balance_columns, boot=boot, ks=ks, **settings, **search_options
     )
     array_match = search.matches
     if table.outcome is not None:
@@ -113,8 +113,8 @@ def search_table(
             table.outcome, treated, covariates, metric=search.to_metric(), **settings
         )
     options = {"population": search_options["population"], "fitness": search.measure}
-    after = search.balance(boot=boot, ks=ks)
-    return TableMatch(table, array_match, after, pairing, options, search, frame)
+    balance = search.balance(boot=boot, ks=ks)
+    return TableMatch(table, array_match, balance, pairing, options, search, frame)
 
 
 def run_match(
@@ -136,15 +136,15 @@ def run_match(
         raise UnusableInput(
             f"{option('bias_adjust')} needs an outcome", hint=f"give {option('outcome', 'COLUMN')}"
         )
-    not_by_stratum = {
+    options_without_strata = {
         "bias_adjust": bias_adjust,
         "common_support": pairing.common_support,
         "order": pairing.order is not None,
     }
-    for name, is_given in not_by_stratum.items():
+    for name, is_given in options_without_strata.items():
         if table.by is not None and is_given:
             raise UnusableInput(
-                f"{option(name)} is not available with {option('by')}, which matches by strata",
+                f"{option(name)} cannot be used with {option('by')}, which matches by strata",
                 hint=f"leave out {option('by')} or {option(name)}",
             )
     covariates, owners = table.covariates, table.owners
@@ -182,7 +182,9 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
         Options that are not in ``pairing``: metric, propensity and bias adjustment of a match;
         population and fitness of a search.
     search
-        The search that found the weights; ``None`` without one.
+        The search that found the weights; ``None`` for a match without a search.
+    frame
+        The data frame from which the table was read; ``None`` for a file.
     """
 
     table: MatchTable
@@ -212,8 +214,8 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
     def se(self) -> float | None:
         """Standard error of the effect, which gives ``interval``.
 
-        It is the error of Abadie and Imbens (2006). Without replacement, no unit is in two pairs:
-        then it is the error for independent pairs.
+        It is the standard error of Abadie and Imbens (2006). Without replacement, no unit is in two
+        pairs, and it is the standard error for independent pairs.
         """
         return self.pairs.se_standard if self.pairs.se is None else self.pairs.se
 
@@ -250,7 +252,7 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
         return tuple(match_warnings(self.array_match, self.balance))
 
     def matched_columns(self) -> Columns:
-        """Return the matched data set as columns; ``matched_frame`` describes it."""
+        """Return the matched data set as columns; ``matched_frame`` says which rows it has."""
         added, columns = self._added_columns(), self.table.columns
         return {**take_rows(columns, added[ROW]), **_with_unique_names(added, columns)}
 
@@ -370,20 +372,20 @@ def question_of(table: MatchTable, pairing: Pairing, options: Mapping[str, Any])
     notes = [table.missing.sentence()]
     if table.other_rows:
         notes.append(f"{table.other_rows:,} rows are neither treated nor controls: left out.")
-    question = table.question
-    has_score = not question.by and bool(options.get("propensity"))
+    columns = table.question
+    has_score = not columns.by and bool(options.get("propensity"))
     order = pairing.order_of_rows(has_score=has_score)
     settings = {
         **asdict(pairing),
         "order": order,
-        "by": question.by,
-        "weights": question.weights,
+        "by": columns.by,
+        "weights": columns.weights,
         **options,
     }
     return MatchQuestion(
         source=table.source,
         treatment=table.treatment,
-        outcome=question.outcome,
+        outcome=columns.outcome,
         method=tuple(method_sentences(settings, table.covariates.names)),
         notes=tuple(note for note in notes if note is not None),
     )
@@ -403,7 +405,8 @@ def matched_numbers(result: MatchResult, rows: Indices, cells: NDArray[np.int64]
     rows
         Shape (n,): the number in the table, from 0, of each row that takes part.
     cells
-        Shape (n,): the cell of exact matching, from 0, of each row that takes part.
+        Shape (n,): the number of the cell, from 0, of each row that takes part. The rows of a cell
+        are equal in all exact columns.
     """
     is_treated = result.matched_treated
     matched_row = np.where(is_treated, result.treated_index, result.control_index)
@@ -433,7 +436,7 @@ def _with_unique_names(added_columns: Columns, columns: Mapping[str, Any]) -> Co
 
 
 def exact_cells(table: MatchTable, pairing: Pairing) -> NDArray[np.int64] | None:
-    """Return the cell of exact matching of each row that takes part; ``None`` without ``exact``."""
+    """Return the number of the cell of each row, as in ``matched_numbers``, if there is one."""
     is_exact = np.array(pairing.exact_in(table.covariates.names, table.owners))
     if not is_exact.any():
         return None

@@ -15,7 +15,7 @@ R = TypeVar("R")
 HINTS = {
     "distance": 'propensity=True is MatchIt\'s distance = "glm"; metric="mahalanobis" and '
     'metric="inverse_variance" match on the covariates themselves',
-    "ratio": "m= is MatchIt's ratio: m=2 matches each unit with two others",
+    "ratio": "m= is MatchIt's ratio: m=2 matches each unit with two units of the other arm",
     "data": 'give the table first: match(frame, treatment="t", covariates=[...])',
     "method": 'gen_match(...) is MatchIt\'s method = "genetic"; match(...) is "nearest"',
     "discard": 'common_support=True is MatchIt\'s discard = "both"',
@@ -24,7 +24,7 @@ HINTS = {
     "std_caliper": "caliper= is in standard deviations",
     "antiexact": "match within other columns with exact= or by=",
 }
-"""Hint for each argument of MatchIt; dots of its name are underscores."""
+"""Hint for each argument of MatchIt; dots in its name are underscores here."""
 
 
 class UnknownArgument(UnusableInput, TypeError):

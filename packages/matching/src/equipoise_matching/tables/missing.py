@@ -23,6 +23,7 @@ from equipoise_matching.tables.csv_file import Columns
 from equipoise_matching.warning import AnalysisWarning
 
 Policy = Literal["refuse", "drop", "indicator"]
+"""Policy on missing values (``MissingValues.policy``)."""
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 MISSING_TEXT = "(missing)"
 """Text in place of a missing text, with the policy ``indicator``."""
@@ -37,7 +38,7 @@ class MissingValues(Struct, frozen=True):
         ``refuse``, ``drop`` (leave out rows with a missing value) or ``indicator`` (keep rows with
         a missing covariate, and add a covariate that marks them).
     columns
-        Number of missing values in each column of the question with missing values.
+        Number of missing values in each column that has some.
     rows_left_out
         Number of rows that take no part because of a missing value.
     """
@@ -47,7 +48,7 @@ class MissingValues(Struct, frozen=True):
     rows_left_out: int
 
     def sentence(self) -> str | None:
-        """Describe the missing values and what was done; ``None`` without missing values."""
+        """Return a sentence about the missing values and the policy; ``None`` without any."""
         if not self.columns:
             return None
         counts = ", ".join(f"{name} in {count:,}" for name, count in self.columns.items())
@@ -66,8 +67,8 @@ class MissingValues(Struct, frozen=True):
 class CompleteTable(Struct, frozen=True):
     """A table without missing values in the columns of the question.
 
-    ``rows`` has the numbers of its rows in the table that was read. ``indicators`` has a new
-    covariate for each numeric covariate with missing values: 1 if missing, else 0.
+    ``rows`` has the numbers of the kept rows in the table that was read. ``indicators`` has a new
+    covariate for each numeric covariate with missing values: 1 if the value is missing, 0 if not.
     """
 
     columns: Columns
@@ -82,7 +83,7 @@ def without_missing(
     required: Sequence[str],
     policy: Policy,
 ) -> CompleteTable:
-    """Apply the policy to the covariates and the other columns.
+    """Apply the policy to the covariates and the required columns.
 
     Raise `UnusableInput` if the policy is unknown, if it is ``refuse`` and a value is missing (the
     error names the column and the rows), or if no row remains.
@@ -92,7 +93,7 @@ def without_missing(
     covariates
         Columns whose missing values an indicator can mark.
     required
-        Columns whose missing values have their rows left out by ``drop`` and ``indicator``.
+        Columns that no indicator can mark: every policy but ``refuse`` leaves out their rows.
     """
     if policy not in POLICIES:
         raise UnusableInput(
@@ -107,21 +108,21 @@ def without_missing(
         number = int(np.any(list(gaps.values()), axis=0).sum())
         raise UnusableInput(
             f"{name} is missing in {row_numbers(gap)} (from 0)",
-            hint=f"{option('missing', 'drop')} leaves out the {number:,} rows with a missing "
-            f"value; {option('missing', 'indicator')} keeps them, with a "
-            "covariate that marks them",
+            hint=f"add {option('missing', 'drop')} to leave out the {number:,} rows with a missing "
+            f"value, or {option('missing', 'indicator')} to keep them, with a covariate that marks "
+            "them",
         )
-    dropping = [gap for name, gap in gaps.items() if policy == "drop" or name not in covariates]
-    kept = ~np.any(dropping, axis=0) if dropping else np.ones(count, dtype=np.bool_)
-    if not kept.any():
+    refused_gaps = [gap for name, gap in gaps.items() if policy == "drop" or name not in covariates]
+    is_kept = ~np.any(refused_gaps, axis=0) if refused_gaps else np.ones(count, dtype=np.bool_)
+    if not is_kept.any():
         raise UnusableInput(
-            f"every row has a missing value: {', '.join(gaps)}",
-            hint=f"give fewer columns, or {option('missing', 'indicator')}",
+            f"every row has a missing value in one of {', '.join(gaps)}",
+            hint=f"name fewer columns, or add {option('missing', 'indicator')}",
         )
-    rows = np.flatnonzero(kept)
-    remaining = dict(columns) if kept.all() else take_rows(columns, rows)
+    rows = np.flatnonzero(is_kept)
+    remaining = dict(columns) if is_kept.all() else take_rows(columns, rows)
     for name in gaps:
-        # Truth values with a gap came as objects, which a formula would take as texts.
+        # Truth values with gaps are an array of objects, which a formula would take as texts.
         if all(isinstance(value, bool) for value in remaining[name].tolist()):
             remaining[name] = remaining[name].astype(np.bool_)
     indicators: dict[str, Floats] = {}
@@ -132,7 +133,7 @@ def without_missing(
         if not holds_text(remaining[name]):
             indicators[f"{name} is missing"] = gap.astype(np.float64)
     summary = MissingValues(
-        policy, {name: int(gap.sum()) for name, gap in gaps.items()}, int((~kept).sum())
+        policy, {name: int(gap.sum()) for name, gap in gaps.items()}, int((~is_kept).sum())
     )
     return CompleteTable(remaining, rows, indicators, summary)
 
@@ -150,7 +151,7 @@ def _fill_gaps(column: NDArray[Any], gap: NDArray[np.bool_], name: str) -> NDArr
     except (TypeError, ValueError) as error:
         raise UnusableInput(
             f"{name} has missing values that no number can replace: its type is {column.dtype}",
-            hint="convert it to numbers first, such as days since a date, or give "
+            hint="convert it to numbers first, such as days since a date, or add "
             f"{option('missing', 'drop')}",
         ) from error
     filled = np.empty(len(column))
@@ -175,7 +176,7 @@ def complete_log(log: Log, question: Question, policy: Policy | None) -> Complet
     """Apply the policy on missing values to the columns of the question.
 
     If the question names no covariates, all usable columns are chosen first. Without a policy,
-    usable columns with missing values are then left out, and a warning names them.
+    usable columns with missing values are left out of the covariates, and a warning names them.
 
     Raise `UnusableInput` if the policy is ``refuse`` and a chosen covariate has a missing value, or
     if every usable column has infinite values.
@@ -217,7 +218,7 @@ def complete_log(log: Log, question: Question, policy: Policy | None) -> Complet
 
 
 def _not_matched(code: str, columns: Mapping[str, int], kind: str, hint: str) -> AnalysisWarning:
-    """Warn that columns are not matched on; ``columns`` has their numbers of bad values."""
+    """Return the warning that columns are not matched on, with their numbers of bad values."""
     return AnalysisWarning(
         code,
         f"columns with {kind} values are not matched on, but may explain the difference: "
@@ -232,7 +233,7 @@ def _counts(columns: Mapping[str, int], kind: str) -> str:
 
 def _gaps_hint() -> str:
     return (
-        f"to match on them, give {option('missing', 'indicator')} to keep the rows, or "
-        f"{option('missing', 'drop')}; to match on other columns, name them with "
+        f"to match on these columns too, add {option('missing', 'indicator')} to keep all rows, or "
+        f"{option('missing', 'drop')} to leave out rows; to match on other columns, name them with "
         f"{option('covariates')}"
     )

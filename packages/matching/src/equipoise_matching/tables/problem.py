@@ -38,7 +38,8 @@ from equipoise_matching.tables.reading import read_columns, source_of
 class MatchColumns(Struct, frozen=True, kw_only=True):
     """The columns of a question, as ``match`` and ``gen_match`` take them.
 
-    The columns in ``exact`` are covariates, too.
+    The columns in ``exact`` are covariates too. ``by`` has the columns that form strata, and
+    ``balance`` the right side of a formula with the terms to balance.
     """
 
     treatment: str | None = None
@@ -91,7 +92,7 @@ class MatchTable(Struct, frozen=True):
     ``columns`` is the whole table as it was read, and ``rows`` has the numbers of the rows that
     take part. All other arrays have only these rows. ``owners`` has the column of the table from
     which each covariate was made. ``other_rows`` counts rows that are neither treated nor controls.
-    ``treatment`` and ``source`` name the treatment and the table in sentences.
+    ``treatment`` and ``source`` are the names of the treatment and of the table in sentences.
     """
 
     question: MatchColumns
@@ -117,6 +118,9 @@ class MatchTable(Struct, frozen=True):
 def read_table(table: Any, question: MatchColumns) -> MatchTable:
     """Read the columns of a question from a table, which may be of any type of ``read_columns``.
 
+    The steps: find the columns, convert the treatment to 0 and 1, apply the policy on missing
+    values, and convert the other columns to numbers.
+
     Raise `UnusableInput` if the question is incomplete, a column is missing or cannot be used, or
     it has missing values that the policy refuses. The error names the column and its rows.
     """
@@ -126,37 +130,37 @@ def read_table(table: Any, question: MatchColumns) -> MatchTable:
     if formula is not None:
         name, values = formula.partition("~")[0].strip().strip("`"), None
         names = [column for column in formula_columns(formula, columns) if column != name]
-        label = name
+        treatment_label = name
     else:
         name, values = _treatment_and_values(source, columns, str(question.treatment))
         exact = (column for column in question.exact if column in columns)
         names = list(dict.fromkeys((*question.covariates, *exact)))
-        label = name if values is None else f"{name} {values[0]}"
+        treatment_label = name if values is None else f"{name} {values[0]}"
     if name in names:
         raise UnusableInput(
-            f"{name} is both the treatment and a covariate",
-            hint=f"leave {name} out of {option('covariates')}: treated rows and controls never "
-            "agree in it",
+            f"{name} is both the treatment and a covariate: treated rows and controls never agree "
+            "in it",
+            hint=f"leave {name} out of {option('covariates')}",
         )
     matched_on = tuple(names)
     if question.balance is not None:
         names += formula_columns(question.balance, columns)
-    others = [column for column in (question.outcome, question.weights) if column is not None]
-    # A formula may compute its treatment, so its evaluation reports missing columns.
-    for column in (*((name, *names) if formula is None else ()), *others, *question.by):
+    numeric = [column for column in (question.outcome, question.weights) if column is not None]
+    # A formula may compute its treatment, so the evaluation of the formula reports missing columns.
+    for column in (*((name, *names) if formula is None else ()), *numeric, *question.by):
         if column not in columns:
             raise no_column(source, columns, column)
     known_columns = [column for column in names if column in columns]
-    compared = dict(columns)
+    compared_columns = dict(columns)
     rows = np.arange(len(next(iter(columns.values()))))
     if name in columns:
         codes, is_compared = _codes(columns[name], name, values)
-        compared[name] = codes
+        compared_columns[name] = codes
         if not is_compared.all():
             rows = np.flatnonzero(is_compared)
-            compared = take_rows(compared, rows)
-    required = [column for column in (name, *others, *question.by) if column in columns]
-    complete = without_missing(compared, known_columns, required, question.missing)
+            compared_columns = take_rows(compared_columns, rows)
+    required = [column for column in (name, *numeric, *question.by) if column in columns]
+    complete = without_missing(compared_columns, known_columns, required, question.missing)
     data = complete.columns
     if name in data and data[name].dtype.kind == "O":
         # Without missing values, the column has only truth values or numbers.
@@ -166,7 +170,7 @@ def read_table(table: Any, question: MatchColumns) -> MatchTable:
         owners = covariates.names
     else:
         covariates, owners = _covariates(data, name, matched_on, question.exact)
-    indicators = {gap: flag for gap, flag in complete.indicators.items() if _owner(gap) in names}
+    indicators = {key: flag for key, flag in complete.indicators.items() if _owner(key) in names}
     covariates, owners = _with_indicators(covariates, indicators, owners)
     balance = covariates
     if question.balance is not None:
@@ -178,19 +182,19 @@ def read_table(table: Any, question: MatchColumns) -> MatchTable:
         for column in (question.outcome, question.weights)
     )
     return MatchTable(
-        question,
-        source,
-        columns,
-        rows[complete.rows],
-        label,
-        covariates,
-        owners,
-        outcome,
-        weights,
-        {column: data[column] for column in question.by} if question.by else None,
-        balance,
-        complete.missing,
-        len(next(iter(columns.values()))) - len(rows),
+        question=question,
+        source=source,
+        columns=columns,
+        rows=rows[complete.rows],
+        treatment=treatment_label,
+        covariates=covariates,
+        owners=owners,
+        outcome=outcome,
+        weights=weights,
+        by={column: data[column] for column in question.by} if question.by else None,
+        balance=balance,
+        missing=complete.missing,
+        other_rows=len(next(iter(columns.values()))) - len(rows),
     )
 
 
@@ -222,7 +226,8 @@ class PairingOptions(TypedDict, total=False):
 class Pairing(Struct, frozen=True, kw_only=True):
     """Options that decide which rows may form pairs; ``match`` has the same names.
 
-    ``caliper`` has one number, or one for each covariate. The columns in ``exact`` may be left out.
+    ``caliper`` has one number for all covariates, or one for each covariate. The caliper of a
+    covariate in ``exact`` may be left out.
     """
 
     estimand: Estimand = "ATT"
@@ -272,17 +277,18 @@ class Pairing(Struct, frozen=True, kw_only=True):
                 hint=f"name one of {', '.join(matched_on)}, or make it a covariate",
             )
         caliper: Any = self.caliper
-        inexact = [owner for owner in matched_on if owner not in self.exact]
+        owners_not_exact = [owner for owner in matched_on if owner not in self.exact]
         if caliper is not None and len(caliper) == 1:
             caliper = caliper[0]
-        elif caliper is not None and len(caliper) in (len(matched_on), len(inexact)):
-            limited = matched_on if len(caliper) == len(matched_on) else inexact
-            widths = dict(zip(limited, caliper, strict=True))
+        elif caliper is not None and len(caliper) in (len(matched_on), len(owners_not_exact)):
+            limited_owners = matched_on if len(caliper) == len(matched_on) else owners_not_exact
+            widths = dict(zip(limited_owners, caliper, strict=True))
             caliper = [widths.get(owner, math.inf) for owner in owners]
         elif caliper is not None and len(caliper) != len(names):
             raise UnusableInput(
-                f"{option('caliper')}: {len(caliper)} numbers for {len(matched_on)} covariates",
-                hint=f"give one number for all, or a number for each of {', '.join(matched_on)}",
+                f"{option('caliper')} has {len(caliper)} numbers for {len(matched_on)} covariates",
+                hint="give one number for all covariates, or a number for each of "
+                f"{', '.join(matched_on)}",
             )
         unchanged = ("estimand", "m", "replace", "ties", "r_compatible", "threads", "seed")
         return {
@@ -341,7 +347,7 @@ def _treatment_and_values(
         raise UnusableInput(
             f"{option('treatment')}: '{pair}' does not name two values of {name} as "
             "TREATED:CONTROL",
-            hint=f"{name} has {listed(texts)}",
+            hint=f"name two of the values of {name}: {listed(texts)}",
         )
     return name, known_splits[0]
 
@@ -349,7 +355,7 @@ def _treatment_and_values(
 def _codes(
     column: NDArray[Any], name: str, values: tuple[str, str] | None
 ) -> tuple[NDArray[Any], Truths]:
-    """Return 1, 0 or missing for each row; and whether the row has no third value."""
+    """Return 1, 0, missing or -1 (another value) for each row, and whether it is not -1."""
     is_missing = missing_in(column)
     if values is None:
         codes = yes_or_no(column)
@@ -377,7 +383,7 @@ def _codes(
 def _covariates(
     columns: Columns, name: str, covariate_columns: Sequence[str], exact: Sequence[str]
 ) -> tuple[Covariates, tuple[str, ...]]:
-    """Return the covariates as numbers, and the column from which each was made."""
+    """Return the covariates as numbers, and the column from which each covariate was made."""
     treated = treated_rows(numbers_of(columns[name], name), name)
     parts: list[tuple[str, str, Floats]] = []
     for owner in covariate_columns:
@@ -387,7 +393,8 @@ def _covariates(
             # Pairs are equal in this column, so the distances between its codes do not matter.
             parts.append((owner, owner, levels_of(column, owner).astype(np.float64)))
         else:
-            parts += [(label, owner, x) for label, x in numbers_or_indicators(column, owner)]
+            indicators = numbers_or_indicators(column, owner)
+            parts += [(label, owner, values) for label, values in indicators]
     if not parts:
         raise UnusableInput(
             f"nothing to match on: every row has the same value of {', '.join(covariate_columns)}",
@@ -414,4 +421,5 @@ def _with_indicators(
 
 
 def _owner(indicator: str) -> str:
+    """Return the column whose missing values an indicator marks."""
     return indicator.removesuffix(" is missing")

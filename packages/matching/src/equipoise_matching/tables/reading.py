@@ -67,15 +67,15 @@ def source_of(table: Any) -> str:
 def read_file(path: Path, as_text: Collection[str] = ()) -> Columns:
     """Read a whole CSV or Parquet file, or a folder of Parquet files.
 
-    Raise `UnusableInput` if the file does not exist, its ending or content is not a table's, two
-    columns have the same name, or a Parquet file needs pyarrow, which is not installed.
+    Raise `UnusableInput` if the file does not exist, its ending is unknown, its content is not a
+    table, two columns have the same name, or a Parquet file needs pyarrow, which is not installed.
     """
     if is_parquet(path):
         columns = read_parquet(path)
     elif not path.name.lower().endswith(ENDINGS):
         raise UnusableInput(
-            f"{path}: no table is read from '{path.suffix}'",
-            hint=f"give a file that ends in {', '.join(ENDINGS)}",
+            f"{path}: a table cannot be read from a file with the ending '{path.suffix}'",
+            hint=f"give a file whose name ends in {', '.join(ENDINGS)}",
         )
     elif not path.is_file():
         raise no_file(path)
@@ -124,7 +124,7 @@ def read_parquet(path: Path) -> Columns:
 def open_parquet(path: Path) -> Any:
     """Open a Parquet file, or a folder of Parquet files, as a data set of pyarrow.
 
-    The data set has every column of every file. A folder ``name=value`` is a column, too.
+    The data set has every column of every file. A folder ``name=value`` is a column too.
 
     Raise `UnusableInput` if the file does not exist, the folder has no Parquet files, a column has
     incompatible types in two files, or pyarrow is not installed.
@@ -133,7 +133,7 @@ def open_parquet(path: Path) -> Any:
         files = [str(file.absolute()) for file in parquet_files(path)]
         if not files:
             raise UnusableInput(
-                f"{path}: no file of the folder is Parquet",
+                f"{path}: the folder has no Parquet file",
                 hint=f"name a folder of files that end in {' or '.join(PARQUET_ENDINGS)}",
             )
         if not path.is_dir():
@@ -148,19 +148,19 @@ def open_parquet(path: Path) -> Any:
 
 @contextmanager
 def pyarrow_for(path: Path, *modules: str) -> Iterator[tuple[Any, ...]]:
-    """Import pyarrow and some of its modules; its errors become `UnusableInput` with the path."""
+    """Import pyarrow and some of its modules; convert its errors to `UnusableInput`."""
     if not (path.is_file() or path.is_dir()):
         raise no_file(path)
     try:
         arrow = importlib.import_module("pyarrow")
-        loaded = (arrow, *(importlib.import_module(f"pyarrow.{module}") for module in modules))
+        imported = (arrow, *(importlib.import_module(f"pyarrow.{module}") for module in modules))
     except ImportError as error:
         raise UnusableInput(
             f"{path}: reading Parquet needs pyarrow, which is not installed",
             hint=f"{install_line('pyarrow')}, or save the table as CSV",
         ) from error
     try:
-        yield loaded
+        yield imported
     except (arrow.ArrowException, OSError) as error:
         raise UnusableInput(
             f"{path}: {' '.join(str(error).split())}",
@@ -186,8 +186,8 @@ def check_writable(path: Path) -> None:
     """
     if not path.name.lower().endswith(WRITABLE_ENDINGS):
         raise UnusableInput(
-            f"{path}: no table is written as '{path.suffix}'",
-            hint=f"end the name with one of {', '.join(WRITABLE_ENDINGS)}",
+            f"{path}: a table cannot be written to a file with the ending '{path.suffix}'",
+            hint=f"end the name of the file with one of {', '.join(WRITABLE_ENDINGS)}",
         )
     if not path.name.lower().endswith(".csv"):
         require("pyarrow", "Parquet files")

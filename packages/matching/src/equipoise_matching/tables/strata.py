@@ -1,9 +1,9 @@
 """Find the strata of Parquet files, and read the rows of one stratum.
 
-A stratum has the rows with one value of a column. An index is made once: the row groups with rows
-of each stratum. It comes from folders ``column=value`` and from statistics of row groups with one
-value, which need no reading of rows. Later, any process that has access to the files reads only the
-row groups of its stratum.
+A stratum has the rows with one value of a column. A Parquet file is divided into row groups. An
+index of the row groups with rows of each stratum is made once. Names of folders ``column=value``
+and statistics of row groups with a single value give the strata without reading rows. Later, any
+process that has access to the files reads only the row groups of its stratum.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class FilePart(Struct, frozen=True):
 
 
 class StratumRows(Struct, frozen=True):
-    """All that a process needs to read the rows of one stratum.
+    """Where the rows of one stratum are, and how to read them in any process.
 
-    ``columns`` is the schema of the columns to read, and ``value`` a record batch with the value of
-    ``column`` in this stratum, both in Arrow's IPC format. ``partitions`` are the columns that come
-    from names of folders in ``folder``.
+    ``columns`` is the schema of the columns to read. ``value`` is a record batch with the value of
+    ``column`` in this stratum. Both are in Arrow's IPC format. ``partitions`` are the columns that
+    come from the names of folders below ``folder``.
     """
 
     folder: str
@@ -64,7 +64,7 @@ class StratumRows(Struct, frozen=True):
 
 
 class AnotherFile(UnusableInput):
-    """A file is missing on this host, or differs from the indexed file."""
+    """A missing or changed file. The message is the predicate of a host: ``does not see FILE``."""
 
 
 def find_strata(
@@ -72,15 +72,16 @@ def find_strata(
 ) -> StratifiedLog[StratumRows]:
     """Find the strata of a Parquet file or of a folder of such files, in the order of their values.
 
-    Raise `UnusableInput` if the path has no Parquet file, a column is missing, or the column of the
-    strata has missing values.
+    The values of the strata column are found in each row group of each file, and the row groups are
+    collected by value. Raise `UnusableInput` if the path has no Parquet file, a column is missing,
+    or the column of the strata has missing values.
     """
     path = Path(name)
     if not is_parquet(path):
         raise UnusableInput(
             f"{name}: {option('strata')} reads only Parquet files, in which it finds the rows of a "
             "stratum without reading the whole file",
-            hint="save it as Parquet, for example with pandas.read_csv(…).to_parquet(…)",
+            hint="save the table as Parquet, for example with pandas.read_csv(…).to_parquet(…)",
         )
     dataset = open_parquet(path)
     with pyarrow_for(path, "dataset") as (arrow, datasets):
@@ -94,16 +95,16 @@ def find_strata(
             progress(f"finding the strata: file {fragment_index:,} of {len(fragments):,}")
             keys = datasets.get_partition_keys(fragment.partition_expression)
             partitions.update(dict.fromkeys(name for name in keys if name in schema.names))
-            groups: dict[Any, list[int]] = {}
+            groups_by_value: dict[Any, list[int]] = {}
             for group, values in _values_of_groups(
                 fragment, keys, (column, question.treatment), dataset.schema
             ):
                 for value in values[column]:
-                    groups.setdefault(value, []).append(group)
+                    groups_by_value.setdefault(value, []).append(group)
                 versions.update(dict.fromkeys(values[question.treatment]))
             number_of_rows += fragment.metadata.num_rows
             size, footer = _file_identity(fragment.path)
-            for value, row_groups in groups.items():
+            for value, row_groups in groups_by_value.items():
                 part = FilePart(fragment.path, size, footer, tuple(row_groups))
                 strata.setdefault(value, []).append(part)
         if not strata:
@@ -111,7 +112,7 @@ def find_strata(
         if any(value is None or value != value for value in strata):
             raise UnusableInput(
                 f"{option('strata')}: {column} is missing in some rows",
-                hint="fill in the values, or leave out these rows",
+                hint=f"fill in the values of {column}, or leave out these rows",
             )
         folder = str(path.absolute())
         rows = {

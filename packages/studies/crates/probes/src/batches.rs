@@ -10,6 +10,7 @@ use crate::probe::Operation;
 /// Number and length of batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batching {
+    /// Number of batches.
     pub batches: u64,
     /// Approximate length of a batch, including the untimed parts of its operations.
     pub duration: Duration,
@@ -24,11 +25,11 @@ impl Default for Batching {
     }
 }
 
-/// Maximum factor by which the number of operations grows from one trial run to the next. A run of a
-/// sixteenth of a batch is long enough to calculate the operations of a whole batch.
+/// Maximum factor by which the number of operations grows from one trial run to the next. A run of
+/// a sixteenth of a batch is long enough to calculate the operations of a whole batch.
 const MAX_GROWTH: f64 = 16.0;
 
-/// Maximum number of trial runs: enough to get from one operation of a nanosecond to the longest batch.
+/// Maximum number of trial runs, which is enough for operations of a nanosecond.
 const MAX_TRIAL_RUNS: u32 = 16;
 
 /// The times of all batches.
@@ -52,8 +53,8 @@ pub fn measure(operation: &mut dyn Operation, batching: &Batching) -> Result<Bat
             let elapsed = operation.repeat(count)?;
             if elapsed.is_zero() {
                 return Err(Problem::failure(format!(
-                    "{count} operations took no time at all, or no more than what is subtracted \
-                     from each; make --batch-ms longer"
+                    "the time of {count} operations is 0 after the subtraction of a constant time \
+                     for each; make --batch-ms longer, such as --batch-ms 100"
                 )));
             }
             Ok(elapsed.as_secs_f64() / count as f64)
@@ -65,8 +66,8 @@ pub fn measure(operation: &mut dyn Operation, batching: &Batching) -> Result<Bat
     })
 }
 
-/// Returns the seconds of an operation that a probe subtracts from its own times: the median of some
-/// short batches, which a disturbance of a single batch does not change.
+/// Returns the seconds of an operation, which a probe subtracts from its own times. They are the
+/// median of some short batches, because a disturbance of a single batch does not change a median.
 pub fn time_to_subtract(operation: &mut dyn Operation) -> Result<f64, Problem> {
     let batching = Batching {
         duration: Duration::from_micros(500),

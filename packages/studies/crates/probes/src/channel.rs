@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 
 use equipoise_reporting::problem::Problem;
 
-use crate::system::{check_negative, expect, problem_of, wrong_result};
+use crate::system::{check_negative, check_result, problem_of, wrong_result};
 
 /// One end of a channel.
 pub struct End {
@@ -17,7 +17,7 @@ pub struct End {
     outgoing: File,
 }
 
-/// The two ends of a channel: this process's and the helper's.
+/// The two ends of a channel: first the end of this process, then the end of the helper.
 pub type Ends = (End, End);
 
 impl End {
@@ -175,11 +175,11 @@ pub fn tcp_connect(port: u16) -> Result<TcpStream, Problem> {
             length_of::<libc::sockaddr_in>(),
         )
     };
-    expect("connect", result, 0)?;
+    check_result("connect", result, 0)?;
     Ok(socket)
 }
 
-/// Makes a connection reset when it is closed; accepted connections inherit this from their listener.
+/// Makes a connection, or all connections of a listener, reset when closed.
 #[inline]
 pub fn reset_on_close(socket: &impl AsRawFd) -> Result<(), Problem> {
     let linger = libc::linger {
@@ -196,7 +196,7 @@ pub fn reset_on_close(socket: &impl AsRawFd) -> Result<(), Problem> {
             length_of::<libc::linger>(),
         )
     };
-    expect("setsockopt(SO_LINGER)", result, 0)
+    check_result("setsockopt(SO_LINGER)", result, 0)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a few bytes")]

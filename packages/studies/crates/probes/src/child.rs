@@ -1,8 +1,8 @@
 //! Child processes, and helpers: children that run on a CPU of their own and work for the probe.
 //!
 //! A child ends with the probe, however the probe ends. A helper reports its CPU before the
-//! measurement starts, and the probe ends if a helper ends too early; so no figure is measured
-//! without its helper.
+//! measurement starts, and the probe ends if a helper ends too early. So nothing is measured
+//! without the helper.
 
 use std::ffi::c_int;
 use std::io::{self, Read, Write};
@@ -20,8 +20,8 @@ use crate::system::{check_negative, problem_of};
 
 /// A child process, which is killed and reaped when dropped.
 ///
-/// The child stays in the process group of the probe, so that it ends with the group. The kernel kills
-/// the child when the probe dies.
+/// The child stays in the process group of the probe, so that it ends with the group. The kernel
+/// kills the child when the probe dies.
 pub struct Child {
     pid: libc::pid_t,
 }
@@ -73,8 +73,8 @@ impl Child {
     }
 }
 
-/// Makes the kernel kill this process when the thread of `parent` that started it ends. It is an error
-/// if the parent has already ended.
+/// Makes the kernel kill this process when the thread that started it ends. `parent` is the process
+/// of this thread. It is an error if the parent has already ended.
 ///
 /// The function allocates nothing and takes no lock.
 pub fn end_with_parent(parent: u32) -> io::Result<()> {
@@ -101,8 +101,8 @@ pub struct Helper {
 }
 
 impl Helper {
-    /// Starts a helper on a CPU; for `None` the kernel chooses. `work` must continue until the helper
-    /// is dropped. Descriptors that are moved into `work` are closed in this process.
+    /// Starts a helper on a CPU; for `None` the kernel chooses. `work` must continue until the
+    /// helper is dropped. Descriptors that are moved into `work` are closed in this process.
     pub fn start(
         cpu: Option<usize>,
         work: impl FnOnce() -> Result<(), Problem>,
@@ -116,7 +116,7 @@ impl Helper {
                 .map_err(problem_of("pipe"))?;
             drop(writer);
             work()?;
-            Err(Problem::failure("it has nothing left to do"))
+            Err(Problem::failure("its work ended before the probe"))
         })?;
         let mut cpu = [0; size_of::<c_int>()];
         reader
@@ -131,13 +131,13 @@ impl Helper {
 
 impl Drop for Helper {
     fn drop(&mut self) {
-        // From now on, the end of the helper is expected. The kernel always accepts the default action.
+        // From now on, the helper may end. The kernel always accepts the default action.
         let _ = set_exit_on_child_end(false);
     }
 }
 
-/// Returns a probe with a channel: a helper does `work` at the other end, and the operation `repeat`
-/// at this end moves `bytes`.
+/// Returns a probe with a channel. A helper does `work` at the other end. The operation, `repeat`,
+/// is at this end and moves `bytes`.
 pub fn exchange(
     options: &ProbeOptions,
     ends: impl FnOnce() -> Result<Ends, Problem>,
@@ -177,8 +177,8 @@ where
     }
 }
 
-/// Sets whether this process exits when a child ends. The process may wait for a datagram or a futex
-/// without an end of file, so that nothing else would wake it.
+/// Sets whether this process exits when a child ends. The process may wait for a datagram or a
+/// futex without an end of file, so that nothing else would wake it.
 fn set_exit_on_child_end(exits: bool) -> Result<(), Problem> {
     let handler = if exits {
         exit_with_message as *const () as libc::sighandler_t

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use equipoise_reporting::problem::Problem;
 
-use crate::system::expect;
+use crate::system::check_result;
 
 /// Number of handled signals; static, because a handler gets no other data.
 static HANDLED: AtomicU64 = AtomicU64::new(0);
@@ -43,7 +43,7 @@ impl Action {
     pub fn install(&self, signal: libc::c_int) -> Result<(), Problem> {
         // SAFETY: the action can be read, and its handler is safe in a signal.
         let result = unsafe { libc::sigaction(signal, &raw const self.0, null_mut()) };
-        expect("sigaction", result, 0)
+        check_result("sigaction", result, 0)
     }
 }
 
@@ -51,7 +51,7 @@ impl Action {
 #[inline]
 pub fn send_signal(process: libc::pid_t, signal: libc::c_int) -> Result<(), Problem> {
     // SAFETY: passes numbers only.
-    expect("kill", unsafe { libc::kill(process, signal) }, 0)
+    check_result("kill", unsafe { libc::kill(process, signal) }, 0)
 }
 
 /// Checks that exactly `count` signals were handled since `handled` returned `before`.
@@ -61,6 +61,6 @@ pub fn check_handled(count: u64, before: u64) -> Result<(), Problem> {
         return Ok(());
     }
     Err(Problem::failure(format!(
-        "of {count} signals {handled} were handled"
+        "{count} signals were sent, but {handled} were handled"
     )))
 }

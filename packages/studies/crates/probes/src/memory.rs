@@ -9,7 +9,7 @@ use equipoise_reporting::arguments::to_usize;
 use equipoise_reporting::problem::Problem;
 
 use crate::probe::Parameter;
-use crate::system::{expect, last_problem};
+use crate::system::{check_result, last_problem};
 
 /// The `--size` of a probe that reads, writes or copies memory.
 pub const MEMORY_SIZE: Parameter = Parameter {
@@ -19,21 +19,23 @@ pub const MEMORY_SIZE: Parameter = Parameter {
     maximum: 16 << 30,
 };
 
-/// Free bytes that a probe requires for each byte it uses, because other programs share the machine.
-const MARGIN: u64 = 4;
+/// Free bytes that a probe requires for each byte it uses: other programs share the machine.
+const FREE_FACTOR: u64 = 4;
 
-/// Returns a number of bytes as `usize`; the probe is unavailable if the machine has too little memory.
+/// Returns a number of bytes as `usize`; unavailable if the machine has too little memory.
 pub fn check_free_memory(bytes: u64) -> Result<usize, Problem> {
     match free_bytes() {
-        Some(free) if free < bytes.saturating_mul(MARGIN) => Err(Problem::unavailable(format!(
-            "it works on {bytes} bytes and wants {MARGIN} times as many free, but {free} are; \
-             take a smaller --size"
-        ))),
+        Some(free) if free < bytes.saturating_mul(FREE_FACTOR) => {
+            Err(Problem::unavailable(format!(
+                "it needs {FREE_FACTOR} times the {bytes} bytes that it uses, but only {free} \
+                 are free; give a smaller --size"
+            )))
+        }
         _ => Ok(to_usize(bytes)),
     }
 }
 
-/// Returns the sum. The compiler can use vector instructions, because the additions wrap around.
+/// Returns the sum of the words modulo 2^64, which the compiler computes with vector instructions.
 pub fn wrapping_sum(words: &[u64]) -> u64 {
     words.iter().fold(0, |sum, &word| sum.wrapping_add(word))
 }
@@ -114,7 +116,7 @@ impl Mapping {
     pub fn give_back(self) -> Result<(), Problem> {
         let result = self.unmap();
         std::mem::forget(self);
-        expect("munmap", result, 0)
+        check_result("munmap", result, 0)
     }
 
     fn unmap(&self) -> libc::c_int {

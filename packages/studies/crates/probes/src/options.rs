@@ -90,7 +90,10 @@ fn parse_placement(probe: &Probe, name: &str) -> Result<Placement, Problem> {
         .find(|placement| placement.to_string() == name);
     placement.copied().ok_or_else(|| {
         let names: Vec<_> = probe.placements.iter().map(Placement::to_string).collect();
-        Problem::usage(format!("--placement {name}: one of {}", names.join(", ")))
+        Problem::usage(format!(
+            "--placement {name}: give one of {}",
+            names.join(", ")
+        ))
     })
 }
 

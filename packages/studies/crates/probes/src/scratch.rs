@@ -1,10 +1,10 @@
 //! A temporary folder for the files of a probe, which is removed however the probe ends.
 //!
-//! A child process, the cleaner, creates the folder, waits on a pipe that closes when the probe ends,
-//! and then removes the folder. The cleaner has a session of its own, so it survives when the process
-//! group of the probe is killed. If a campaign kills the cleaner too, it also removes the folder of
-//! `EQUIPOISE_METRICS`, which contains this one. Without a campaign, the cleaner locks the folder
-//! (`flock(2)`), and `equipoise doctor` reports folders without a lock.
+//! A child process, the cleaner, creates the folder, waits on a pipe that closes when the probe
+//! ends, and then removes the folder. The cleaner has a session of its own, so it survives when the
+//! process group of the probe is killed. If a campaign kills the cleaner too, it also removes the
+//! folder of `EQUIPOISE_METRICS`, which contains this one. Without a campaign, the cleaner locks
+//! the folder (`flock(2)`), and `equipoise doctor` reports folders without a lock.
 
 use std::env;
 use std::ffi::{CString, OsStr};
@@ -18,17 +18,18 @@ use equipoise_reporting::problem::Problem;
 
 use crate::child::Child;
 use crate::probe::ProbeOptions;
-use crate::system::{check_negative, expect, problem_of};
+use crate::system::{check_negative, check_result, problem_of};
 
 /// The temporary folder, which is removed when dropped, and when the probe dies.
 pub struct Scratch {
     folder: PathBuf,
+    /// Pipe to the cleaner. The cleaner removes the folder when the pipe closes.
     lifeline: Option<PipeWriter>,
     cleaner: Option<Child>,
 }
 
 impl Scratch {
-    /// Creates the folder in `--folder`, else next to the file of metrics, else in `TMPDIR`.
+    /// Creates the folder in `--folder`, or without it next to the file of metrics or in `TMPDIR`.
     pub fn new(options: &ProbeOptions) -> Result<Self, Problem> {
         let parent = options.folder.clone().unwrap_or_else(default_parent);
         let (end_of_probe, lifeline) = pipe().map_err(problem_of("pipe"))?;
@@ -89,8 +90,9 @@ fn default_parent() -> PathBuf {
         .unwrap_or_else(env::temp_dir)
 }
 
-/// First byte of the cleaner's answer: the path follows, or the reason why there is no folder.
+/// First byte of the cleaner's answer if the path of the folder follows.
 const CREATED: u8 = b'+';
+/// First byte of the cleaner's answer if the reason follows why there is no folder.
 const NOT_CREATED: u8 = b'-';
 
 fn prefixed(tag: u8, text: &[u8]) -> Vec<u8> {
@@ -149,14 +151,14 @@ fn create_locked(parent: &Path) -> Result<(PathBuf, File), Problem> {
     lock.lock().map_err(problem)?;
     let bytes = new_folder.as_os_str().as_bytes();
     let mut name = OsStr::from_bytes(b"equipoise-probe-").to_owned();
-    name.push(OsStr::from_bytes(&bytes[bytes.len() - RANDOM..]));
+    name.push(OsStr::from_bytes(&bytes[bytes.len() - RANDOM_LETTERS..]));
     let folder = parent.join(name);
     fs::rename(&new_folder, &folder).map_err(problem)?;
     Ok((folder, lock))
 }
 
 /// Number of letters that `mkdtemp` draws.
-const RANDOM: usize = 6;
+const RANDOM_LETTERS: usize = 6;
 
 fn create_new(parent: &Path) -> Result<PathBuf, Problem> {
     let template = parent.join("equipoise.new-XXXXXX");
@@ -171,13 +173,13 @@ fn create_new(parent: &Path) -> Result<PathBuf, Problem> {
     Ok(OsStr::from_bytes(&template).into())
 }
 
-/// Returns the name of a file's file system; for a rare one, its magic number (statfs(2)).
+/// Returns the name of a file's file system, or of a rare file system the magic number (statfs(2)).
 pub fn file_system_of(file: &File) -> Result<String, Problem> {
     // SAFETY: all-zero is a valid answer.
     let mut system: libc::statfs = unsafe { std::mem::zeroed() };
     // SAFETY: the answer can be written.
     let result = unsafe { libc::fstatfs(file.as_raw_fd(), &raw mut system) };
-    expect("fstatfs", result, 0)?;
+    check_result("fstatfs", result, 0)?;
     Ok(match system.f_type {
         0xEF53 => "ext".to_owned(),
         0x0102_1994 => "tmpfs".to_owned(),

@@ -24,7 +24,7 @@ const UNAVAILABLE_ERRORS: [i32; 16] = [
     libc::EDQUOT,
 ];
 
-/// Returns the last error of this thread, as the problem of a call.
+/// Returns the problem of a call that has just failed, from the error number of this thread.
 #[cold]
 pub fn last_problem(call: &str) -> Problem {
     problem_of(call)(io::Error::last_os_error())
@@ -72,9 +72,9 @@ pub fn wrong_result(
     Problem::failure(format!("{call} gave {result} instead of {expected}"))
 }
 
-/// Checks that a call returned the expected result; a negative result means an error number.
+/// Checks that a call returned the expected result. After a negative result, errno has an error.
 #[inline]
-pub fn expect<Number>(call: &str, result: Number, expected: Number) -> Result<(), Problem>
+pub fn check_result<Number>(call: &str, result: Number, expected: Number) -> Result<(), Problem>
 where
     Number: PartialOrd + Default + std::fmt::Display,
 {
@@ -109,8 +109,8 @@ mod tests {
 
     #[test]
     fn a_wrong_result_is_named_in_the_problem() {
-        let problem = expect("read", 0, 1).expect_err("0 is not 1");
+        let problem = check_result("read", 0, 1).expect_err("0 is not 1");
         assert_eq!(problem.to_string(), "read gave 0 instead of 1");
-        assert!(expect("read", 1, 1).is_ok());
+        assert!(check_result("read", 1, 1).is_ok());
     }
 }

@@ -128,8 +128,8 @@ pub struct Lapack {
 
 impl Lapack {
     /// Opens the LAPACK for an open BLAS: the first that exists of the LAPACK in the folder of the
-    /// BLAS, the reference implementation in Debian's folder, and the LAPACK that the dynamic linker
-    /// finds. A LAPACK that needs `libblas.so.3` uses the open BLAS.
+    /// BLAS, the reference implementation in Debian's folder, and the LAPACK that the dynamic
+    /// linker finds. A LAPACK that needs `libblas.so.3` uses the open BLAS.
     pub fn open_for(blas: &Blas) -> Result<Self, Problem> {
         let file = blas.file();
         let folder = Path::new(&file).parent().unwrap_or(Path::new("/"));

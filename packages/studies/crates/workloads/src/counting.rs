@@ -4,8 +4,11 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ops::RangeInclusive;
 
+/// A range of sizes without any size, so that nothing is counted.
+const NO_SIZES: (usize, usize) = (1, 0);
+
 thread_local! {
-    static COUNTED_SIZES: Cell<(usize, usize)> = const { Cell::new((1, 0)) };
+    static COUNTED_SIZES: Cell<(usize, usize)> = const { Cell::new(NO_SIZES) };
     static COUNT: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -51,6 +54,6 @@ pub fn allocations_of<Answer>(
     COUNT.set(0);
     COUNTED_SIZES.set((*sizes.start(), *sizes.end()));
     let answer = work();
-    COUNTED_SIZES.set((1, 0));
+    COUNTED_SIZES.set(NO_SIZES);
     (COUNT.get(), answer)
 }

@@ -2,7 +2,7 @@
 //! three algorithms that find the same matches.
 //!
 //! A search evaluates a list of candidates. A candidate has a weight for each covariate: the search
-//! matches every unit to the nearest units of the other arm (treated or control) under these weights,
+//! matches every unit to the nearest units of the other arm (treated or control) by these weights,
 //! and tests the balance of the matches. docs/reference/workloads.md describes the algorithms.
 
 mod candidates;
@@ -56,8 +56,11 @@ of pairs and a fingerprint of the matches, which is the same for all three algor
 /// Value of `--data` for generated rows.
 const GENERATED: &str = "made-up";
 
+/// The matches of all candidates, and the best candidate.
 struct SearchResult {
+    /// Number of pairs.
     pairs: u64,
+    /// Hash of all pairs.
     fingerprint: u64,
     /// The p-values of the best candidate, in ascending order.
     best: Vec<f64>,

@@ -1,7 +1,7 @@
 //! Workload `hashwalk`: visits the entries of a map with a random seed until one value is found.
 //!
 //! This is the first program of Tratt, "Minimum Times Tend to Mislead When Benchmarking" (2019),
-//! rewritten. The seed decides the position of the value in the map, and so the length of each walk.
+//! rewritten. The seed decides where the value is in the map, and so the length of each walk.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
@@ -34,6 +34,7 @@ search_s, the time of all walks, and steps, the number of visited entries.
     run,
 };
 
+/// The SHA-256 of a word.
 type Key = [u8; 32];
 
 /// The standard library's hash with a fixed seed.

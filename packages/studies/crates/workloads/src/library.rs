@@ -11,8 +11,8 @@ pub struct Library {
 }
 
 impl Library {
-    /// Opens a library by its path, or by a name that the dynamic linker searches for. `packages` are
-    /// the Debian packages with the library, for the error message.
+    /// Opens a library by its path, or by a name that the dynamic linker searches for. `packages`
+    /// are the Debian packages with the library, for the error message.
     pub fn open(name: &str, packages: &str) -> Result<Self, Problem> {
         let c_name = CString::new(name)
             .map_err(|_| Problem::usage(format!("--library {name:?} is not a file name")))?;
@@ -67,7 +67,7 @@ fn last_error() -> String {
     unsafe {
         let message = libc::dlerror();
         if message.is_null() {
-            "for no known reason".to_owned()
+            "the dynamic linker gave no reason".to_owned()
         } else {
             CStr::from_ptr(message).to_string_lossy().into_owned()
         }

@@ -1,7 +1,7 @@
 //! Workload `malloc`: allocates, touches and frees blocks by malloc and free.
 //!
-//! The benchmark of Sekhon's "The Art of Benchmarking" (2006) spends most of its time in such calls.
-//! Some allocators take its buffers of 35 KB from their own lists, others from the kernel each time.
+//! The benchmark of Sekhon's "The Art of Benchmarking" (2006) spends most of its time in such
+//! calls. Some allocators take its buffers of 35 KB from lists, others from the kernel each time.
 
 use std::ops::RangeInclusive;
 use std::sync::Barrier;
@@ -43,6 +43,7 @@ memory, and the resident memory after all was freed, less the memory that was re
     run,
 };
 
+/// Number of blocks below which `--volume` does not reduce `--count`.
 const MIN_PAIRS: u64 = 4;
 const SIZES: RangeInclusive<u64> = 1..=1 << 40;
 const COUNTS: RangeInclusive<u64> = 1..=1 << 40;
@@ -54,7 +55,7 @@ const TOUCHES: [(&str, Touch); 3] = [
     ("none", Touch::None),
 ];
 
-/// Which block is freed after a new block was allocated; the numbers are of live blocks.
+/// Which block is freed after a new block was allocated. The number is the number of live blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pattern {
     Immediate,
@@ -208,8 +209,8 @@ fn time_job(job: &Job) -> Result<Duration, OutOfMemory> {
     }
 }
 
-/// Times pairs of malloc and free with up to `live` blocks. Each new block replaces the block in the
-/// slot that `choose` returns, which is then freed.
+/// Times pairs of malloc and free with up to `live` blocks. Each new block replaces the block in
+/// the slot that `choose` returns, which is then freed.
 ///
 /// The slots are allocated before the clock starts, and the last blocks are freed before it stops.
 fn time_with_live_blocks(

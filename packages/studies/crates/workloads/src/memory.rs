@@ -4,7 +4,7 @@ use std::fs::read_to_string;
 
 use crate::metrics::Report;
 
-/// Resident bytes before the work, to subtract; `None` if the kernel does not report them.
+/// Resident bytes before the work, which are subtracted; `None` if the kernel does not report them.
 pub struct MemoryBaseline(Option<u64>);
 
 impl MemoryBaseline {
@@ -12,7 +12,7 @@ impl MemoryBaseline {
         Self(resident_bytes())
     }
 
-    /// Returns the present resident bytes, less those before the work.
+    /// Returns the present resident bytes, less the resident bytes before the work.
     pub fn bytes_since(&self) -> Option<u64> {
         Some(resident_bytes()?.saturating_sub(self.0?))
     }
@@ -22,7 +22,7 @@ impl MemoryBaseline {
     #[must_use]
     pub fn add_to(&self, report: Report) -> Report {
         let retained = self.bytes_since();
-        // The kernel updates its peak late, by some pages for each processor.
+        // The kernel updates the peak late, so the peak may be below the present number.
         let peak = self.peak_since().max(retained);
         report
             .bytes("peak_bytes", peak)

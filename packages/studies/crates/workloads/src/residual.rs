@@ -2,9 +2,9 @@
 
 use equipoise_random::Draws;
 
-/// Returns the largest relative error of `product` (size × size, stored by columns) as the product of
-/// `left` and `right`. Both sides are multiplied by one random vector (Freivalds 1979), so that a wrong
-/// element is found by three products of a matrix and a vector.
+/// Returns the largest relative error of `product` (size × size, stored by columns) as the product
+/// of `left` and `right`. Both sides are multiplied by one random vector (Freivalds 1979). So three
+/// products of a matrix and a vector find a wrong element.
 pub fn relative_error_of_product(size: usize, left: &[f64], right: &[f64], product: &[f64]) -> f64 {
     let draws = Draws::new(size as u64);
     let probe: Vec<f64> = (0..size as u64)

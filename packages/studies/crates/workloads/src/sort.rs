@@ -1,6 +1,6 @@
 //! Workload `sort`: a merge sort that allocates a scratch area by malloc for each merge.
 //!
-//! So it allocates blocks of every size up to that of the whole array, and frees each soon. The
+//! So it allocates blocks of every size up to the size of the array, and frees each block soon. The
 //! largest blocks are above the size from which any allocator returns blocks to the kernel.
 
 use std::hint::black_box;

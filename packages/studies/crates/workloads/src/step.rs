@@ -1,7 +1,7 @@
 //! Finds the smallest block that the allocator returns to the kernel as soon as it is freed.
 //!
-//! Each size is tried in a new copy of the process, as the first block after a small block, because an
-//! allocator may adapt to earlier frees (as glibc's threshold does).
+//! Each size is tried in a new copy of the process, as the first block after a small block, because
+//! an allocator may adapt to earlier frees (as glibc's threshold does).
 
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -10,6 +10,7 @@ use libc::c_int;
 
 use crate::block::{Block, Touch};
 
+/// The first size that is tried.
 const FIRST_SIZE: usize = 1024;
 /// Exit status of a copy whose allocator kept the freed block.
 const KEPT: c_int = 0;
@@ -47,8 +48,8 @@ pub fn smallest_returned(largest: usize, page: usize) -> Option<SearchResult> {
     Some(SearchResult::Found(returned))
 }
 
-/// Whether the allocator returns a freed block of this size to the kernel, in a copy of this process;
-/// `None` if that cannot be determined.
+/// Whether the allocator returns a freed block of this size to the kernel, in a copy of this
+/// process; `None` if that cannot be determined.
 fn is_returned(size: usize, page: usize) -> Option<bool> {
     // SAFETY: the copy tries one block and ends by `_exit`: no cleanup of this process runs twice.
     match unsafe { libc::fork() } {

@@ -74,7 +74,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
         }
     }
     let algorithm =
-        algorithm.ok_or_else(|| Problem::usage("--algorithm is missing: linear or binary"))?;
+        algorithm.ok_or_else(|| Problem::usage("--algorithm is missing; give linear or binary"))?;
     let mut words = words(dictionary.as_deref(), count)?;
     let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(0));
     let word = words.list[word_index(seed, words.list.len())].clone();

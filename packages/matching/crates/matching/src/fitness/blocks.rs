@@ -1,5 +1,7 @@
-//! Points in blocks of sixteen for vector instructions. Each candidate of the search, which is a
-//! weight for each column, stretches the points again.
+//! Points in blocks of sixteen for vector instructions.
+//!
+//! A candidate has a weight for each column. It stretches the points: each column is multiplied by
+//! a factor from its weight. All points are stretched again for each candidate.
 
 use std::ops::Range;
 
@@ -7,12 +9,12 @@ use std::ops::Range;
 pub const QUERIES: usize = 8;
 /// Number of points of a block, whose distances are computed together.
 pub const LANES: usize = 16;
-/// Coordinates of a point are padded with zeros to a multiple of this.
+/// The coordinates of a point are padded with zeros to a multiple of this number.
 const PADDING: usize = 8;
 /// Largest rounding error of the distance of two points in the unit ball in single precision: the
 /// coordinates and their difference are each rounded to 24 bits.
 const DISTANCE_ROUNDING: f64 = 3e-7;
-/// Largest rounding error that each coordinate adds to a squared distance, as a fraction of it.
+/// Largest relative rounding error that each coordinate adds to a squared distance.
 const TERM_ROUNDING: f64 = 1.3e-7;
 
 /// Standardised points of one arm.
@@ -24,8 +26,9 @@ pub struct Blocks {
     transposed: Vec<f64>,
     /// The largest absolute value of each column.
     largest: Vec<f64>,
-    /// Lowest values of `LANES` blocks, column after column; `high` has the highest values.
+    /// Lowest values of `LANES` blocks, column after column.
     low: Vec<f64>,
+    /// Highest values of `LANES` blocks, column after column.
     high: Vec<f64>,
 }
 
@@ -88,7 +91,7 @@ impl ColumnScale {
         }
     }
 
-    /// Returns the largest value that single precision computes for this squared distance.
+    /// Returns the largest value that single precision can compute for this squared distance.
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // The margin is larger than the rounding.
     pub fn reach(&self, squared: f64) -> f32 {
@@ -138,8 +141,8 @@ impl Blocks {
         stretch_lanes(&self.high, &scale.factors, &mut output.high);
     }
 
-    /// Writes some stretched points as queries, one after another. Missing queries are NaN, so that
-    /// no point is near them.
+    /// Writes some stretched points as queries, one after another. If there are fewer points than
+    /// `QUERIES`, the missing queries are NaN, so that no point is near them.
     #[allow(clippy::cast_possible_truncation)] // Single precision is intended.
     pub fn write_queries(&self, points: Range<usize>, scale: &ColumnScale, output: &mut Vec<f32>) {
         output.clear();
@@ -158,7 +161,7 @@ impl Blocks {
     }
 }
 
-/// Stretches values that are stored as `LANES` of one column, then `LANES` of the next.
+/// Stretches values that are stored as `LANES` of one column, then `LANES` of the next column.
 #[allow(clippy::cast_possible_truncation)] // Single precision is intended.
 fn stretch_lanes(from: &[f64], factors: &[f64], output: &mut Vec<f32>) {
     output.resize(from.len(), 0.0);

@@ -9,7 +9,7 @@ use crate::fitness::links::Link;
 use crate::fitness::options::Within;
 use crate::random::Draws;
 
-/// How often each point is in a pair, and the distributions of the covariates that follow.
+/// How often each point is in a pair, and the resulting distributions of the covariates.
 #[derive(Default)]
 pub struct Distributions {
     /// Number of times that each point is in a pair.
@@ -41,20 +41,21 @@ impl Distributions {
     /// Computes the steps of the distributions after the last link. The first points are controls.
     pub fn compute_steps(&mut self, covariates: &Covariates, controls: usize) {
         let counts = std::mem::take(&mut self.count);
-        let net = counts.iter().enumerate().map(|(point, &count)| {
+        let point_steps = counts.iter().enumerate().map(|(point, &count)| {
             let count = count.cast_signed();
             if point < controls { -count } else { count }
         });
-        self.set_steps(covariates, net);
+        self.set_steps(covariates, point_steps);
         self.count = counts;
     }
 
-    /// Sets the steps from a number for each point, which is added at the ranks of its values.
-    pub fn set_steps(&mut self, covariates: &Covariates, net: impl Iterator<Item = i64>) {
+    /// Computes the steps from the step of each point, its number of treated rows minus controls,
+    /// which is added at the ranks of the point's values.
+    pub fn set_steps(&mut self, covariates: &Covariates, point_steps: impl Iterator<Item = i64>) {
         self.steps.clear();
         self.steps
             .resize(covariates.starts[covariates.ranked_columns.len()], 0);
-        for (point, step) in net.enumerate() {
+        for (point, step) in point_steps.enumerate() {
             if step == 0 {
                 continue;
             }
@@ -79,7 +80,7 @@ impl Distributions {
         }
     }
 
-    /// Computes the largest distance in each ranked column, in rows.
+    /// Computes the largest distance between the distributions of each ranked column, in rows.
     pub fn largest_distances(&self, covariates: &Covariates, output: &mut Vec<u64>) {
         output.clear();
         for bounds in covariates.starts.windows(2) {
@@ -93,14 +94,14 @@ impl Distributions {
         }
     }
 
-    /// Computes the p-value of the test of each ranked column. An asymptotic p-value is computed as
-    /// in R, so that fitness can be compared with R's.
+    /// Computes the p-value of the Kolmogorov-Smirnov test of each ranked column. An asymptotic
+    /// p-value is computed as in R, so that the fitness can be compared with the fitness of R.
     pub fn p_values(&mut self, covariates: &Covariates, output: &mut Vec<f64>) {
         let mut largest = Vec::new();
         self.largest_distances(covariates, &mut largest);
         if self.pairs.saturating_mul(self.pairs) < EXACT_BELOW {
             self.count_rows(covariates);
-            for (bounds, reach) in covariates.starts.windows(2).zip(largest) {
+            for (bounds, distance) in covariates.starts.windows(2).zip(largest) {
                 let mut ends = Vec::new();
                 let mut end = 0;
                 for &rows in &self.rows[bounds[0]..bounds[1]] {
@@ -110,7 +111,7 @@ impl Distributions {
                     }
                 }
                 let size = end / 2;
-                output.push(exact(reach * size as u64, size, size, &ends));
+                output.push(exact(distance * size as u64, size, size, &ends));
             }
             return;
         }
@@ -144,7 +145,7 @@ impl Distributions {
     }
 }
 
-/// Returns the median, and reorders the values.
+/// Returns the median. The values are reordered.
 pub fn median(values: &mut [f64]) -> f64 {
     let half = values.len() / 2;
     let is_even = values.len().is_multiple_of(2);
@@ -158,11 +159,12 @@ pub fn median(values: &mut [f64]) -> f64 {
 }
 
 /// Computes the bootstrap p-value of the Kolmogorov-Smirnov test of each ranked column (Abadie
-/// 2002, Journal of the American Statistical Association 97, 284-292): the share of `samples`
-/// samples from both arms together whose distance reaches the observed distance.
+/// 2002, Journal of the American Statistical Association 97, 284-292). Both arms together are
+/// sampled `samples` times. The p-value is the share of samples whose distance is at least the
+/// observed distance.
 ///
 /// All columns use the same drawn rows. The draws depend only on the seed and the number of the
-/// sample: neither threads nor the order of the candidates change a p-value.
+/// sample, so neither threads nor the order of the candidates change a p-value.
 pub fn bootstrap_p_values(
     observed: &Distributions,
     covariates: &Covariates,
@@ -170,7 +172,7 @@ pub fn bootstrap_p_values(
     seed: u64,
     output: &mut Vec<f64>,
 ) {
-    // Number of rows up to each point, to find the point of a drawn row.
+    // `ends` has the number of rows up to each point, to find the point of a drawn row.
     let mut rows = 0;
     let ends: Vec<u64> = observed
         .count
@@ -185,17 +187,17 @@ pub fn bootstrap_p_values(
     observed.largest_distances(covariates, &mut distances);
     let mut reached = vec![0_usize; distances.len()];
     let mut largest = Vec::new();
-    let mut net = vec![0_i64; ends.len()];
+    let mut point_steps = vec![0_i64; ends.len()];
     let mut resampled = Distributions::default();
     for sample in 0..samples {
         let mut random = Draws::new(seed, sample);
-        net.fill(0);
+        point_steps.fill(0);
         for draw in 0..size {
             let row = random.below(size) as u64;
             let point = ends.partition_point(|&end| end <= row);
-            net[point] += if draw < size / 2 { 1 } else { -1 };
+            point_steps[point] += if draw < size / 2 { 1 } else { -1 };
         }
-        resampled.set_steps(covariates, net.iter().copied());
+        resampled.set_steps(covariates, point_steps.iter().copied());
         resampled.largest_distances(covariates, &mut largest);
         for ((reached, largest), observed) in reached.iter_mut().zip(&largest).zip(&distances) {
             *reached += usize::from(largest >= observed);

@@ -1,4 +1,5 @@
-//! Computes from the links of a candidate its criteria: the numbers that say how well it balances.
+//! Computes the criteria of a candidate from its links. The criteria are the numbers that say how
+//! well matching by the candidate balances the covariates.
 
 use crate::fitness::covariates::Covariates;
 use crate::fitness::distributions::{Distributions, bootstrap_p_values, median};
@@ -6,20 +7,22 @@ use crate::fitness::links::Link;
 use crate::fitness::moments::{Differences, welch};
 use crate::fitness::options::{Across, Loss, Measure, Options};
 
-/// Replaces a p-value that is NaN, as in R.
+/// Number that replaces a p-value that is NaN, as in R.
 const NAN_P_VALUE: f64 = 2.0;
-/// Value of every criterion when no unit is matched; negative where larger is better.
+/// Value of every criterion if no unit is matched. It is negative if larger criteria are better.
 const UNMATCHED_CRITERION: f64 = 9999.0;
-/// A sum of shares is rounded to a whole number that is this near, relative to it.
+/// Largest relative distance from a whole number at which a sum of shares is rounded to it.
 const WHOLE_NUMBER_TOLERANCE: f64 = 1e-9;
 
-/// Computes the criteria of one candidate after another; each thread has one.
+/// Computes the criteria of one candidate after another; each thread has a `Judge` of its own.
 #[derive(Default)]
 pub struct Judge {
+    /// Differences within the pairs, for paired t-tests.
     differences: Differences,
     distributions: Distributions,
-    /// Total weight of the pairs of each point, for unpaired tests.
+    /// Total weight of the pairs of each point, for unpaired t-tests.
     point_weights: Vec<f64>,
+    /// Total weight of all pairs.
     matched_weight: f64,
     criteria: Vec<f64>,
     ks_p_values: Vec<f64>,
@@ -52,7 +55,7 @@ impl Judge {
         }
     }
 
-    /// Appends the criteria of the candidate to `output`, after its last link.
+    /// Appends the criteria of the candidate to `output`, after all links were added.
     pub fn finish(
         &mut self,
         options: &Options,
@@ -113,6 +116,7 @@ impl Judge {
         output.extend_from_slice(&self.criteria);
     }
 
+    /// Computes the p-values of the t-tests, then of the Kolmogorov-Smirnov tests.
     fn compute_p_values(&mut self, options: &Options, covariates: &Covariates, controls: usize) {
         let columns = covariates.columns;
         if options.paired {
@@ -142,6 +146,7 @@ impl Judge {
                 self.distributions
                     .p_values(covariates, &mut self.ks_p_values);
             }
+            // A column without a test of its distribution has the p-value of its t-test twice.
             self.criteria.extend_from_within(..);
             for (&column, &p_value) in covariates.ranked_columns.iter().zip(&self.ks_p_values) {
                 self.criteria[columns + column] = p_value;

@@ -2,12 +2,13 @@
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
-/// The exact p-value is computed while the product of the two sizes is smaller (R since 4.2).
+/// Product of the two sample sizes below which the exact p-value is computed (as in R since 4.2).
 pub const EXACT_BELOW: u64 = 10_000;
-/// Number of terms of the series for small distances, in R and here.
+/// Number of terms of the series for small distances in R.
 const R_TERMS: u32 = 1;
+/// Number of terms of the series for small distances.
 const TERMS: u32 = 10;
-/// R's series for large distances ends with the first term that is at most this.
+/// R's series for large distances ends with the first term that is at most this number.
 const R_LAST_TERM: f64 = 1e-6;
 
 /// Returns P(K ≥ x) of Kolmogorov's distribution, from the shorter of its two series. If `as_in_r`,
@@ -48,8 +49,8 @@ pub fn asymptotic(x: f64, as_in_r: bool) -> f64 {
 /// `ends` has the number of pooled rows up to the end of each group of equal values; the last
 /// number is n + m. A path over the sorted rows is at (i, j) after i treated and j controls, and
 /// its distance |i m - j n| counts only where a group ends (Schröer and Trenkler 1995,
-/// Computational Statistics & Data Analysis 20, 185-202). The probabilities of the paths that get
-/// to `reach` are removed and added up, so that small p-values keep their digits.
+/// Computational Statistics & Data Analysis 20, 185-202). If the distance of a path reaches
+/// `reach`, its probability is removed and added to the p-value, so small p-values keep their digits.
 #[must_use]
 pub fn exact(reach: u64, treated: usize, controls: usize, ends: &[usize]) -> f64 {
     if reach == 0 {
@@ -63,8 +64,8 @@ pub fn exact(reach: u64, treated: usize, controls: usize, ends: &[usize]) -> f64
     for step in 1..=treated + controls {
         let remaining = (treated + controls - step + 1) as f64;
         let (low, high) = (step.saturating_sub(controls), step.min(treated));
-        // In place, from high to low i: a path gets to i treated rows from i - 1 by a treated row,
-        // or from i by a control.
+        // A path gets to i treated rows from i - 1 by a treated row, or from i by a control. The
+        // loop goes from high to low i, because it overwrites the probabilities.
         for i in (low..=high).rev() {
             let from_control = if i < step && step - 1 - i < controls {
                 paths[i] * (controls - (step - 1 - i)) as f64

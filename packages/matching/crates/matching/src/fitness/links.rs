@@ -7,7 +7,7 @@ use crate::fitness::units::{Calipers, Units};
 use crate::instructions::Instructions;
 use crate::problem::{Problem, to_u32};
 
-/// Smallest number of links of a batch; batches limit the memory even if many points tie.
+/// Smallest number of links of a batch. Batches limit the memory even if many points tie.
 const BATCH_LINKS: usize = 1 << 20;
 
 /// All pairs between the rows of two points.
@@ -27,14 +27,14 @@ pub struct Link {
 pub struct Linker {
     arms: [Blocks; 2],
     calipers: Calipers,
-    /// Whether the nearest point has enough rows for every point.
+    /// Whether one neighbour has enough weight for every point.
     one_is_enough: bool,
     /// A neighbour of each point under equal weights.
     first_guess: Vec<u32>,
     instructions: Instructions,
 }
 
-/// State of a thread for searching; it keeps guesses of neighbours for the next candidate.
+/// The memory of a thread for searching. It keeps neighbours as guesses for the next candidate.
 #[derive(Default)]
 pub struct Workspace {
     stretched: [StretchedPoints; 2],
@@ -68,7 +68,8 @@ impl Linker {
         linker
     }
 
-    /// Reports all links of a candidate with these weights in batches, in a fixed order.
+    /// Reports all links of a candidate with these weights in batches, in a fixed order. If one
+    /// neighbour may be enough for every point, a faster search is tried first.
     pub fn search(
         &self,
         problem: &Problem,
@@ -105,23 +106,23 @@ impl Linker {
                 for arm in arms {
                     for point in units.arm(arm) {
                         let neighbours = workspace.nearest.neighbours_of(point);
-                        link(units, arm, point, neighbours, &mut workspace.links);
+                        add_links(units, arm, point, neighbours, &mut workspace.links);
                     }
                 }
                 report(&workspace.links);
                 return;
             }
         }
-        let drops = problem.caliper.is_some();
+        let drops_incomplete = problem.caliper.is_some();
         for arm in arms {
             let Workspace { several, links, .. } = workspace;
             several.search(
                 &search,
                 arm,
                 problem.matches,
-                drops,
+                drops_incomplete,
                 &mut |point, neighbours| {
-                    link(units, arm, point, neighbours, links);
+                    add_links(units, arm, point, neighbours, links);
                     if links.len() >= BATCH_LINKS {
                         report(links);
                         links.clear();
@@ -133,8 +134,8 @@ impl Linker {
     }
 }
 
-/// Adds the links of a point to its neighbours, which share its weight.
-fn link(units: &Units, arm: bool, point: usize, neighbours: &[u32], links: &mut Vec<Link>) {
+/// Adds the links of a point to its neighbours, which share the weight of the point.
+fn add_links(units: &Units, arm: bool, point: usize, neighbours: &[u32], links: &mut Vec<Link>) {
     let own_count = u64::from(units.count[point]);
     let own_weight = units.weight[point];
     let mut total = 0.0;

@@ -1,5 +1,5 @@
-//! Fitness of the candidates of a genetic search: how well matching by a candidate balances the
-//! covariates. A candidate is a weight for each covariate.
+//! Fitness of the candidates of a genetic search. A candidate has a weight for each covariate, and
+//! its fitness says how well matching by these weights balances the covariates.
 //!
 //! `docs/methods/genetic-matching.md` has the formulae and the differences from R's `GenMatch`.
 
@@ -30,7 +30,7 @@ const R_TOLERANCE: f64 = 1.490_116_119_384_765_6e-8;
 /// Number of chunks of work for each thread, so that no thread waits long for another.
 const CHUNKS_PER_THREAD: usize = 4;
 
-/// Computes the fitness of candidates; values that do not depend on the weights are computed once.
+/// Computes the fitness of candidates. Values that do not depend on the weights are computed once.
 pub struct Fitness {
     options: Options,
     units: Units,
@@ -39,7 +39,7 @@ pub struct Fitness {
 }
 
 impl Fitness {
-    /// Finds equal rows, ranks and first guesses of neighbours.
+    /// Prepares the units: finds equal rows, the ranks of the covariates, and first neighbours.
     #[must_use]
     pub fn new(options: Options) -> Self {
         let units = Units::new(&options);
@@ -59,8 +59,8 @@ impl Fitness {
         &self.options
     }
 
-    /// Returns the criteria of all candidates, one candidate after another; `None` if `progress`,
-    /// which gets the numbers of finished and of all candidates, stops.
+    /// Returns the criteria of all candidates, one candidate after another; `None` if `progress`
+    /// stops the work. `progress` gets the numbers of finished and of all candidates.
     ///
     /// `candidates` has the weights of one candidate after another; each weight is 0 or more.
     #[must_use]
@@ -83,13 +83,14 @@ impl Fitness {
         Some(chunks.concat())
     }
 
-    /// Returns the pairs of matching by one candidate; `None` if `progress` stops.
+    /// Returns the pairs of matching by one candidate; `None` if `progress` stops the work.
     #[must_use]
     pub fn pairs(&self, weights: &[f64], progress: &Progress<'_>) -> Option<Pairs> {
         let problem = self.problem(weights, self.options.problem.threads);
         Matcher::with_instructions(problem, self.options.instructions).pairs(progress)
     }
 
+    /// Appends the criteria of one candidate to `output`.
     fn append_criteria(
         &self,
         weights: &[f64],
@@ -99,7 +100,7 @@ impl Fitness {
     ) {
         let (options, covariates) = (&self.options, &self.covariates);
         judge.start(covariates, self.units.points());
-        if self.rows_are_alike() {
+        if self.matches_rows_alike() {
             let weights = self.effective_weights(weights);
             let mut add_links = |links: &[Link]| judge.add(options, covariates, links);
             let (problem, units) = (&options.problem, &self.units);
@@ -115,7 +116,7 @@ impl Fitness {
     }
 
     /// Whether equal rows get equal matches: no option names single rows or draws at random.
-    fn rows_are_alike(&self) -> bool {
+    fn matches_rows_alike(&self) -> bool {
         let problem = &self.options.problem;
         problem.replace && problem.ties && problem.restrictions.is_empty()
     }

@@ -9,9 +9,11 @@ use equipoise_special::Student;
 /// Weighted mean of the differences within pairs, and the sum of squares around it, in each column.
 #[derive(Default)]
 pub struct Differences {
+    /// Total weight of the pairs.
     weight: f64,
     mean: Vec<f64>,
     squares: Vec<f64>,
+    // The same numbers for one batch of links.
     batch_mean: Vec<f64>,
     batch_squares: Vec<f64>,
 }
@@ -39,7 +41,7 @@ impl Differences {
             sums.resize(stride, 0.0);
         }
         let batch = Batch { covariates, links };
-        // The shift is 0 here: these are plain sums of the differences.
+        // The shift is 0 in the first pass, which sums the differences.
         let shift = &self.batch_squares;
         batch.sums(instructions, shift, false, &mut self.batch_mean);
         for sum in &mut self.batch_mean {
@@ -61,10 +63,10 @@ impl Differences {
         }
     }
 
-    /// Computes the p-values of the paired tests: the variance is divided by the weight, and the
-    /// degrees of freedom are the weight minus 1.
-    pub fn p_values(&self, columns: usize, matched: f64, output: &mut Vec<f64>) {
-        let student = Student::new(matched - 1.0);
+    /// Computes the p-values of the paired tests. The divisor of the variance is the total weight
+    /// of the pairs. The degrees of freedom are the rounded weight, `matched_weight`, minus 1.
+    pub fn p_values(&self, columns: usize, matched_weight: f64, output: &mut Vec<f64>) {
+        let student = Student::new(matched_weight - 1.0);
         for column in 0..columns {
             let (mean, squares) = (self.mean[column], self.squares[column]);
             output.push(if mean == 0.0 && squares == 0.0 {
@@ -76,6 +78,7 @@ impl Differences {
     }
 }
 
+/// Some links, and the values of their points.
 struct Batch<'a> {
     covariates: &'a Covariates,
     links: &'a [Link],
@@ -136,9 +139,9 @@ impl Batch<'_> {
 
 /// Computes the p-values of Welch's tests of the matched treated against the matched controls.
 ///
-/// `weight` is the total weight of each point's pairs, `matched` the total weight of all pairs; a
-/// variance is divided by `matched` minus 1. If neither arm varies, different means have a p-value
-/// of 0 here, and NaN in R.
+/// `weight` is the total weight of each point's pairs, and `matched` is the total weight of all
+/// pairs. The divisor of a variance is `matched` minus 1. If neither arm varies, the p-value of
+/// different means is 0, but NaN with the rules of R.
 pub fn welch(
     covariates: &Covariates,
     controls: usize,
@@ -155,12 +158,12 @@ pub fn welch(
             [control, treated].map(|squares| squares / (matched - 1.0) / matched);
         let variance = treated + control;
         let delta = mean_treated - mean_control;
-        let freedom =
+        let degrees_of_freedom =
             variance * variance * (matched - 1.0) / (treated * treated + control * control);
         output.push(match (variance == 0.0, delta == 0.0) {
             (true, true) => 1.0,
             (true, false) if rules == Rules::Correct => 0.0,
-            _ => Student::new(freedom).two_sided(delta / variance.sqrt()),
+            _ => Student::new(degrees_of_freedom).two_sided(delta / variance.sqrt()),
         });
     }
 }

@@ -1,6 +1,6 @@
 //! Finds the nearest neighbours of all points together, if one neighbour is enough for every point.
 //!
-//! Each pair of points is examined once: for both points, if both arms are matched.
+//! Each pair of points is examined once, even if both arms are matched.
 
 use crate::fitness::blocks::{Blocks, ColumnScale, LANES, QUERIES, StretchedPoints};
 use crate::fitness::scan::{PairVisitor, scan};
@@ -8,10 +8,11 @@ use crate::fitness::units::{Calipers, Units};
 use crate::instructions::Instructions;
 use crate::problem::to_u32;
 
-/// The search keeps at most this many pairs, or the number below for each point if that is more.
+/// Number of pairs that the search can keep in any case.
 const MIN_PAIR_LIMIT: usize = 1 << 20;
+/// Number of pairs for each point that the search can keep, if this is more in total.
 const MAX_PAIRS_PER_POINT: usize = 16;
-/// Stands for a neighbour that is not known.
+/// Index in place of a neighbour that is not known.
 pub const NO_GUESS: u32 = u32::MAX;
 
 /// The nearest points, and the state of the search for them.
@@ -21,10 +22,15 @@ pub struct Nearest {
     pub guess: Vec<u32>,
     /// Squared distance of each point to its nearest known neighbour.
     radii: Vec<f64>,
+    /// A point, its neighbour and their squared distance.
     pairs: Vec<(u32, u32, f64)>,
+    /// Index in `neighbours` of the first neighbour of each point.
     starts: Vec<u32>,
+    /// Neighbours of the points, point after point.
     neighbours: Vec<u32>,
+    /// Reach of each point of a block, for a search both ways.
     block_reaches: Vec<[f32; LANES]>,
+    /// Largest reach of each block of a batch, for a search both ways.
     batch_reaches: Vec<[f32; LANES]>,
     queries: Vec<f32>,
 }
@@ -53,6 +59,9 @@ impl Nearest {
 
     /// Searches the neighbours of the points of `arm`, or with `BOTH_WAYS` of all points. Returns
     /// false if there are more ties than the search can keep.
+    ///
+    /// The guesses give each point a first radius. Each group of queries is then compared with all
+    /// points of the other arm, and nearer points shrink the radii.
     pub fn search<const BOTH_WAYS: bool>(&mut self, search: &Search<'_>, arm: bool) -> bool {
         let units = search.units;
         let (query_points, target_points) = (units.arm(arm), units.arm(!arm));
@@ -138,7 +147,7 @@ impl Nearest {
         }
         self.neighbours.clear();
         self.neighbours.resize(self.pairs.len(), 0);
-        // Each start moves to the end of its points, which is the start of the next point's.
+        // Each start moves to the end of its neighbours, the start of the next point.
         for &(point, other, _) in &self.pairs {
             let start = &mut self.starts[point as usize];
             self.neighbours[*start as usize] = other;
@@ -149,13 +158,18 @@ impl Nearest {
     }
 }
 
+/// Collects the pairs of one group of queries and all points of the other arm.
 struct NearestVisitor<'a, const BOTH_WAYS: bool> {
     search: &'a Search<'a>,
     query_blocks: &'a Blocks,
     target_blocks: &'a Blocks,
+    /// Index of the first query of the group.
     first_query: usize,
+    /// Index of the first point of the queries' arm.
     query_start: usize,
+    /// Index of the first point of the other arm.
     target_start: usize,
+    /// Reach of each query.
     reach: [f32; QUERIES],
     radii: &'a mut [f64],
     guess: &'a mut [u32],

@@ -48,7 +48,7 @@ pub enum Across {
 /// The matching problem and the measure of balance.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The units and the options of matching; the candidates replace its metric.
+    /// The units and the options of matching. The candidates replace the metric.
     pub problem: Problem,
     /// The covariates to balance, row after row.
     pub balance: Vec<f64>,

@@ -1,15 +1,15 @@
 //! Finds the pairs of points that may be within reach of each other, with vector instructions.
 //! The reach of a point is the largest squared distance that a neighbour can have.
 //!
-//! Distances are computed in single precision against reaches that are raised by its rounding, so
-//! that no pair is missed. The visitor computes the distance of a pair again, in double precision.
-//! A block is skipped if its box is beyond reach of the queries' box. The box of rounded points
-//! bounds the rounded distances, so the same reaches are used.
+//! Distances are computed in single precision. The reaches are raised by the largest rounding
+//! error, so that no pair is missed. The visitor computes the distance of a pair again, in double
+//! precision. A block is skipped if its box is beyond reach of the queries' box. The boxes contain
+//! the rounded points, so the same reaches are right for boxes.
 
 use crate::fitness::blocks::{LANES, QUERIES, StretchedPoints};
 use crate::instructions::Instructions;
 
-/// Gets the pairs that may be near, and gives the reach of each point.
+/// Receives the pairs that may be near, and gives the reach of each point.
 pub trait PairVisitor {
     /// Returns the largest squared distance of each query; negative for missing queries.
     fn reach(&self) -> &[f32; QUERIES];
@@ -28,25 +28,26 @@ pub trait PairVisitor {
     fn visit(&mut self, query: usize, point: usize);
 }
 
-/// Gives `visitor` every pair within the reach of the query or, with `BOTH_WAYS`, of the point.
+/// Passes every pair within the reach of the query to `visitor`. With `BOTH_WAYS`, also passes
+/// every pair within the reach of the point.
 ///
 /// `queries` are `QUERIES` stretched points, one after another.
-pub fn scan<H: PairVisitor, const BOTH_WAYS: bool>(
+pub fn scan<V: PairVisitor, const BOTH_WAYS: bool>(
     instructions: Instructions,
     points: &StretchedPoints,
     queries: &[f32],
-    visitor: &mut H,
+    visitor: &mut V,
 ) {
     assert!(queries.len() == points.axes * QUERIES);
     assert!(instructions.is_available());
     match instructions {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the check above found AVX-512.
-        Instructions::Avx512 => unsafe { with_avx512::<H, BOTH_WAYS>(points, queries, visitor) },
+        Instructions::Avx512 => unsafe { with_avx512::<V, BOTH_WAYS>(points, queries, visitor) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the check above found AVX2 and FMA.
-        Instructions::Avx2 => unsafe { with_avx2::<H, BOTH_WAYS>(points, queries, visitor) },
-        _ => scan_by_parts::<H, BOTH_WAYS, false>(points, queries, visitor),
+        Instructions::Avx2 => unsafe { with_avx2::<V, BOTH_WAYS>(points, queries, visitor) },
+        _ => scan_by_parts::<V, BOTH_WAYS, false>(points, queries, visitor),
     }
 }
 
@@ -54,10 +55,10 @@ pub fn scan<H: PairVisitor, const BOTH_WAYS: bool>(
 /// The processor must have AVX-512.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
-unsafe fn with_avx512<H: PairVisitor, const BOTH_WAYS: bool>(
+unsafe fn with_avx512<V: PairVisitor, const BOTH_WAYS: bool>(
     points: &StretchedPoints,
     queries: &[f32],
-    visitor: &mut H,
+    visitor: &mut V,
 ) {
     use std::arch::x86_64::{
         _CMP_LE_OQ, _mm512_cmp_ps_mask, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_set1_ps,
@@ -100,20 +101,21 @@ unsafe fn with_avx512<H: PairVisitor, const BOTH_WAYS: bool>(
 /// The processor must have AVX2 and FMA.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn with_avx2<H: PairVisitor, const BOTH_WAYS: bool>(
+unsafe fn with_avx2<V: PairVisitor, const BOTH_WAYS: bool>(
     points: &StretchedPoints,
     queries: &[f32],
-    visitor: &mut H,
+    visitor: &mut V,
 ) {
-    scan_by_parts::<H, BOTH_WAYS, true>(points, queries, visitor);
+    scan_by_parts::<V, BOTH_WAYS, true>(points, queries, visitor);
 }
 
+/// Scans with arrays that the compiler turns into vectors, a part of the queries at a time.
 #[inline(always)]
 #[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
-fn scan_by_parts<H: PairVisitor, const BOTH_WAYS: bool, const FUSED: bool>(
+fn scan_by_parts<V: PairVisitor, const BOTH_WAYS: bool, const FUSED: bool>(
     points: &StretchedPoints,
     queries: &[f32],
-    visitor: &mut H,
+    visitor: &mut V,
 ) {
     // Number of queries whose sums fit into the registers.
     const GROUP: usize = 4;
@@ -161,7 +163,7 @@ fn scan_by_parts<H: PairVisitor, const BOTH_WAYS: bool, const FUSED: bool>(
 /// Calls the visitor for the pairs of a block whose bits are set.
 #[inline(always)]
 #[allow(clippy::inline_always)] // It is the inner loop.
-fn visit_pairs<H: PairVisitor>(block: usize, within: [u16; QUERIES], visitor: &mut H) {
+fn visit_pairs<V: PairVisitor>(block: usize, within: [u16; QUERIES], visitor: &mut V) {
     for (query, mut mask) in within.into_iter().enumerate() {
         while mask != 0 {
             let lane = mask.trailing_zeros() as usize;
@@ -173,9 +175,10 @@ fn visit_pairs<H: PairVisitor>(block: usize, within: [u16; QUERIES], visitor: &m
 
 /// Iterates over the blocks whose boxes are within reach of the queries' box.
 struct NearBlocks<const BOTH_WAYS: bool> {
-    /// The box of the queries.
+    /// Low and high ends of the box of the queries.
     low: Vec<f32>,
     high: Vec<f32>,
+    /// Index of the next batch.
     batch: usize,
     /// A bit for each block of the last batch that is still to come.
     remaining: u32,
@@ -202,7 +205,7 @@ impl<const BOTH_WAYS: bool> NearBlocks<BOTH_WAYS> {
 
     #[inline(always)]
     #[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
-    fn next<H: PairVisitor>(&mut self, points: &StretchedPoints, visitor: &H) -> Option<usize> {
+    fn next<V: PairVisitor>(&mut self, points: &StretchedPoints, visitor: &V) -> Option<usize> {
         while self.remaining == 0 {
             if self.batch * LANES >= points.block_count() {
                 return None;
@@ -218,7 +221,7 @@ impl<const BOTH_WAYS: bool> NearBlocks<BOTH_WAYS> {
     /// Returns a bit for each block of the batch, set if the block is within reach.
     #[inline(always)]
     #[allow(clippy::inline_always)] // As `next`.
-    fn within<H: PairVisitor>(&self, points: &StretchedPoints, visitor: &H, batch: usize) -> u32 {
+    fn within<V: PairVisitor>(&self, points: &StretchedPoints, visitor: &V, batch: usize) -> u32 {
         let size = points.axes * LANES;
         let boxes = batch * size..(batch + 1) * size;
         let ends = points.low[boxes.clone()]

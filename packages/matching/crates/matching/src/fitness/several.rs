@@ -8,8 +8,10 @@ use crate::problem::to_u32;
 /// Subtracted from the needed weight, because a sum of weights has rounding errors.
 const WEIGHT_ROUNDING: f64 = 1e-10;
 
+/// The memory of a search for several neighbours of each point.
 #[derive(Default)]
 pub struct SeveralNearest {
+    /// Neighbours of each query of a group.
     neighbours: [SearchResult; QUERIES],
     queries: Vec<f32>,
     points: Vec<u32>,
@@ -60,6 +62,7 @@ impl SeveralNearest {
     }
 }
 
+/// Collects the neighbours of one group of queries. The fields are as in `NearestVisitor`.
 struct SeveralVisitor<'a> {
     search: &'a Search<'a>,
     query_blocks: &'a Blocks,
@@ -98,6 +101,7 @@ struct SearchResult {
     points: Vec<(f64, u32)>,
     /// Squared distance and weight of the nearest points with the needed weight, ascending.
     nearest: Vec<(f64, f64)>,
+    /// Total weight of the nearest points.
     weight: f64,
     needed_weight: f64,
     tolerance: f64,
@@ -121,6 +125,7 @@ impl SearchResult {
         self.last_distance + self.tolerance
     }
 
+    /// Adds a neighbour, and drops nearest points that are no longer needed for the weight.
     fn add(&mut self, squared: f64, point: usize, weight: f64) {
         self.points.push((squared, to_u32(point)));
         if squared >= self.last_distance {

@@ -1,4 +1,4 @@
-//! The units as points: equal rows are one point, with the number of its rows.
+//! The units as points. Equal rows are one point, which has the number of its rows.
 
 use crate::embed::{Points, embed};
 use crate::fitness::blocks::LANES;
@@ -97,7 +97,7 @@ fn equal_rows(options: &Options, arm: bool) -> Vec<Vec<u32>> {
         .filter(|&row| problem.treated[row] == arm)
         .map(|row| {
             let row = to_u32(row);
-            // Adding 0 makes a negative zero positive.
+            // Adding 0 makes a negative zero positive, so that both have the same hash.
             let hash = values(row).fold(0, |hash: u64, value| mix(hash ^ (value + 0.0).to_bits()));
             (hash, row)
         })
@@ -109,9 +109,9 @@ fn equal_rows(options: &Options, arm: bool) -> Vec<Vec<u32>> {
         .collect()
 }
 
-/// The finite calipers and the values that they limit.
+/// The finite calipers, and the values that they limit.
 pub struct Calipers {
-    /// The caliper of a column, and the values of all points in the column.
+    /// For each column with a caliper: the caliper, and the value of each point.
     columns: Vec<(f64, Vec<f64>)>,
 }
 
@@ -137,8 +137,8 @@ impl Calipers {
     }
 }
 
-/// Orders groups of rows so that each block of `LANES` groups fits a small box: halves them again
-/// and again, in the column with the largest extent.
+/// Orders groups of rows so that each block of `LANES` groups fits into a small box. The groups are
+/// halved again and again, each time along the column with the largest extent.
 fn order_by_nearness<'a>(groups: &mut [Vec<u32>], values_of: &impl Fn(u32) -> &'a [f64]) {
     if groups.len() <= LANES {
         return;

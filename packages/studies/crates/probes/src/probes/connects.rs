@@ -1,8 +1,8 @@
 //! `tcp_connect`, `unix_connect`: socket, connect and close.
 //!
-//! The other end is a listening socket, for which the kernel answers, so no other process has to run
-//! before connect returns. Only a limited number of connections may wait to be accepted, so they are
-//! accepted between rounds, untimed.
+//! The other end is a listening socket, for which the kernel answers, so no other process has to
+//! run before connect returns. Only a limited number of connections may wait to be accepted, so
+//! they are accepted between rounds, untimed.
 
 use std::io;
 use std::net::TcpStream;

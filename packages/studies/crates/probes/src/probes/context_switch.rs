@@ -1,9 +1,10 @@
 //! Probe `context_switch`: a switch from one process to the next, in a ring of pipes on one CPU.
 //!
 //! A token goes round the ring. A process that receives the token visits its own working set and
-//! sends the token to the next process, so a hop is a write, a switch, a read and a visit. Before the
-//! measurement, this process does the same write, read and visit alone, through a pipe that is never
-//! empty when it is read. The median of that time is subtracted; the rest is switch and cold caches.
+//! sends the token to the next process, so a hop is a write, a switch, a read and a visit. Before
+//! the measurement, this process does the same write, read and visit alone, through a pipe that is
+//! never empty when it is read. The median of this time is subtracted. The rest is the time of the
+//! switch and of cold caches.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -87,7 +88,7 @@ fn time_alone(working_set: &mut WorkingSet) -> Result<f64, Problem> {
     time_to_subtract(&mut hops)
 }
 
-/// The ring as the measuring process uses it, which is a part of the ring.
+/// The ring, with the end and the working set of this process.
 ///
 /// A helper reports an error if the process before it in the ring ends first. So the helpers are
 /// dropped before this end closes, the last helper of the ring first.
@@ -95,6 +96,7 @@ struct Ring {
     helpers: Vec<Helper>,
     first: End,
     working_set: WorkingSet,
+    /// Seconds of a hop without a switch.
     alone_s: f64,
 }
 
@@ -141,7 +143,7 @@ fn pass_on(mut end: End, size: u64) -> Result<(), Problem> {
     }
 }
 
-/// Returns an end for each process of a ring. Each process writes to the pipe that the next one reads.
+/// Returns an end for each process of a ring. Each writes to the pipe that the next one reads.
 fn ring(processes: u64) -> Result<Vec<End>, Problem> {
     let (mut readers, writers): (Vec<_>, Vec<_>) = (0..processes)
         .map(|_| std::io::pipe().map_err(problem_of("pipe")))

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use equipoise_reporting::problem::Problem;
 
 use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
-use crate::system::{check_negative, expect};
+use crate::system::{check_negative, check_result};
 
 pub const FCNTL_LOCK: Probe = Probe {
     name: "fcntl_lock",
@@ -45,5 +45,5 @@ fn lock_of_first_byte(kind: libc::c_int) -> Result<libc::flock, Problem> {
 fn set_lock(file: &File, lock: &libc::flock) -> Result<(), Problem> {
     // SAFETY: the lock can be read.
     let result = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, std::ptr::from_ref(lock)) };
-    expect("fcntl(F_SETLK)", result, 0)
+    check_result("fcntl(F_SETLK)", result, 0)
 }

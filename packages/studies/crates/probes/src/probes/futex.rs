@@ -37,7 +37,7 @@ fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
             hand_over(&other.token, THERE)?;
             match wait_while(&other.token, THERE)? {
                 HERE => Ok(()),
-                _ => Err(Problem::failure("the other thread could not go on")),
+                _ => Err(Problem::failure("the other thread failed")),
             }
         })
     }))

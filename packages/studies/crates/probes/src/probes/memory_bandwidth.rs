@@ -1,5 +1,5 @@
-//! `memory_read`, `memory_write`, `memory_copy`: read, write and copy memory larger than most caches,
-//! in the order of addresses.
+//! `memory_read`, `memory_write`, `memory_copy`: read, write and copy memory larger than most
+//! caches, in the order of addresses.
 
 use std::hint::black_box;
 
@@ -51,7 +51,9 @@ fn open_memory_write(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
             Ok(())
         })?;
         if words.iter().any(|&word| word != number) {
-            return Err(Problem::failure("what was written is not there"));
+            return Err(Problem::failure(
+                "the memory does not hold the number that was written",
+            ));
         }
         Ok(elapsed)
     }))
@@ -71,7 +73,7 @@ fn open_memory_copy(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let mut copy = vec![2_u64; words];
     let bytes = size_of_val(copy.as_slice()) as u64;
     Ok(OpenProbe::bandwidth(bytes, move |count| {
-        // The content changes, so that the check below does not accept the copy of an earlier batch.
+        // The content changes, so that the check below refuses the copy of an earlier batch.
         for end in [0, words - 1] {
             original[end] += 1;
         }
@@ -81,7 +83,7 @@ fn open_memory_copy(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
             Ok(())
         })?;
         if copy != original {
-            return Err(Problem::failure("the copy is not the original"));
+            return Err(Problem::failure("the copy differs from the original"));
         }
         Ok(elapsed)
     }))

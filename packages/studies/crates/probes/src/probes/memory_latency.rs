@@ -60,7 +60,9 @@ fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
         let elapsed = started.elapsed();
         visits += usize::try_from(count).expect("far fewer loads than that");
         if line != from_ref(&lines[order[visits % order.len()]]) {
-            return Err(Problem::failure("the chain of loads ended elsewhere"));
+            return Err(Problem::failure(
+                "the chain of loads ended at a wrong cache line",
+            ));
         }
         Ok(elapsed)
     }))

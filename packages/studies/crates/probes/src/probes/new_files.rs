@@ -10,7 +10,7 @@ use equipoise_reporting::problem::Problem;
 
 use crate::probe::{Class, OpenProbe, Parameter, Probe, ProbeOptions, Row, rounds};
 use crate::scratch::{Scratch, file_system_of};
-use crate::system::{check_negative, expect};
+use crate::system::{check_negative, check_result};
 
 pub const FILE_CREATE: Probe = Probe {
     name: "file_create",
@@ -118,17 +118,17 @@ impl NewFiles {
             let (start, bytes) = (self.content.as_ptr().cast(), self.content.len());
             // SAFETY: the content is valid for reading over its length.
             let written = unsafe { libc::write(file.as_raw_fd(), start, bytes) };
-            expect("write", written, bytes.cast_signed())?;
+            check_result("write", written, bytes.cast_signed())?;
         }
         let descriptor = std::os::fd::IntoRawFd::into_raw_fd(file);
         // SAFETY: the owner has just released the descriptor.
-        expect("close", unsafe { libc::close(descriptor) }, 0)
+        check_result("close", unsafe { libc::close(descriptor) }, 0)
     }
 
     #[inline]
     fn delete(&self, name: &CString) -> Result<(), Problem> {
         // SAFETY: the name ends with a null byte.
         let result = unsafe { libc::unlinkat(self.folder.as_raw_fd(), name.as_ptr(), 0) };
-        expect("unlinkat", result, 0)
+        check_result("unlinkat", result, 0)
     }
 }

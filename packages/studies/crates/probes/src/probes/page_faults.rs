@@ -8,7 +8,7 @@ use equipoise_reporting::problem::Problem;
 
 use crate::memory::{Mapping, disable_huge_pages, page_size};
 use crate::probe::{Class, OpenProbe, Parameter, Probe, ProbeOptions, Row, timed};
-use crate::system::expect;
+use crate::system::check_result;
 
 pub const PAGE_FAULT: Probe = Probe {
     name: "page_fault",
@@ -37,8 +37,8 @@ fn open_page_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// Memory whose first pages were touched. Each batch continues with the next pages, so that the time
-/// of a page does not depend on the length of a batch.
+/// Memory whose first pages were touched. Each batch continues with the next pages, so that the
+/// time of a page does not depend on the length of a batch.
 struct FreshMemory {
     mapping: Mapping,
     page_bytes: usize,
@@ -85,7 +85,7 @@ fn minor_faults() -> Result<u64, Problem> {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the usage can be written.
     let result = unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
-    expect("getrusage", result, 0)?;
+    check_result("getrusage", result, 0)?;
     // SAFETY: all-zero is valid, and the call filled it.
     let faults = unsafe { usage.assume_init() }.ru_minflt;
     Ok(u64::try_from(faults).unwrap_or_default())

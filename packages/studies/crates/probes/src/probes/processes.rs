@@ -1,8 +1,8 @@
 //! `fork`, `exec`, `sh`: the fork server, a small static program, creates processes.
 //!
-//! The time of a fork depends on the memory to copy, so a fork of the probe itself would include the
-//! probe's memory. The fork server (`fork_server/`, built by `build.rs`) is in a memory file without
-//! a name, so no file remains if the probe is killed.
+//! The time of a fork depends on the memory to copy, so a fork of the probe itself would include
+//! the probe's memory. The fork server (`fork_server/`, built by `build.rs`) is in a memory file
+//! without a name, so no file remains if the probe is killed.
 
 use std::ffi::c_uint;
 use std::fs::File;
@@ -75,6 +75,12 @@ const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/fork_server"));
 /// Exit status of a child that succeeded; no shell returns this status.
 const DONE: i32 = 242;
 
+// Error codes of the fork server (`fork_server/main.rs`).
+const NO_ERROR: u64 = 0;
+const FORK_FAILED: u64 = 1;
+const WAIT_FAILED: u64 = 2;
+const NO_MEMORY: u64 = 4;
+
 const SHELL: &str = "/bin/sh";
 
 /// Work of each child of the fork server.
@@ -145,10 +151,10 @@ impl ForkServer {
         let number = i32::try_from(detail).unwrap_or_default();
         let problem = |call| problem_of(call)(io::Error::from_raw_os_error(number));
         match code {
-            0 => Ok(Duration::from_nanos(nanoseconds)),
-            1 => Err(problem("fork")),
-            2 => Err(problem("wait4")),
-            4 => Err(problem("the memory to hold")),
+            NO_ERROR => Ok(Duration::from_nanos(nanoseconds)),
+            FORK_FAILED => Err(problem("fork")),
+            WAIT_FAILED => Err(problem("wait4")),
+            NO_MEMORY => Err(problem("the memory of --size")),
             _ => Err(Problem::failure(format!(
                 "a child ended with the wait status {detail:#x}, not with exit status {DONE}"
             ))),
@@ -183,8 +189,8 @@ fn memory_file() -> Result<File, Problem> {
     const MFD_EXEC: c_uint = 0x10;
     if PROGRAM.is_empty() {
         return Err(Problem::unavailable(
-            "this Equipoise was built where there was no static C library, and the process probes \
-             start a static program; build it again with one (Debian: libc6-dev)",
+            "this Equipoise was built without a static C library, which the probes of processes \
+             need; install one (Debian: libc6-dev) and build Equipoise again",
         ));
     }
     let create = |flags: c_uint| {

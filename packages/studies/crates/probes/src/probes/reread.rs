@@ -1,4 +1,4 @@
-//! `file_reread`, `mmap_reread`: read a file that was just written, so that it is in the page cache.
+//! `file_reread`, `mmap_reread`: read a file that was just written, from the page cache.
 
 use std::fs::File;
 use std::io::Write;
@@ -13,7 +13,7 @@ use equipoise_reporting::problem::Problem;
 use crate::memory::wrapping_sum;
 use crate::probe::{Class, OpenProbe, Parameter, Probe, ProbeOptions, timed};
 use crate::scratch::{Scratch, file_system_of};
-use crate::system::{expect, last_problem, problem_of, wrong_result};
+use crate::system::{check_result, last_problem, problem_of, wrong_result};
 
 pub const FILE_REREAD: Probe = Probe {
     name: "file_reread",
@@ -90,7 +90,7 @@ fn mapped_sum(file: &File, bytes: usize) -> Result<u64, Problem> {
     let words = unsafe { from_raw_parts(start.cast::<Word>(), bytes / size_of::<Word>()) };
     let sum = wrapping_sum(words);
     // SAFETY: exactly the mapping of above; nothing points into it any more.
-    expect("munmap", unsafe { libc::munmap(start, bytes) }, 0)?;
+    check_result("munmap", unsafe { libc::munmap(start, bytes) }, 0)?;
     Ok(sum)
 }
 

@@ -13,7 +13,7 @@ use crate::channel::{End, Ends, pipes, tcp_streams, two_way, udp_sockets, unix_s
 use crate::child::exchange;
 use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
 use crate::scratch::Scratch;
-use crate::system::{expect, problem_of, wrong_result};
+use crate::system::{check_result, problem_of, wrong_result};
 
 pub const PIPE: Probe = Probe {
     name: "pipe",
@@ -39,7 +39,7 @@ fn fifos(options: &ProbeOptions) -> Result<Ends, Problem> {
 fn open_fifo(path: &Path) -> Result<(File, File), Problem> {
     let name = CString::new(path.as_os_str().as_bytes()).expect("the folder was made so");
     // SAFETY: the name ends with a null byte.
-    expect("mkfifo", unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0)?;
+    check_result("mkfifo", unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0)?;
     let problem = problem_of("opening a named pipe");
     // Opening for reading waits for a writer, unless this flag is set.
     let reader = File::options()
@@ -50,7 +50,7 @@ fn open_fifo(path: &Path) -> Result<(File, File), Problem> {
     let writer = File::options().write(true).open(path).map_err(problem)?;
     // SAFETY: passes numbers only; without a flag, reading waits for bytes.
     let result = unsafe { libc::fcntl(reader.as_raw_fd(), libc::F_SETFL, 0) };
-    expect("fcntl(F_SETFL)", result, 0)?;
+    check_result("fcntl(F_SETFL)", result, 0)?;
     Ok((reader, writer))
 }
 

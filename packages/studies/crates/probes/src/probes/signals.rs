@@ -8,7 +8,10 @@ use crate::handlers::{
 };
 use crate::memory::{Mapping, page_size};
 use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
-use crate::system::expect;
+use crate::system::check_result;
+
+/// The signal that the first two probes use.
+const SIGNAL: libc::c_int = libc::SIGUSR1;
 
 pub const SIGNAL_INSTALL: Probe = Probe {
     name: "signal_install",
@@ -16,11 +19,11 @@ pub const SIGNAL_INSTALL: Probe = Probe {
     ..Probe::latency(Class::Signals, open_signal_install)
 };
 
-#[expect(clippy::unnecessary_wraps, reason = "as every probe is opened")]
+#[expect(clippy::unnecessary_wraps, reason = "opening any probe may fail")]
 fn open_signal_install(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let action = Action::new(counting_handler as *const () as libc::sighandler_t, 0);
     Ok(OpenProbe::latency(move |count| {
-        timed(count, || action.install(libc::SIGUSR1))
+        timed(count, || action.install(SIGNAL))
     }))
 }
 
@@ -33,8 +36,6 @@ pub const SIGNAL_HANDLE: Probe = Probe {
     summary: "a signal to oneself and its handler, less the same kill of an ignored signal",
     ..Probe::latency(Class::Signals, open_signal_handle)
 };
-
-const SIGNAL: libc::c_int = libc::SIGUSR1;
 
 fn open_signal_handle(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     // SAFETY: takes no arguments and changes nothing.
@@ -62,7 +63,7 @@ pub const PROTECTION_FAULT: Probe = Probe {
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn open_protection_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     Err(Problem::unavailable(
-        "how a handler steps over a write is written for x86-64 and AArch64 only",
+        "the handler can step over a write only on x86-64 and AArch64 processors",
     ))
 }
 
@@ -74,7 +75,7 @@ fn open_protection_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let start = mapping.start().as_ptr();
     // SAFETY: the mapping is this probe's; only the forbidden write writes to it.
     let result = unsafe { libc::mprotect(start.cast(), page, libc::PROT_READ) };
-    expect("mprotect", result, 0)?;
+    check_result("mprotect", result, 0)?;
     let handler = step_over as *const () as libc::sighandler_t;
     Action::new(handler, libc::SA_SIGINFO).install(libc::SIGSEGV)?;
     Ok(OpenProbe::latency(move |count| {
@@ -108,14 +109,14 @@ fn write_forbidden(address: *mut u8) {
 #[cfg(target_arch = "x86_64")]
 extern "C" fn step_over(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     const WRITE: [u8; 3] = [0xC6, 0x00, 0x01];
-    // SAFETY: the kernel passes a handler with SA_SIGINFO the context in which the program continues.
+    // SAFETY: with SA_SIGINFO, the kernel passes the context in which the program continues.
     let registers = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
-    let at = &mut registers[usize::try_from(libc::REG_RIP).unwrap_or_default()];
+    let instruction = &mut registers[usize::try_from(libc::REG_RIP).unwrap_or_default()];
     // SAFETY: the program was executing there, so there are instructions to read.
-    if unsafe { *(*at as *const [u8; 3]) } != WRITE {
+    if unsafe { *(*instruction as *const [u8; 3]) } != WRITE {
         return restore_default();
     }
-    *at += 3;
+    *instruction += 3;
     count_signal();
 }
 
@@ -123,13 +124,13 @@ extern "C" fn step_over(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut l
 extern "C" fn step_over(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     const STRB_OF_ZERO: u32 = 0x3900_001F;
     const MASK_WITHOUT_ADDRESS: u32 = 0xFFFF_FC1F;
-    // SAFETY: the kernel passes a handler with SA_SIGINFO the context in which the program continues.
-    let at = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.pc };
+    // SAFETY: with SA_SIGINFO, the kernel passes the context in which the program continues.
+    let instruction = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.pc };
     // SAFETY: the program was executing there, so there is an instruction to read.
-    if unsafe { *(*at as *const u32) } & MASK_WITHOUT_ADDRESS != STRB_OF_ZERO {
+    if unsafe { *(*instruction as *const u32) } & MASK_WITHOUT_ADDRESS != STRB_OF_ZERO {
         return restore_default();
     }
-    *at += 4;
+    *instruction += 4;
     count_signal();
 }
 

@@ -24,7 +24,7 @@ fn open(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
         let requested = u64::from(SLEEP_NS).saturating_mul(count);
         timed(count, sleep)?
             .checked_sub(Duration::from_nanos(requested))
-            .ok_or_else(|| Problem::failure("it woke earlier than asked for"))
+            .ok_or_else(|| Problem::failure("the thread woke earlier than requested"))
     })
     .with_fact("timer_slack_ns", slack.to_string()))
 }

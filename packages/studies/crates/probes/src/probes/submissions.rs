@@ -12,7 +12,7 @@ use io_uring::squeue::Entry;
 use io_uring::types::Fd;
 
 use crate::probe::{Class, OpenProbe, Operation, Parameter, Probe, ProbeOptions, rounds};
-use crate::system::{expect, problem_of, wrong_result};
+use crate::system::{check_result, problem_of, wrong_result};
 
 pub const IO_URING_NOP: Probe = Probe {
     name: "io_uring_nop",
@@ -103,7 +103,7 @@ impl<Data> Submissions<Data> {
         let mut completions = 0;
         for completion in self.ring.completion() {
             let result = completion.result();
-            expect("an operation by io_uring", result, self.expected)?;
+            check_result("an operation by io_uring", result, self.expected)?;
             completions += 1;
         }
         if (submitted, completions) != (operations, operations) {

@@ -11,7 +11,7 @@ use equipoise_reporting::problem::Problem;
 use crate::child::Child;
 use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
 use crate::scratch::file_system_of;
-use crate::system::{check_negative, expect, problem_of, wrong_result};
+use crate::system::{check_negative, check_result, problem_of, wrong_result};
 
 pub const NULL_CALL: Probe = Probe {
     name: "null_call",
@@ -19,14 +19,14 @@ pub const NULL_CALL: Probe = Probe {
     ..Probe::latency(Class::SystemCalls, open_null_call)
 };
 
-#[expect(clippy::unnecessary_wraps, reason = "as every probe is opened")]
+#[expect(clippy::unnecessary_wraps, reason = "opening any probe may fail")]
 fn open_null_call(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let parent = libc::c_long::from(std::os::unix::process::parent_id());
     Ok(OpenProbe::latency(move |count| {
         timed(count, || {
             // SAFETY: takes no arguments and changes nothing.
             let number = unsafe { libc::syscall(libc::SYS_getppid) };
-            expect("getppid", number, parent)
+            check_result("getppid", number, parent)
         })
     }))
 }
@@ -49,7 +49,9 @@ fn open_null_call_int80(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     check_support()?;
     let parent = std::os::unix::process::parent_id().cast_signed();
     Ok(OpenProbe::latency(move |count| {
-        timed(count, || expect("getppid", getppid_by_interrupt(), parent))
+        timed(count, || {
+            check_result("getppid", getppid_by_interrupt(), parent)
+        })
     }))
 }
 
@@ -109,7 +111,7 @@ fn open_read_byte(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
             let mut byte = 1_u8;
             // SAFETY: the byte is valid for writing.
             let read = unsafe { libc::read(file.as_raw_fd(), (&raw mut byte).cast(), 1) };
-            expect("read", read, 1)?;
+            check_result("read", read, 1)?;
             if byte != 0 {
                 return Err(wrong_result("/dev/zero", byte, 0));
             }
@@ -135,7 +137,7 @@ fn open_write_byte(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
             let byte = 0_u8;
             // SAFETY: the byte is valid for reading.
             let written = unsafe { libc::write(file.as_raw_fd(), (&raw const byte).cast(), 1) };
-            expect("write", written, 1)
+            check_result("write", written, 1)
         })
     }))
 }
@@ -168,7 +170,7 @@ fn inode_number() -> Result<libc::ino_t, Problem> {
     let mut status = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the path ends with a null byte, and the answer can be written.
     let result = unsafe { libc::stat(PASSWD.as_ptr(), status.as_mut_ptr()) };
-    expect("stat", result, 0)?;
+    check_result("stat", result, 0)?;
     // SAFETY: the call filled it.
     Ok(unsafe { status.assume_init() }.st_ino)
 }
@@ -188,7 +190,7 @@ fn open_and_close(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
             let descriptor = unsafe { libc::open(PASSWD.as_ptr(), libc::O_RDONLY) };
             let descriptor = check_negative("open", descriptor)?;
             // SAFETY: a descriptor that was opened just now, without another owner.
-            expect("close", unsafe { libc::close(descriptor) }, 0)
+            check_result("close", unsafe { libc::close(descriptor) }, 0)
         })
     })
     .with_fact("file_system", system))

@@ -32,8 +32,8 @@ pub const TCP_BANDWIDTH: Probe = Probe {
 /// Number of bytes in each write, and at most in each read.
 const CHUNK: usize = 64 << 10;
 
-/// Returns a probe with a helper that sends as many chunks as this process requests. One operation is
-/// a chunk; a batch is one request and its chunks.
+/// Returns a probe with a helper that sends as many chunks as this process requests. One operation
+/// is a chunk; a batch is one request and its chunks.
 fn open(
     options: &ProbeOptions,
     ends: impl FnOnce() -> Result<Ends, Problem>,

@@ -10,7 +10,7 @@ use equipoise_reporting::problem::Problem;
 
 use crate::channel::tcp_pair;
 use crate::probe::{Class, OpenProbe, Parameter, Probe, ProbeOptions, timed};
-use crate::system::{check_negative, expect};
+use crate::system::{check_negative, check_result};
 
 pub const SELECT_TCP: Probe = Probe {
     name: "select_tcp",
@@ -28,7 +28,7 @@ fn open_select_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     for descriptor in descriptors {
         if usize::try_from(descriptor).is_ok_and(|number| number >= libc::FD_SETSIZE) {
             return Err(Problem::failure(format!(
-                "descriptor {descriptor} is too high for select; watch fewer with --count"
+                "descriptor {descriptor} is too high for select; give a smaller --count"
             )));
         }
         // SAFETY: the number is within the set.
@@ -54,7 +54,7 @@ fn open_select_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
                     &raw mut no_wait,
                 )
             };
-            expect("select", ready, 0)
+            check_result("select", ready, 0)
         })
     }))
 }
@@ -83,7 +83,7 @@ fn open_poll_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
             // SAFETY: the entries are valid for reading and writing.
             let ready =
                 unsafe { libc::poll(watched.as_mut_ptr(), watched.len() as libc::nfds_t, 0) };
-            expect("poll", ready, 0)
+            check_result("poll", ready, 0)
         })
     }))
 }
@@ -112,7 +112,7 @@ fn open_epoll_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
             let add = libc::EPOLL_CTL_ADD;
             libc::epoll_ctl(queue.as_raw_fd(), add, descriptor, &raw mut event)
         };
-        expect("epoll_ctl", result, 0)?;
+        check_result("epoll_ctl", result, 0)?;
     }
     let mut events = [libc::epoll_event { events: 0, u64: 0 }; 16];
     Ok(OpenProbe::latency(move |count| {
@@ -120,7 +120,7 @@ fn open_epoll_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
         timed(count, || {
             // SAFETY: sixteen events can be written.
             let ready = unsafe { libc::epoll_wait(queue.as_raw_fd(), events.as_mut_ptr(), 16, 0) };
-            expect("epoll_wait", ready, 0)
+            check_result("epoll_wait", ready, 0)
         })
     }))
 }
@@ -133,8 +133,9 @@ const DESCRIPTOR_COUNT: Parameter = Parameter {
     maximum: 900,
 };
 
-/// Opens connections over the loopback interface on which nothing is sent. Returns all ends, and the
-/// descriptors to watch. If their number is odd, only one end of the last connection is watched.
+/// Opens connections over the loopback interface on which nothing is sent. Returns all ends, and
+/// the descriptors to watch. If their number is odd, only one end of the last connection is
+/// watched.
 fn idle_connections(options: &ProbeOptions) -> Result<(Vec<TcpStream>, Vec<RawFd>), Problem> {
     let mut ends = Vec::new();
     for _ in 0..options.count.div_ceil(2) {

@@ -9,7 +9,7 @@ const SEED: u64 = 2006;
 /// Largest weight of `GenMatch` in 2006, whose weights are whole numbers from 1.
 const MAX_WEIGHT: f64 = 1000.0;
 
-/// Draws candidates, each with a weight for every column. A longer list starts with the shorter list.
+/// Draws candidates with a weight for every column. A longer list starts with the shorter list.
 pub fn weights(candidates: u64, columns: usize) -> Vec<Vec<f64>> {
     let draws = Draws::new(SEED);
     let columns = columns as u64;

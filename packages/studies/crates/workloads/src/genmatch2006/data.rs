@@ -134,7 +134,7 @@ impl Data {
             return Ok(repeated);
         }
         Err(Problem::usage(format!(
-            "--rows {rows}: one arm has no row among them"
+            "--rows {rows}: all these rows are of one arm, treated or control"
         )))
     }
 

@@ -1,4 +1,4 @@
-//! Tests the balance of matched units: a paired t test and a Kolmogorov-Smirnov test of each column.
+//! Tests the balance of matched units: each column by paired t and Kolmogorov-Smirnov tests.
 //!
 //! The columns are the covariates and the product of the two earnings, as in the example of the R
 //! package Matching (docs/methods/genetic-matching.md, "pvals").
@@ -8,7 +8,7 @@ use puruspe::betai;
 
 use super::data::{COVARIATES, Data, RE74, RE75};
 
-/// Number of terms of each series; further terms are below the precision of a number.
+/// Number of terms of each series. Further terms are below the precision of a number.
 const TERMS: i32 = 100;
 
 /// The data, and the columns whose balance is tested.
@@ -19,7 +19,7 @@ pub struct Balance<'a> {
 
 struct Column {
     values: Vec<f64>,
-    /// Whether the column has at most two distinct values, so that the t test replaces the other test.
+    /// Whether the column has at most two values, so that the t test replaces the other test.
     is_dichotomous: bool,
 }
 
@@ -72,8 +72,8 @@ fn count_distinct(values: &[f64]) -> usize {
     sorted.len()
 }
 
-/// Returns the two-sided p-value of a paired t test with weights, whose sum minus 1 is the degrees of
-/// freedom; 1 if no pair has a difference.
+/// Returns the two-sided p-value of a paired t test with weights, whose sum minus 1 is the degrees
+/// of freedom; 1 if no pair has a difference.
 fn paired_t(treated: &[f64], controls: &[f64], weights: &[f64]) -> f64 {
     let total: f64 = weights.iter().sum();
     let weighted_sum = |term: &dyn Fn(f64) -> f64| -> f64 {
@@ -90,16 +90,16 @@ fn paired_t(treated: &[f64], controls: &[f64], weights: &[f64]) -> f64 {
         return 1.0;
     }
     let squared_t = (mean * total).powi(2) / squares;
-    let freedom = total - 1.0;
+    let degrees = total - 1.0;
     if squared_t.is_finite() {
         // Abramowitz and Stegun 26.7.1.
-        betai(freedom / 2.0, 0.5, freedom / (freedom + squared_t))
+        betai(degrees / 2.0, 0.5, degrees / (degrees + squared_t))
     } else {
         0.0
     }
 }
 
-/// Returns the asymptotic two-sided p-value of the hypothesis that two samples have one distribution.
+/// Returns the asymptotic p-value of the hypothesis that two samples have one distribution.
 fn kolmogorov_smirnov(mut first: Vec<f64>, mut second: Vec<f64>) -> f64 {
     first.sort_unstable_by(f64::total_cmp);
     second.sort_unstable_by(f64::total_cmp);
@@ -119,8 +119,8 @@ fn kolmogorov_smirnov(mut first: Vec<f64>, mut second: Vec<f64>) -> f64 {
     upper_tail((n * m / (n + m)).sqrt() * largest)
 }
 
-/// Returns the upper tail of Kolmogorov's limiting distribution (1933), by the series that converges
-/// fast for arguments below 1 or from 1 on.
+/// Returns the upper tail of Kolmogorov's limiting distribution (1933), by the series that
+/// converges fast for arguments below 1 or from 1 on.
 fn upper_tail(x: f64) -> f64 {
     if x <= 0.0 {
         return 1.0;
@@ -147,8 +147,8 @@ mod tests {
 
     #[test]
     fn the_t_test_agrees_with_the_tables() {
-        // The differences 1, 2, 3 and 4 have mean 2.5 and sum of squares 5. The variance of the mean
-        // divides the sum by n squared, as in the package Matching.
+        // The differences 1, 2, 3 and 4 have mean 2.5 and sum of squares 5. The variance of the
+        // mean divides the sum by n squared, as in the package Matching.
         let differences = [1.0, 2.0, 3.0, 4.0];
         let t = 2.5 / (5.0_f64 / 16.0).sqrt();
         let p = paired_t(&differences, &[0.0; 4], &[1.0; 4]);

@@ -1,8 +1,8 @@
 //! A matrix class in the style of 2005, for the algorithm `scythe`.
 //!
-//! As docs/reference/workloads.md describes, the class does unnecessary work on purpose: it computes
-//! every result into a scratch array and then copies the array into the matrix; it passes every
-//! argument by value, as a copy made in the same way; and it checks both bounds at every read.
+//! As docs/reference/workloads.md describes, the class does unnecessary work on purpose: it
+//! computes every result into a scratch array and then copies the array into the matrix; it passes
+//! every argument by value, as such a copy; and it checks both bounds at every read.
 
 #![allow(
     clippy::needless_pass_by_value,
@@ -20,8 +20,8 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Returns a matrix with a copy of the elements. `black_box` keeps the compiler from removing the
-    /// copy or the scratch array.
+    /// Returns a matrix with a copy of the elements. `black_box` keeps the compiler from removing
+    /// the copy or the scratch array.
     #[inline(never)]
     pub fn from_scratch(rows: usize, columns: usize, scratch: &[f64]) -> Self {
         assert_eq!(scratch.len(), rows * columns, "rows times columns");

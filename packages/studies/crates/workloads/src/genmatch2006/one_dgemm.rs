@@ -14,7 +14,9 @@ pub struct OneDgemm<'a> {
     data: &'a Data,
     blas: &'a Blas,
     covariates: Matrix,
+    /// Work space: the covariates minus the covariates of one unit.
     differences: Vec<f64>,
+    /// Work space: the differences times the roots of the weights.
     scaled: Vec<f64>,
 }
 
@@ -42,8 +44,8 @@ impl<'a> OneDgemm<'a> {
                 *cell -= value;
             }
         }
-        // The matrix is stored row by row, but the BLAS reads it column by column, as its transpose.
-        // So the factor, which is diagonal, is on the left.
+        // The matrix is stored row by row, but the BLAS reads it column by column, as its
+        // transpose. So the factor, which is diagonal, is on the left.
         let sizes = (columns, columns, self.covariates.rows());
         self.blas.multiply(
             sizes,

@@ -15,7 +15,7 @@ use super::matrix::{
 /// Number of matches for every unit, before ties.
 const MATCHES: f64 = 1.0;
 /// Tolerance for rounding errors (docs/methods/matching.md#what-is-computed).
-const SLACK: f64 = 1e-10;
+const WEIGHT_ROUNDING: f64 = 1e-10;
 
 /// Data that the loop over the units reads, and its results.
 pub struct Selection {
@@ -47,14 +47,14 @@ impl Selection {
         }
     }
 
-    /// Adds the matches of a unit: the nearest units of the other arm, all ties included. `distances`
-    /// are the squared distances of all units.
+    /// Adds the matches of a unit: the nearest units of the other arm, all ties included.
+    /// `distances` are the squared distances of all units.
     pub fn add(&mut self, unit: usize, distances: &Matrix) {
         let other_arm = 1.0 - self.treated.at(unit, 0);
         let in_other_arm = equal_to(self.treated.by_value(), other_arm);
         let arm_distances = selected(distances.by_value(), in_other_arm.by_value());
         let weights = selected(self.weights.by_value(), in_other_arm.by_value());
-        let limit = farthest_match(&arm_distances, &weights) + TOLERANCE + SLACK;
+        let limit = farthest_match(&arm_distances, &weights) + TOLERANCE + WEIGHT_ROUNDING;
 
         let near = at_most(distances.by_value(), limit);
         let is_match = multiplied(near, in_other_arm);
@@ -99,7 +99,7 @@ fn farthest_match(distances: &Matrix, weights: &Matrix) -> f64 {
     let mut order: Vec<usize> = (0..sorted.len()).collect();
     shell_sort(&mut sorted, &mut order);
     let cumulated = cumulated(reordered(weights.by_value(), &order));
-    let last = (0..sorted.len()).find(|&index| cumulated.at(index, 0) >= MATCHES - SLACK);
+    let last = (0..sorted.len()).find(|&index| cumulated.at(index, 0) >= MATCHES - WEIGHT_ROUNDING);
     sorted[last.unwrap_or(sorted.len() - 1)]
 }
 
@@ -119,7 +119,7 @@ fn shell_sort(keys: &mut [f64], index: &mut [usize]) {
     }
     while gap > 0 {
         for end in gap..keys.len() {
-            let (key, companion) = (keys[end], index[end]);
+            let (key, key_index) = (keys[end], index[end]);
             let mut position = end;
             while position >= gap && keys[position - gap] > key {
                 keys[position] = keys[position - gap];
@@ -127,7 +127,7 @@ fn shell_sort(keys: &mut [f64], index: &mut [usize]) {
                 position -= gap;
             }
             keys[position] = key;
-            index[position] = companion;
+            index[position] = key_index;
         }
         gap /= 3;
     }

@@ -4,17 +4,17 @@ use std::cmp::Ordering;
 
 use crate::options::Direction;
 
-/// A point of the population and its values.
+/// A point of the population, and the values of the function there.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Individual {
+pub struct Candidate {
     /// The parameters.
     pub point: Vec<f64>,
     /// Value of each criterion, the most important first.
     pub values: Vec<f64>,
 }
 
-/// Orders values so that better values are less: the first criterion that differs decides. NaN is
-/// worse than every number and equal to NaN.
+/// Compares the values of two candidates; `Less` means that `left` is better. The first criterion
+/// that differs decides. NaN is worse than every number and equal to NaN.
 pub fn compare(left: &[f64], right: &[f64], direction: Direction) -> Ordering {
     left.iter()
         .zip(right)
@@ -31,7 +31,7 @@ fn compare_one(left: f64, right: f64, direction: Direction) -> Ordering {
     }
 }
 
-/// Whether a new criterion is better by more than the tolerance; a number is better than NaN.
+/// Whether any criterion improved by more than the tolerance, or from NaN to a number.
 pub fn is_improvement(new: &[f64], old: &[f64], direction: Direction, tolerance: f64) -> bool {
     new.iter().zip(old).any(|(&new, &old)| {
         let gain = match direction {
