@@ -40,7 +40,7 @@ from equipoise.stats.sessions import (
     MIN_PROCESSES,
     Changes,
     RowChange,
-    Session,
+    SessionRow,
     changes_between,
     difference_between_sessions,
 )
@@ -52,7 +52,7 @@ class _CostRow(Struct, frozen=True):
     """One condition of a result on one metric, with its costs."""
 
     metric: str
-    session: Session
+    session: SessionRow
     median: float
     """Median value of the metric."""
 
@@ -92,7 +92,7 @@ def compare_with_reference(
     )
     differences = document_differences(reference, result)
     drift = 0.0 if differences else difference_between_sessions(*sessions)
-    changes = changes_between(*sessions, min_effect=min_effect, alpha=alpha, between=drift)
+    changes = changes_between(*sessions, min_effect=min_effect, alpha=alpha, between_sd=drift)
     by_name = dict(zip(common_names, changes.rows, strict=True))
     sides = {"there": (reference, earlier_rows), "here": (result, later_rows)}
     names = dict.fromkeys(
@@ -165,7 +165,7 @@ def _cost_rows(
             start = result.conditions.index(condition) * len(result.trials)
             blocks = np.arange(start, start + len(known))
         costs = 1.0 / values if metric in more_is_better else values
-        yield condition.name, _CostRow(metric, Session(costs, blocks), float(np.median(values)))
+        yield condition.name, _CostRow(metric, SessionRow(costs, blocks), float(np.median(values)))
 
 
 def _analysed_trials(condition: ConditionResult, result: ResultDocument) -> list[TrialRow]:

@@ -14,20 +14,21 @@ from equipoise.model.plan import Plan
 
 Phase = Literal["warmup", "measured"]
 Better = Literal["lower", "higher"]
+"""Which values of a metric are better."""
 CUT_BLOCK = "its block was cut by an interruption"
 WASHOUT_RUN = "it washes out what ran before"
 BEFORE_WASHOUTS = "it ran before the blocks with washouts, which alone decide"
 WARMUP_RUN = "it warms up"
-"""This and the three above: reasons why a trial is not analysed."""
+"""This constant and the three above are reasons why a trial is not analysed."""
 FailureKind = Literal["timed out", "unavailable", "no room", "failed"]
-"""Kind of a failure: the trial took too long, the machine cannot run it (``UNAVAILABLE`` in
-sysexits.h), the disk is full, or any other failure."""
-FAILED = "a condition failed"
-"""Reason why a segment ended: a trial or a hook failed."""
+"""Kind of a trial's failure: the trial took too long, the machine cannot run the program
+(``UNAVAILABLE`` in sysexits.h), the disk is full, or any other failure."""
+ENDED_BY_FAILURE = "a condition failed"
+"""Value of ``Segment.stopped_because``: a trial or a hook failed."""
 INTERRUPTED = "interrupted"
-"""Reason why a segment ended: the user, or the coordinator of a fleet, stopped it."""
-FAILURE = "failed"
-"""Code of the warning about a failed campaign."""
+"""Value of ``Segment.stopped_because``: the user, or the coordinator of a fleet, stopped it."""
+FAILURE_WARNING = "failed"
+"""Code of the warning about a campaign that a failure ended."""
 
 
 class Draw(Struct, frozen=True):
