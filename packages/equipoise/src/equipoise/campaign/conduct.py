@@ -31,7 +31,14 @@ from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 from equipoise.model.plan import Plan, Stopping
-from equipoise.model.record import ENDED_BY_FAILURE, FAILURE_WARNING, INTERRUPTED, CampaignWarning, Phase, RunRecord
+from equipoise.model.record import (
+    ENDED_BY_FAILURE,
+    FAILURE_WARNING,
+    INTERRUPTED,
+    CampaignWarning,
+    Phase,
+    RunRecord,
+)
 
 if TYPE_CHECKING:
     from equipoise.measure.servers import Servers

@@ -10,8 +10,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.figures.values import MAX_DOTS, numeric_factors, pairs_of, primary_metric
-from equipoise.model.kinds import kind_of
 from equipoise.model.inverse_ratios import inverse_interval, with_ratios_of_values
+from equipoise.model.kinds import kind_of
 from equipoise.model.result import Comparison, ResultDocument
 from equipoise.stats.sequence import SequencePoint
 from equipoise.stats.shift import MIN_BLOCKS, shift_function

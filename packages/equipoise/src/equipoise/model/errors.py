@@ -26,7 +26,9 @@ class UserError(Protocol):
     """
 
     what: str
+    """What is wrong, and where."""
     hint: str | None
+    """What the user can type or change."""
     exit_status: int
 
 

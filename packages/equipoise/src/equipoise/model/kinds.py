@@ -85,7 +85,7 @@ class Terms:
     rows_show_failures: ClassVar[bool] = False
     """Whether the row of a condition shows why its trials failed, so that no warning is needed."""
     no_series: tuple[str, ...] = ()
-    """Metrics whose iterations are not in the order of time and so cannot show a warm-up."""
+    """Metrics whose iterations are not a series in time, so that they cannot show a warm-up."""
     decisive_sides: ClassVar[int] = 1
     """2 if each side of an interval may use the whole alpha, 1 if the two sides share alpha."""
     restart_hint: ClassVar[str | None] = None
@@ -127,7 +127,10 @@ class Terms:
         return None
 
     def shared_part(self, runs: Sequence[Any]) -> Any:
-        """Return the part of ``runs`` that campaigns of the same question have in common."""
+        """Return the data by which campaigns of the same question are recognised.
+
+        ``runs`` are the commands of the conditions; for an ordinary comparison, the data are these.
+        """
         return runs
 
     def longer_hint(self, min_s: float | None) -> str | None:
@@ -195,6 +198,7 @@ class Kind(Struct, frozen=True):
     compare_code: str | None = None
     """Function that compares pieces of Python code and returns the record of the campaign."""
     commands: Mapping[str, Command] = field(default_factory=dict)
+    """Commands that the kind adds, by name."""
     lists: Mapping[str, str] = field(default_factory=dict)
     """Lists of `equipoise list`, by name: functions that return headings and rows."""
 
@@ -228,7 +232,7 @@ def kind_named(name: str) -> Kind:
     if import_path is None:
         raise UnusableInput(
             f"this installation cannot read campaigns of the kind {name!r}",
-            hint="install the package that measured them, or a later version of Equipoise",
+            hint="install the package that adds this kind, or a later version of Equipoise",
         )
     kind = load(import_path)
     assert isinstance(kind, Kind)
@@ -249,16 +253,16 @@ def kind_of_study(study: str) -> Kind:
     return kind_named(ORDINARY)
 
 
-def load_part(name: str, campaigns: str, hint: str) -> Any:
+def load_part(name: str, purpose: str, hint: str) -> Any:
     """Return a part that only one kind has and that campaigns of all kinds can use.
 
-    Raise `UnusableInput` if no installed kind has this part. ``campaigns`` completes the message
-    "this installation cannot run campaigns …".
+    Raise `UnusableInput` if no installed kind has this part. ``purpose``, such as ``that test
+    causes``, completes the message "this installation cannot run campaigns …".
     """
     import_paths = (getattr(kind, name) for kind in every_kind())
     import_path = next(filter(None, import_paths), None)
     if import_path is None:
-        raise UnusableInput(f"this installation cannot run campaigns {campaigns}", hint=hint)
+        raise UnusableInput(f"this installation cannot run campaigns {purpose}", hint=hint)
     return load(import_path)
 
 

@@ -213,11 +213,11 @@ class CarryOverCheck(Struct, frozen=True):
     carry_over: float
     """Cost of a trial after the candidate over the cost of a trial after the baseline."""
     carry_over_ci: Interval
-    """Its 95 % interval, for one analysis."""
+    """95 % interval of ``carry_over``, for one analysis."""
     ratio: float
     """Candidate over baseline without the carry-over."""
     ratio_ci: Interval
-    """Its 95 % interval, for one analysis."""
+    """95 % interval of ``ratio``, for one analysis."""
     blocks: int
     """Number of blocks without washouts in which both conditions ran."""
     went_on: bool
@@ -317,7 +317,8 @@ class Comparison(Struct, frozen=True):
     means_veto: bool = False
     """Whether only the ratio of means or slow runs forbid the verdict ``equivalent``."""
     ratio_is_constant: bool = True
-    """False if no constant ratio agrees with all blocks; ``ratio_ci`` is then that at the stop."""
+    """False if no constant ratio agrees with all blocks; ``ratio_ci`` then holds only for a single
+    analysis at the stop."""
     ratio_segments: tuple[RatioSegment, ...] = ()
     """Stretches with different ratios, between change-points, if no ratio fits all blocks."""
     blocks_to_go: int | None = None
@@ -382,7 +383,8 @@ class ControlResult(Struct, frozen=True):
     comparison: Comparison
     """The control against the baseline, at the same alpha."""
     excludes_one: bool
-    """Whether its interval does not contain 1, which happens in at most alpha of all campaigns."""
+    """Whether the comparison's interval does not contain 1, although the programs are equal. This
+    happens in at most alpha of all campaigns."""
     summary: str
 
     @property
@@ -474,7 +476,7 @@ class TrialRow(Struct, frozen=True):
         return self.failure_kind == "timed out"
 
     def value_of(self, metric: str) -> float | None:
-        """Return its value of a metric, from the workload or else from the launcher."""
+        """Return the trial's value of a metric, from the workload or else from the launcher."""
         value: Any = self.metrics.get(metric, getattr(self, metric, None))
         # A field such as ``analysed`` is a truth value, not a number.
         return float(value) if type(value) in (int, float) else None
@@ -589,7 +591,7 @@ class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
     extra_time: ExtraTime | None = None
     """Extra time that ``why`` explains (docs/reference/causes.md); null before observation."""
     more_is_better: tuple[str, ...] = ()
-    """Metrics that are better if higher, by report of a workload: a cost is the inverse."""
+    """Metrics of which a workload reported that more is better: their cost is the inverse."""
     ranking: tuple[Ranking, ...] = ()
     """Ranking of each baseline with its candidates; empty if the plan has no ranking."""
     resolutions: dict[str, PositiveFloat] = field(default_factory=dict)

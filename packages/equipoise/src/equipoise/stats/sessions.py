@@ -155,7 +155,9 @@ def changes_between(
     )
 
 
-def difference_between_sessions(earlier: Sequence[SessionRow], later: Sequence[SessionRow]) -> float:
+def difference_between_sessions(
+    earlier: Sequence[SessionRow], later: Sequence[SessionRow]
+) -> float:
     """Estimate how much two sessions differ beyond the spread and drift within each of them.
 
     The estimate is a standard deviation in log units: the robust variance of the rows' differences

@@ -259,7 +259,9 @@ def test_less_is_worse_if_more_of_the_metric_is_better() -> None:
 
 
 def test_why_a_search_ended_early_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
-    failure = CampaignWarning(FAILURE_WARNING, "17ba079149 failed: exit status 3", "correct the command")
+    failure = CampaignWarning(
+        FAILURE_WARNING, "17ba079149 failed: exit status 3", "correct the command"
+    )
     document = replace(bisect_document(result=set_of(*LEFT)), warnings=(failure,))
     text = screen(document, capsys)
     assert text.startswith(

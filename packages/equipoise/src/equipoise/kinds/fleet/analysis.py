@@ -46,7 +46,13 @@ from equipoise.kinds.fleet.terms import (
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.quantities import counted, excludes_one, names_of
-from equipoise.model.record import ENDED_BY_FAILURE, FAILURE_WARNING, INTERRUPTED, CampaignWarning, RunRecord
+from equipoise.model.record import (
+    ENDED_BY_FAILURE,
+    FAILURE_WARNING,
+    INTERRUPTED,
+    CampaignWarning,
+    RunRecord,
+)
 from equipoise.model.result import SCHEMA, ConditionResult
 from equipoise.stats.describe import median_interval
 from equipoise.stats.sequence import PairedBlocks

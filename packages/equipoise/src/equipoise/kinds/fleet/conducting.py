@@ -337,7 +337,9 @@ def _stop_reason(progress: FleetProgress) -> str:
         return HOST_IS_MISSING
     if len(progress.failed) == len(progress.hosts):
         return ENDED_BY_FAILURE
-    reasons = dict.fromkeys(host.status.stopped_because or ENDED_BY_FAILURE for host in progress.hosts)
+    reasons = dict.fromkeys(
+        host.status.stopped_because or ENDED_BY_FAILURE for host in progress.hosts
+    )
     return " and ".join(reasons)
 
 

@@ -21,8 +21,8 @@ from msgspec.structs import replace
 from equipoise.cluster.messages import Build, File
 from equipoise.model.errors import UnusableInput
 from equipoise.model.host import HostReference
-from equipoise.model.kinds import TAG, Terms
 from equipoise.model.inverse_ratios import inverse_ratio, with_inverse_ratio
+from equipoise.model.kinds import TAG, Terms
 from equipoise.model.quantities import Interval, listed
 from equipoise.model.result import Comparison, ResultDocument, TrialColumn
 

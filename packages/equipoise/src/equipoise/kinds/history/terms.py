@@ -16,8 +16,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.kinds import TAG
 from equipoise.model.inverse_ratios import with_inverse_ratio
+from equipoise.model.kinds import TAG
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.quantities import Interval
 from equipoise.model.result import ResultDocument

@@ -237,7 +237,11 @@ def shown_comparison(document: ResultDocument, comparison: ComparisonT) -> Compa
 
     If more of the metric is better, these are ratios of the metric's values, not of its cost.
     """
-    return with_ratios_of_values(comparison) if comparison.metric in document.more_is_better else comparison
+    return (
+        with_ratios_of_values(comparison)
+        if comparison.metric in document.more_is_better
+        else comparison
+    )
 
 
 def shown_verdict(document: ResultDocument, comparison: Comparison) -> str:
