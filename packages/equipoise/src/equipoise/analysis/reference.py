@@ -34,7 +34,7 @@ from equipoise.model.record import RunRecord
 from equipoise.model.reference import EnvironmentDifference, ReferenceComparison, ReferenceRow
 from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
 from equipoise.shared.spelling import option
-from equipoise.stats.layouts import FIRST_ANALYSIS
+from equipoise.stats.layouts import FIRST_ANALYSIS_BLOCKS
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.sessions import (
     MIN_PROCESSES,
@@ -441,7 +441,7 @@ def _guaranteed_block_count(plan: Plan) -> int:
     alpha, count = plan.judgement.alpha, max(1, len(plan.contrasts))
     block_count = earliest_block(min(plan.rules.decisive_sides * alpha, 0.5 * (1.0 + alpha)), count)
     if plan.layouts:
-        block_count = FIRST_ANALYSIS * len(plan.layouts)
+        block_count = FIRST_ANALYSIS_BLOCKS * len(plan.layouts)
     return max(block_count, required_blocks(plan, plan.stopping))
 
 

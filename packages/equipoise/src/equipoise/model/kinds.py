@@ -127,9 +127,9 @@ class Terms:
         return None
 
     def shared_part(self, runs: Sequence[Any]) -> Any:
-        """Return the data by which campaigns of the same question are recognised.
+        """Return data that are equal for campaigns that answer the same question.
 
-        ``runs`` are the commands of the conditions; for an ordinary comparison, the data are these.
+        ``runs`` are the commands and environments of the conditions.
         """
         return runs
 

@@ -176,7 +176,7 @@ def _draw_weights(attempts: list[Attempt]) -> list[float]:
 
 
 def _status(attempt: Attempt) -> ComparisonStatus:
-    fraction = attempt.effect.logs
+    fraction = attempt.effect.log_fraction
     closed_part = describe_fraction(fraction.estimate, (fraction.low, fraction.high))
     if attempt.ended_because is not None:
         closed_part = "ended"
