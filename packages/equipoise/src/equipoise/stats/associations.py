@@ -66,14 +66,8 @@ def strongest_association(
     """Return the association with the smallest p-value; ``None`` if it may be chance.
 
     If no covariate is associated with the values, the chance that the function returns one is at
-    most 5 % (Bonferroni's bound).
-
-    Parameters
-    ----------
-    values
-        Shape (n,), in the order in which the trials ran; their ranks are used.
-    covariates
-        Covariates of n values each. Those with unknown or constant values are left out.
+    most 5 % (Bonferroni's bound). ``values``, shape (n,), are in the order in which the trials ran;
+    their ranks are used. Covariates with unknown or constant values are left out.
     """
     count = len(values)
     rank_column = _standardise(shared_ranks(values), 0) if count >= MIN_TRIALS_FOR_AMOUNTS else None
@@ -98,19 +92,11 @@ def strongest_association(
 def mode_associations(
     modes: IntArray, covariates: Sequence[Covariate]
 ) -> tuple[ModeAssociation, ...]:
-    """Return the associations of each mode with covariates.
+    """Return the associations of each mode with covariates, the strongest first.
 
-    Parameters
-    ----------
-    modes
-        Shape (n,): the mode of each trial, from 0, in the order in which the trials ran.
-    covariates
-        As for ``strongest_association``; a false association is as rare.
-
-    Returns
-    -------
-    Associations, the strongest first. Of two modes only the higher is reported: the lower has the
-    opposite association.
+    ``modes``, shape (n,), has the mode of each trial, from 0, in the order in which the trials ran.
+    Covariates and the chance of a false association are as for ``strongest_association``. Of two
+    modes only the higher is reported: the lower has the opposite association.
     """
     if len(modes) < MIN_TRIALS:
         return ()

@@ -56,24 +56,22 @@ def carry_over(
 ) -> CarryOver | None:
     """Return how much longer a trial takes if the candidate, not the baseline, ran before it.
 
+    The result is a ratio with its 95 % interval; ``None`` if fewer than six first trials ran after
+    either condition.
+
     Raise `UnusableInput` if the shapes differ, or are not of two dimensions.
 
     Parameters
     ----------
-    orders
-        Shape (n, k): the conditions of each block in the order in which they ran.
-    costs
-        Shape (n, k): the costs of those trials; +inf for a trial that timed out, which counts as
-        slow as the slowest finished trial.
+    orders, costs
+        Shape (n, k): the conditions of each block in the order in which they ran, and the costs of
+        these trials. A cost is +inf for a trial that timed out, which counts as slow as the slowest
+        finished trial.
     candidate, baseline
         Conditions, as in ``orders``.
     follows
         Shape (n,): whether a block ran right after the block before it in these arrays; False
         after a block that was left out. By default True for all blocks but the first.
-
-    Returns
-    -------
-    The ratio with its 95 % interval; ``None`` if fewer than six first trials ran after either.
     """
     if orders.shape != costs.shape or orders.ndim != 2:
         raise UnusableInput(
@@ -226,21 +224,10 @@ def fit_differences(
 ) -> dict[int, FittedDifference]:
     """Fit the differences of all conditions from a baseline together with their carry-overs.
 
-    Parameters
-    ----------
-    blocks
-        Shape (t,): number of the block of each trial, in the order in which they ran.
-    conditions
-        Shape (t,): condition of each trial.
-    costs
-        Shape (t,): cost of each trial; +inf for one that timed out.
-    baseline
-        Condition, as in ``conditions``.
-
-    Returns
-    -------
-    The fit of each condition but the baseline; empty while the orders so far cannot separate
-    difference and carry-over.
+    ``blocks``, ``conditions`` and ``costs``, shape (t,), have the block number, the condition and
+    the cost of each trial, in the order in which the trials ran; a cost is +inf for a timeout. The
+    result has each condition except the baseline. It is empty while the orders so far cannot
+    separate difference and carry-over.
     """
     finite_costs = costs[np.isfinite(costs) & (costs > 0)]
     candidates = [

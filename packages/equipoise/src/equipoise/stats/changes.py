@@ -79,15 +79,11 @@ class Segmentation(Struct, frozen=True):
 def find_changes(series: FloatArray, penalty: float | None = None) -> Segmentation:
     """Cut a series where its level changes.
 
-    Raise `UnusableInput` if there is no value, or one that is not finite.
+    ``series`` has the shape (n,) and the order in which it was measured. ``penalty`` is for each
+    segment, in units of the long-run variance; by default it is `PENALTY_PER_LOG` times ln n, and
+    more for short series, whose dependence is known only roughly.
 
-    Parameters
-    ----------
-    series
-        Shape (n,), n at least 1: finite, in the order in which it was measured.
-    penalty
-        Penalty for each segment, in units of the long-run variance; by default `PENALTY_PER_LOG`
-        times ln n, and more for short series, whose dependence is known only roughly.
+    Raise `UnusableInput` if there is no value, or a value that is not finite.
     """
     if len(series) == 0 or not np.isfinite(series).all():
         raise UnusableInput(
@@ -246,21 +242,12 @@ class LevelChange(Struct, frozen=True):
 
 
 def level_changes(values: FloatArray, min_effect: float) -> tuple[LevelChange, ...]:
-    """Return the changes of the level of a series by more than ``min_effect``.
+    """Return the changes of the level of a series by more than ``min_effect`` percent, in order.
+
+    ``values``, shape (n,), has one value above 0 for each commit, in order. There is no change
+    among fewer than ten values. A level has at least five values, unless they repeat exactly.
 
     Raise `UnusableInput` if a value is not finite.
-
-    Parameters
-    ----------
-    values
-        Shape (n,): one value for each commit, in order, finite and greater than 0.
-    min_effect
-        Minimum change of the level, in percent.
-
-    Returns
-    -------
-    The changes in order; none for fewer than ten values. A level has at least five values, unless
-    they repeat exactly.
     """
     if len(values) < MIN_VALUES:
         return ()

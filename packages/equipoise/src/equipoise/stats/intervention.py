@@ -108,15 +108,10 @@ class InterventionEffect(Struct, frozen=True):
 class InterventionBlocks:
     """Blocks of one intervention, added one by one.
 
-    Raise `UnusableInput` if the level is not between 0 and 1.
-
-    Parameters
-    ----------
-    level
-        Maximum share of campaigns in which a set ever leaves out the true fraction, after any
-        number of blocks. It is alpha divided by the number of interventions. The outcome
-        ``refuted`` needs both sets, and ``confirmed`` needs at least the set in logarithms.
-        Therefore each outcome is wrong in at most this share of campaigns.
+    ``level`` is the maximum share of campaigns in which a set ever leaves out the true fraction,
+    after any number of blocks: alpha divided by the number of interventions. The outcome
+    ``refuted`` needs both sets, and ``confirmed`` at least the set in logarithms, so each outcome
+    is wrong in at most this share of campaigns. Raise `UnusableInput` unless it is between 0 and 1.
     """
 
     def __init__(self, level: float) -> None:

@@ -177,15 +177,10 @@ def advice(levels: Levels, unit_s: Sequence[float]) -> tuple[Advice, ...]:
     Jones 2013, eq. 5, for a balanced design). New units have as many parts as the present units.
     New units of the lowest level are spread over the present units.
 
-    Raise `UnusableInput` unless each level has a time of 0 or more, and the lowest a time above 0.
+    ``unit_s`` has, for each level, the highest first, the seconds of one more unit without its
+    parts: of a reboot, a relink, the start of a process, an iteration.
 
-    Parameters
-    ----------
-    levels
-        Result of ``variance_by_level``.
-    unit_s
-        For each level, the highest first: seconds of one more unit without its parts (a reboot, a
-        relink, the start of a process, an iteration).
+    Raise `UnusableInput` unless each level has a time of 0 or more, and the lowest a time above 0.
     """
     components = levels.components
     if len(unit_s) != len(components) or min(unit_s) < 0 or unit_s[-1] <= 0:

@@ -59,19 +59,11 @@ class Modes(Struct, frozen=True):
 
 
 def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
-    """Return the modes of a sample.
+    """Return the modes of a sample, at least one.
 
-    Parameters
-    ----------
-    values
-        Shape (n,), n at least 1: finite, in any order.
-    resolution
-        Step of the measuring instrument, in the unit of the values; 0 if it is negligible. Values
-        one step apart are not two modes.
-
-    Returns
-    -------
-    At least one mode. Simulated error rates and power: docs/methods/distribution.md.
+    ``values``, shape (n,), are finite, in any order; there is at least one. ``resolution`` is the
+    step of the measuring instrument, in their unit, or 0: values one step apart are not two modes.
+    Simulated error rates and power: docs/methods/distribution.md.
     """
     ordered = np.sort(values)
     count = len(ordered)

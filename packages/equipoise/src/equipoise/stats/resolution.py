@@ -63,12 +63,9 @@ def tie_tolerance(baseline: FloatArray, candidate: FloatArray, quantum: float) -
 class PastValues:
     """Values of a metric in the blocks so far, and the resolution inferred from them.
 
-    Parameters
-    ----------
-    resolution
-        Resolution of the metric. An unknown quantum is inferred from the granularity of the values:
-        from their decimal places, and from the smallest gap between values of one condition, if
-        every gap is a multiple of the smallest. A gap between conditions may be the effect.
+    An unknown quantum is inferred from the decimal places of the values, and from the smallest gap
+    between values of one condition, if every gap is a multiple of the smallest. A gap between
+    values of two conditions may be the effect.
     """
 
     def __init__(self, resolution: Resolution) -> None:

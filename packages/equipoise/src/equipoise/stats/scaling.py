@@ -87,22 +87,12 @@ class ScalingLaw(Struct, frozen=True):
 def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> ScalingLaw:
     """Fit scaling laws c N^a (log N)^b to the costs at several sizes.
 
+    ``sizes`` are k different sizes. ``costs``, shape (n, k), has the cost at each size in each of n
+    blocks, in the order in which the blocks ran; NaN where a size was left out of a block, +inf
+    where a trial timed out. ``seed`` is for the resampling of blocks.
+
     Raise `UnusableInput` if there are fewer than two sizes, or if a size is not above 1 or has no
     positive finite median.
-
-    Parameters
-    ----------
-    sizes
-        Shape (k,), k at least 2: different sizes above 1.
-    costs
-        Shape (n, k): the cost at each size in each of n blocks, in the order in which the blocks
-        ran; NaN where a size was left out of a block, +inf where a trial timed out.
-    seed
-        Seed of the resampling of blocks.
-
-    Returns
-    -------
-    The law, with these estimates:
 
     - The growth from one size to the next is the median of the log ratios within blocks. Its
       interval is the exact binomial interval of a median (David and Nagaraja 2003, §7.1). Its

@@ -61,23 +61,16 @@ class WorkloadShape(Struct, frozen=True):
 
 
 def classify_trial(iterations: FloatArray) -> TrialShape | None:
-    """Classify the iterations of one trial.
+    """Classify the iterations of one trial; return ``None`` for fewer than ``MIN_ITERATIONS``.
+
+    ``iterations``, shape (n,), are finite costs, in order. Among more than 2,000 costs, changes are
+    searched in medians of consecutive costs.
+
+    Two levels are equal if they differ by less than 1 % or one sd (docs/methods/distribution.md).
+    The steady state is the last stretch on equal levels; it must last a quarter of the iterations.
+    The class is flat if all levels are equal, slowdown if an earlier level was lower, else warm-up.
 
     Raise `UnusableInput` if a value is not finite.
-
-    Parameters
-    ----------
-    iterations
-        Shape (n,): finite costs, in order. Among more than 2,000, changes are searched in medians
-        of consecutive costs.
-
-    Returns
-    -------
-    The class, and ``None`` with fewer than ``MIN_ITERATIONS`` iterations. Two levels are equal if
-    they differ by less than 1 % or one sd (docs/methods/distribution.md). The steady state is the
-    last stretch on equal levels; it must last a quarter of the iterations. The class is flat if all
-    levels are equal, slowdown if an earlier level was lower, else warm-up. Multiplying all
-    iterations by a factor changes only the levels.
     """
     iteration_count = len(iterations)
     if iteration_count < MIN_ITERATIONS:
@@ -108,12 +101,9 @@ def classify_trial(iterations: FloatArray) -> TrialShape | None:
 
 
 def workload_of(shapes: Sequence[TrialShape]) -> WorkloadShape | None:
-    """Classify a workload by the classes of its trials.
+    """Classify a workload by the classes of its trials; return ``None`` without a trial.
 
-    Returns
-    -------
-    The class, and ``None`` without a trial. The workload is inconsistent if more than a fifth of
-    the trials are not of the commonest class.
+    It is inconsistent if more than a fifth of the trials are not of the commonest class.
     """
     if not shapes:
         return None

@@ -1,7 +1,8 @@
 """Read a study's TOML file (docs/reference/study.md) as a `Study`.
 
-Each kind of table has a `TableSchema`: its keys and their types, which msgspec checks. This module
-checks all further rules. Every message names the file, the line and the key.
+Each kind of table has a `TableSchema` with the table's name: its keys and their types, which
+msgspec checks. docs/reference/study.md explains the keys. This module checks all further rules.
+Every message names the file, the line and the key.
 
 The life of a server is the time from its start to its end. A trial of a server is a whole life, or
 an interval in a longer life.
@@ -79,8 +80,6 @@ Layouts = Annotated[int, Meta(ge=2, le=1000, description="a whole number from 2 
 
 
 class _File(TableSchema, frozen=True):
-    """The tables of the file."""
-
     study: Values = {}
     workload: Values = {}
     factors: Values = {}
@@ -91,15 +90,11 @@ class _File(TableSchema, frozen=True):
 
 
 class _Header(TableSchema, frozen=True):
-    """Keys of ``[study]``."""
-
     name: Annotated[str, Meta(examples=['[study] name = "allocators"'])]
     summary: str = ""
 
 
 class _Workload(TableSchema, frozen=True):
-    """Keys of ``[workload]``; `Workload` explains them."""
-
     command: Command | None = None
     server: Values | None = None
     folder: str | None = None
@@ -108,8 +103,6 @@ class _Workload(TableSchema, frozen=True):
 
 
 class _Server(TableSchema, frozen=True):
-    """Keys of a table ``server``; `ServerWorkload` and its base class explain them."""
-
     client: Annotated[Command, Meta(examples=['client = ["curl", "…"]'])]
     start: Annotated[Command, Meta(examples=['start = ["python3", "-m", "http.server"]'])]
     install: Command | None = None
@@ -135,8 +128,6 @@ class _Factor(TableSchema, frozen=True):
 
 
 class _Level(TableSchema, frozen=True):
-    """Keys of ``[factors.NAME.LEVEL]``; `Level` and `Process` explain them."""
-
     env: Values = {}
     preload: Texts = []
     library_path: Texts = []
@@ -156,15 +147,11 @@ class _Level(TableSchema, frozen=True):
 
 
 class _Client(TableSchema, frozen=True):
-    """Keys of a table ``client``: what a level changes for the client of a server."""
-
     args: Texts = []
     cpu: Cpus | None = None
 
 
 class _Measure(TableSchema, frozen=True):
-    """Keys of ``[measure]``; `StudyMeasure` explains them."""
-
     metrics: Texts = PRIMARY_METRIC
     min_effect: NotNegative | None = None
     alpha: Alpha | None = None
@@ -184,16 +171,12 @@ class _Measure(TableSchema, frozen=True):
 
 
 class _Compare(TableSchema, frozen=True):
-    """Keys of ``[compare]``; `ComparedFactor` explains them."""
-
     factor: str | None = None
     baseline: str | None = None
     not_at: Values = {}
 
 
 class _Quick(TableSchema, frozen=True):
-    """Keys of ``[quick]``; `QuickForm` explains them."""
-
     factors: Values = {}
     not_at: Values = {}
     command: Command | None = None
@@ -202,19 +185,10 @@ class _Quick(TableSchema, frozen=True):
 
 
 def read_study(path: Path, name: str | None = None, *, counters: Collection[str] = ()) -> Study:
-    """Read the file of a study.
+    """Read the file of a study, which has ``name`` in errors, by default its path.
 
-    Raise `UnusableInput`, with file, line, key and hint, if the file cannot be read or is not a
-    study.
-
-    Parameters
-    ----------
-    path
-        The file.
-    name
-        Name of the file in errors; by default its path.
-    counters
-        Names of the counters that can be metrics, because each trial can measure them.
+    ``counters`` are the counters that each trial can measure, so that they can be metrics. Raise
+    `UnusableInput`, with file, line, key and hint, if the file cannot be read or is not a study.
     """
     file = read_toml(path, str(path) if name is None else name)
     sections = file.read_as(_File)

@@ -198,15 +198,10 @@ class Table(Struct, frozen=True):
 
 
 def read_toml(path: Path, name: str) -> Table:
-    """Read a whole file.
+    """Read a whole file, which has ``name`` in errors.
 
     Raise `UnusableInput` if the file cannot be read, is not TOML, or has a value that no study can
     use.
-
-    Parameters
-    ----------
-    name
-        Name of the file in errors.
     """
     try:
         # Some editors write a byte order mark.
