@@ -25,7 +25,7 @@ impl Order {
     }
 }
 
-/// One block of one pair of conditions.
+/// A block in which both conditions ran.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Block {
     /// d = ln(cost of the candidate) − ln(cost of the baseline); infinite if one of the two timed
@@ -33,7 +33,7 @@ pub struct Block {
     pub difference: f64,
     /// Which condition ran first.
     pub order: Order,
-    /// Smaller differences are ties: 1.5 steps of the clock, in log units.
+    /// Difference, in log units, up to which the block is a tie: 1.5 steps of the clock.
     pub tolerance: f64,
     /// Covariates that were read before the two trials.
     pub readings: Readings,

@@ -9,7 +9,8 @@ use crate::search::last_that_holds;
 /// The centre of the differences and their spread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Centre {
-    /// Huber's M-estimate of the differences without the slot effect; infinite if most are.
+    /// Huber's M-estimate of the differences without the slot effect; infinite if most differences
+    /// are.
     pub typical: f64,
     /// The slot effect: how much more, in log units, the second trial of a block takes than the
     /// first; 0 if it is within the noise.

@@ -10,7 +10,7 @@ use equipoise_random::SplitMix64;
 /// Number of bisections, which find an effect to a millionth of the largest one.
 const BISECTIONS: usize = 20;
 
-/// The simulated campaigns.
+/// The settings of the simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Sensitivity {
     /// Blocks of each campaign.
@@ -24,11 +24,11 @@ pub struct Sensitivity {
 }
 
 impl Sensitivity {
-    /// The smallest effect that each simulated campaign detects after any block, in log units and
-    /// increasing; infinite for a campaign that does not even detect `largest`.
+    /// The smallest effect that each simulated campaign detects after any block, in log units, in
+    /// increasing order. It is infinite for a campaign that does not detect the effect `largest`.
     ///
     /// A campaign draws its blocks from `noise`, the block differences of campaigns without an
-    /// effect, and a new coin for each block.
+    /// effect. It draws a new coin for each block.
     #[must_use]
     pub fn smallest_effects(&self, noise: &[f64], largest: f64) -> Vec<f64> {
         let mut random = SplitMix64::new(self.seed);
@@ -44,8 +44,9 @@ impl Sensitivity {
 struct Campaign {
     /// The first blocks. The scale estimated from them depends on the effect.
     early_blocks: Vec<Block>,
-    /// The bets on the other blocks. Estimates from three or more blocks do not depend on the
-    /// effect, so a bet on shifted blocks is the same bet at a shifted ratio.
+    /// The bets on the other blocks. An effect adds the same number to all differences. Estimates
+    /// from three or more blocks do not change, so the bets with an effect δ against 0 are the bets
+    /// without an effect against −δ.
     later_rounds: Vec<Round>,
 }
 
