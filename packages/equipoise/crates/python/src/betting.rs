@@ -47,7 +47,7 @@ impl BettingSequence {
                 let block_readings = known.unwrap_or(verdict::NO_READINGS);
                 push(
                     &mut sequence,
-                    block(difference, order, tolerance, readings)?,
+                    block(difference, order, tolerance, block_readings)?,
                 )?;
             }
             Ok::<_, PyErr>(sequence)

@@ -30,6 +30,8 @@ _CHECK_TIMEOUT_S = 60.0
 
 
 class _Row(Struct, frozen=True):
+    """A row of a probe, as ``equipoise-probe --list`` writes it."""
+
     name: str
     options: tuple[str, ...] = ()
 
@@ -42,7 +44,9 @@ class _ListedProbe(msgspec.Struct, frozen=True, rename={"group": "class"}):
     summary: str
     rows: tuple[_Row, ...]
     group: str
+    """Table in which the rows are shown."""
     placements: tuple[str, ...] = ("none",)
+    """Possible values of ``--placement``, the default first."""
 
 
 def probe_program() -> Path:
@@ -140,6 +144,7 @@ def _rows_of(line: bytes) -> Iterator[ProbeRow]:
 
 
 def _option(options: tuple[str, ...], name: str) -> str | None:
+    """Return the value of an option; ``None`` if it is missing."""
     return options[options.index(name) + 1] if name in options[:-1] else None
 
 
