@@ -104,17 +104,11 @@ impl Round {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adjustment::NO_READINGS;
     use crate::block::Order::BaselineFirst;
 
     #[test]
     fn the_payoff_beyond_the_tolerance_grows_without_a_jump() {
-        let block = Block {
-            difference: 0.1,
-            order: BaselineFirst,
-            tolerance: 0.04,
-            readings: NO_READINGS,
-        };
+        let block = Block::new(0.1, BaselineFirst, 0.04);
         let bet = |scale| {
             let estimates = Estimates {
                 scale,

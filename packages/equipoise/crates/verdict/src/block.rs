@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::adjustment::Readings;
+use crate::adjustment::{NO_READINGS, Readings};
 
 /// Which of the two conditions ran first in its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,15 @@ pub enum Order {
 }
 
 impl Order {
+    /// The order that a fair coin draws: baseline first if the coin is true.
+    pub(crate) fn drawn(coin: bool) -> Self {
+        if coin {
+            Self::BaselineFirst
+        } else {
+            Self::CandidateFirst
+        }
+    }
+
     /// The sign s of docs/methods/interval.md. s·(d − θ) is the log cost of the trial that ran
     /// second minus that of the first, after the ratio e^θ was removed from the candidate.
     #[must_use]
@@ -37,6 +46,18 @@ pub struct Block {
     pub tolerance: f64,
     /// Covariates that were read before the two trials.
     pub readings: Readings,
+}
+
+impl Block {
+    /// A block without covariates.
+    pub(crate) fn new(difference: f64, order: Order, tolerance: f64) -> Self {
+        Self {
+            difference,
+            order,
+            tolerance,
+            readings: NO_READINGS,
+        }
+    }
 }
 
 /// The error for a tie tolerance that is negative, infinite or NaN.

@@ -71,18 +71,12 @@ fn huber_centre(values: &[f64], middle: f64, width: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adjustment::NO_READINGS;
     use crate::block::Order;
 
     fn typical(differences: &[f64], tolerance: f64) -> Option<f64> {
         let blocks: Vec<Block> = differences
             .iter()
-            .map(|&difference| Block {
-                difference,
-                order: Order::BaselineFirst,
-                tolerance,
-                readings: NO_READINGS,
-            })
+            .map(|&difference| Block::new(difference, Order::BaselineFirst, tolerance))
             .collect();
         Centre::of(&blocks, Estimates::default()).map(|centre| centre.typical)
     }

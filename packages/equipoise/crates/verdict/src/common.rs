@@ -29,22 +29,13 @@ fn reaches(campaigns: &[&BettingSequence], side: Side, theta: f64, threshold: f6
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adjustment::NO_READINGS;
     use crate::block::{Block, Order};
 
     fn campaign(blocks: u32, shift: f64) -> BettingSequence {
         let mut sequence = BettingSequence::default();
         for i in 0..blocks {
-            let block = Block {
-                difference: shift + f64::from((i * 37) % 23) / 500.0,
-                order: if i % 2 == 0 {
-                    Order::BaselineFirst
-                } else {
-                    Order::CandidateFirst
-                },
-                tolerance: 0.0,
-                readings: NO_READINGS,
-            };
+            let difference = shift + f64::from((i * 37) % 23) / 500.0;
+            let block = Block::new(difference, Order::drawn(i % 2 == 0), 0.0);
             sequence.push(block).expect("the tolerance is 0");
         }
         sequence

@@ -1,6 +1,5 @@
 //! The number of further blocks that an undecided campaign would probably take.
 
-use crate::adjustment::NO_READINGS;
 use crate::bet::{Bet, Round};
 use crate::block::{Block, Order};
 use crate::past::{Estimates, Past};
@@ -81,18 +80,10 @@ impl Forecast {
         let mut past: Past = past.clone();
         for block_count in 1..=self.max_blocks {
             let drawn = blocks[random.below(blocks.len())];
-            let order = if random.coin() {
-                Order::BaselineFirst
-            } else {
-                Order::CandidateFirst
-            };
+            let order = Order::drawn(random.coin());
             let slot_change = estimates.slot * (order.sign() - drawn.order.sign());
-            let block = Block {
-                difference: drawn.difference - estimates.explained_part(&drawn) + slot_change,
-                order,
-                tolerance: drawn.tolerance,
-                readings: NO_READINGS,
-            };
+            let difference = drawn.difference - estimates.explained_part(&drawn) + slot_change;
+            let block = Block::new(difference, order, drawn.tolerance);
             tests.add(&Round {
                 first: Bet::new(&block, past.estimates()),
                 second: None,

@@ -10,7 +10,6 @@
 //! If f is the true fraction, exchanging A with B and `A_w` with `B_w` only changes the sign of
 //! z(f). The random order of the block makes this sign a fair coin, given the past.
 
-use crate::adjustment::NO_READINGS;
 use crate::bet::Bet;
 use crate::block::{Block, Order};
 use crate::past::{Estimates, robust_scale};
@@ -81,12 +80,7 @@ impl TestedFraction {
             return;
         }
         let remainder = gap.remainder(self.fraction);
-        let block = Block {
-            difference: remainder,
-            order: Order::BaselineFirst,
-            tolerance: 0.0,
-            readings: NO_READINGS,
-        };
+        let block = Block::new(remainder, Order::BaselineFirst, 0.0);
         let estimates = Estimates {
             scale: robust_scale(&self.remainders, scratch),
             slot: 0.0,

@@ -202,18 +202,12 @@ fn root_mean_square(differences: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adjustment::NO_READINGS;
     use crate::block::Order;
 
     fn past(differences: &[f64], orders: &[Order]) -> Past {
         let mut past = Past::default();
         for (&difference, &order) in differences.iter().zip(orders) {
-            past.add(&Block {
-                difference,
-                order,
-                tolerance: 0.0,
-                readings: NO_READINGS,
-            });
+            past.add(&Block::new(difference, order, 0.0));
         }
         past
     }

@@ -113,18 +113,12 @@ fn times_ln(count: f64, p: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adjustment::NO_READINGS;
     use crate::block::Order;
 
     fn count(differences: &[f64], level: f64) -> SlowerCount {
         let blocks: Vec<Block> = differences
             .iter()
-            .map(|&difference| Block {
-                difference,
-                order: Order::BaselineFirst,
-                tolerance: 0.01,
-                readings: NO_READINGS,
-            })
+            .map(|&difference| Block::new(difference, Order::BaselineFirst, 0.01))
             .collect();
         SlowerCount::of(&blocks, level)
     }

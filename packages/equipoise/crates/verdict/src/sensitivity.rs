@@ -1,6 +1,5 @@
 //! The smallest effect that a campaign of a given length detects.
 
-use crate::adjustment::NO_READINGS;
 use crate::bet::{Bet, Round};
 use crate::block::{Block, Order};
 use crate::past::{MIN_BLOCKS_FOR_SPREAD, Past};
@@ -108,16 +107,8 @@ impl Campaign {
 }
 
 fn draw_block(noise: &[f64], random: &mut SplitMix64) -> Block {
-    Block {
-        difference: noise[random.below(noise.len())],
-        order: if random.coin() {
-            Order::BaselineFirst
-        } else {
-            Order::CandidateFirst
-        },
-        tolerance: 0.0,
-        readings: NO_READINGS,
-    }
+    let difference = noise[random.below(noise.len())];
+    Block::new(difference, Order::drawn(random.coin()), 0.0)
 }
 
 fn round(block: &Block, past: &mut Past) -> Round {

@@ -309,12 +309,7 @@ pub(crate) mod tests {
     pub(crate) fn sequence(blocks: &[(f64, Order)], tolerance: f64) -> BettingSequence {
         let mut sequence = BettingSequence::default();
         for &(difference, order) in blocks {
-            let block = Block {
-                difference,
-                order,
-                tolerance,
-                readings: NO_READINGS,
-            };
+            let block = Block::new(difference, order, tolerance);
             sequence.push(block).expect("the tolerance is from 0 up");
         }
         sequence
@@ -462,12 +457,7 @@ pub(crate) mod tests {
     fn a_control_that_contradicts_the_baseline_cancels_its_bet() {
         let mut pooled = BettingSequence::default();
         for _ in 0..8 {
-            let block = |difference| Block {
-                difference,
-                order: BaselineFirst,
-                tolerance: 0.0,
-                readings: NO_READINGS,
-            };
+            let block = |difference| Block::new(difference, BaselineFirst, 0.0);
             pooled
                 .push_pooled(block(0.1), block(-0.1))
                 .expect("the tolerances are from 0 up");
@@ -508,12 +498,7 @@ pub(crate) mod tests {
 
     #[test]
     fn an_invalid_tolerance_is_refused() {
-        let block = Block {
-            difference: 0.0,
-            order: BaselineFirst,
-            tolerance: f64::INFINITY,
-            readings: NO_READINGS,
-        };
+        let block = Block::new(0.0, BaselineFirst, f64::INFINITY);
         assert!(BettingSequence::default().push(block).is_err());
     }
 }
