@@ -48,11 +48,9 @@ class Reversal(Struct, frozen=True):
     faster_on: str
     """Task on which the first level is faster."""
     faster: Ratio
-    """Ratio of the first to the second level on that task."""
     slower_on: str
-    """Task on which the first level is slower."""
     slower: Ratio
-    """Ratio of the first to the second level on that task."""
+    """Ratio of the first to the second level on ``slower_on``; ``faster`` is on ``faster_on``."""
 
     @property
     def is_certain(self) -> bool:

@@ -39,9 +39,8 @@ class Ratio(Struct, frozen=True):
     """Confidence sequence at 95 % for this single pair; a bound is ``None`` while unlimited."""
     e_value: float
     smallest: float
-    """Smallest ratio within a block."""
     largest: float
-    """Largest ratio within a block."""
+    """Largest ratio within a block; ``smallest`` is the smallest."""
     blocks: int
 
     @property
@@ -175,10 +174,7 @@ class StudyData(Struct, frozen=True):
     def ratios(
         self, metric: str, factor: str, candidate: str, baseline: str, /, by: str, **levels: str
     ) -> dict[str, Ratio]:
-        """Return the ratio at each level of the factor ``by`` at which both ran in a block.
-
-        The other arguments are as in ``ratio``.
-        """
+        """Return the ratio (see ``ratio``) at each level of the factor ``by`` that has one."""
         ratios = {
             level: self.ratio(metric, factor, candidate, baseline, **{**levels, by: level})
             for level in self.levels(by)

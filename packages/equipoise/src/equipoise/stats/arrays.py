@@ -133,11 +133,8 @@ def quantile_of(ordered: FloatArray, share: float) -> float:
     last_index = len(ordered) - 1
     position = last_index * share
     lower_index = math.floor(position)
-    low, high, fraction = (
-        float(ordered[lower_index]),
-        float(ordered[min(lower_index + 1, last_index)]),
-        position - lower_index,
-    )
+    low, high = float(ordered[lower_index]), float(ordered[min(lower_index + 1, last_index)])
+    fraction = position - lower_index
     if math.isnan(ordered[last_index]):
         return math.nan
     if fraction >= 0.5:

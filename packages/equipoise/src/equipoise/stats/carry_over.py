@@ -59,19 +59,13 @@ def carry_over(
     The result is a ratio with its 95 % interval; ``None`` if fewer than six first trials ran after
     either condition.
 
-    Raise `UnusableInput` if the shapes differ, or are not of two dimensions.
+    ``orders`` and ``costs``, shape (n, k), have the conditions of each block in the order in which
+    they ran, and the costs of these trials. A cost is +inf for a trial that timed out, which counts
+    as slow as the slowest finished trial. ``follows``, shape (n,), says whether a block ran right
+    after the block before it in these arrays; it is False after a block that was left out, and by
+    default True for all blocks but the first.
 
-    Parameters
-    ----------
-    orders, costs
-        Shape (n, k): the conditions of each block in the order in which they ran, and the costs of
-        these trials. A cost is +inf for a trial that timed out, which counts as slow as the slowest
-        finished trial.
-    candidate, baseline
-        Conditions, as in ``orders``.
-    follows
-        Shape (n,): whether a block ran right after the block before it in these arrays; False
-        after a block that was left out. By default True for all blocks but the first.
+    Raise `UnusableInput` if the shapes differ, or are not of two dimensions.
     """
     if orders.shape != costs.shape or orders.ndim != 2:
         raise UnusableInput(

@@ -56,11 +56,8 @@ def spreads_differ(blocks: PairedBlocks, level: float) -> bool:
         # The baseline's own run, without its twin: a mean of two runs spreads less than one run.
         baseline = candidate - blocks.differences
     is_known = np.isfinite(baseline) & np.isfinite(candidate)
-    baseline_logs, candidate_logs, orders = (
-        baseline[is_known],
-        candidate[is_known],
-        blocks.orders[is_known],
-    )
+    baseline_logs, candidate_logs = baseline[is_known], candidate[is_known]
+    orders = blocks.orders[is_known]
     count = len(baseline_logs)
     if count <= LEARNING_BLOCKS:
         return False

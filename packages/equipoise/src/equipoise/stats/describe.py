@@ -58,8 +58,7 @@ def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> Metri
     not_finite = np.flatnonzero(~np.isfinite(values))
     if len(not_finite):
         raise UnusableInput(
-            f"value {not_finite[0] + 1} of {len(values)} is {values[not_finite[0]]}, which is not "
-            "a finite number",
+            f"value {not_finite[0] + 1} of {len(values)} is {values[not_finite[0]]}, not finite",
             hint="leave out the trials without a finite value",
         )
     ordered = np.sort(values)
@@ -175,10 +174,8 @@ def drift(values: FloatArray, *, seed: int) -> Drift:
     if len(values) < MIN_TRIALS_FOR_DRIFT:
         return Drift(ratio=None, ratio_ci=(None, None))
     bin_count = min(length, MAX_BINS_FOR_DRIFT)
-    head, tail = (
-        part_medians(values[:length], bin_count),
-        part_medians(values[-length:], bin_count),
-    )
+    head = part_medians(values[:length], bin_count)
+    tail = part_medians(values[-length:], bin_count)
     if median_of(head) == 0:
         return Drift(ratio=None, ratio_ci=(None, None))
     generator = np.random.default_rng(seed)

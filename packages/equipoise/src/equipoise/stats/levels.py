@@ -61,21 +61,12 @@ def variance_by_level(
 ) -> Levels:
     """Split the variance of a nested design into its levels.
 
-    Raise `UnusableInput` if a level is not replicated: no unit above it contains two of its units.
+    ``values``, shape (n,), has a finite value for each lowest unit. ``names`` are those of all
+    levels, the highest first. ``units`` has an array of shape (n,) for each level except the
+    lowest: the unit of each value, by its number within the unit above. ``seed`` is for the draws
+    of the intervals, ``level`` 1 minus their coverage.
 
-    Parameters
-    ----------
-    values
-        Shape (n,): a finite value for each lowest unit.
-    units
-        One array of shape (n,) for each level except the lowest, the highest level first: the unit
-        of each value, by its number within the unit above.
-    names
-        Names of all levels, the highest first: one name more than ``units``.
-    seed
-        Seed of the draws for the intervals.
-    level
-        1 minus the coverage of each interval.
+    Raise `UnusableInput` if a level is not replicated: no unit above it contains two of its units.
     """
     _check_design(values, units, names)
     means, weights, mean_squares = _mean_squares(values, units, names)

@@ -97,14 +97,11 @@ def _find_valleys(
     if valley is None:
         return [], evidence
     index = int(np.searchsorted(ordered, valley))
-    below, above = (
-        _find_valleys(side, min_members, step, MIN_SIDE_EVIDENCE)
-        for side in (ordered[:index], ordered[index:])
-    )
-    evidences = [evidence, *(weakest for valleys, weakest in (below, above) if valleys)]
-    return [*below[0], valley, *above[0]], min(
-        evidence for evidence in evidences if evidence is not None
-    )
+    below, evidence_below = _find_valleys(ordered[:index], min_members, step, MIN_SIDE_EVIDENCE)
+    above, evidence_above = _find_valleys(ordered[index:], min_members, step, MIN_SIDE_EVIDENCE)
+    splits = ((True, evidence), (below, evidence_below), (above, evidence_above))
+    evidences = [known for is_split, known in splits if is_split and known is not None]
+    return [*below, valley, *above], min(evidences)
 
 
 def _supported_valley(

@@ -54,21 +54,15 @@ class PairedBlocks:
 
     New blocks can be added, so that an interim analysis does not bet on all blocks again.
 
+    ``baseline`` and ``candidate``, shape (n,), are costs; +inf for a trial that timed out, which
+    counts as slowest. ``orders``, shape (n,), are 1 if the baseline ran before the candidate, -1 if
+    after. By default the metric has no resolution. ``covariates``, shape (n, 2, c), c at most 8,
+    are readings before the baseline's and before the candidate's trial; NaN where unknown. The
+    program itself must not influence a covariate (as it does its own run delay): an adjustment by
+    that covariate would remove the effect, too.
+
     Raise `UnusableInput` if a cost is negative or not a number, an order is neither 1 nor -1, or
     the lengths differ. Raise `ValueError` if there are too many covariates.
-
-    Parameters
-    ----------
-    baseline, candidate
-        Shape (n,): costs; +inf for a trial that timed out, which counts as slowest.
-    orders
-        Shape (n,): 1 if the baseline ran before the candidate, -1 if after.
-    resolution
-        Resolution of the metric; by default the metric has none.
-    covariates
-        Shape (n, 2, c), c at most 8: readings before the baseline's and before the candidate's
-        trial; NaN where unknown. The program itself must not influence a covariate (as it does its
-        own run delay): an adjustment by that covariate would remove the effect, too.
     """
 
     def __init__(

@@ -100,17 +100,11 @@ def changes_between(
 ) -> Changes:
     """Return the changes of all rows from the earlier to the later session.
 
-    Parameters
-    ----------
-    earlier, later
-        The same k rows in both sessions, k at least 1.
-    min_effect
-        Percent; a row has changed if its log ratio is outside ±ln(1 + min_effect/100).
-    alpha
-        False-discovery rate, and 1 minus the coverage of the interval of the mean.
-    between_sd
-        Standard deviation of a row between two sessions, in log units, beyond the spread and drift
-        within the sessions (`difference_between_sessions`); 0 if unknown.
+    Both sessions have the same rows, at least one. A row has changed if its log ratio is outside
+    ±ln(1 + min_effect/100). ``alpha`` is the false-discovery rate, and 1 minus the coverage of the
+    interval of the mean. ``between_sd`` is the standard deviation of a row between two sessions, in
+    log units, beyond the spread and drift within them (`difference_between_sessions`); 0 if
+    unknown.
     """
     margin = math.log1p(min_effect / 100.0)
     pairs = _paired_rows(earlier, later)
@@ -260,11 +254,9 @@ def _block_moves(rows: Sequence[SessionRow]) -> dict[int, float]:
 
 
 def _halves_excess(logs: FloatArray) -> float | None:
-    """Return how many times larger the squared difference of a row's halves is than without drift.
+    """Return the squared t statistic of a row's two halves over its median without drift.
 
-    The difference is the t statistic of the two halves. Its square is divided by the median that it
-    has if the halves differ by chance only. The result is ``None`` for too few processes, or if all
-    costs are equal.
+    The result is ``None`` for too few processes, or if all costs are equal.
     """
     half_length = len(logs) // 2
     if len(logs) < _MIN_VALUES_FOR_HALVES:

@@ -64,16 +64,11 @@ def shift_function(
     block stay together (Davison and Hinkley 1997, §3.8); the bands are percentile intervals.
     Deciles are of type 8 of Hyndman and Fan (1996).
 
+    ``baseline`` and ``candidate``, shape ``(blocks,)``, are costs in the same blocks, in one unit;
+    ``inf`` for a trial that timed out. ``seed`` is for the resampling.
+
     Raise `UnusableInput` if the shapes differ, there are fewer than ``MIN_BLOCKS`` blocks, or a
     cost is negative or NaN.
-
-    Parameters
-    ----------
-    baseline, candidate
-        Shape ``(blocks,)``: costs of the two conditions in the same blocks, in one unit;
-        ``inf`` for a trial that timed out.
-    seed
-        Seed of the resampling: the same seed gives the same bands.
     """
     _require_usable_costs(baseline, candidate)
     generator = np.random.default_rng(seed)

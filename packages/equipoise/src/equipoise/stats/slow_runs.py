@@ -91,16 +91,12 @@ def means_allow_equivalence(baseline: FloatArray, candidate: FloatArray, margin:
 def ln_bound_of_means(parts: Sequence[tuple[float, FloatArray, FloatArray]]) -> float:
     """Return the bound of the mean log ratio of means over hosts; a single host has weight 1.
 
-    Let aᵢ and bᵢ be the costs of baseline and candidate in the n blocks of a host, ā and b̄ their
-    means, and w the weight of the host. Sums Σ without an index are over hosts. The bound is
-
-        |Σ w·ln(b̄/ā)| + 1.645·SE + E,  SE² = Σ w²·Σᵢ(bᵢ/b̄ - aᵢ/ā)²/n²  (delta method),
-
-    where E is the largest single term w·|bᵢ/b̄ - aᵢ/ā|/n. After one slow run the mean is so skewed
-    that its normal bound is too small; E counts that run once more. The bound is infinite if a mean
-    is not finite and positive, and 0 if all costs are 0.
-
-    ``parts`` has for each host its weight and the costs of baseline and candidate, shape (n,) each.
+    ``parts`` has for each host its weight w and the costs aᵢ and bᵢ of baseline and candidate in
+    its n blocks, shape (n,) each, with the means ā and b̄. With sums Σ over hosts, the bound is
+    |Σ w·ln(b̄/ā)| + 1.645·SE + E. SE² = Σ w²·Σᵢ(bᵢ/b̄ - aᵢ/ā)²/n² by the delta method. E is the
+    largest single term w·|bᵢ/b̄ - aᵢ/ā|/n: after one slow run the mean is so skewed that its normal
+    bound is too small, so E counts that run once more. The bound is infinite if a mean is not
+    finite and positive, and 0 if all costs are 0.
     """
     estimate = variance = largest_term = 0.0
     for weight, baseline, candidate in parts:
@@ -166,10 +162,8 @@ def blocks_until_means_allow(
     missing_blocks = max(0, MIN_BLOCKS_FOR_EQUIVALENT - blocks)
     if means_allow_equivalence(baseline, candidate, margin):
         return missing_blocks
-    error_bound, estimate = (
-        ln_bound_of_means([(1.0, baseline, candidate)]),
-        abs(ln_ratio_of_means(baseline, candidate)),
-    )
+    error_bound = ln_bound_of_means([(1.0, baseline, candidate)])
+    estimate = abs(ln_ratio_of_means(baseline, candidate))
     if not (math.isfinite(error_bound) and estimate < margin):
         return None
     # The distance from estimate to bound falls at least as fast as the standard error.
@@ -191,10 +185,7 @@ def blocks_to_show(share: float, alpha: float) -> int:
 
 
 def unseen_share(runs: int, alpha: float) -> float:
-    """Return the share of all runs that a kind of run can have and be missed with chance alpha.
-
-    ``runs`` is the number of observed runs.
-    """
+    """Return the share of all runs of a kind that ``runs`` observed runs miss with chance alpha."""
     return -math.expm1(math.log(alpha) / max(1, runs))
 
 

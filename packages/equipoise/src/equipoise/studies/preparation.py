@@ -32,28 +32,19 @@ BUILDS_FOLDER = "builds"
 
 
 class StudyOptions(Struct, frozen=True, kw_only=True):
-    """The study that the user wants to run, and changes to it.
-
-    Parameters
-    ----------
-    study
-        Path of a TOML file, or the name of a built-in study.
-    quick
-        Whether to run the study's quick form.
-    command
-        Program that replaces the study's workload.
-    factors
-        Levels to run, as ``NAME=LEVEL,LEVEL`` for each factor.
-    layouts, aslr
-        Number of memory layouts, and address randomisation; ``None`` keeps the study's value.
-    """
+    """The study that the user wants to run, and changes to it."""
 
     study: str
+    """Path of a TOML file, or the name of a built-in study."""
     quick: bool = False
+    """Whether to run the study's quick form."""
     command: str | None = None
+    """Program that replaces the study's workload."""
     factors: Sequence[str] = ()
+    """Levels to run, as ``NAME=LEVEL,LEVEL`` for each factor."""
     layouts: int | None = None
     aslr: Addresses | None = None
+    """Address randomisation in layouts; ``None`` in both fields keeps the study's value."""
 
 
 class PreparedStudy(Struct, frozen=True):

@@ -59,7 +59,6 @@ def read(output: str) -> Load:
 
 
 def _percentile(buckets: list[tuple[float, int]], percent: int) -> float:
-    """Return the latency of the bucket in which the percentile lies."""
     totals = list(accumulate(count for _, count in buckets))
     index = bisect_left(totals, percent / 100 * totals[-1])
     return buckets[index][0]

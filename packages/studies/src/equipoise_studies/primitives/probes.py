@@ -30,8 +30,6 @@ _CHECK_TIMEOUT_S = 60.0
 
 
 class _Row(Struct, frozen=True):
-    """A row of a probe, as ``equipoise-probe --list`` writes it."""
-
     name: str
     options: tuple[str, ...] = ()
 
@@ -144,7 +142,6 @@ def _rows_of(line: bytes) -> Iterator[ProbeRow]:
 
 
 def _option(options: tuple[str, ...], name: str) -> str | None:
-    """Return the value of an option; ``None`` if it is missing."""
     return options[options.index(name) + 1] if name in options[:-1] else None
 
 

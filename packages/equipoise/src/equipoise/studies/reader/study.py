@@ -259,17 +259,13 @@ def _server_and_command(workload: Table) -> tuple[ServerWorkload | None, Strings
     if "server" not in workload.values:
         return None, command
     if command is not None:
-        raise workload.fail(
-            "command",
-            "there is a command besides a server",
-            "move the command to the key client of the server",
-        )
+        hint = "move the command to the key client of the server"
+        raise workload.fail("command", "there is a command besides a server", hint)
     table = workload.table("server")
     settings = table.read_as(_Server)
     if f"SIG{settings.signal.removeprefix('SIG')}" not in signal.Signals.__members__:
-        raise table.fail(
-            "signal", f"there is no signal {settings.signal}", 'name one, such as signal = "TERM"'
-        )
+        problem = f"there is no signal {settings.signal}"
+        raise table.fail("signal", problem, 'name one, such as signal = "TERM"')
     start, ready = table.command("start") or (), table.command("ready")
     if ready is None and not any("{port}" in word or word.endswith(SOCKET) for word in start):
         raise table.fail(
@@ -312,11 +308,8 @@ def _factors(table: Table, folder: str) -> tuple[Factor, ...]:
 
 def _factor(factors: Table, name: str, folder: str) -> Factor:
     if name in _RESERVED_NAMES:
-        raise factors.fail(
-            name,
-            f"a factor cannot have the name {name}, because {{{name}}} has a fixed meaning",
-            f"choose another name, such as my_{name}",
-        )
+        problem = f"a factor cannot have the name {name}, because {{{name}}} has a fixed meaning"
+        raise factors.fail(name, problem, f"choose another name, such as my_{name}")
     if not _FACTOR_NAME.fullmatch(name):
         raise factors.fail(
             name,
@@ -352,13 +345,7 @@ def _factor(factors: Table, name: str, folder: str) -> Factor:
                 'give numbers above 0, or role = "stratum" for other levels',
             )
     has_plain_levels = settings.levels is not None and settings.kind is None
-    return Factor(
-        name,
-        levels,
-        settings.role,
-        is_free=has_plain_levels,
-        optional_levels=optional_levels,
-    )
+    return Factor(name, levels, settings.role, has_plain_levels, optional_levels)
 
 
 _FACTOR_KEYS = frozenset(_Factor.__struct_fields__)
@@ -376,11 +363,8 @@ def _levels_of_kind(
     names = table.names("levels")
     for level in levels_with_tables:
         if level.name in names:
-            raise table.fail(
-                level.name,
-                f"{level.name} is in levels and also has a table",
-                f"remove {level.name} from levels",
-            )
+            problem = f"{level.name} is in levels and also has a table"
+            raise table.fail(level.name, problem, f"remove {level.name} from levels")
     choices = {level.name: level for level in kind.choices}
     for name in names:
         table.require_one_of("levels", name, [*choices], "there is no level")

@@ -103,11 +103,8 @@ class Table(Struct, frozen=True):
         """Return a table within this table; empty if the key is missing."""
         value = self.values.get(key, {})
         if not isinstance(value, dict):
-            raise self.fail(
-                key,
-                f"the value is {_type_name(value)}, not a table",
-                f"write {key} = {{ KEY = value }}",
-            )
+            what = f"the value is {_type_name(value)}, not a table"
+            raise self.fail(key, what, f"write {key} = {{ KEY = value }}")
         return Table(self.places, value, (*self.path, key))
 
     def tables(self, key: str) -> tuple[Table, ...]:
@@ -143,11 +140,8 @@ class Table(Struct, frozen=True):
         names: list[str] = []
         for name in value if isinstance(value, list) else [value]:
             if isinstance(name, bool) or not isinstance(name, str | int | float):
-                raise self.fail(
-                    key,
-                    f"{name!r} is neither a string nor a number",
-                    'write a level in quotes, such as "fast"',
-                )
+                what = f"{name!r} is neither a string nor a number"
+                raise self.fail(key, what, 'write a level in quotes, such as "fast"')
             if str(name) in names:
                 raise self.fail(key, f"{name} appears twice", "remove one of the two")
             names.append(str(name))
@@ -361,7 +355,6 @@ class _KeyScanner:
 
     def __init__(self, text: str) -> None:
         self.lines: dict[Keys, int] = {}
-        """Line, from 1, of each key so far."""
         self._text = text
         self._position = 0
         self._table_counts: Counter[Keys] = Counter()
@@ -386,7 +379,6 @@ class _KeyScanner:
         return self.lines
 
     def _scan_pair(self, table: Keys) -> None:
-        """Scan a key and its value, in a table."""
         start = self._position
         path = (*table, *self._scan_key())
         for length in range(len(table) + 1, len(path) + 1):
@@ -452,6 +444,5 @@ class _KeyScanner:
         return self._position >= len(self._text)
 
     def _note(self, path: Keys, position: int | None = None) -> None:
-        """Note the line of a key: that of ``position``, by default of the present position."""
         end = self._position if position is None else position
         self.lines.setdefault(path, 1 + self._text.count("\n", 0, end))

@@ -29,14 +29,9 @@ def findings(data: StudyData) -> Findings:
     paragraphs = [_huge_pages(data)]
     if len(tasks) > 1 and sizes:
         largest = max(sizes, key=float)
-        at_largest, libraries = _select_size(data, largest), _default_libraries(data)
+        at_largest, libraries = _at_size_without_huge_pages(data, largest), _default_libraries(data)
         ranking = Ranking(
-            at_largest,
-            metric=TIME,
-            tasks="task",
-            factor="library",
-            levels=libraries,
-            plural="libraries",
+            at_largest, TIME, "task", factor="library", levels=libraries, plural="libraries"
         )
         _, order = ranking.sentences()
         paragraphs.append(f"At {largest} rows, without huge pages, on one thread: {order}")
@@ -62,8 +57,7 @@ def _answer(data: StudyData) -> str:
     )
 
 
-def _select_size(data: StudyData, size: str) -> StudyData:
-    """Return the data of one size, without huge pages."""
+def _at_size_without_huge_pages(data: StudyData, size: str) -> StudyData:
     conditions = tuple(
         condition
         for condition in data.document.conditions

@@ -127,10 +127,10 @@ def _layouts(data: StudyData) -> FindingTable:
                 (
                     *levels.values(),
                     f"{layout.units}",
-                    _deviation(layout.variance),
-                    _deviation(trial.variance),
+                    _sd_text(layout.variance),
+                    _sd_text(trial.variance),
                     f"{100 * layout.share:.0f} %",
-                    " to ".join(map(_deviation, layout.variance_ci)),
+                    " to ".join(map(_sd_text, layout.variance_ci)),
                 )
             )
     return FindingTable(
@@ -154,6 +154,5 @@ def _paragraphs(answers: list[Answer]) -> Iterator[str]:
         )
 
 
-def _deviation(variance: float) -> str:
-    """Return the standard deviation of a logarithm, as a percentage."""
+def _sd_text(variance: float) -> str:
     return f"{100 * math.sqrt(max(0.0, variance)):.2g} %"

@@ -1,8 +1,4 @@
-"""Charts of throughput and latency by the number of clients.
-
-A workload is a server with the work of its clients; each line is a setting, one change of the
-server (analysis.py).
-"""
+"""Charts of throughput and latency by the number of clients; each line is a setting (analysis.py)."""
 
 from __future__ import annotations
 
@@ -73,8 +69,7 @@ def curve_chart(title: str, metric: str, curves: Sequence[Curve]) -> alt.LayerCh
         y = log_y(f"{name}, in {unit}", min(ends) / 2, 2 * max(ends))
     tooltip = ["condition:N", "clients:Q", alt.Tooltip("value:Q", format=".5~r")]
     line, points = lines(rows, x, y, settings, tooltip=tooltip, width=2, point_size=60)
-    interval_bars = bars(rows, x, y, settings)
-    layers = [line, interval_bars, points]
+    layers = [line, bars(rows, x, y, settings), points]
     knees = [
         {"clients": curve.knee.clients, "condition": curve.levels["setting"]}
         for curve in curves

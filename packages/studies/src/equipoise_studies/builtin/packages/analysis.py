@@ -24,11 +24,7 @@ def figures(data: StudyData) -> Iterator[Figure]:
 
 
 def _ranking(data: StudyData) -> Ranking:
+    levels = data.levels("package")
     return Ranking(
-        data,
-        metric="work_s",
-        tasks="task",
-        factor="package",
-        levels=data.levels("package"),
-        plural="packages",
+        data, metric="work_s", tasks="task", factor="package", levels=levels, plural="packages"
     )

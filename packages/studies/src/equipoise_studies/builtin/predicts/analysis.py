@@ -100,7 +100,6 @@ def primitives(data: StudyData) -> list[Primitive]:
 
 
 def _strength(primitive: Primitive) -> float:
-    """Return the size of the correlation; -1 if it is unknown."""
     return -1.0 if primitive.correlation is None else abs(primitive.correlation.value)
 
 

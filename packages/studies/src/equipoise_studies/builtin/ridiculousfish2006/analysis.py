@@ -72,10 +72,7 @@ def sizes(data: StudyData) -> list[int]:
 
 
 def kernel_sizes(data: StudyData) -> dict[str, float | None]:
-    """Return the size from which each allocator returns freed blocks to the kernel.
-
-    The size is ``None`` if more than half of the processes found no such size.
-    """
+    """Return the size from which each allocator returns freed blocks; ``None`` if never."""
     by_allocator: dict[str, float | None] = {}
     for allocator in data.levels("allocator"):
         searched_sizes, found_sizes = (

@@ -63,9 +63,8 @@ P_VALUES: Mapping[tuple[str, ...], str] = {
 SEARCH, BEST = "search_s", "best_search_s"
 """Metrics: seconds of each search of a trial, and of its fastest search."""
 DEFAULT, FROM_15K, LEA = "glibc", "glibc_15k", "dlmalloc"
-"""Allocators: the default, the one with the 15 KB policy, and Doug Lea's."""
 OLD, NEW = "scythe", "blas"
-"""Algorithms."""
+"""Algorithms; the line above has allocators: the default, the 15 KB policy, and Doug Lea's."""
 MAX_RATIO_WITHOUT_GAP = 1.05
 """Maximum ratio that is not a gap: the article did not call 4.6 s against 4.4 s a real gap."""
 MEASURED, PUBLISHED = "here", "published in 2006"

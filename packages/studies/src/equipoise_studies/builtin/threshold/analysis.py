@@ -32,7 +32,6 @@ class Point(Struct, frozen=True):
     time_s: float
     peak_bytes: float
     retained_bytes: float | None
-    """Memory of the process after it has freed its blocks."""
     on_front: bool = False
 
 

@@ -65,10 +65,7 @@ def findings(data: StudyData) -> Findings:
 
 
 def correlation(steps: FloatArray, seconds: FloatArray) -> float | None:
-    """Return Pearson's correlation of two columns of shape (n,).
-
-    ``None`` if the columns differ in length, are shorter than ``MIN_RUNS``, or do not vary.
-    """
+    """Return Pearson's correlation of two columns; ``None`` for few runs or a constant column."""
     if len(steps) != len(seconds) or len(steps) < MIN_RUNS:
         return None
     if np.ptp(steps) == 0 or np.ptp(seconds) == 0:
@@ -127,16 +124,13 @@ def _correlations(data: StudyData) -> Rows:
 def _statistic_rows(linear: FloatArray, binary: FloatArray) -> Rows:
     if min(len(linear), len(binary)) < MIN_RUNS:
         return
-    share_by_name = {
+    quantiles = {
         "median" if tenth == TENTHS // 2 else f"{10 * tenth} %": tenth / TENTHS
         for tenth in range(1, TENTHS)
     }
     statistics = (
         ("minimum", linear.min(), binary.min()),
-        *(
-            (name, np.quantile(linear, share), np.quantile(binary, share))
-            for name, share in share_by_name.items()
-        ),
+        *((name, np.quantile(linear, q), np.quantile(binary, q)) for name, q in quantiles.items()),
         ("mean", linear.mean(), binary.mean()),
     )
     for name, linear_s, binary_s in statistics:
