@@ -202,7 +202,7 @@ def advice(levels: Levels, unit_s: Sequence[float]) -> tuple[Advice, ...]:
 
 def describe_advice(advised: Sequence[Advice]) -> str:
     """Return a sentence that says what to measure in one more minute."""
-    phrases = []
+    phrases: list[str] = []
     for level_advice in advised:
         adjective = "more" if level_advice.level == "iteration" else "new"
         verb = "" if phrases else " narrows the interval"

@@ -1,4 +1,4 @@
-"""Charts of throughput and latency by the number of clients; each line is a setting (analysis.py)."""
+"""Charts of throughput and latency by the number of clients, with a line for each setting."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from functools import partial
 from equipoise.helpers.equipoise_metrics import report, timed_iterations
 
 STEPS, LENGTH, ORDER = 500, 7, 30
-"""Steps of ``nbody``, elements that ``fannkuch`` permutes, and rows of the matrix of ``spectral``."""
+"""Steps of ``nbody``, elements that ``fannkuch`` permutes, rows of the matrix of ``spectral``."""
 DAYS, MASS = 365.24, 4 * math.pi * math.pi
 """Days of a year; mass of the sun, in the unit in which the constant of gravitation is 1."""
 BODIES = (
