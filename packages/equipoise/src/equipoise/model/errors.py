@@ -26,9 +26,9 @@ class UserError(Protocol):
     """
 
     what: str
-    """What is wrong, and where."""
+    """The problem and its place."""
     hint: str | None
-    """What the user can type or change."""
+    """The action that solves the problem."""
     exit_status: int
 
 
