@@ -23,8 +23,8 @@ impl Order {
         }
     }
 
-    /// The sign s of docs/methods/interval.md. s·(d − θ) is the log cost of the trial that ran
-    /// second minus that of the first, after the ratio e^θ was removed from the candidate.
+    /// The sign s of docs/methods/interval.md. If the candidate's cost is divided by e^θ, s·(d − θ)
+    /// is the log cost of the trial that ran second minus the log cost of the first.
     #[must_use]
     pub fn sign(self) -> f64 {
         match self {

@@ -169,21 +169,22 @@ class Kind(Struct, frozen=True):
     name: str
     """Name of the kind, which tags its terms and its documents."""
     terms: str = ""
-    """Its `Terms`; empty if its plans have no terms, and the kind has the name of a study."""
+    """`Terms` of the kind's plans; empty if the plans have no terms, and the kind has the name of a
+    study."""
     document: str = "equipoise.model.result:ResultDocument"
-    """Its `equipoise.model.result.ResultDocument`."""
+    """Class of the kind's documents."""
     rules: str | None = None
     """`Terms` without fields: the rules for plans without terms."""
     campaign: str | None = None
-    """Its `equipoise.campaign.interim.CampaignKind`: how a campaign is judged and continues."""
+    """An `equipoise.campaign.interim.CampaignKind`: how a campaign is judged and continues."""
     analysis: str | None = None
-    """Its `equipoise.analysis.kind.AnalysisKind`: additions to the result of its comparisons."""
+    """An `equipoise.analysis.kind.AnalysisKind`: additions to the result of comparisons."""
     report: str | None = None
-    """Its `equipoise.report.kind.ReportKind`: question, answer and sections of its document."""
+    """An `equipoise.report.kind.ReportKind`: question, answer and sections of a document."""
     figures: str | None = None
-    """Its `equipoise.figures.gallery.FiguresKind`."""
+    """An `equipoise.figures.gallery.FiguresKind`: the charts."""
     why: str | None = None
-    """Its `equipoise.why.kind.WhyKind`: which gaps are explained, and how."""
+    """An `equipoise.why.kind.WhyKind`: which gaps are explained, and how."""
     resume: str | None = None
     """Function of ``(record, limits, hosts, output)`` that continues a stopped campaign and returns
     an exit status."""

@@ -292,9 +292,11 @@ class Comparison(Struct, frozen=True):
     candidate: str
     metric: str
     estimand: str
+    """Quantity that ``ratio`` estimates, in words."""
     ratio: float | None
     ratio_ci: Interval
     e_value: float
+    """E-value against "no difference"."""
     verdict: Verdict
     min_effect: float
     """Smallest effect that matters, in percent."""
@@ -303,9 +305,12 @@ class Comparison(Struct, frozen=True):
     mean_ratio: float | None
     mean_ratio_ci: Interval
     probability_slower: float | None
+    """Share of the blocks without a tie in which the candidate was slower."""
     probability_slower_ci: Interval
     minimum_misleads: bool
+    """Whether a ranking by minimum contradicts the verdict."""
     scope: str
+    """What the verdict generalises to (rule 2)."""
     summary: str
     level: float
     """1 minus the coverage of ``ratio_ci``: alpha, or less among several comparisons."""

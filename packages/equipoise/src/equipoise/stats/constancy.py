@@ -87,7 +87,7 @@ def centre_is_unstable(blocks: PairedBlocks, low: float, high: float) -> bool:
 
     It is too narrow if its half-width is less than two standard errors. The standard error is the
     spread of the Huber centre of resampled blocks. If about half of the blocks have one ratio and
-    the others have other ratios, the scale of that centre jumps, and so does the centre.
+    the rest have other ratios, a few blocks can move the centre far.
     """
     engine_centre = blocks.engine.centre()
     if engine_centre is None or not (math.isfinite(low) and math.isfinite(high)):

@@ -23,9 +23,9 @@ from equipoise.stats.describe import ln_coin_mixture, ln_ratio_of_means
 
 NORMAL_95 = 1.645
 """Number of standard errors of a one-sided bound at 95 %."""
-RARE_SHARE, MIN_BLOCKS_FOR_EQUIVALENT = 0.05, 59
-"""Share of runs of a rare kind, and the minimum number of blocks for ``equivalent``: 59 blocks miss
-a kind of slow run that occurs in 5 % of runs with a chance of at most 5 %."""
+RARE_SHARE, MIN_RUNS_FOR_EQUIVALENT = 0.05, 59
+"""Share of runs of a rare kind; minimum number of runs of each condition for ``equivalent``: 59
+runs miss a kind of slow run that occurs in 5 % of runs with a chance of at most 5 %."""
 ANALYSES_PER_DOUBLING = 3
 """Number of comparisons of slow runs while the number of blocks doubles: after 59, 74, 93, 118
 blocks and so on. In comparisons after every block, chance would balance them sooner or later."""
@@ -120,7 +120,7 @@ def have_balanced_slow_runs(baseline: FloatArray, candidate: FloatArray, margin:
     at the threshold is within the margin, and so is the ratio of means. The threshold is the same
     for both conditions, so exchanging them changes nothing.
     """
-    if len(baseline) < MIN_BLOCKS_FOR_EQUIVALENT:
+    if len(baseline) < MIN_RUNS_FOR_EQUIVALENT:
         return False
     all_costs = np.concatenate([baseline, candidate])
     threshold = slow_factor(all_costs, margin) * float(median_of(all_costs))
@@ -142,12 +142,12 @@ def have_balanced_slow_runs(baseline: FloatArray, candidate: FloatArray, margin:
 
 def planned_blocks(blocks: int) -> int:
     """Return the last number of blocks, up to ``blocks``, at which slow runs are compared."""
-    if blocks < MIN_BLOCKS_FOR_EQUIVALENT:
+    if blocks < MIN_RUNS_FOR_EQUIVALENT:
         return 0
     analyses = math.floor(
-        ANALYSES_PER_DOUBLING * math.log2(blocks / MIN_BLOCKS_FOR_EQUIVALENT) + 1e-9
+        ANALYSES_PER_DOUBLING * math.log2(blocks / MIN_RUNS_FOR_EQUIVALENT) + 1e-9
     )
-    return int(MIN_BLOCKS_FOR_EQUIVALENT * 2.0 ** (analyses / ANALYSES_PER_DOUBLING))
+    return int(MIN_RUNS_FOR_EQUIVALENT * 2.0 ** (analyses / ANALYSES_PER_DOUBLING))
 
 
 def blocks_until_means_allow(
@@ -159,7 +159,7 @@ def blocks_until_means_allow(
     the number of blocks. ``None`` if the ratio of means is beyond the margin, or unknown.
     """
     blocks = len(baseline)
-    missing_blocks = max(0, MIN_BLOCKS_FOR_EQUIVALENT - blocks)
+    missing_blocks = max(0, MIN_RUNS_FOR_EQUIVALENT - blocks)
     if means_allow_equivalence(baseline, candidate, margin):
         return missing_blocks
     error_bound = ln_bound_of_means([(1.0, baseline, candidate)])

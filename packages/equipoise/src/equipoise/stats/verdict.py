@@ -30,7 +30,7 @@ from equipoise.stats.arrays import FloatArray
 from equipoise.stats.describe import ln_ratio_of_means, ln_ratios_without_one_block
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.slow_runs import (
-    MIN_BLOCKS_FOR_EQUIVALENT,
+    MIN_RUNS_FOR_EQUIVALENT,
     blocks_until_means_allow,
     means_allow_equivalence,
 )
@@ -62,8 +62,8 @@ class ComparisonVerdict(Struct, frozen=True):
     ``None`` without blocks or where every block is a tie of timeouts."""
     low: float
     high: float
-    """Bounds of the interval; a bound is infinite where no ratio on its side is excluded yet. Both
-    are infinite with the same sign where every finite ratio is excluded."""
+    """Bounds of the interval; a bound is infinite if no ratio on its side is excluded yet. Both are
+    infinite with the same sign if every finite ratio is excluded."""
     equivalence_low: float
     equivalence_high: float
     """Bounds of the interval that decides on ``equivalent`` and at a gate. The level holds for each
@@ -292,16 +292,17 @@ def judge_alone(blocks: PairedBlocks, margin: float, alpha: float) -> Comparison
     """Judge the only comparison of a campaign, by the running confidence sequence at ``alpha``."""
     cached: ComparisonVerdict | None = blocks.verdicts.get(("alone", margin, alpha))
     if cached is None:
-        interval, is_constant, is_at_stop = _trusted_interval(blocks.engine, alpha)
+        trusted = _trusted_interval(blocks.engine, alpha)
         level = equivalence_level(alpha)
         # Both intervals are running, or both are at the stop, so that one lies within the other.
         equivalence = (
             blocks.engine.interval_at_stop(level)
-            if is_at_stop
+            if trusted.is_at_stop
             else _nonempty_interval(blocks.engine, level)[0]
         )
-        judged = judge_by_intervals(blocks, margin, alpha, interval, equivalence)
-        cached = replace(judged, ratio_is_constant=is_constant and judged.ratio_is_constant)
+        judged = judge_by_intervals(blocks, margin, alpha, trusted.interval, equivalence)
+        is_constant = trusted.ratio_is_constant and judged.ratio_is_constant
+        cached = replace(judged, ratio_is_constant=is_constant)
         blocks.verdicts["alone", margin, alpha] = cached
     return cached
 
@@ -338,32 +339,36 @@ def running_interval(engine: BettingSequence, level: float) -> tuple[tuple[float
     57 % of such narrow intervals cover the true ratio. The interval at the stop covers whenever the
     running interval does, and is never empty.
     """
-    interval, is_constant, _ = _trusted_interval(engine, level)
-    return interval, is_constant
+    trusted = _trusted_interval(engine, level)
+    return trusted.interval, trusted.ratio_is_constant
 
 
-def _trusted_interval(
-    engine: BettingSequence, level: float
-) -> tuple[tuple[float, float], bool, bool]:
-    """Return an interval, whether a constant ratio fits, and whether the interval is at the stop.
+class _TrustedInterval(Struct, frozen=True):
+    """The running interval, or the interval at the stop if the running one is not trusted."""
 
-    The interval and the constant ratio are as in `running_interval`.
-    """
+    interval: tuple[float, float]
+    ratio_is_constant: bool
+    is_at_stop: bool
+
+
+def _trusted_interval(engine: BettingSequence, level: float) -> _TrustedInterval:
     interval, is_constant = _nonempty_interval(engine, level)
     if not is_constant:
-        return interval, False, True
+        return _TrustedInterval(interval, ratio_is_constant=False, is_at_stop=True)
+    running = _TrustedInterval(interval, ratio_is_constant=True, is_at_stop=False)
     low, high = interval
     if low == -math.inf and high == math.inf:
-        return interval, True, False
+        return running
     centre = engine.centre()
     if centre is not None and not low <= centre[0] <= high:
-        return engine.interval_at_stop(level), False, True
+        interval_at_stop = engine.interval_at_stop(level)
+        return _TrustedInterval(interval_at_stop, ratio_is_constant=False, is_at_stop=True)
     if math.isinf(low) or math.isinf(high):
-        return interval, True, False
+        return running
     stop_low, stop_high = engine.interval_at_stop(level)
     if high - low < MIN_WIDTH_SHARE * (stop_high - stop_low):
-        return (stop_low, stop_high), True, True
-    return interval, True, False
+        return _TrustedInterval((stop_low, stop_high), ratio_is_constant=True, is_at_stop=True)
+    return running
 
 
 def _nonempty_interval(engine: BettingSequence, level: float) -> tuple[tuple[float, float], bool]:
@@ -452,7 +457,7 @@ def verdict_by_intervals(
     (low, high), (equivalence_low, equivalence_high) = interval, equivalence
     is_within = -margin <= equivalence_low and equivalence_high <= margin
     is_within = is_within and margin > 0
-    is_within = is_within and blocks >= EQUIVALENCE_BLOCKS and runs >= MIN_BLOCKS_FOR_EQUIVALENT
+    is_within = is_within and blocks >= EQUIVALENCE_BLOCKS and runs >= MIN_RUNS_FOR_EQUIVALENT
     if is_within and means_allow():
         return "equivalent", False
     if typical is not None and low > 0 and typical > 0 and typical >= margin:

@@ -64,9 +64,9 @@ def run_and_report(
 ) -> None:
     """Run a load generator to its end, and report its results through ``EQUIPOISE_METRICS``.
 
-    ``read`` reads the standard output of the program. ``environment`` is by default that of this
-    process. Raise `SystemExit`, with the last lines of the output if the program fails, or if it
-    cannot be started or writes output that cannot be read.
+    ``read`` reads the standard output of the program. By default the program has the environment of
+    this process. Raise `SystemExit` if the program cannot be started, fails (with the last lines of
+    its output), or writes output that cannot be read.
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryFile("w+", errors="replace") as file:

@@ -293,7 +293,7 @@ def ratio_rows(data: StudyData) -> Iterator[dict[str, Any]]:
 def _published_numbers(
     data: StudyData, numbers: Mapping[tuple[str, ...], float]
 ) -> dict[tuple[str, ...], float]:
-    """Return those of the published numbers whose algorithm is in the campaign."""
+    """Return the published numbers of the algorithms in the campaign."""
     return {key: numbers[key] for key in numbers if key[0] in data.levels("algorithm")}
 
 
