@@ -49,7 +49,7 @@ frequency and temperature depend on it.
 MAX_COVARIATES = 8
 """Maximum number of covariates; crates/verdict has the same bound."""
 OutputKind = Literal["discard", "inherit", "count", "file"]
-"""What happens to a trial's output; ``inherit`` writes it to the output of Equipoise."""
+"""Destination of a trial's output; ``inherit`` is the output of Equipoise itself."""
 ServerTrial = Literal["life", "interval"]
 """Length of one trial of a server: its whole life, or an interval while it keeps running."""
 _IDENTITY_BYTES = 16

@@ -310,7 +310,7 @@ class Comparison(Struct, frozen=True):
     minimum_misleads: bool
     """Whether a ranking by minimum contradicts the verdict."""
     scope: str
-    """What the verdict generalises to (rule 2)."""
+    """Processes, layouts or hosts to which the verdict generalises (rule 2)."""
     summary: str
     level: float
     """1 minus the coverage of ``ratio_ci``: alpha, or less among several comparisons."""

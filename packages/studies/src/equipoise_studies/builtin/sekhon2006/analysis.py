@@ -65,6 +65,7 @@ SEARCH, BEST = "search_s", "best_search_s"
 DEFAULT, FROM_15K, LEA = "glibc", "glibc_15k", "dlmalloc"
 OLD, NEW = "scythe", "blas"
 """Algorithms; the line above has allocators: the default, the 15 KB policy, and Doug Lea's."""
+MIN_RATIO_FAR_SLOWER = 1.5
 MAX_RATIO_WITHOUT_GAP = 1.05
 """Maximum ratio that is not a gap: the article did not call 4.6 s against 4.4 s a real gap."""
 MEASURED, PUBLISHED = "here", "published in 2006"
@@ -151,18 +152,18 @@ def _certainties(ratios: Mapping[str, Ratio]) -> str:
     return joined(f"{certainty} at {rows} rows" for rows, certainty in certainties.items())
 
 
-def _holds(is_true: bool) -> str:
-    return "Holds" if is_true else "Does not hold"
+def _verdict_on(claim_is_true: bool) -> str:
+    return "Holds" if claim_is_true else "Does not hold"
 
 
 def _old_algorithm_is_slow(data: StudyData) -> Iterator[str]:
     ratios = _ratios(data, OLD, FROM_15K, LEA)
     if ratios:
-        holds = _holds(all(ratio.ratio >= 1.5 for ratio in ratios.values()))
+        verdict = _verdict_on(all(ratio.ratio >= MIN_RATIO_FAR_SLOWER for ratio in ratios.values()))
         yield (
             "Claim: the old algorithm is far slower if malloc goes to the kernel from 15 KB on "
             "(published at 445 rows: 22.78 s on OS X, 8.84 s on Linux, ×2.58; the reply: 24 s, "
-            f"with Doug Lea's malloc 10 s). {holds} here: over Doug Lea's malloc, glibc with the "
+            f"with Doug Lea's malloc 10 s). {verdict} here: over Doug Lea's malloc, glibc with the "
             f"15 KB policy takes {_join_ratios(ratios)}; {_certainties(ratios)}."
         )
     default = _ratios(data, OLD, DEFAULT, LEA)
@@ -204,7 +205,7 @@ def _gap_vanishes(data: StudyData) -> Iterator[str]:
             continue
         gap, remainder = gaps[largest], remainders[largest]
         verdict = (
-            _holds(remainder.ratio <= MAX_RATIO_WITHOUT_GAP)
+            _verdict_on(remainder.ratio <= MAX_RATIO_WITHOUT_GAP)
             if gap.ratio > MAX_RATIO_WITHOUT_GAP
             else "Nothing to vanish"
         )
@@ -219,11 +220,11 @@ def _gap_vanishes(data: StudyData) -> Iterator[str]:
 def _blas_is_faster(data: StudyData) -> Iterator[str]:
     ratios = data.ratios(SEARCH, "algorithm", OLD, NEW, by="rows", allocator=DEFAULT)
     if ratios:
-        holds = _holds(all(ratio.ratio > MAX_RATIO_WITHOUT_GAP for ratio in ratios.values()))
+        verdict = _verdict_on(all(ratio.ratio > MAX_RATIO_WITHOUT_GAP for ratio in ratios.values()))
         yield (
             "Claim: BLAS makes the algorithm faster (published at 445 rows on Linux: 8.84 s and "
-            f"4.4 s, ×2.0). {holds} here: over the BLAS algorithm, with the default allocator, the "
-            f"old algorithm takes {_join_ratios(ratios)}."
+            f"4.4 s, ×2.0). {verdict} here: over the BLAS algorithm, with the default allocator, "
+            f"the old algorithm takes {_join_ratios(ratios)}."
         )
 
 
