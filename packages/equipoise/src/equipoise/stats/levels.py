@@ -1,10 +1,10 @@
 """Variance by level: iterations within trials within layouts within boots within hosts.
 
-A unit is one trial, one layout, one boot and so on; its value is the mean over the units in it. A
-component is the variance that one level adds. `variance_by_level` computes an unweighted mean
-square for each level (Burdick and Graybill 1992, §6.2); the numbers of units may differ. The
-expectation of each mean square is an exact linear function of the components;
-solving these equations gives the components. Their intervals are generalized confidence intervals
+A unit is one trial, one layout, one boot and so on; its value is the mean over its parts, the units
+in it. A component is the variance that one level adds. `variance_by_level` computes an unweighted
+mean square for each level (Burdick and Graybill 1992, §6.2); the numbers of units may differ. The
+expectation of each mean square is an exact linear function of the components; solving these
+equations gives the components. Their intervals are generalized confidence intervals
 (Weerahandi 1993; Krishnamoorthy and Mathew 2009, §5.3): each mean square is a multiple of a
 chi-squared variable. The intervals assume effects that are about normal.
 """

@@ -1,8 +1,8 @@
 """Distinct times of one program: the modes of a sample.
 
-The rule is explained in docs/methods/distribution.md. Two modes are claimed only if two normal
-distributions explain the sample better than every shape with one peak does, and if there is a clear
-valley between the two. Each side of the valley is then split in the same way. This module uses only
+The rule is explained in docs/methods/distribution.md. Two modes are claimed only if two normal laws
+(distributions) explain the sample better than every shape with one peak does, and if there is a
+clear valley between the two. Each side of the valley is then split in the same way. This module uses only
 NumPy, so that the base install can find modes.
 """
 

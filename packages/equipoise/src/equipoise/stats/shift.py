@@ -104,6 +104,7 @@ def _require_usable_costs(baseline: FloatArray, candidate: FloatArray) -> None:
             f"{len(baseline)} blocks are too few for a shift function, which needs {MIN_BLOCKS}",
             hint=f"measure again with {option('min_blocks', MIN_BLOCKS)}",
         )
+    # These raise an error that names the block of a negative or unknown cost.
     as_costs(baseline, "the baseline")
     as_costs(candidate, "the candidate")
 
