@@ -2,8 +2,8 @@
 
 The rule is explained in docs/methods/distribution.md. Two modes are claimed only if two normal laws
 (distributions) explain the sample better than every shape with one peak does, and if there is a
-clear valley between the two. Each side of the valley is then split in the same way. This module uses only
-NumPy, so that the base install can find modes.
+clear valley between the two. Each side of the valley is then split in the same way. This module
+uses only NumPy, so that the base install can find modes.
 """
 
 from __future__ import annotations
