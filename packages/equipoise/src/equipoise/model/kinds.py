@@ -127,10 +127,7 @@ class Terms:
         return None
 
     def shared_part(self, runs: Sequence[Any]) -> Any:
-        """Return data that are equal for campaigns that answer the same question.
-
-        ``runs`` are the commands and environments of the conditions.
-        """
+        """Return data that all campaigns of one question share: by default the commands."""
         return runs
 
     def longer_hint(self, min_s: float | None) -> str | None:

@@ -128,10 +128,9 @@ def mode_associations(
 def _correlate(
     tested_column: FloatArray, covariates: Sequence[Covariate], min_members: int
 ) -> Iterator[tuple[str, float | None, float, float]]:
-    """Yield the correlation of ``tested_column`` with each column of each covariate.
+    """Yield name, category, correlation and number of independent trials of each column.
 
-    Each result has the covariate's name, the category of the column, the correlation, and the
-    number of independent trials.
+    The correlation is that of ``tested_column`` with the column of a covariate.
     """
     for covariate in covariates:
         for value, covariate_column in _usable_columns(covariate, min_members):
@@ -167,10 +166,9 @@ def _usable_columns(
 
 
 def _standardise(column: FloatArray, min_members: int) -> FloatArray | None:
-    """Return the column with mean 0 and length 1.
+    """Return the column with mean 0 and length 1; ``None`` if all values are equal.
 
-    ``None`` if all values are equal, or if a column of ones and zeros has fewer than
-    ``min_members`` of either; ``min_members`` is 0 for a column of ranks.
+    ``None`` also for fewer than ``min_members`` ones or zeros, if this is not 0.
     """
     if min_members and min(column.sum(), len(column) - column.sum()) < min_members:
         return None

@@ -274,10 +274,7 @@ def _constant_stretches(logs: FloatArray) -> list[Segment]:
 
 
 def _level_change(logs: FloatArray, old: Segment, new: Segment, margin: float) -> LevelChange:
-    """Return a change of the level, with the range that probably contains the true index.
-
-    ``margin`` is the maximum loss above the minimum within the range; with 0, the range is exact.
-    """
+    """Return a change of the level; within its range, the loss is at most ``margin`` too large."""
     first_index, last_index = old.end - 1, old.end
     if margin > 0.0:
         losses = _cut_losses(clip_extremes(logs)[old.begin : new.end])

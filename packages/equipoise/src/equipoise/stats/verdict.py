@@ -250,10 +250,7 @@ def typical_ratio(blocks: PairedBlocks) -> float | None:
 
 
 def typical_log_ratio(blocks: PairedBlocks) -> float | None:
-    """Return the robust centre of the block differences; ±inf if at least half are infinite.
-
-    ``None`` without blocks, or if every block is a tie of timeouts.
-    """
+    """Return the Huber centre of the block differences, as in `ComparisonVerdict.typical`."""
     centre = blocks.engine.centre()
     return None if centre is None else centre[0]
 
