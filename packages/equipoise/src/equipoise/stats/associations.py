@@ -128,9 +128,9 @@ def mode_associations(
 def _correlate(
     tested_column: FloatArray, covariates: Sequence[Covariate], min_members: int
 ) -> Iterator[tuple[str, float | None, float, float]]:
-    """Yield name, category, correlation and number of independent trials of each column.
+    """Yield name, category, correlation and number of independent trials of each covariate column.
 
-    The correlation is that of ``tested_column`` with the column of a covariate.
+    The correlation is between ``tested_column`` and that column.
     """
     for covariate in covariates:
         for value, covariate_column in _usable_columns(covariate, min_members):

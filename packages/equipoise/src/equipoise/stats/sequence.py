@@ -294,7 +294,7 @@ def _checked_arrays(
 def _readings(
     baseline: FloatArray, candidate: FloatArray, covariates: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return, for each block, the covariates' differences and sums, and the sum of the log costs."""
+    """Return each block's differences and sums of the covariates, and sum of the log costs."""
     baseline_readings, candidate_readings = covariates[:, 0], covariates[:, 1]
     with np.errstate(divide="ignore", invalid="ignore"):
         cost_sums = np.log(baseline) + np.log(candidate)
