@@ -19,7 +19,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from equipoise.stats.companions import Covariate, mode_associations
+from equipoise.stats.associations import Covariate, mode_associations
 from equipoise.stats.levels import variance_by_level
 from equipoise.stats.modes import find_modes
 from equipoise.stats.warm_up import classify_trial

@@ -20,7 +20,7 @@ from rich.table import Table
 
 from benchmarks.validity.machine import FloatArray
 from benchmarks.validity.shares import Share
-from equipoise.stats.constancy import one_ratio_describes
+from equipoise.stats.constancy import may_have_one_ratio
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import MIN_WIDTH_SHARE, judge_alone
@@ -124,7 +124,7 @@ def page_of(baseline: FloatArray, candidate: FloatArray, orders: FloatArray, tru
     low, high = pairs.engine.running_interval(ALPHA)
     stop_low, stop_high = pairs.engine.interval_at_stop(ALPHA)
     narrow = high - low < MIN_WIDTH_SHARE * (stop_high - stop_low)
-    warns = not judged.ratio_is_constant or not one_ratio_describes(
+    warns = not judged.ratio_is_constant or not may_have_one_ratio(
         pairs, judged.low, judged.high, ALPHA
     )
     outside = judged.typical is not None and not judged.low <= judged.typical <= judged.high

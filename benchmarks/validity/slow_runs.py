@@ -28,8 +28,8 @@ from equipoise.model.result import SlowRuns
 from equipoise.stats.describe import ln_ratio_of_means
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.slow_runs import (
-    BLOCKS_TO_SHOW,
     LEVEL_SHARE,
+    MIN_RUNS_FOR_EQUIVALENT,
     blocks_to_show,
     means_allow_equivalence,
     slow_run_counts,
@@ -95,7 +95,7 @@ class Cell:
     """Whether exchanging the two changes nothing: then the test of slow runs has its level."""
 
 
-def missed(share: float, blocks: int = BLOCKS_TO_SHOW) -> float:
+def missed(share: float, blocks: int = MIN_RUNS_FOR_EQUIVALENT) -> float:
     """Return the chance that so many runs hold no slow one, but at least alpha."""
     return max(ALPHA, (1.0 - share) ** blocks)
 
@@ -191,7 +191,7 @@ def campaign(cell: Cell, random: Generator) -> Outcome:
         return judged.verdict == "equivalent"
 
     now = first(
-        BLOCKS_TO_SHOW,
+        MIN_RUNS_FOR_EQUIVALENT,
         # Where no constant ratio fits, the interval is that of this block, and may be wider.
         lambda count: by_means(count) and is_equivalent(count),
     )

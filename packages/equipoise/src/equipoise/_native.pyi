@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 VERSION: Final[str]
 
 EQUIVALENCE_LEVELS: Final[float]
-"""Multiple of the level that the interval has which decides on ``equivalent``."""
+"""Factor by which the level is multiplied for the interval that decides on ``equivalent``."""
 EQUIVALENCE_BLOCKS: Final[int]
-"""Blocks before ``equivalent`` can be said."""
+"""Minimum number of blocks for ``equivalent``."""
 
 @final
 class BettingSequence:
@@ -20,16 +20,16 @@ class BettingSequence:
     Parameters
     ----------
     differences
-        Shape (n,): d = ln(cost of the candidate) - ln(cost of the baseline); infinite where one
+        Shape (n,): ln(cost of the candidate) - ln(cost of the baseline); infinite if one of the two
         timed out, NaN for a tie.
     orders
-        Shape (n,): 1 where the baseline ran first, -1 where the candidate did.
+        Shape (n,): 1 if the baseline ran first, -1 if the candidate did.
     tolerances
-        Shape (n,), log units: differences below it cannot be told from none.
+        Shape (n,): difference in log units up to which a block is a tie.
     readings
-        What was read before the trials of each block, of c covariates: shapes (n, c), at the
-        candidate's trial minus at the baseline's; (n, c), the sum of both; (n,), the sum of the two
-        log costs. NaN where one is unknown.
+        Three arrays about c covariates that were read before the two trials of each block: the
+        candidate's reading minus the baseline's, shape (n, c); the sum of both, shape (n, c); the
+        sum of the two log costs, shape (n,). NaN where a value is unknown.
 
     Raises
     ------
@@ -55,7 +55,7 @@ class BettingSequence:
         tolerance: float,
         readings: tuple[list[float], list[float], float] | None = ...,
     ) -> None:
-        """Add the next block; readings as for the whole."""
+        """Add the next block; ``readings`` are as in the class, for one block."""
 
     def push_pooled(
         self,
@@ -67,7 +67,10 @@ class BettingSequence:
             tuple[list[float], list[float], float] | None,
         ] = ...,
     ) -> None:
-        """Add the next block of a baseline that ran twice: against it, and against its twin."""
+        """Add the next block of a baseline that ran twice.
+
+        Each pair has the value against the baseline, then the value against its second run.
+        """
 
     def __len__(self) -> int: ...
     def running_interval(self, level: float) -> tuple[float, float]:
@@ -83,56 +86,60 @@ class BettingSequence:
         """Return ln of ½(E⁺(margin) + E⁻(-margin)): against a difference within ±``margin``."""
 
     def blocks_to_exclude(self, theta: float, level: float) -> int | None:
-        """Return after how many blocks the running interval first excluded ``theta``."""
+        """Return the number of blocks after which the running interval first excluded ``theta``."""
 
     def centre(self) -> tuple[float, float, float] | None:
         """Return the typical difference, the slot effect and the scale, in log units."""
 
     def adjustment(self) -> tuple[int, int, float] | None:
-        """Return the covariate that adjusted most blocks, the number adjusted, and a ratio.
+        """Return the covariate that adjusted most blocks, the number of blocks, and a ratio.
 
-        The ratio is the spread of adjusted differences over that of differences. ``None`` if no
-        block was adjusted.
+        The ratio is the spread of the adjusted differences over the spread of the original ones.
+        ``None`` if no block was adjusted.
         """
 
     def unadjusted(self) -> BettingSequence:
         """Return the same blocks, as if no covariate had been read."""
 
     def slower_count(self, level: float) -> tuple[int, int, float, float]:
-        """Return the blocks with a slower candidate, those that were no tie, low and high."""
+        """Return how often the candidate was slower, and the interval of the probability.
+
+        The values are: the number of blocks with a slower candidate, the number of blocks without a
+        tie, and both ends of the interval.
+        """
 
     def blocks_to_go_running(
-        self, level: float, margin: float, cap: int, continuations: int, seed: int
+        self, level: float, margin: float, max_blocks: int, continuations: int, seed: int
     ) -> int | None:
         """Return the median number of further blocks to a verdict by the running interval."""
 
     def blocks_to_go_at_stop(
-        self, level: float, margin: float, cap: int, continuations: int, seed: int
+        self, level: float, margin: float, max_blocks: int, continuations: int, seed: int
     ) -> int | None:
         """Return the median number of further blocks to a verdict by the interval at the stop."""
 
 @final
 class BisectionSearch:
-    """Bets against each commit between two that differ: commits 0 to ``commits``.
+    """Bets against each commit between two commits whose costs differ: 0 and ``commits``.
 
     Parameters
     ----------
     commits
         Number of commits after the first one.
     alpha
-        Chance with which the set ever leaves out the culprit.
+        Maximum chance of ever excluding the culprit.
     direction
         1 if the last commit costs more than the first, -1 if less.
     confirming
-        Difference and order of each block (0, ``commits``) that confirmed the gap.
+        Difference and order of each block in which the commits 0 and ``commits`` ran.
     prior
-        Chances of the commits 1 to ``commits``, in any unit; empty for even ones.
+        Prior chances of the commits 1 to ``commits``, in any unit; empty if they are equal.
 
     Raises
     ------
     ValueError
         There is no commit, the prior has another length, alpha does not lie between 0 and 1, or a
-        pair or a commit does not run.
+        commit cannot run.
     """
 
     def __new__(
@@ -152,21 +159,22 @@ class BisectionSearch:
         number: int,
         rank: int,
     ) -> bool:
-        """Add a block; return whether it is the first of its commit's own pair, with that rank.
+        """Add a block; return whether it was the first block of a commit's own pair.
 
-        ``number`` is remembered for the commits that the block excludes.
+        ``number`` is the block's number, which is stored for the commits that the block excludes.
+        The own pair is the commit and the commit before it; this is the own pair number ``rank``.
         """
 
     def withdraw(self, commit: int) -> None:
-        """Take out a commit that does not run."""
+        """Remove a commit that cannot run."""
 
     def choose(self, built: list[int], trials: float) -> tuple[int, int]:
-        """Return the pair that runs next; ``trials`` is what a build costs."""
+        """Return the pair to run next, if a build costs as much as ``trials`` trials."""
 
     def outcome(
         self,
     ) -> tuple[Literal["open", "culprit", "several"], tuple[int, int] | None, int | None]:
-        """Return how the search stands, the named pair, and the commit at which to split."""
+        """Return the state of the search, the culprit's pair, and the commit at which to split."""
 
     def ln_e_values(self) -> list[float]:
         """Return ln E against "commit s makes the whole difference", s from 1."""
@@ -175,26 +183,26 @@ class BisectionSearch:
         """Return the number of the block that excluded each commit, from commit 1."""
 
     def weights(self) -> list[float]:
-        """Return the chance of each commit from 1 that steers the search; they sum to 1."""
+        """Return each commit's chance of being the culprit, from commit 1; they sum to 1."""
 
     def own_ln_e_value(self, commit: int) -> float:
-        """Return ln F of a commit that runs: from its own pair alone."""
+        """Return ln F of a commit that can run: the evidence from its own pair."""
 
     def margin(self) -> float:
-        """Return the difference in log units up to which two commits count as alike."""
+        """Return the difference, in log units, up to which two commits cost the same."""
 
     def step(self) -> float:
-        """Return the step learnt so far, in log units and in the direction of the gap."""
+        """Return the estimated change in cost, in log units and in the direction of the gap."""
 
     def scale(self) -> float:
-        """Return the standard deviation of a block's difference, as it is learnt so far."""
+        """Return the estimated standard deviation of a block's difference."""
 
 def common_interval(campaigns: Sequence[BettingSequence], level: float) -> tuple[float, float]:
     """Return {θ : max over n of E±(θ) < 2/level} over all campaigns together, in log units.
 
-    The bettors take their wealth from each campaign to the next, in the order given. Empty
-    (low > high) where no common ratio agrees with all campaigns. Raises ``ValueError`` for a level
-    that does not lie between 0 and 1.
+    The bettors take their wealth from each campaign to the next, in the given order. The interval
+    is empty (low > high) if no common ratio agrees with all campaigns. Raises ``ValueError`` for a
+    level that does not lie between 0 and 1.
     """
 
 def smallest_effects(
@@ -206,32 +214,13 @@ def smallest_effects(
     campaigns: int,
     seed: int,
 ) -> list[float]:
-    """Return the smallest effect that each simulated campaign tells from none, increasing.
+    """Return the smallest effect that each simulated campaign detects, in increasing order.
 
-    Parameters
-    ----------
-    differences
-        Shape (n,): block differences in log units without an effect, finite; n > 0. Campaigns draw
-        from them, with fresh coins.
-    largest
-        Largest effect that is tried, in log units.
-    blocks
-        Number of blocks of a campaign.
-    level
-        1 minus the coverage of its interval.
-    campaigns
-        Number of campaigns.
-    seed
-        Seed of the draws.
-
-    Returns
-    -------
-    One effect in log units for each campaign; infinite where it does not even tell ``largest``.
-
-    Raises
-    ------
-    ValueError
-        There is no difference, or the level does not lie between 0 and 1.
+    Effects are in log units. ``differences``, shape (n,), are finite block differences of campaigns
+    without an effect, from which a campaign draws its ``blocks`` blocks, with new coins. An effect
+    is infinite if the campaign does not detect ``largest``. ``level`` is 1 minus the coverage of a
+    campaign's interval. Raises ``ValueError`` if there is no difference, or the level does not lie
+    between 0 and 1.
     """
 
 @final
@@ -250,21 +239,21 @@ class FractionSequence:
     """
 
     def __new__(cls, level: float) -> FractionSequence: ...
-    def push(self, without: float, with_it: float) -> None:
+    def push(self, original_gap: float, changed_gap: float) -> None:
         """Add the gaps of the next block, without and with the intervention.
 
-        Both in log units or both in the metric's unit; ±inf where one of a pair timed out, NaN
-        where both did.
+        Both gaps are in log units, or both in the metric's unit. A gap is ±inf if one of its two
+        trials timed out, NaN if both did.
         """
 
     def estimate(self) -> float | None:
-        """Return one minus the median gap with the intervention over that without it."""
+        """Return 1 minus the median gap with the intervention over the median gap without it."""
 
     def rounded_set(self) -> list[tuple[float | None, float | None]]:
-        """Return the pieces of the confidence set, their ends rounded outwards: quick."""
+        """Return the intervals of the confidence set, with ends rounded outwards; this is quick."""
 
     def exact_set(self) -> list[tuple[float | None, float | None]]:
-        """Return the pieces of the confidence set; each end is the nearest fraction outside."""
+        """Return the intervals of the confidence set, with exact ends."""
 
     def fits(self, fraction: float) -> bool:
         """Return whether one fraction lies in the confidence set."""

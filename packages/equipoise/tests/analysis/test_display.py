@@ -14,7 +14,7 @@ from equipoise.design.command_line import command_of_plan
 from equipoise.kinds.gate.terms import GatePlan
 from equipoise.kinds.history.terms import HistoryChange
 from equipoise.model.plan import Condition, Contrast
-from equipoise.model.record import FAILED, Draw, RecordedWarning, RunRecord, Segment
+from equipoise.model.record import ENDED_BY_FAILURE, Draw, RecordedWarning, RunRecord, Segment
 from equipoise.model.revisions import Commit, NamedCommit, Revision, ShortTexts
 from equipoise.report.builders.result import CampaignReport, campaign_document
 from equipoise.report.document import Command
@@ -37,7 +37,7 @@ def record_of(*names: str, failure: str | None = None, **changes: Any) -> RunRec
         id="20260301-101500-ab12",
         plan=replace(plan_of(*names), **changes),
         started_at=1.7e9,
-        segments=(Segment(1.7e9, {}, 1.7e9 + 1, FAILED if failure else "blocks"),),
+        segments=(Segment(1.7e9, {}, 1.7e9 + 1, ENDED_BY_FAILURE if failure else "blocks"),),
         draws=(draw,),
         trials=tuple(trials),
         notices=(RecordedWarning("code", f"{names[0]} is slow", "wait"),),

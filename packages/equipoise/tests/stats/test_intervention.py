@@ -40,8 +40,8 @@ def effect_of(
 def test_an_intervention_that_makes_the_candidate_as_fast_is_confirmed() -> None:
     result = effect_of((0.010, 0.024, 0.010, 0.0104))
     assert result.outcome == "confirmed"
-    assert result.logs.low is not None
-    assert result.logs.low > 0.8
+    assert result.log_fraction.low is not None
+    assert result.log_fraction.low > 0.8
     assert result.from_candidate == pytest.approx(0.95, abs=0.05)
     assert result.from_baseline == pytest.approx(0.0, abs=0.05)
 
@@ -53,9 +53,9 @@ def test_an_intervention_without_effect_is_refuted() -> None:
 def test_a_cost_added_to_both_is_not_confirmed_although_the_ratio_shrinks() -> None:
     result = effect_of((0.010, 0.020, 0.110, 0.120))
     assert result.outcome == "open"
-    assert result.logs.low is not None
-    assert result.logs.low > 0.5
-    assert result.seconds.estimate == pytest.approx(0.0, abs=0.3)
+    assert result.log_fraction.low is not None
+    assert result.log_fraction.low > 0.5
+    assert result.seconds_fraction.estimate == pytest.approx(0.0, abs=0.3)
 
 
 def test_a_gap_closed_by_slowing_the_baseline_is_not_confirmed() -> None:
@@ -91,10 +91,10 @@ def test_an_outcome_is_final_if_more_blocks_would_change_nothing_relevant(
 
 def test_a_confirmed_share_gets_blocks_until_it_is_as_precise_as_a_refuted_one() -> None:
     effect = effect_of((0.010, 0.024, 0.010, 0.010))
-    wide = msgspec.structs.replace(effect.logs, intervals=((0.52, 1.3),))
+    wide = msgspec.structs.replace(effect.log_fraction, intervals=((0.52, 1.3),))
     assert effect.outcome == "confirmed"
     assert is_final(effect)
-    assert not is_final(msgspec.structs.replace(effect, logs=wide))
+    assert not is_final(msgspec.structs.replace(effect, log_fraction=wide))
 
 
 def test_an_intervention_that_closes_a_third_stays_open() -> None:
@@ -270,7 +270,7 @@ def test_with_a_gap_that_varies_by_block_the_estimate_is_near_the_truth_and_in_i
             noise = generator.normal(0.0, 0.05, 4)
             costs = np.exp(noise + [0.0, gap, 0.0, 0.7 * gap])
             blocks.append(*map(float, costs))
-        logs = blocks.rounded_effect().logs
+        logs = blocks.rounded_effect().log_fraction
         assert logs.estimate is not None
         errors.append(abs(logs.estimate - 0.3))
         outside += leaves_out((logs.low, logs.high), logs.estimate)

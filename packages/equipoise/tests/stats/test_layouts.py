@@ -156,7 +156,7 @@ def test_analyses_come_after_two_four_and_eight_blocks_in_each_layout() -> None:
     differences, tolerances = np.arange(18.0), np.arange(100.0, 119.0)
     # One more block in one layout, as after an interruption, does not change the analyses.
     analyses = planned_analyses(np.append(differences, 1e9), np.append(places, 2), 2, tolerances)
-    assert [analysis.centres.tolist() for analysis in analyses] == [
+    assert [analysis.log_ratios.tolist() for analysis in analyses] == [
         [1.0, 2.0],
         [3.0, 4.0],
         [7.0, 8.0],
@@ -171,13 +171,13 @@ def test_a_timeout_leaves_later_analyses_possible() -> None:
     differences = np.array([0.1, math.inf, 0.1, 0.1, 0.1, 0.3, 0.1, 0.2])
     lost, possible = planned_analyses(differences, places, 2, np.zeros(8))
     assert not lost.is_possible
-    assert possible.centres.tolist() == pytest.approx([0.1, 0.25])
+    assert possible.log_ratios.tolist() == pytest.approx([0.1, 0.25])
 
 
 def test_a_block_with_two_timeouts_counts_for_nothing() -> None:
     places = np.tile([1, 2], 2)
     (analysis,) = planned_analyses(np.array([math.nan, 0.1, 0.3, 0.1]), places, 2, np.zeros(4))
-    assert analysis.centres.tolist() == pytest.approx([0.3, 0.1])
+    assert analysis.log_ratios.tolist() == pytest.approx([0.3, 0.1])
 
 
 def test_a_campaign_with_one_timeout_has_a_verdict_and_names_the_lost_blocks() -> None:

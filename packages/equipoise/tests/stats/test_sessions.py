@@ -10,7 +10,7 @@ import pytest
 
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.sessions import (
-    Session,
+    SessionRow,
     changes_between,
     difference_between_sessions,
     session_drift,
@@ -33,17 +33,17 @@ class Host:
     between: float = 0.0
     """Of each row from session to session."""
 
-    def session(self, generator: np.random.Generator, levels: FloatArray) -> list[Session]:
+    def session(self, generator: np.random.Generator, levels: FloatArray) -> list[SessionRow]:
         """A session whose rows have an sd of 0.5 to 4 % and tails heavier than normal."""
         blocks = np.arange(1, PROCESSES + 1)
         common = self.together * generator.normal(size=PROCESSES)
         spreads = np.resize([0.005, 0.01, 0.02, 0.04], ROWS)
-        rows: list[Session] = []
+        rows: list[SessionRow] = []
         for level, spread in zip(levels, spreads, strict=True):
             drifted = self.drift * generator.normal() * np.linspace(-0.5, 0.5, PROCESSES)
             own = spread * generator.standard_t(4, PROCESSES) / math.sqrt(2.0)
             moved = level + self.between * generator.normal() + common + drifted + own
-            rows.append(Session(np.exp(moved), blocks))
+            rows.append(SessionRow(np.exp(moved), blocks))
         return rows
 
 
@@ -69,7 +69,7 @@ def test_the_difference_between_sessions_is_learned_where_nothing_else_differs()
     for _ in range(SIMULATIONS):
         earlier, later = host.session(generator, levels), host.session(generator, levels)
         learned.append(difference_between_sessions(earlier, later))
-        changes = changes_between(earlier, later, min_effect=5.0, between=learned[-1])
+        changes = changes_between(earlier, later, min_effect=5.0, between_sd=learned[-1])
         wrong += any(row.changed for row in changes.rows)
     assert wrong <= at_most(SIMULATIONS, 0.05)
     assert float(np.median(learned)) == pytest.approx(0.03 * math.sqrt(2.0), rel=0.15)
@@ -100,9 +100,9 @@ def test_a_fifth_more_in_a_tenth_of_the_rows_is_found_and_covered() -> None:
 
 def test_a_change_of_at_most_the_smallest_relevant_effect_is_no_change() -> None:
     blocks = np.arange(1, PROCESSES + 1)
-    earlier = [Session(np.full(PROCESSES, 1.0), blocks)]
+    earlier = [SessionRow(np.full(PROCESSES, 1.0), blocks)]
     for ratio, changed in ((1.04, False), (1.06, True), (0.93, True)):
-        later = [Session(np.full(PROCESSES, ratio), blocks)]
+        later = [SessionRow(np.full(PROCESSES, ratio), blocks)]
         (change,) = changes_between(earlier, later, min_effect=5.0).rows
         assert change.changed is changed
         assert change.difference == pytest.approx(math.log(ratio))
@@ -121,8 +121,8 @@ def test_the_mean_of_rows_that_moved_together_is_no_more_precise() -> None:
 
 
 def test_one_process_gives_no_interval() -> None:
-    earlier = [Session(np.array([1.0]), np.array([1]))]
-    later = [Session(np.array([2.0, 2.1, 2.0]), np.array([1, 2, 3]))]
+    earlier = [SessionRow(np.array([1.0]), np.array([1]))]
+    later = [SessionRow(np.array([2.0, 2.1, 2.0]), np.array([1, 2, 3]))]
     (change,) = changes_between(earlier, later, min_effect=5.0).rows
     assert (change.low, change.high) == (-math.inf, math.inf)
     assert not change.changed

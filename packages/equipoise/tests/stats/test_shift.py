@@ -106,8 +106,8 @@ def test_two_timeouts_have_no_ratio_and_exclude_nothing() -> None:
     [
         (np.ones(9), np.ones(9), "9 blocks are too few"),
         (np.ones(12), np.ones(11), "candidate.s the shape"),
-        (np.full(12, math.nan), np.ones(12), "baseline cost is negative or not a number"),
-        (np.ones(12), -np.ones(12), "candidate cost is negative or not a number"),
+        (np.full(12, math.nan), np.ones(12), "block 1 of the baseline has the cost nan"),
+        (np.ones(12), -np.ones(12), "block 1 of the candidate has the cost -1.0"),
     ],
 )
 def test_unusable_values_are_refused_with_a_hint(

@@ -9,9 +9,9 @@ from scipy.stats import binom
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.slow_runs import (
-    BLOCKS_TO_SHOW,
     LEVEL_SHARE,
-    SHARE_TO_SHOW,
+    MIN_RUNS_FOR_EQUIVALENT,
+    RARE_SHARE,
     blocks_to_show,
     blocks_until_means_allow,
     ln_bound_of_means,
@@ -46,7 +46,7 @@ def with_slow(blocks: int, slow: dict[int, float]) -> FloatArray:
 
 
 def test_a_slow_kind_of_run_shows_with_the_chance_that_is_claimed() -> None:
-    assert blocks_to_show(SHARE_TO_SHOW, ALPHA) == BLOCKS_TO_SHOW
+    assert blocks_to_show(RARE_SHARE, ALPHA) == MIN_RUNS_FOR_EQUIVALENT
     assert blocks_to_show(0.01, ALPHA) == 299
     for share, alpha in ((0.01, 0.05), (0.2, 0.01), (0.4, 0.1)):
         runs = blocks_to_show(share, alpha)
@@ -61,7 +61,7 @@ def test_one_run_in_ten_that_is_a_fifth_slower_is_hardly_ever_equivalent() -> No
         baseline, candidate = costs(generator, 200), costs(generator, 200, 0.1, 1.2)
         wrong += any(
             means_allow_equivalence(baseline[:count], candidate[:count], MARGIN)
-            for count in range(BLOCKS_TO_SHOW, 201)
+            for count in range(MIN_RUNS_FOR_EQUIVALENT, 201)
         )
     assert wrong <= binom.ppf(0.999, campaigns, ALPHA)
 
@@ -74,7 +74,7 @@ def test_equal_slow_runs_of_both_conditions_still_allow_equivalent() -> None:
         assert ln_bound_of_means([(1.0, baseline, candidate)]) > MARGIN
         allowed += any(
             means_allow_equivalence(baseline[:count], candidate[:count], MARGIN)
-            for count in range(BLOCKS_TO_SHOW, 201)
+            for count in range(MIN_RUNS_FOR_EQUIVALENT, 201)
         )
     assert allowed >= campaigns / 2
 
@@ -165,7 +165,7 @@ def test_timeouts_forbid_equivalent_and_exceed_every_threshold() -> None:
 
 def test_a_forecast_waits_for_the_blocks_that_the_means_need() -> None:
     quiet = with_slow(20, {}), with_slow(20, {})[::-1]
-    assert blocks_until_means_allow(*quiet, MARGIN) == BLOCKS_TO_SHOW - 20
+    assert blocks_until_means_allow(*quiet, MARGIN) == MIN_RUNS_FOR_EQUIVALENT - 20
     assert blocks_until_means_allow(with_slow(80, {}), with_slow(80, {3: 3.0}), MARGIN) is None
     later = blocks_until_means_allow(with_slow(80, {}), with_slow(80, {3: 1.5}), MARGIN)
     assert later is not None
@@ -176,4 +176,4 @@ def test_a_forecast_waits_for_the_blocks_that_the_means_need() -> None:
     assert judged[0].verdict == "undecided"
     forecast = blocks_to_go([pairs], judged, min_effect=1.0, alpha=ALPHA, seed=1)
     assert forecast[0] is not None
-    assert forecast[0] >= BLOCKS_TO_SHOW - 20
+    assert forecast[0] >= MIN_RUNS_FOR_EQUIVALENT - 20

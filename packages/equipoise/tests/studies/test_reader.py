@@ -55,7 +55,7 @@ MALFORMED = {
     "a report of what is measured anyway": (
         NAMED + '[workload]\ncommand = ["sort", "{n}"]\nreports = ["wall_s"]\n' + VARIES,
         "study.toml:5: [workload] reports: every trial measures wall_s anyway",
-        "remove it",
+        "remove wall_s from reports",
     ),
     "a warm-up without end": (
         WHOLE + "[measure]\nwarmup = 100000000000000000000\n",
@@ -65,7 +65,7 @@ MALFORMED = {
     "more blocks at least than at most": (
         WHOLE + "[measure]\nblocks = 2\nmin_blocks = 5\n",
         "study.toml:9: [measure] min_blocks: 5 is more than blocks = 2",
-        "lower min_blocks, or raise blocks",
+        "lower min_blocks to 2, or raise blocks to 5",
     ),
     "a quick form with a level that its kind lacks": (
         NAMED
@@ -120,7 +120,7 @@ MALFORMED = {
         + '[workload]\ncommand = ["sort", "{layout}"]\n[factors.layout]\nlevels = [1, 2]\n'
         + "[measure]\nlayouts = 4\n",
         "study.toml:8: [measure] layouts: there is a factor called layout already",
-        "rename the factor",
+        "rename the factor layout",
     ),
     "a wrong type": (
         WHOLE + '[measure]\nbudget = "fast"\n',
@@ -173,7 +173,7 @@ MALFORMED = {
     "an exclusion of everything": (
         WHOLE + "[[exclude]]\nn = 1\n[[exclude]]\nn = [2]\n",
         "study.toml:9: [exclude]: this exclusion leaves nothing to run",
-        "remove one level from it",
+        "remove one of its levels",
     ),
     "an exclusion of what is not there": (
         WHOLE + "[[exclude]]\nn = 3\nm = 1\n",
@@ -210,7 +210,7 @@ MALFORMED = {
     "two treatments and no comparison": (
         WHOLE + "[factors.m]\nlevels = [1]\n",
         "study.toml: [compare]: factor is missing",
-        "name the compared factor: n, m",
+        "add factor, one of n, m",
     ),
     "a stratum that is compared": (
         WHOLE + 'role = "stratum"\n[compare]\nfactor = "n"\n',
@@ -235,7 +235,7 @@ MALFORMED = {
     "an exclusion that is neither level nor levels": (
         WHOLE + "[[exclude]]\nn = true\n",
         "study.toml:8: [exclude] n: True is neither a string nor a number",
-        "write a text",
+        'write a level in quotes, such as "fast"',
     ),
     "an exclusion of no level": (
         WHOLE + "[[exclude]]\nn = []\n",
@@ -254,13 +254,13 @@ MALFORMED = {
     ),
     "no metric": (
         WHOLE + "[measure]\nmetrics = []\n",
-        "study.toml:8: [measure] metrics: the list is empty",
+        "study.toml:8: [measure] metrics: the list of metrics is empty",
         'write metrics = ["wall_s"]',
     ),
     "a report twice": (
         NAMED + RUNS + 'reports = ["rate", "rate"]\n' + VARIES,
-        "study.toml:5: [workload] reports: 'rate' is empty or appears twice",
-        "name each metric once",
+        "study.toml:5: [workload] reports: rate appears twice",
+        "remove one of the two",
     ),
     "a date for a number": (
         WHOLE + "[measure]\nbudget = 2006-05-01\n",
@@ -274,8 +274,8 @@ MALFORMED = {
     ),
     "a level of a kind that is a table too": (
         NAMED + RUNS + '[factors.n]\nkind = "allocator"\nlevels = ["glibc"]\n[factors.n.glibc]\n',
-        "study.toml:8: [factors.n] glibc: the level is also in levels",
-        "remove one of the two",
+        "study.toml:8: [factors.n] glibc: glibc is in levels and also has a table",
+        "remove glibc from levels",
     ),
     "braces in a path": (
         NAMED + '[workload]\ncommand = ["sort"]\n[factors.n.a]\npreload = "{study}/x.so"\n',
@@ -294,8 +294,9 @@ MALFORMED = {
     ),
     "a server that nobody can ask": (
         NAMED + '[workload.server]\nstart = ["x"]\nclient = ["y"]\n' + VARIES,
-        "study.toml:3: [workload.server]: ready is missing",
-        "give a command that succeeds when the server is ready",
+        "study.toml:3: [workload.server]: ready is missing, and start contains neither {port} nor "
+        "{folder}/socket",
+        'add a command that succeeds once the server is ready: ready = ["pg_isready"]',
     ),
     "a workload without a command": (
         NAMED + "[workload]\n" + VARIES,
@@ -314,14 +315,14 @@ MALFORMED = {
         + 'start = ["x"]\nclient = ["y"]\nready = ["z"]\ntrial = "interval"\n',
         "study.toml:7: [factors]: a trial is the whole life of one server, but an interval "
         "of another server's life",
-        "give every server the same value of trial",
+        'give every server the same value of trial, such as trial = "life"',
     ),
     "a level that is a server and a command": (
         NAMED
         + '[workload]\n[factors.n.a]\ncommand = ["x"]\n'
         + '[factors.n.a.server]\nstart = ["x"]\nclient = ["y"]\nready = ["z"]\n',
-        "study.toml:5: [factors.n.a] command: a server has a client instead",
-        "write the command as client of the server",
+        "study.toml:5: [factors.n.a] command: there is a command besides a server",
+        "move the command to the key client of the server",
     ),
     "a metric of lives where trials are intervals": (
         NAMED

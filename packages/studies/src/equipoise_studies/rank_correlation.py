@@ -13,7 +13,9 @@ from equipoise.stats.arrays import FloatArray, shared_ranks
 MIN_POINTS = 5
 """Minimum number of points for a useful interval."""
 PERMUTATIONS = 20_000
+"""Number of random orders that simulate chance."""
 _Z_95 = 1.959963984540054
+"""Quantile of the normal distribution for a two-sided interval at 95 %."""
 
 
 class RankCorrelation(Struct, frozen=True):
@@ -49,9 +51,9 @@ def rank_correlation(first: FloatArray, second: FloatArray) -> RankCorrelation |
 def chance_level(points: int, correlations: int, *, alpha: float = 0.05, seed: int = 1) -> float:
     """Return the size that the largest of several correlations exceeds by chance alone.
 
-    The probability of a larger correlation is ``alpha``. Random orders of at least ``MIN_POINTS``
-    points simulate independent quantities; ``correlations`` of them are correlated with the same
-    one.
+    One quantity is correlated with ``correlations`` other quantities, independent of it, at the
+    same points (at least ``MIN_POINTS``). The probability that the largest of these correlations
+    exceeds the result is ``alpha``. Random orders of the points simulate this.
     """
     generator = np.random.default_rng(seed)
     ranks = np.arange(points, dtype=np.float64)

@@ -1,4 +1,7 @@
-"""Rank the levels of a factor on each task, as tables, sentences and charts."""
+"""Rank the levels of a factor on each task, as tables, sentences and charts.
+
+A reversal is a pair of levels of which one is faster on one task and slower on another task.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
 MAX_REVERSALS = 6
+"""Maximum number of reversals that a sentence names."""
 HOW_TO_READ = (
     "One line for each choice, from task to task: where two lines cross, the order of the two "
     "reverses. The best on each task is at 1."
@@ -25,7 +29,7 @@ HOW_TO_READ = (
 
 
 class RankedLevel(Struct, frozen=True):
-    """A level on a task."""
+    """A level on a task, with its rank among all levels there."""
 
     task: str
     level: str
@@ -42,15 +46,15 @@ class Reversal(Struct, frozen=True):
     first: str
     second: str
     faster_on: str
+    """Task on which the first level is faster."""
     faster: Ratio
-    """Ratio of the first to the second on the task where the first is faster."""
     slower_on: str
     slower: Ratio
-    """Ratio of the first to the second on the task where the first is slower."""
+    """Ratio of the first to the second level on ``slower_on``; ``faster`` is on ``faster_on``."""
 
     @property
     def is_certain(self) -> bool:
-        """Whether both intervals exclude "no difference", without a correction for their number."""
+        """Whether both intervals exclude 1, without a correction for the number of pairs."""
         return self.faster.is_certainly_below and self.slower.is_certainly_above
 
     @property
@@ -67,7 +71,7 @@ class Reversal(Struct, frozen=True):
 
 
 class Ranking(Struct, frozen=True):
-    """Levels of a factor, ranked on each task."""
+    """A ranking of levels of a factor on each task, by the medians of a metric."""
 
     data: StudyData
     metric: str
@@ -128,7 +132,7 @@ class Ranking(Struct, frozen=True):
         )
 
     def sentences(self) -> tuple[str, str]:
-        """Return the reversals in the order of levels, as a sentence and as a paragraph."""
+        """Return a sentence and a paragraph about the reversals."""
         reversals = self.reversals()
         certain = [reversal for reversal in reversals if reversal.is_certain]
         if not reversals:
@@ -154,7 +158,7 @@ class Ranking(Struct, frozen=True):
 
 
 def ranking_findings(rankings: Sequence[Ranking]) -> Findings:
-    """Return the tables of ranks, and the reversals in the order of levels."""
+    """Return the tables of ranks, and sentences about the reversals."""
     tables = [
         (ranking.table(), *ranking.sentences()) for ranking in rankings if ranking.table().rows
     ]

@@ -26,7 +26,9 @@ from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBloc
 from equipoise.stats.verdict import judge
 
 UNKNOWN = "–"
+"""Text of a cell without a number."""
 ALPHA = 0.05
+"""Level of the interval of each ratio, without a correction for their number."""
 
 
 class Ratio(Struct, frozen=True):
@@ -38,7 +40,7 @@ class Ratio(Struct, frozen=True):
     e_value: float
     smallest: float
     largest: float
-    """Range of the ratios within blocks."""
+    """Largest ratio within a block; ``smallest`` is the smallest."""
     blocks: int
 
     @property
@@ -108,10 +110,11 @@ class StudyData(Struct, frozen=True):
         summary = self.summary(metric, **levels)
         return None if summary is None else summary.median
 
-    def medians(self, metric: str, factor: str, **others: str) -> dict[str, float]:
+    def medians(self, metric: str, factor: str, **other_levels: str) -> dict[str, float]:
         """Return the medians of a metric by level of a factor, without unmeasured levels."""
         medians = {
-            level: self.median(metric, **{**others, factor: level}) for level in self.levels(factor)
+            level: self.median(metric, **{**other_levels, factor: level})
+            for level in self.levels(factor)
         }
         return {level: median for level, median in medians.items() if median is not None}
 
@@ -144,14 +147,14 @@ class StudyData(Struct, frozen=True):
         return next(matching, None)
 
     def ratio(
-        self, metric: str, factor: str, candidate: str, baseline: str, /, **others: str
+        self, metric: str, factor: str, candidate: str, baseline: str, /, **other_levels: str
     ) -> Ratio | None:
         """Return the ratio of two levels of a factor, at the same levels of other factors.
 
         ``None`` if the two never ran in the same block.
         """
-        numerator = self.condition(**{**others, factor: candidate})
-        denominator = self.condition(**{**others, factor: baseline})
+        numerator = self.condition(**{**other_levels, factor: candidate})
+        denominator = self.condition(**{**other_levels, factor: baseline})
         if numerator is None or denominator is None or numerator.name == denominator.name:
             return None
         pairs = self._pairs(metric, numerator.name, denominator.name)
@@ -169,16 +172,17 @@ class StudyData(Struct, frozen=True):
         )
 
     def ratios(
-        self, metric: str, factor: str, candidate: str, baseline: str, /, by: str, **others: str
+        self, metric: str, factor: str, candidate: str, baseline: str, /, by: str, **levels: str
     ) -> dict[str, Ratio]:
-        """Return the ratio at each level of another factor, if the two ran in the same block."""
+        """Return the ratio (see ``ratio``) at each level of the factor ``by`` that has one."""
         ratios = {
-            level: self.ratio(metric, factor, candidate, baseline, **{**others, by: level})
+            level: self.ratio(metric, factor, candidate, baseline, **{**levels, by: level})
             for level in self.levels(by)
         }
         return {level: ratio for level, ratio in ratios.items() if ratio is not None}
 
     def _pairs(self, metric: str, candidate: str, baseline: str) -> PairedBlocks:
+        """Return the blocks in which two conditions, given by name, both have a value above 0."""
         blocks: dict[int, dict[str, tuple[int, float]]] = {}
         for _, row, value in trials_with_values(self.document, metric):
             if row.analysed and row.condition in (candidate, baseline) and 0 < value < math.inf:
@@ -221,7 +225,7 @@ def factor_text(ratio: float) -> str:
 
 
 def quantity_text(metric: str, value: float | None) -> str:
-    """Return a value with its unit, which the end of the metric's name decides."""
+    """Return a value with its unit, which follows from the end of the metric's name."""
     if value is None:
         return UNKNOWN
     if value == 0:

@@ -7,7 +7,7 @@ import pytest
 from equipoise.model.result import ResultDocument
 from equipoise_studies.builtin.blas.analysis import findings as blas_findings
 from equipoise_studies.builtin.ridiculousfish2006.analysis import findings as fish_findings
-from equipoise_studies.builtin.ridiculousfish2006.analysis import steps
+from equipoise_studies.builtin.ridiculousfish2006.analysis import kernel_sizes
 from equipoise_studies.builtin.ridiculousfish2006.charts import figures as fish_figures
 from equipoise_studies.builtin.tasks.analysis import figures as tasks_figures
 from equipoise_studies.builtin.tasks.analysis import findings as tasks_findings
@@ -44,7 +44,7 @@ def fish(blocks: int = 20) -> ResultDocument:
 
 
 def test_smallest_block_that_goes_back_to_the_kernel_per_allocator() -> None:
-    by_allocator = steps(StudyData(fish()))
+    by_allocator = kernel_sizes(StudyData(fish()))
     assert by_allocator == {
         "glibc": 131_049,
         "glibc_15k": 15_337,

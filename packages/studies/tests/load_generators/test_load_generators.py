@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from equipoise_studies.load_generators import pgbench, sysbench
-from equipoise_studies.load_generators.load_generator import Interval, run_and_report
+from equipoise_studies.load_generators.load_generator import LoadInterval, run_and_report
 
 SYSBENCH = """\
 Threads started!
@@ -61,7 +61,7 @@ def test_sysbench_is_read() -> None:
     assert (load.latency_mean_s, load.latency_max_s) == pytest.approx((0.00164, 0.60787))
     first, second = load.intervals
     assert (first.throughput_per_s, first.latency_p99_s) == pytest.approx((2802.0, 0.00349))
-    assert second == Interval(0.0, None)
+    assert second == LoadInterval(0.0, None)
 
 
 def test_pgbench_and_its_logs_are_read(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_pgbench_and_its_logs_are_read(tmp_path: Path) -> None:
     # The first and the last second are cut; in the second between nothing ended.
     first, second = load.intervals
     assert (first.throughput_per_s, first.latency_p99_s) == pytest.approx((3, 0.004))
-    assert second == Interval(0, None)
+    assert second == LoadInterval(0, None)
 
 
 @pytest.mark.parametrize("output", ["", "Threads started!\n"])

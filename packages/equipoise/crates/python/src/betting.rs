@@ -1,4 +1,5 @@
-//! The classes and functions for Python that decide between two conditions by bets.
+//! The Python classes and functions that compare two conditions by bets. `_native.pyi` documents
+//! them; `equipoise-verdict` computes the results.
 
 use equipoise_verdict as verdict;
 use equipoise_verdict::fraction::FractionInterval;
@@ -43,8 +44,11 @@ impl BettingSequence {
             let blocks = differences.iter().zip(&orders).zip(&tolerances);
             for (index, ((&difference, &order), &tolerance)) in blocks.enumerate() {
                 let known = readings.get(index).copied();
-                let known = known.unwrap_or(verdict::NO_READINGS);
-                push(&mut sequence, block(difference, order, tolerance, known)?)?;
+                let block_readings = known.unwrap_or(verdict::NO_READINGS);
+                push(
+                    &mut sequence,
+                    block(difference, order, tolerance, block_readings)?,
+                )?;
             }
             Ok::<_, PyErr>(sequence)
         })?;
@@ -74,10 +78,10 @@ impl BettingSequence {
         tolerances: (f64, f64),
         readings: (Option<BlockReadings>, Option<BlockReadings>),
     ) -> PyResult<()> {
-        let known = readings_of_block(readings.0)?;
-        let baseline = block(differences.0, orders.0, tolerances.0, known)?;
-        let known = readings_of_block(readings.1)?;
-        let control = block(differences.1, orders.1, tolerances.1, known)?;
+        let baseline_readings = readings_of_block(readings.0)?;
+        let baseline = block(differences.0, orders.0, tolerances.0, baseline_readings)?;
+        let control_readings = readings_of_block(readings.1)?;
+        let control = block(differences.1, orders.1, tolerances.1, control_readings)?;
         self.inner
             .push_pooled(baseline, control)
             .map_err(|error| PyValueError::new_err(error.to_string()))
@@ -135,12 +139,12 @@ impl BettingSequence {
         py: Python<'_>,
         level: f64,
         margin: f64,
-        cap: usize,
+        max_blocks: usize,
         continuations: usize,
         seed: u64,
     ) -> PyResult<Option<usize>> {
         let memory = verdict::Memory::Running;
-        self.blocks_to_go(py, memory, (level, margin), cap, continuations, seed)
+        self.blocks_to_go(py, memory, (level, margin), max_blocks, continuations, seed)
     }
 
     fn blocks_to_go_at_stop(
@@ -148,12 +152,12 @@ impl BettingSequence {
         py: Python<'_>,
         level: f64,
         margin: f64,
-        cap: usize,
+        max_blocks: usize,
         continuations: usize,
         seed: u64,
     ) -> PyResult<Option<usize>> {
         let memory = verdict::Memory::AtStop;
-        self.blocks_to_go(py, memory, (level, margin), cap, continuations, seed)
+        self.blocks_to_go(py, memory, (level, margin), max_blocks, continuations, seed)
     }
 }
 
@@ -163,7 +167,7 @@ impl BettingSequence {
         py: Python<'_>,
         memory: verdict::Memory,
         (level, margin): (f64, f64),
-        cap: usize,
+        max_blocks: usize,
         continuations: usize,
         seed: u64,
     ) -> PyResult<Option<usize>> {
@@ -171,7 +175,7 @@ impl BettingSequence {
             level: checked_level(level)?,
             margin: checked_margin(margin)?,
             memory,
-            max_blocks: cap,
+            max_blocks,
             continuations,
             seed,
         };
@@ -233,7 +237,7 @@ fn readings_of_blocks(
         .collect()
 }
 
-/// Pads the values of the known covariates with NaN.
+/// Returns one value for each possible covariate: the given values, then NaN.
 fn per_covariate(values: &[f64]) -> PyResult<verdict::PerCovariate> {
     let mut padded = verdict::NO_READINGS.differences;
     if values.len() > padded.len() {
@@ -344,8 +348,8 @@ impl FractionSequence {
         Ok(Self { inner })
     }
 
-    fn push(&mut self, without: f64, with_it: f64) {
-        self.inner.push(without, with_it);
+    fn push(&mut self, original_gap: f64, changed_gap: f64) {
+        self.inner.push(original_gap, changed_gap);
     }
 
     fn estimate(&self) -> Option<f64> {

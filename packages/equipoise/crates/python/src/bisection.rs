@@ -1,4 +1,5 @@
-//! The class for Python that searches for the commit that changed the cost.
+//! The Python class that searches for the commit that changed the cost. `_native.pyi` documents it;
+//! `equipoise-verdict` computes the results.
 
 use equipoise_verdict::bisection::{Outcome, PairBlock, Search, SearchSettings};
 use pyo3::exceptions::PyValueError;
@@ -84,8 +85,8 @@ impl BisectionSearch {
     fn choose(&self, built: Vec<usize>, trials: f64) -> (usize, usize) {
         let mut is_built = vec![false; self.commits + 1];
         for commit in built {
-            if let Some(flag) = is_built.get_mut(commit) {
-                *flag = true;
+            if let Some(is_commit_built) = is_built.get_mut(commit) {
+                *is_commit_built = true;
             }
         }
         self.inner.choose(&is_built, trials)

@@ -1,11 +1,12 @@
 //! Adjusts differences for a covariate (such as a temperature) that was read before each trial,
 //! with a slope estimated from past blocks.
 //!
-//! A block's difference d becomes d − β̂·x, where x is the covariate before the candidate's trial
-//! minus the covariate before the baseline's. A program cannot change a reading from before its own
-//! trial, but it can change the reading before the next trial, often of the other condition. Bets
+//! A block's difference d becomes d − β̂·x, where β̂ is the slope, and x the covariate before the
+//! candidate's trial minus the covariate before the baseline's. A trial cannot change its own
+//! reading, but it can change the reading before the next trial, often of the other condition. Bets
 //! on d − β̂·x − θ are fair only if the ratio is constant and both conditions change the next
-//! reading in the same way. This module cannot ensure the latter: the user has to choose.
+//! reading in the same way. This module cannot check that, so the user chooses the covariates
+//! (docs/methods/covariates.md).
 
 use crate::order_statistics::{median, scale};
 
@@ -46,12 +47,12 @@ const HUBER_LIMIT_SCALES: f64 = 2.0;
 /// Rounds of reweighted least squares.
 const REWEIGHTINGS: usize = 4;
 /// A slope is used if its F statistic exceeds a threshold: this number, plus 2 ln K for the best of
-/// K covariates. It is multiplied by 1 − (threshold/F)² (a garrote: Breiman 1995).
+/// K covariates. The slope is multiplied by 1 − (threshold/F)² (a garrote: Breiman 1995).
 const MIN_F: f64 = 2.0;
 /// Largest difference of a covariate between the two conditions, in standard errors.
 const MAX_IMBALANCE_ERRORS: f64 = 3.0;
-/// Largest leverage, by which a covariate's carry-over is multiplied. The leverage grows with R²,
-/// and reaches this number at 0.8.
+/// Largest leverage, by which a covariate's carry-over is multiplied (`Covariates::fit`). The
+/// leverage grows with R², and reaches this number at R² = 0.8.
 const MAX_LEVERAGE: f64 = 2.0;
 /// Variance of a mean of successive differences with random signs, relative to independent values.
 const STEP_VARIANCE_RATIO: f64 = 1.5;
@@ -70,6 +71,7 @@ pub struct Adjustment {
     pub covariate: usize,
     /// Log units per unit of the covariate.
     pub slope: f64,
+    /// Difference of the readings up to which the explained part grows.
     limit: f64,
 }
 
@@ -124,14 +126,18 @@ impl Covariates {
         let threshold = MIN_F + 2.0 * (fits.len().max(1) as f64).ln();
         let (f, best) = fits
             .into_iter()
-            .max_by(|one, two| one.0.total_cmp(&two.0))?;
+            .max_by(|(first_f, _), (second_f, _)| first_f.total_cmp(second_f))?;
         (f > threshold).then_some(Adjustment {
             slope: best.slope * (1.0 - (threshold / f).powi(2)),
             ..best
         })
     }
 
-    /// The F statistic and the slope of a covariate, from differences and from sums of blocks.
+    /// The F statistic and the slope of a covariate; `None` if the slope cannot be used.
+    ///
+    /// One estimate comes from the differences within blocks, with the extremes limited and centred
+    /// by order; another comes from the sums of blocks. The slope is not used if the covariate
+    /// itself differs between the conditions, or if its carry-over is too large.
     fn fit(
         &self,
         covariate: usize,
@@ -139,11 +145,11 @@ impl Covariates {
         signs: &[f64],
     ) -> Option<(f64, Adjustment)> {
         let mut within = Points::default();
-        let mut order = Vec::new();
+        let mut known_signs = Vec::new();
         let blocks = self.rows.iter().zip(differences).zip(signs);
         for ((row, &difference), &sign) in blocks {
             if within.add(row.differences[covariate], difference) {
-                order.push(sign);
+                known_signs.push(sign);
             }
         }
         let count = within.x.len();
@@ -155,14 +161,14 @@ impl Covariates {
         let imbalance = within.x.iter().sum::<f64>().abs() / reading_square.sqrt();
         let has_details = count >= MIN_BLOCKS_FOR_DETAILS;
         if has_details {
-            within.centre(|index| order[index] > 0.0);
-            within.centre(|index| order[index] < 0.0);
+            within.centre(|index| known_signs[index] > 0.0);
+            within.centre(|index| known_signs[index] < 0.0);
         } else {
             within.centre(|_| true);
         }
         let mut slope = within.slope(if has_details { 3 } else { 2 })?;
-        if let Some(between) = self.slope_of_sums(covariate) {
-            slope = slope.combined_with(between, !has_details);
+        if let Some(slope_of_sums) = self.slope_of_sums(covariate) {
+            slope = slope.combined_with(slope_of_sums, !has_details);
         }
         let f = slope.value.powi(2) * slope.precision();
         // A carry-over of one standard error of the covariate moves a bet by this many standard
@@ -185,42 +191,42 @@ impl Covariates {
     ///
     /// The orders of the two blocks are independent, so the estimate is unbiased.
     fn carry_over_errors(&self, covariate: usize, signs: &[f64]) -> f64 {
-        let first = |index: usize| {
+        let first_reading = |index: usize| {
             let row = &self.rows[index];
             0.5 * (row.sums[covariate] - signs[index] * row.differences[covariate])
         };
-        let (mut sum, mut square) = (0.0, 0.0);
+        let (mut sum, mut square_sum) = (0.0, 0.0);
         for index in 2..self.rows.len() {
-            let step = first(index) - first(index - 1);
-            let moved = 0.5 * (signs[index - 1] - signs[index - 2]) * step;
-            if moved.is_finite() {
-                sum += moved;
-                square += moved * moved;
+            let step = first_reading(index) - first_reading(index - 1);
+            let carry_over = 0.5 * (signs[index - 1] - signs[index - 2]) * step;
+            if carry_over.is_finite() {
+                sum += carry_over;
+                square_sum += carry_over * carry_over;
             }
         }
-        if square > 0.0 {
-            sum.abs() / (STEP_VARIANCE_RATIO * square).sqrt()
+        if square_sum > 0.0 {
+            sum.abs() / (STEP_VARIANCE_RATIO * square_sum).sqrt()
         } else {
             0.0
         }
     }
 
     /// The slope from the sums of blocks, which depend on neither the order nor the ratio. If the
-    /// machine drifts, it is the slope from the successive differences of the sums.
+    /// residuals show a drift of the machine, the slope is from successive differences of the sums.
     fn slope_of_sums(&self, covariate: usize) -> Option<Slope> {
-        let mut between = Points::default();
+        let mut sums = Points::default();
         for row in &self.rows {
-            between.add(row.sums[covariate], row.cost_sum);
+            sums.add(row.sums[covariate], row.cost_sum);
         }
-        let middle = median(&mut between.x.clone())?;
-        between.bound_readings(middle)?;
-        let mut steps = between.clone();
-        between.centre(|_| true);
-        let slope = between.slope(2)?;
-        if between.neumann_ratio(slope.value) >= MIN_NEUMANN_RATIO {
+        let middle = median(&mut sums.x.clone())?;
+        sums.bound_readings(middle)?;
+        let mut steps = sums.clone();
+        sums.centre(|_| true);
+        let slope = sums.slope(2)?;
+        if sums.neumann_ratio(slope.value) >= MIN_NEUMANN_RATIO {
             return Some(slope);
         }
-        steps.difference();
+        steps.take_differences();
         let slope = steps.slope(1)?;
         Some(Slope {
             reading_square: slope.reading_square * STEP_INFORMATION_RATIO,
@@ -247,8 +253,8 @@ impl Points {
         is_known
     }
 
-    /// Limits the distance of the readings from the middle, and returns the limit; `None` if all
-    /// readings are the same.
+    /// Limits the distance of the covariate from `middle`, and returns the limit; `None` if all
+    /// values of the covariate are equal.
     fn bound_readings(&mut self, middle: f64) -> Option<f64> {
         let mut spread = scale(&self.x, middle, &mut Vec::new());
         if spread == 0.0 {
@@ -281,7 +287,7 @@ impl Points {
     }
 
     /// Replaces the values by the differences between successive blocks.
-    fn difference(&mut self) {
+    fn take_differences(&mut self) {
         let steps = |values: &[f64]| values.windows(2).map(|pair| pair[1] - pair[0]).collect();
         self.x = steps(&self.x);
         self.y = steps(&self.y);
@@ -374,14 +380,14 @@ impl Slope {
                 ..that
             };
         }
-        let (one, two) = (this.precision(), that.precision());
-        let error = (one.recip() + two.recip()).sqrt();
+        let (this_precision, that_precision) = (this.precision(), that.precision());
+        let error = (this_precision.recip() + that_precision.recip()).sqrt();
         if (this.value - that.value).abs() > MAX_DISAGREEMENT_ERRORS * error {
             return self;
         }
-        let total = one + two;
+        let total = this_precision + that_precision;
         Self {
-            value: (this.value * one + that.value * two) / total,
+            value: (this.value * this_precision + that.value * that_precision) / total,
             reading_square: total * this.error_square / this.freedom,
             ..this
         }

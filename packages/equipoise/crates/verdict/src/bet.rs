@@ -8,8 +8,9 @@ use crate::wealth::Wealth;
 /// A bet on one block against the log ratio θ. Its payoff never rises with θ.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bet {
+    /// The block's difference without the slot effect and the part that a covariate explains.
     centre: f64,
-    /// Infinite for a bet on the sign of the difference alone.
+    /// 1 over the distance at which the payoff reaches ±1; infinite for a bet on the sign alone.
     inverse_width: f64,
     tolerance: f64,
 }
@@ -32,7 +33,7 @@ impl Bet {
 
     /// The payoff ψ(θ), from −1 to 1: 0 within the tolerance, and without a jump beyond it.
     ///
-    /// A jump would turn the rounding of a coarse clock into money, because the steps of its
+    /// With a jump, the rounding of a coarse clock would make money: the steps of the clock's
     /// readings are not symmetric around a θ that is not 0.
     pub(crate) fn payoff(&self, theta: f64) -> f64 {
         let distance = self.centre - theta;
@@ -54,8 +55,8 @@ impl Bet {
 
 /// The bets of one block: a single bet, or the mean of two if a control (second baseline) ran.
 ///
-/// Each bet is fair given everything that an exchange of its pair leaves unchanged. So their mean
-/// is fair too, although both share the candidate (docs/methods/control.md).
+/// Each bet alone is fair, so the mean of the two is fair, although both share the candidate's
+/// trial (docs/methods/control.md).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Round {
     pub(crate) first: Bet,
@@ -74,8 +75,8 @@ impl Round {
 
     /// Plays the round at θ and returns whether the wealth has reached the threshold.
     ///
-    /// A round of two bets is played without the clamp of `Wealth::bet_towards`. Each bet is fair
-    /// alone, but their sum is not a fair coin, and a clamp of one bet could delay the threshold.
+    /// A round of two bets is played without the clamp of `Wealth::bet_towards`: the sum of two
+    /// payoffs is not symmetric like a coin, so a clamp of one bet could delay the threshold.
     pub(crate) fn play_towards(
         &self,
         wealth: &mut Wealth,
@@ -103,17 +104,11 @@ impl Round {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adjustment::NO_READINGS;
     use crate::block::Order::BaselineFirst;
 
     #[test]
     fn the_payoff_beyond_the_tolerance_grows_without_a_jump() {
-        let block = Block {
-            difference: 0.1,
-            order: BaselineFirst,
-            tolerance: 0.04,
-            readings: NO_READINGS,
-        };
+        let block = Block::new(0.1, BaselineFirst, 0.04);
         let bet = |scale| {
             let estimates = Estimates {
                 scale,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::adjustment::Readings;
+use crate::adjustment::{NO_READINGS, Readings};
 
 /// Which of the two conditions ran first in its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,8 +14,17 @@ pub enum Order {
 }
 
 impl Order {
-    /// The sign s of docs/methods/interval.md. s·(d − θ) is the log cost of the trial that ran
-    /// second minus that of the first, after the ratio e^θ was removed from the candidate.
+    /// The order that a fair coin draws: baseline first if the coin is true.
+    pub(crate) fn drawn(coin: bool) -> Self {
+        if coin {
+            Self::BaselineFirst
+        } else {
+            Self::CandidateFirst
+        }
+    }
+
+    /// The sign s of docs/methods/interval.md. If the candidate's cost is divided by e^θ, s·(d − θ)
+    /// is the log cost of the trial that ran second minus the log cost of the first.
     #[must_use]
     pub fn sign(self) -> f64 {
         match self {
@@ -25,7 +34,7 @@ impl Order {
     }
 }
 
-/// One block of one pair of conditions.
+/// A block in which both conditions ran.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Block {
     /// d = ln(cost of the candidate) − ln(cost of the baseline); infinite if one of the two timed
@@ -33,10 +42,22 @@ pub struct Block {
     pub difference: f64,
     /// Which condition ran first.
     pub order: Order,
-    /// Smaller differences are ties: 1.5 steps of the clock, in log units.
+    /// Difference, in log units, up to which the block is a tie: 1.5 steps of the clock.
     pub tolerance: f64,
     /// Covariates that were read before the two trials.
     pub readings: Readings,
+}
+
+impl Block {
+    /// A block without covariates.
+    pub(crate) fn new(difference: f64, order: Order, tolerance: f64) -> Self {
+        Self {
+            difference,
+            order,
+            tolerance,
+            readings: NO_READINGS,
+        }
+    }
 }
 
 /// The error for a tie tolerance that is negative, infinite or NaN.

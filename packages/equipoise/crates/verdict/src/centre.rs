@@ -9,7 +9,8 @@ use crate::search::last_that_holds;
 /// The centre of the differences and their spread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Centre {
-    /// Huber's M-estimate of the differences without the slot effect; infinite if most are.
+    /// Huber's M-estimate of the differences without the slot effect; infinite if most differences
+    /// are.
     pub typical: f64,
     /// The slot effect: how much more, in log units, the second trial of a block takes than the
     /// first; 0 if it is within the noise.
@@ -70,18 +71,12 @@ fn huber_centre(values: &[f64], middle: f64, width: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adjustment::NO_READINGS;
     use crate::block::Order;
 
     fn typical(differences: &[f64], tolerance: f64) -> Option<f64> {
         let blocks: Vec<Block> = differences
             .iter()
-            .map(|&difference| Block {
-                difference,
-                order: Order::BaselineFirst,
-                tolerance,
-                readings: NO_READINGS,
-            })
+            .map(|&difference| Block::new(difference, Order::BaselineFirst, tolerance))
             .collect();
         Centre::of(&blocks, Estimates::default()).map(|centre| centre.typical)
     }

@@ -6,8 +6,8 @@ use crate::wealth::Wealth;
 /// The log ratios that several campaigns together do not exclude, as (low, high):
 /// {θ : max over n of E±(θ) < 2/level}. If `low > high`, no common ratio agrees with all campaigns.
 ///
-/// The bettors take their wealth from each campaign to the next, in the given order. The factor of
-/// each campaign is a test martingale given the campaigns before, so the product is one too. So the
+/// The bettors take their wealth from each campaign to the next, in the given order. Over all
+/// blocks of all campaigns the wealth is a test martingale (docs/methods/campaigns.md). So the
 /// chance that the true θ is ever excluded is at most `level`, whenever each campaign stops.
 #[must_use]
 pub fn common_interval(campaigns: &[&BettingSequence], level: f64) -> (f64, f64) {
@@ -29,22 +29,13 @@ fn reaches(campaigns: &[&BettingSequence], side: Side, theta: f64, threshold: f6
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adjustment::NO_READINGS;
     use crate::block::{Block, Order};
 
     fn campaign(blocks: u32, shift: f64) -> BettingSequence {
         let mut sequence = BettingSequence::default();
         for i in 0..blocks {
-            let block = Block {
-                difference: shift + f64::from((i * 37) % 23) / 500.0,
-                order: if i % 2 == 0 {
-                    Order::BaselineFirst
-                } else {
-                    Order::CandidateFirst
-                },
-                tolerance: 0.0,
-                readings: NO_READINGS,
-            };
+            let difference = shift + f64::from((i * 37) % 23) / 500.0;
+            let block = Block::new(difference, Order::drawn(i % 2 == 0), 0.0);
             sequence.push(block).expect("the tolerance is 0");
         }
         sequence

@@ -1,6 +1,5 @@
 //! The number of further blocks that an undecided campaign would probably take.
 
-use crate::adjustment::NO_READINGS;
 use crate::bet::{Bet, Round};
 use crate::block::{Block, Order};
 use crate::past::{Estimates, Past};
@@ -39,10 +38,10 @@ impl Forecast {
     /// The median number of further blocks until a verdict, over simulated continuations; `None` if
     /// half of the continuations reach no verdict within the maximum.
     ///
-    /// A continuation draws blocks of the campaign itself, with a new coin for each; the slot
-    /// effect follows the new order. The campaign's estimate is taken as the truth, so if it is
-    /// below `margin`, the verdict can only become "equivalent". The part of the differences that a
-    /// covariate explains stays removed.
+    /// A continuation draws blocks of the campaign itself, with a new coin for each block, which
+    /// also turns the slot effect. The campaign's estimate is taken as the truth, so if it is below
+    /// `margin`, the verdict can only become "equivalent". The part of the differences that a
+    /// covariate explains is removed.
     #[must_use]
     pub fn blocks_to_go(&self, campaign: &BettingSequence) -> Option<usize> {
         let centre = campaign.centre()?;
@@ -56,8 +55,10 @@ impl Forecast {
         let majority = self.continuations / 2 + 1;
         let mut lengths = Vec::with_capacity(self.continuations);
         for continuation in 0..self.continuations {
-            let known = (&past, estimates);
-            lengths.extend(self.continue_once(campaign, known, tests.clone(), &mut random));
+            let past_and_estimates = (&past, estimates);
+            let length =
+                self.continue_once(campaign, past_and_estimates, tests.clone(), &mut random);
+            lengths.extend(length);
             let remaining = self.continuations - continuation - 1;
             if lengths.len() + remaining < majority {
                 return None;
@@ -79,18 +80,10 @@ impl Forecast {
         let mut past: Past = past.clone();
         for block_count in 1..=self.max_blocks {
             let drawn = blocks[random.below(blocks.len())];
-            let order = if random.coin() {
-                Order::BaselineFirst
-            } else {
-                Order::CandidateFirst
-            };
+            let order = Order::drawn(random.coin());
             let slot_change = estimates.slot * (order.sign() - drawn.order.sign());
-            let block = Block {
-                difference: drawn.difference - estimates.explained_part(&drawn) + slot_change,
-                order,
-                tolerance: drawn.tolerance,
-                readings: NO_READINGS,
-            };
+            let difference = drawn.difference - estimates.explained_part(&drawn) + slot_change;
+            let block = Block::new(difference, order, drawn.tolerance);
             tests.add(&Round {
                 first: Bet::new(&block, past.estimates()),
                 second: None,
@@ -104,7 +97,7 @@ impl Forecast {
     }
 }
 
-/// The tests of the three ratios (0 and the margin on both sides) on which a verdict depends.
+/// The tests of the log ratios on which a verdict depends: −margin, margin, and 0 from both sides.
 #[derive(Clone, Debug)]
 struct VerdictTests {
     tests: [ExclusionTest; 4],
@@ -144,17 +137,18 @@ impl VerdictTests {
     }
 
     fn is_decided(&self) -> bool {
-        let [below_margin, above_margin, not_slower, not_faster] = &self.tests;
+        let [lower_margin, upper_margin, not_slower, not_faster] = &self.tests;
         let is_different = not_slower.excluded || not_faster.excluded;
-        let is_within = above_margin.theta > 0.0 && below_margin.excluded && above_margin.excluded;
+        let is_within = upper_margin.theta > 0.0 && lower_margin.excluded && upper_margin.excluded;
         (self.can_differ && is_different) || (is_within && self.block_count >= EQUIVALENCE_BLOCKS)
     }
 }
 
-/// The test whether the bettors of one side exclude one ratio.
+/// The test whether the bettors of one side exclude one log ratio.
 #[derive(Clone, Debug)]
 struct ExclusionTest {
     theta: f64,
+    /// 1 for bettors on "slower than theta", −1 for bettors on "faster".
     sign: f64,
     threshold: f64,
     memory: Memory,

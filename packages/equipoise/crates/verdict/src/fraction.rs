@@ -1,22 +1,22 @@
 //! The fraction of a gap that an intervention explains (docs/methods/fraction.md).
 //!
 //! A block has four conditions: A, B, and both with the intervention, `A_w` and `B_w`. The
-//! fraction f is the part of the gap between A and B that the intervention removes. If f is true,
-//! then an exchange of A with B and of `A_w` with `B_w` only flips the sign of
+//! fraction f is the part of the gap between A and B that the intervention removes. Let
 //!
 //! ```text
 //! z(f) = (B_w − A_w) − (1 − f)(B − A)
 //! ```
 //!
-//! and the random order of the block makes that sign a fair coin, given the past.
+//! If f is the true fraction, exchanging A with B and `A_w` with `B_w` only changes the sign of
+//! z(f). The random order of the block makes this sign a fair coin, given the past.
 
-use crate::adjustment::NO_READINGS;
 use crate::bet::Bet;
 use crate::block::{Block, Order};
 use crate::past::{Estimates, robust_scale};
 use crate::wealth::Wealth;
 
-/// Parts into which the step between two tested fractions is divided, to find the end of a set.
+/// Number of parts into which the step between two tested fractions is divided, to find the end of
+/// a set.
 const DIVISIONS: usize = 100;
 /// Number of divisions. After two, the end of a set is known to 1/10,000 of a step.
 const DIVISION_ROUNDS: usize = 2;
@@ -55,8 +55,11 @@ impl Gap {
 #[derive(Clone, Debug)]
 struct TestedFraction {
     fraction: f64,
+    /// z(f) of the past blocks, if finite.
     remainders: Vec<f64>,
+    /// Wealth of the bets that z(f) is above 0.
     wealth_above: Wealth,
+    /// Wealth of the bets that z(f) is below 0.
     wealth_below: Wealth,
     is_excluded: bool,
 }
@@ -77,12 +80,7 @@ impl TestedFraction {
             return;
         }
         let remainder = gap.remainder(self.fraction);
-        let block = Block {
-            difference: remainder,
-            order: Order::BaselineFirst,
-            tolerance: 0.0,
-            readings: NO_READINGS,
-        };
+        let block = Block::new(remainder, Order::BaselineFirst, 0.0);
         let estimates = Estimates {
             scale: robust_scale(&self.remainders, scratch),
             slot: 0.0,
@@ -100,12 +98,14 @@ impl TestedFraction {
 
 /// The blocks of one intervention, and the bets against each fraction.
 ///
-/// The confidence set is `{f : max over n of E±_n(f) < 2/level}`. If the gap is small compared with
-/// its noise, it may be several intervals: z(f) rises with f in some blocks and falls in others.
+/// The confidence set is `{f : max over n of E±_n(f) < 2/level}`, with E± the wealth above and
+/// below. If the gap is small compared with its noise, z(f) rises with f in some blocks and falls
+/// in others; the set may then be several intervals.
 #[derive(Clone, Debug)]
 pub struct FractionSequence {
     threshold: f64,
     gaps: Vec<Gap>,
+    /// The tested fractions, ascending.
     grid: Vec<TestedFraction>,
     scratch: Vec<f64>,
 }
@@ -178,6 +178,7 @@ impl FractionSequence {
         !self.replay(&[fraction])[0].is_excluded
     }
 
+    /// The bets against other fractions than those of the grid, on all blocks so far.
     fn replay(&self, fractions: &[f64]) -> Vec<TestedFraction> {
         let mut scratch = Vec::new();
         let replay = |&fraction: &f64| {
@@ -190,8 +191,8 @@ impl FractionSequence {
         fractions.iter().map(replay).collect()
     }
 
-    /// The confidence set if it is between two tested fractions, because the gap is very large
-    /// compared with its noise. It is searched for around the estimate.
+    /// The confidence set if it lies between two neighbouring tested fractions, because the gap is
+    /// very large compared with its noise. It is searched for around the estimate.
     fn narrow_set(&self) -> Vec<FractionInterval> {
         let Some(estimate) = self.estimate() else {
             return Vec::new();

@@ -1,10 +1,10 @@
 //! Decides which of two conditions is slower, and by how much. The error rate holds however often
 //! the result is looked at.
 //!
-//! Two conditions, baseline A and candidate B, run in an order drawn by a fair coin in each
-//! block. If the ratio of their costs is constant and nothing carries over, the difference of
-//! the log costs by position has no information about the coin, so no strategy of betting on
-//! the coin makes money (Ville 1939). Ratios that can be bet against with profit are excluded.
+//! In each block, a fair coin draws the order in which baseline A and candidate B run. Assume that
+//! the ratio of their costs is constant and that no trial affects the next one. Divide the cost of
+//! B by the true ratio: then the costs of both positions say nothing about the coin, so betting on
+//! the coin makes no money on average (Ville 1939). Ratios against which bets win are excluded.
 //!
 //! `bisection` bets on the same coin to find which of many commits made a difference.
 //!

@@ -1,13 +1,11 @@
-//! Medians of values that may be infinite.
+//! The median of values that may be infinite, and the scale: a robust standard deviation.
 
-/// 1 / Φ⁻¹(3/4): makes the median absolute deviation estimate the standard deviation of a
-/// normal distribution.
+/// Standard deviation of a normal distribution over its median absolute deviation: 1 / Φ⁻¹(3/4).
 const NORMAL_CONSISTENCY: f64 = 1.4826;
 
-/// The median; `None` for no values. Infinities count as extremes, and the mean of two opposite
-/// infinities in the middle is 0.
+/// The median; `None` without values. It is 0 if the two middle values are −∞ and ∞.
 ///
-/// Reorders `values`, none of which may be NaN.
+/// The function reorders `values`, none of which may be NaN.
 pub fn median(values: &mut [f64]) -> Option<f64> {
     let count = values.len();
     if count == 0 {
@@ -22,8 +20,8 @@ pub fn median(values: &mut [f64]) -> Option<f64> {
     Some(if sum.is_nan() { 0.0 } else { 0.5 * sum })
 }
 
-/// The median absolute deviation from `centre`, scaled to the standard deviation of a normal
-/// distribution. 0 means unknown: there are no values, or the deviation is not finite.
+/// The scale: 1.4826 times the median absolute deviation from `centre`. 0 means unknown: there are
+/// no values, or the deviation is not finite.
 pub fn scale(values: &[f64], centre: f64, scratch: &mut Vec<f64>) -> f64 {
     if !centre.is_finite() {
         return 0.0;

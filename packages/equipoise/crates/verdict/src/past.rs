@@ -5,10 +5,10 @@ use crate::adjustment::{Adjustment, Covariates};
 use crate::block::Block;
 use crate::order_statistics::{median, scale};
 
-/// Up to this number of blocks, each block updates the estimates. Later they are updated when the
-/// number of blocks has grown by 1/64, so that the time of a campaign grows linearly. This depends
-/// only on the number of past blocks, so the bets stay functions of the past.
-const MAX_BLOCKS_ESTIMATED_EACH_TIME: usize = 256;
+/// Number of blocks up to which each block updates the estimates.
+const MAX_BLOCKS_OF_EACH_UPDATE: usize = 256;
+/// Later, the estimates are updated when the number of blocks has grown by 1/64, so that the time
+/// of a campaign grows linearly. The bets still depend only on the past.
 const GROWTH_DIVISOR: usize = 64;
 
 /// Smallest number of blocks from which the spread around a median is estimated.
@@ -19,7 +19,8 @@ const MIN_BLOCKS_FOR_SLOT: usize = 6;
 const SLOT_THRESHOLD_SCALES: f64 = 2.5;
 /// Deviations beyond 1.5 MAD scales count as 1.5 (Huber 1964).
 const HUBER_LIMIT_SCALES: f64 = 1.5;
-/// E min(Z², 1.5²) of a standard normal Z, by which the variance of limited deviations is divided.
+/// Expectation of min(Z², 1.5²) for a standard normal Z; the variance of limited deviations is
+/// divided by it.
 const HUBERISED_VARIANCE: f64 = 0.778_465_216_174_47;
 
 /// Estimates from past blocks. A `scale` of 0 means unknown.
@@ -56,6 +57,7 @@ pub struct Past {
     /// The differences without the part that the covariate explains.
     adjusted: Vec<f64>,
     estimates: Estimates,
+    /// Number of blocks at the last update of the estimates.
     estimated_at: usize,
     scratch: Vec<f64>,
     residuals: Vec<f64>,
@@ -65,7 +67,7 @@ impl Past {
     /// The estimates for a bet on the next block.
     pub fn estimates(&mut self) -> Estimates {
         let count = self.differences.len();
-        let is_due = if count <= MAX_BLOCKS_ESTIMATED_EACH_TIME {
+        let is_due = if count <= MAX_BLOCKS_OF_EACH_UPDATE {
             count != self.estimated_at
         } else {
             count >= self.estimated_at + self.estimated_at / GROWTH_DIVISOR
@@ -127,24 +129,25 @@ impl Past {
 
     /// The scale and the slot effect; `None` if the slot effect is within the noise.
     ///
-    /// The slot effect is half the difference between the medians of the two orders. (The median
-    /// of s·(d − median d) would be too small for a slot effect above the noise, because the median
-    /// of all differences is then among the differences of one order.)
+    /// The slot effect is half the difference between the medians of the two orders. (With s = ±1
+    /// for the order, the median of s·(d − median of all d) would be too small: if the slot effect
+    /// is above the noise, the median of all d is among the differences of one order.)
     fn scale_and_slot(&mut self) -> Option<(f64, f64)> {
-        let second = self.median_of(1.0)?;
-        let first = self.median_of(-1.0)?;
-        let slot = Some(0.5 * (second - first)).filter(|slot| slot.is_finite())?;
+        let candidate_second = self.median_of(1.0)?;
+        let candidate_first = self.median_of(-1.0)?;
+        let slot = Some(0.5 * (candidate_second - candidate_first));
+        let slot = slot.filter(|slot| slot.is_finite())?;
         self.residuals.clear();
         let paired = self.adjusted.iter().zip(&self.signs);
         self.residuals
             .extend(paired.map(|(difference, sign)| difference - sign * slot));
-        let middle = 0.5 * (second + first);
+        let middle = 0.5 * (candidate_second + candidate_first);
         let scale = spread(&self.residuals, middle, &mut self.scratch);
         let noise = SLOT_THRESHOLD_SCALES * scale / (self.differences.len() as f64).sqrt();
         (slot.abs() > noise).then_some((scale, slot))
     }
 
-    /// The median of the differences of one order.
+    /// The median of the differences of one order, by its sign.
     fn median_of(&mut self, order: f64) -> Option<f64> {
         let paired = self.adjusted.iter().zip(&self.signs);
         self.scratch.clear();
@@ -199,18 +202,12 @@ fn root_mean_square(differences: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adjustment::NO_READINGS;
     use crate::block::Order;
 
     fn past(differences: &[f64], orders: &[Order]) -> Past {
         let mut past = Past::default();
         for (&difference, &order) in differences.iter().zip(orders) {
-            past.add(&Block {
-                difference,
-                order,
-                tolerance: 0.0,
-                readings: NO_READINGS,
-            });
+            past.add(&Block::new(difference, order, 0.0));
         }
         past
     }

@@ -1,13 +1,15 @@
 //! A confidence sequence for the probability that the candidate is slower in a block.
 //!
-//! The wealth at p is the beta(½, ½) mixture of likelihood ratios against p, a martingale if the
-//! chance of "slower" in a block that is not a tie is p given the past (Robbins 1970; Howard et al.
-//! 2021, the two-sided beta-binomial mixture).
+//! A bettor bets against each probability p. The wealth is the likelihood of the results under a
+//! beta(½, ½) mixture of all probabilities, divided by their likelihood under p. It is a martingale
+//! if, given the past, the chance of "slower" in a block without a tie is p (Robbins 1970; Howard
+//! et al. 2021, the two-sided beta-binomial mixture).
 
 use crate::block::Block;
 use crate::search::last_that_holds;
 
-/// Parameter of the beta mixture: results of each kind that are assumed before the first block.
+/// Parameter of the beta mixture: number of results "slower", and of results "faster", that are
+/// assumed before the first block.
 const PRIOR_COUNT: f64 = 0.5;
 
 /// Number of blocks in which the candidate was slower, and the interval of the probability.
@@ -17,7 +19,7 @@ pub struct SlowerCount {
     pub slower: usize,
     /// Blocks without a tie.
     pub decided: usize,
-    /// Lower end of the running interval; of the interval at the stop if the running one is empty.
+    /// Lower end of the running interval. If that interval is empty: of the interval at the stop.
     pub low: f64,
     /// Upper end of the same interval.
     pub high: f64,
@@ -57,7 +59,7 @@ impl SlowerCount {
     }
 }
 
-/// The results so far, and their likelihood by the mixture.
+/// The results so far, and their likelihood under the mixture.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mixture {
     slower: usize,
@@ -111,18 +113,12 @@ fn times_ln(count: f64, p: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adjustment::NO_READINGS;
     use crate::block::Order;
 
     fn count(differences: &[f64], level: f64) -> SlowerCount {
         let blocks: Vec<Block> = differences
             .iter()
-            .map(|&difference| Block {
-                difference,
-                order: Order::BaselineFirst,
-                tolerance: 0.01,
-                readings: NO_READINGS,
-            })
+            .map(|&difference| Block::new(difference, Order::BaselineFirst, 0.01))
             .collect();
         SlowerCount::of(&blocks, level)
     }

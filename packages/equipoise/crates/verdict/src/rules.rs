@@ -3,14 +3,14 @@
 //! They were chosen by simulation (docs/decisions/statistics.md, benchmarks/validity). The modules
 //! `bet`, `past` and `wealth` explain why the bets are fair.
 
-/// A bettor, which stakes a part of its money on the side that the block's difference supports.
+/// A bettor, which stakes a part of its wealth in each block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bettor {
-    /// Part of the starting capital. The weights of all bettors sum to 1.
+    /// Wealth before the first block. The weights of all bettors sum to 1.
     pub(crate) weight: f64,
-    /// Stake per unit of payoff, before the cap.
+    /// Stake for a payoff of 1, as a part of the bettor's wealth, before the cap.
     pub(crate) slope: f64,
-    /// Largest stake. It is below 1, so that no bettor can lose all its money.
+    /// Largest stake. It is below 1, so that no bettor can lose all its wealth.
     pub(crate) cap: f64,
 }
 
@@ -18,8 +18,9 @@ const fn bettor(weight: f64, slope: f64, cap: f64) -> Bettor {
     Bettor { weight, slope, cap }
 }
 
-/// The bettors. Each stake approximates, by straight lines, the best stake tanh(δx/σ²) for one
-/// effect δ: 0.006, 0.025, 0.12, 0.34, 0.74 and 1.8 scales.
+/// The bettors. The best stake against an effect δ is tanh(δx/σ²), for a difference x with the
+/// standard deviation σ. Each bettor approximates it, by straight lines, for one δ: 0.006, 0.025,
+/// 0.12, 0.34, 0.74 and 1.8 σ.
 pub(crate) const BETTORS: [Bettor; 6] = [
     bettor(0.015, 0.0075, 0.0075),
     bettor(0.025, 0.031_25, 0.031_25),
@@ -29,12 +30,13 @@ pub(crate) const BETTORS: [Bettor; 6] = [
     bettor(0.25, 2.25, 0.95),
 ];
 
-/// Scales (robust standard deviations) at which payoff and influence of a difference stop growing.
+/// Distance, in scales (robust standard deviations), at which the payoff of a difference, and its
+/// influence on the centre, stop growing.
 pub(crate) const CLIP_SCALES: f64 = 1.25;
 
-/// Smallest tolerance of a block, in log units. If times have few values, all differences can be
-/// equal except for the rounding of floats, whose sign is not a fair coin. Rounding changes the
-/// logarithm of a float, and θ, by at most 6e-14.
+/// Smallest tolerance of a block, in log units. Differences may be equal except for the rounding of
+/// floats, and the sign of a rounding error is not a fair coin. Rounding changes the logarithm of a
+/// float, and θ, by at most 6e-14.
 pub(crate) const MIN_TOLERANCE: f64 = 1e-12;
 
 /// Factor by which the level is multiplied for the interval that decides on `equivalent`. Each side

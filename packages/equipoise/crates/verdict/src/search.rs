@@ -3,19 +3,22 @@
 /// Width at which a bisection stops: finer than the rounding of a difference of two logarithms.
 const RESOLUTION: f64 = 1e-15;
 
-/// The point nearest to `no` at which `holds` is true, given that it is true at `yes`, false at
-/// `no`, and changes once in between.
-pub fn last_that_holds(yes: f64, no: f64, mut holds: impl FnMut(f64) -> bool) -> f64 {
-    let (mut yes, mut no) = (yes, no);
+/// The last point at which `holds` is true, on the way from a point where it is true to a point
+/// where it is false. It must change only once in between.
+pub fn last_that_holds(from: f64, to: f64, mut holds: impl FnMut(f64) -> bool) -> f64 {
+    let (mut holding, mut failing) = (from, to);
     loop {
-        let middle = 0.5 * (yes + no);
-        if (no - yes).abs() <= RESOLUTION || middle <= yes.min(no) || middle >= yes.max(no) {
-            return yes;
+        let middle = 0.5 * (holding + failing);
+        if (failing - holding).abs() <= RESOLUTION
+            || middle <= holding.min(failing)
+            || middle >= holding.max(failing)
+        {
+            return holding;
         }
         if holds(middle) {
-            yes = middle;
+            holding = middle;
         } else {
-            no = middle;
+            failing = middle;
         }
     }
 }

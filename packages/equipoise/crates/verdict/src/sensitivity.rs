@@ -1,6 +1,5 @@
 //! The smallest effect that a campaign of a given length detects.
 
-use crate::adjustment::NO_READINGS;
 use crate::bet::{Bet, Round};
 use crate::block::{Block, Order};
 use crate::past::{MIN_BLOCKS_FOR_SPREAD, Past};
@@ -10,7 +9,7 @@ use equipoise_random::SplitMix64;
 /// Number of bisections, which find an effect to a millionth of the largest one.
 const BISECTIONS: usize = 20;
 
-/// The simulated campaigns.
+/// The settings of the simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Sensitivity {
     /// Blocks of each campaign.
@@ -24,11 +23,11 @@ pub struct Sensitivity {
 }
 
 impl Sensitivity {
-    /// The smallest effect that each simulated campaign detects after any block, in log units and
-    /// increasing; infinite for a campaign that does not even detect `largest`.
+    /// The smallest effect that each simulated campaign detects after any block, in log units, in
+    /// increasing order. It is infinite for a campaign that does not detect the effect `largest`.
     ///
     /// A campaign draws its blocks from `noise`, the block differences of campaigns without an
-    /// effect, and a new coin for each block.
+    /// effect. It draws a new coin for each block.
     #[must_use]
     pub fn smallest_effects(&self, noise: &[f64], largest: f64) -> Vec<f64> {
         let mut random = SplitMix64::new(self.seed);
@@ -44,8 +43,9 @@ impl Sensitivity {
 struct Campaign {
     /// The first blocks. The scale estimated from them depends on the effect.
     early_blocks: Vec<Block>,
-    /// The bets on the other blocks. Estimates from three or more blocks do not depend on the
-    /// effect, so a bet on shifted blocks is the same bet at a shifted ratio.
+    /// The bets on the other blocks. An effect adds the same number to all differences. Estimates
+    /// from three or more blocks do not change, so the bets with an effect δ against 0 are the bets
+    /// without an effect against −δ.
     later_rounds: Vec<Round>,
 }
 
@@ -107,16 +107,8 @@ impl Campaign {
 }
 
 fn draw_block(noise: &[f64], random: &mut SplitMix64) -> Block {
-    Block {
-        difference: noise[random.below(noise.len())],
-        order: if random.coin() {
-            Order::BaselineFirst
-        } else {
-            Order::CandidateFirst
-        },
-        tolerance: 0.0,
-        readings: NO_READINGS,
-    }
+    let difference = noise[random.below(noise.len())];
+    Block::new(difference, Order::drawn(random.coin()), 0.0)
 }
 
 fn round(block: &Block, past: &mut Past) -> Round {

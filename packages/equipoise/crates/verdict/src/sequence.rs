@@ -9,12 +9,12 @@ use crate::rules::MIN_TOLERANCE;
 use crate::search::last_that_holds;
 use crate::wealth::{Wealth, ln_sum_exp};
 
-/// The direction that a bettor bets on.
+/// The direction of the bets against a log ratio θ.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Side {
-    /// The wealth E⁺, which grows if the candidate is slower than θ, and excludes low θ.
+    /// Bets that the log ratio is above θ. Their wealth is E⁺(θ); it excludes low θ.
     Slower,
-    /// The wealth E⁻, which grows if the candidate is faster than θ, and excludes high θ.
+    /// Bets that the log ratio is below θ. Their wealth is E⁻(θ); it excludes high θ.
     Faster,
 }
 
@@ -29,13 +29,15 @@ impl Side {
 
 /// The blocks of one pair of conditions, and the bets on them.
 ///
-/// Every bet depends only on the blocks before it, so the wealth is a test martingale under a
-/// constant ratio without carry-over. By Ville's inequality, the chance that the true θ is ever
-/// excluded at `level` is at most `level`.
+/// Every bet depends only on the blocks before it. If the ratio is constant and nothing carries
+/// over, the wealth is therefore a test martingale. By Ville's inequality, the chance that the true
+/// θ is ever excluded at `level` is at most `level` (docs/methods/interval.md).
 #[derive(Clone, Debug, Default)]
 pub struct BettingSequence {
     rounds: Vec<Round>,
+    /// The candidate against the baseline.
     blocks: Vec<Block>,
+    /// The candidate against the control; empty without a control.
     controls: Vec<Block>,
     past: Past,
     adjustments: AdjustmentHistory,
@@ -109,11 +111,11 @@ impl BettingSequence {
     /// The confidence sequence {θ : E±(θ) never reached 2/level}: the intersection of all
     /// intervals so far, as (low, high).
     ///
-    /// On the way to that bar E± bets no more than a win needs to reach it (`Wealth::bet_towards`);
-    /// the e-values are without this rule.
+    /// These bets stake no more than a win needs to reach 2/level (`Wealth::bet_towards`); the bets
+    /// of the e-values do not have this limit.
     ///
     /// A bound is infinite while nothing on its side is excluded. `low > high` means that the set
-    /// is empty: no constant ratio agrees with all of the campaign.
+    /// is empty: no constant ratio agrees with all blocks of the campaign.
     #[must_use]
     pub fn running_interval(&self, level: f64) -> (f64, f64) {
         self.interval(|side, theta| self.first_exclusion(side, theta, level).is_some())
@@ -137,8 +139,9 @@ impl BettingSequence {
     /// of at most `margin` either way.
     #[must_use]
     pub fn ln_e_value_beyond(&self, margin: f64) -> f64 {
-        let both = [Side::Slower, Side::Faster].map(|s| self.ln_wealth(s, s.sign() * margin));
-        ln_sum_exp(&both) - std::f64::consts::LN_2
+        let ln_wealths =
+            [Side::Slower, Side::Faster].map(|side| self.ln_wealth(side, side.sign() * margin));
+        ln_sum_exp(&ln_wealths) - std::f64::consts::LN_2
     }
 
     /// The number of blocks after which the running interval first excluded `theta`, if ever.
@@ -148,7 +151,7 @@ impl BettingSequence {
         let faster = self.first_exclusion(Side::Faster, theta, level);
         match (slower, faster) {
             (Some(slower), Some(faster)) => Some(slower.min(faster)),
-            (one, other) => one.or(other),
+            (slower, faster) => slower.or(faster),
         }
     }
 
@@ -162,7 +165,7 @@ impl BettingSequence {
     /// The same blocks without their covariates.
     #[must_use]
     pub fn unadjusted(&self) -> Self {
-        let unread = |block: &Block| Block {
+        let without_readings = |block: &Block| Block {
             readings: NO_READINGS,
             ..*block
         };
@@ -170,8 +173,10 @@ impl BettingSequence {
         let mut controls = self.controls.iter();
         for block in &self.blocks {
             let pushed = match controls.next() {
-                Some(control) => sequence.push_pooled(unread(block), unread(control)),
-                None => sequence.push(unread(block)),
+                Some(control) => {
+                    sequence.push_pooled(without_readings(block), without_readings(control))
+                }
+                None => sequence.push(without_readings(block)),
             };
             debug_assert!(pushed.is_ok(), "the tolerances were checked before");
         }
@@ -232,10 +237,10 @@ impl BettingSequence {
     }
 }
 
-/// The interval of θ that neither side excludes.
+/// The interval of the θ that neither side excludes.
 ///
-/// Payoffs never rise with θ, so each side excludes a half-line, whose end is found by bisection.
-/// Outside (`below`, `above`), no payoff changes.
+/// Payoffs never rise with θ. So the θ that one side excludes are all below, or all above, a limit,
+/// which is found by bisection. Outside (`below`, `above`), no payoff changes.
 pub(crate) fn interval(
     (below, above): (f64, f64),
     excludes: impl Fn(Side, f64) -> bool,
@@ -304,12 +309,7 @@ pub(crate) mod tests {
     pub(crate) fn sequence(blocks: &[(f64, Order)], tolerance: f64) -> BettingSequence {
         let mut sequence = BettingSequence::default();
         for &(difference, order) in blocks {
-            let block = Block {
-                difference,
-                order,
-                tolerance,
-                readings: NO_READINGS,
-            };
+            let block = Block::new(difference, order, tolerance);
             sequence.push(block).expect("the tolerance is from 0 up");
         }
         sequence
@@ -457,12 +457,7 @@ pub(crate) mod tests {
     fn a_control_that_contradicts_the_baseline_cancels_its_bet() {
         let mut pooled = BettingSequence::default();
         for _ in 0..8 {
-            let block = |difference| Block {
-                difference,
-                order: BaselineFirst,
-                tolerance: 0.0,
-                readings: NO_READINGS,
-            };
+            let block = |difference| Block::new(difference, BaselineFirst, 0.0);
             pooled
                 .push_pooled(block(0.1), block(-0.1))
                 .expect("the tolerances are from 0 up");
@@ -503,12 +498,7 @@ pub(crate) mod tests {
 
     #[test]
     fn an_invalid_tolerance_is_refused() {
-        let block = Block {
-            difference: 0.0,
-            order: BaselineFirst,
-            tolerance: f64::INFINITY,
-            readings: NO_READINGS,
-        };
+        let block = Block::new(0.0, BaselineFirst, f64::INFINITY);
         assert!(BettingSequence::default().push(block).is_err());
     }
 }

@@ -1,22 +1,26 @@
-//! The wealth of the bettors, who together start with one unit of money.
+//! The wealth of the bettors of `rules`, who together start with one unit of money.
+//!
+//! A bettor's wealth is a product with one factor for each bet. Over many bets the product would
+//! overflow or underflow. So after every 64 bets a *settlement* adds the logarithm of the product
+//! to a sum, and the product starts again from 1.
 
 use crate::rules::BETTORS;
 
-/// Number of bets whose product cannot overflow or underflow before it becomes a logarithm.
+/// Number of bets between two settlements; their product cannot overflow or underflow.
 const BETS_PER_SETTLEMENT: u32 = 64;
 
 type PerBettor = [f64; BETTORS.len()];
 
-/// The wealth: the wealth at the last settlement times the product of the bets since then.
+/// The wealth of each bettor: its wealth at the last settlement times its product since then.
 #[derive(Clone, Debug)]
 pub struct Wealth {
     /// ln of each bettor's wealth at the last settlement.
     settled_ln: PerBettor,
-    /// Each bettor's wealth at the last settlement.
+    /// Each bettor's wealth at the last settlement; 0 if it is below the smallest float.
     settled: PerBettor,
-    /// Each bettor's product of bets since then.
+    /// Each bettor's product of the bets since the last settlement.
     products: PerBettor,
-    recent_bets: u32,
+    bets_since_settlement: u32,
 }
 
 impl Wealth {
@@ -25,11 +29,12 @@ impl Wealth {
             settled_ln: BETTORS.map(|bettor| bettor.weight.ln()),
             settled: BETTORS.map(|bettor| bettor.weight),
             products: [1.0; BETTORS.len()],
-            recent_bets: 0,
+            bets_since_settlement: 0,
         }
     }
 
-    /// Adds a bet. `payoff`, from −1 to 1, is the block's result before slopes and caps.
+    /// Adds a bet. Each bettor's wealth is multiplied by 1 + clip(slope·payoff, ±cap), with its own
+    /// slope and cap. `payoff`, from −1 to 1, is the result of the block.
     pub fn bet(&mut self, payoff: f64) {
         for (product, bettor) in self.products.iter_mut().zip(BETTORS) {
             *product *= 1.0 + (bettor.slope * payoff).clamp(-bettor.cap, bettor.cap);
@@ -39,15 +44,16 @@ impl Wealth {
 
     /// Adds a bet and returns whether the wealth has reached the threshold.
     ///
-    /// Money above the threshold is useless. So the payoff is clamped to [−p, p], where a win of p
-    /// reaches the threshold exactly: a loss costs at most the missing amount. p depends only on
-    /// the wealth before the block, and the clamped payoff is still odd in the coin, so the wealth
-    /// stays a test martingale (docs/methods/interval.md). Each threshold needs a separate wealth.
+    /// Wealth above the threshold is useless. So the payoff is clamped to [−p, p], where p is the
+    /// payoff at which a win reaches the threshold exactly. A loss then costs at most the amount
+    /// that is missing to the threshold.
     ///
-    /// Larger payoffs never reach the threshold later, and a wealth with the clamp is never below
-    /// one without. Both follow by induction over the rounds, for each bettor: more money or a
-    /// lower threshold only lowers p, so that a loss takes a smaller part; a win either reaches the
-    /// threshold or is not clamped.
+    /// The bet stays fair (docs/methods/interval.md, "Interval"): p depends only on the wealth
+    /// before the block, and the coin only changes the sign of the clamped payoff.
+    ///
+    /// The clamp never delays the threshold. A win is not affected: it reaches the threshold, or is
+    /// smaller than p. A loss is smaller with the clamp than without. More wealth only lowers p, so
+    /// larger payoffs never reach the threshold later. Each threshold needs a wealth of its own.
     pub fn bet_towards(&mut self, payoff: f64, threshold: f64) -> bool {
         // A win above p reaches the threshold anyway, so only a loss is clamped.
         if payoff < 0.0 {
@@ -60,31 +66,32 @@ impl Wealth {
 
     /// The payoff with which a win reaches the threshold exactly, but at most `max_payoff`.
     fn payoff_that_reaches(&self, threshold: f64, max_payoff: f64) -> f64 {
-        let mut shares = [0.0; BETTORS.len()];
-        let owned = self.settled.iter().zip(&self.products);
-        for (share, (settled, product)) in shares.iter_mut().zip(owned) {
-            *share = settled * product;
+        let mut wealths = [0.0; BETTORS.len()];
+        let factors = self.settled.iter().zip(&self.products);
+        for (wealth, (settled, product)) in wealths.iter_mut().zip(factors) {
+            *wealth = settled * product;
         }
-        let missing = threshold - shares.iter().sum::<f64>();
-        let owned_shares = || shares.iter().zip(BETTORS);
-        let gains = owned_shares()
-            .map(|(share, bettor)| share * (bettor.slope * max_payoff).min(bettor.cap));
+        let missing = threshold - wealths.iter().sum::<f64>();
+        let bettors = || wealths.iter().zip(BETTORS);
+        let gains =
+            bettors().map(|(wealth, bettor)| wealth * (bettor.slope * max_payoff).min(bettor.cap));
         if gains.sum::<f64>() <= missing {
             return max_payoff;
         }
-        // The gain is concave in the payoff, so each tangent reaches the threshold too early, and a
-        // bettor whose stake is capped at that payoff stays capped.
+        // A win of p gains G(p) = Σ wealth·min(slope·p, cap). Newton's method solves G(p) = missing
+        // from p = 0. G is concave and piecewise linear, so p only rises, a capped bettor stays
+        // capped, and a step for each bettor and one more suffice.
         let mut payoff = 0.0;
         for _ in 0..=BETTORS.len() {
-            let (mut slope, mut capped) = (0.0, 0.0);
-            for (share, bettor) in owned_shares() {
+            let (mut gain_per_payoff, mut gain_of_capped) = (0.0, 0.0);
+            for (wealth, bettor) in bettors() {
                 if bettor.slope * payoff < bettor.cap {
-                    slope += share * bettor.slope;
+                    gain_per_payoff += wealth * bettor.slope;
                 } else {
-                    capped += share * bettor.cap;
+                    gain_of_capped += wealth * bettor.cap;
                 }
             }
-            let next = (missing - capped) / slope;
+            let next = (missing - gain_of_capped) / gain_per_payoff;
             if next.is_nan() || next <= payoff {
                 break;
             }
@@ -93,7 +100,7 @@ impl Wealth {
         payoff.min(max_payoff)
     }
 
-    /// Adds a bet on the mean of two stakes, from the payoffs of two pairs of one block.
+    /// Adds a bet whose stake is the mean of the stakes for two payoffs, of two pairs of a block.
     pub fn bet_on_both(&mut self, first: f64, second: f64) {
         for (product, bettor) in self.products.iter_mut().zip(BETTORS) {
             let stake = |payoff: f64| (bettor.slope * payoff).clamp(-bettor.cap, bettor.cap);
@@ -102,13 +109,13 @@ impl Wealth {
         self.settle_if_due();
     }
 
-    /// The wealth now. It may be too small, as a share below the smallest float counts as 0.
+    /// The wealth of all bettors together. A bettor's wealth below the smallest float counts as 0.
     pub fn total(&self) -> f64 {
-        let owned = self.settled.iter().zip(&self.products);
-        owned.map(|(settled, product)| settled * product).sum()
+        let factors = self.settled.iter().zip(&self.products);
+        factors.map(|(settled, product)| settled * product).sum()
     }
 
-    /// The logarithm of the wealth, without overflow or underflow.
+    /// The logarithm of the wealth of all bettors together, without overflow or underflow.
     pub fn ln(&self) -> f64 {
         let mut logs = self.settled_ln;
         for (log, product) in logs.iter_mut().zip(self.products) {
@@ -118,8 +125,8 @@ impl Wealth {
     }
 
     fn settle_if_due(&mut self) {
-        self.recent_bets += 1;
-        if self.recent_bets < BETS_PER_SETTLEMENT {
+        self.bets_since_settlement += 1;
+        if self.bets_since_settlement < BETS_PER_SETTLEMENT {
             return;
         }
         for index in 0..BETTORS.len() {
@@ -127,7 +134,7 @@ impl Wealth {
             self.settled[index] = self.settled_ln[index].exp();
         }
         self.products = [1.0; BETTORS.len()];
-        self.recent_bets = 0;
+        self.bets_since_settlement = 0;
     }
 }
 

@@ -31,7 +31,7 @@ from equipoise.model.record import CampaignWarning, Trial
 from equipoise.model.result import Adjustment, CarryOver, Comparison, SlowRuns, TheseLayouts
 from equipoise.stats.carry_over import carry_over
 from equipoise.stats.changes import ratio_segments
-from equipoise.stats.constancy import one_ratio_describes
+from equipoise.stats.constancy import may_have_one_ratio
 from equipoise.stats.describe import ratio_of_means
 from equipoise.stats.layouts import judge_across_layouts
 from equipoise.stats.resolution import Resolution
@@ -263,7 +263,7 @@ def _comparison(
     _, is_constant = running_interval(paired_blocks.engine, share_of_alpha)
     is_constant = is_constant and verdict.ratio_is_constant
     if is_constant:
-        is_constant = one_ratio_describes(paired_blocks, verdict.low, verdict.high, share_of_alpha)
+        is_constant = may_have_one_ratio(paired_blocks, verdict.low, verdict.high, share_of_alpha)
     answers = statistic_answers(
         baseline_costs, candidate_costs, min_effect=judgement.min_effect, level=share_of_alpha
     )

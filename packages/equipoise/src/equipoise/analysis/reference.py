@@ -36,13 +36,13 @@ from equipoise.model.reference import EnvironmentDifference, ReferenceComparison
 from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
 from equipoise.shared.spelling import option
 from equipoise.stats.arrays import NORMAL_MAD
-from equipoise.stats.layouts import FIRST_ANALYSIS
+from equipoise.stats.layouts import FIRST_ANALYSIS_BLOCKS
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.sessions import (
     MIN_PROCESSES,
     Changes,
     RowChange,
-    Session,
+    SessionRow,
     changes_between,
     difference_between_sessions,
 )
@@ -54,7 +54,7 @@ class _CostRow(Struct, frozen=True):
     """One condition of a result on one metric, with its costs."""
 
     metric: str
-    session: Session
+    session: SessionRow
     median: float
     """Median value of the metric."""
 
@@ -94,7 +94,7 @@ def compare_with_reference(
     )
     differences = document_differences(reference, result)
     drift = 0.0 if differences else difference_between_sessions(*sessions)
-    changes = changes_between(*sessions, min_effect=min_effect, alpha=alpha, between=drift)
+    changes = changes_between(*sessions, min_effect=min_effect, alpha=alpha, between_sd=drift)
     row_changes = dict(zip(common_names, changes.rows, strict=True))
     sides = {"there": (reference, earlier_rows), "here": (result, later_rows)}
     names = dict.fromkeys(
@@ -167,7 +167,7 @@ def _cost_rows(
             start = result.conditions.index(condition) * len(result.trials)
             blocks = np.arange(start, start + len(known))
         costs = 1.0 / values if metric in more_is_better else values
-        yield condition.name, _CostRow(metric, Session(costs, blocks), float(np.median(values)))
+        yield condition.name, _CostRow(metric, SessionRow(costs, blocks), float(np.median(values)))
 
 
 def _analysed_trials(condition: ConditionResult, result: ResultDocument) -> list[TrialRow]:
@@ -448,7 +448,7 @@ def _guaranteed_block_count(plan: Plan) -> int:
     alpha, count = plan.judgement.alpha, max(1, len(plan.contrasts))
     block_count = earliest_block(min(plan.rules.decisive_sides * alpha, 0.5 * (1.0 + alpha)), count)
     if plan.layouts:
-        block_count = FIRST_ANALYSIS * len(plan.layouts)
+        block_count = FIRST_ANALYSIS_BLOCKS * len(plan.layouts)
     return max(block_count, required_blocks(plan, plan.stopping))
 
 

@@ -51,10 +51,11 @@ from equipoise.campaign.blocks import (
 from equipoise.campaign.interim import DESCRIBED_CONDITION
 from equipoise.campaign.washouts import decisive_blocks
 from equipoise.design.command_line import command_of_plan
+from equipoise.model.garbage_collection import paused_garbage_collector
 from equipoise.model.kinds import load
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.quantities import excludes_one, iso_time
-from equipoise.model.record import Draw, RunRecord, Segment, Trial, paused_garbage_collector
+from equipoise.model.record import Draw, RunRecord, Segment, Trial
 from equipoise.model.result import (
     SCHEMA,
     ConditionResult,

@@ -27,14 +27,14 @@ from equipoise.model.record import CampaignWarning, Draw, Trial
 from equipoise.model.result import MetricSummary, TypicalValue
 from equipoise.shared.safe_text import MAX_LINE_LETTERS, shortened
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.changes import states
-from equipoise.stats.companions import (
+from equipoise.stats.associations import (
     MIN_TRIALS,
     Association,
     Covariate,
     mode_associations,
     strongest_association,
 )
+from equipoise.stats.changes import states
 from equipoise.stats.describe import describe, is_visible, median_at_any_stop, rank_autocorrelation
 from equipoise.stats.levels import variance_by_level
 from equipoise.stats.modes import find_modes

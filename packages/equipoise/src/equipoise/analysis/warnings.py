@@ -16,7 +16,7 @@ from equipoise.campaign.blocks import block_seconds, cut_block_count
 from equipoise.campaign.progress import blocks_to_near_verdicts
 from equipoise.campaign.washouts import may_add_washouts
 from equipoise.model.quantities import excludes_one, listed, names_of, reads_as_factor
-from equipoise.model.record import FAILED, FAILURE, CampaignWarning, RunRecord
+from equipoise.model.record import ENDED_BY_FAILURE, FAILURE_WARNING, CampaignWarning, RunRecord
 from equipoise.model.result import Comparison, ControlResult
 from equipoise.shared.safe_text import MAX_LINE_LETTERS, shortened
 from equipoise.shared.spelling import option
@@ -61,8 +61,8 @@ def warnings_of(
 
 
 def _failure_warning(record: RunRecord) -> Iterator[CampaignWarning]:
-    is_recorded = any(notice.code == FAILURE for notice in record.notices)
-    if is_recorded or record.stopped_because != FAILED:
+    is_recorded = any(notice.code == FAILURE_WARNING for notice in record.notices)
+    if is_recorded or record.stopped_because != ENDED_BY_FAILURE:
         return
     failed = [trial for trial in record.trials if trial.failure is not None and not trial.timed_out]
     if failed:
@@ -70,7 +70,7 @@ def _failure_warning(record: RunRecord) -> Iterator[CampaignWarning]:
         last_lines = [line.strip() for line in failed[-1].error_tail.splitlines() if line.strip()]
         stderr = f"; stderr: {shortened(last_lines[-1], MAX_LINE_LETTERS)}" if last_lines else ""
         yield CampaignWarning(
-            FAILURE,
+            FAILURE_WARNING,
             f"{name} failed: {failed[-1].failure}{stderr}",
             "correct the command, or count failed trials like others with "
             f"{option('ignore_failure', True)}",
@@ -337,7 +337,7 @@ def _longer_hint(record: RunRecord, block_count: int, measured_s: float) -> str:
         case "budget":
             total_s = 1.1 * _spent_s(record) * (factor - 1.0 if restart_hint is None else factor)
             limit_option = f"--budget {max(1, math.ceil(total_s))}"
-        case _ if stopped_because == FAILED:
+        case _ if stopped_because == ENDED_BY_FAILURE:
             return "correct the condition that failed, and measure again"
         case _ if restart_hint is None:
             return f"run `{resume_command}` to measure more blocks"

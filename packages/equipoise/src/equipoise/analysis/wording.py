@@ -11,7 +11,8 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 
-from equipoise.model.metrics import WORDS, MetricWords, inverse_interval, is_time
+from equipoise.model.inverse_ratios import inverse_interval
+from equipoise.model.metrics import WORDS, MetricWords, is_time
 from equipoise.model.plan import CALL_METRIC, PRIMARY_METRIC
 from equipoise.model.quantities import (
     FACTOR_FROM,
@@ -55,7 +56,7 @@ def typical_sentence(value: TypicalValue) -> str:
     else:
         subject, _ = _subject_and_object(words, "", value.condition)
         noun_phrase = f" {words.noun}" if words.less == "fewer" else f" of {words.noun}"
-        if words.is_duration or words.noun == "amount":
+        if words.more_is_longer or words.noun == "amount":
             noun_phrase = ""
         claim = _with_capital_article(words, f"{subject} {words.verb} {median}{noun_phrase}")
     low, high = value.median_ci
@@ -244,7 +245,7 @@ def ratio_clause(
     interval = " (no finite ratio)"
     if 0.0 < ratio < math.inf:
         interval = _interval_in_parentheses(ratio_ci, is_factor=reads_as_factor(ratio))
-    if words is not None and words.is_duration and reads_as_factor(ratio) and ratio < 1.0:
+    if words is not None and words.more_is_longer and reads_as_factor(ratio) and ratio < 1.0:
         interval = _interval_in_parentheses(inverse_interval(ratio_ci), is_factor=True)
         return f"{subject} is {_times_of(1.0 / ratio)} as fast as {other}{interval}"
     return f"{subject} {verb} {comparative(metric, other, ratio)}{interval}"
@@ -288,7 +289,7 @@ def comparative(metric: str, other: str, ratio: float) -> str:
         return factor_phrase if reads_as_factor(ratio) else change_phrase
     adjective, noun = "more" if is_higher else words.less, f" {words.noun}"
     factor_phrase = f"{factor} the{noun} of {other}"
-    if words.is_duration:
+    if words.more_is_longer:
         factor_phrase = f"{factor} as long as {other}"
         adjective, noun = ("longer", "") if is_higher else ("less", noun)
     elif words.noun == "amount":
@@ -374,7 +375,7 @@ def _superlative(metric: str, *, more_is_better: bool) -> tuple[str, str]:
     if metric in _WALL_TIME_METRICS:
         return "is", "the fastest"
     words = WORDS.get(metric)
-    if words is None or words.is_duration or words.noun == "amount":
+    if words is None or words.more_is_longer or words.noun == "amount":
         return "has", f"the {'highest' if more_is_better else 'lowest'} {metric}"
     smallest = "fewest" if words.less == "fewer" else "least"
     return words.verb, f"the {'most' if more_is_better else smallest} {words.noun}"

@@ -31,7 +31,14 @@ from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 from equipoise.model.plan import Plan, Stopping
-from equipoise.model.record import FAILED, FAILURE, INTERRUPTED, CampaignWarning, Phase, RunRecord
+from equipoise.model.record import (
+    ENDED_BY_FAILURE,
+    FAILURE_WARNING,
+    INTERRUPTED,
+    CampaignWarning,
+    Phase,
+    RunRecord,
+)
 
 if TYPE_CHECKING:
     from equipoise.measure.servers import Servers
@@ -276,8 +283,8 @@ def _conduct(
         with runner_factory(segment.plan, listener.trial_running) as runner:
             reason = segment.run(runner)
     except ConditionFailed as error:
-        reason = FAILED
-        warning = CampaignWarning(FAILURE, error.what, error.hint or "")
+        reason = ENDED_BY_FAILURE
+        warning = CampaignWarning(FAILURE_WARNING, error.what, error.hint or "")
         ledger.record_notice(segment.run_id, warning)
         raise
     except KeyboardInterrupt:

@@ -13,7 +13,7 @@ from equipoise.cli.streams import say
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.ledger.merging import MergeReport, merge
 from equipoise.model.errors import EXIT_DONE, EXIT_UNUSABLE_INPUT, UnusableInput
-from equipoise.model.record import paused_garbage_collector
+from equipoise.model.garbage_collection import paused_garbage_collector
 from equipoise.report.document import Paragraph
 from equipoise.report.renderers.terminal import print_parts
 

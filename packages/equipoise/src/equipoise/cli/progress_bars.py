@@ -13,7 +13,8 @@ from rich.text import Text
 from equipoise.campaign.progress import CampaignProgress, ComparisonStatus, ProgressListener
 from equipoise.cli.study_forecast import StudyForecast
 from equipoise.cli.work_bars import MIN_REDRAW_S, description_column
-from equipoise.model.metrics import inverse_interval, inverse_ratio, verdict_word
+from equipoise.model.inverse_ratios import inverse_interval, inverse_ratio
+from equipoise.model.metrics import verdict_word
 from equipoise.model.plan import Plan
 from equipoise.report.renderers.terminal import STYLES
 from equipoise.report.units import estimate_and_interval, seconds_left

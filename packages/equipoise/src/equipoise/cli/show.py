@@ -13,7 +13,7 @@ from equipoise.cli.options import OutputOptions
 from equipoise.cli.writing import write_output
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
-from equipoise.model.record import paused_garbage_collector
+from equipoise.model.garbage_collection import paused_garbage_collector
 from equipoise.why.result import result_of, with_experiment
 
 

@@ -10,8 +10,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.figures.values import MAX_DOTS, numeric_factors, pairs_of, primary_metric
+from equipoise.model.inverse_ratios import inverse_interval, with_ratios_of_values
 from equipoise.model.kinds import kind_of
-from equipoise.model.metrics import as_values, inverse_interval
 from equipoise.model.result import Comparison, ResultDocument
 from equipoise.stats.sequence import SequencePoint
 from equipoise.stats.shift import MIN_BLOCKS, shift_function
@@ -133,12 +133,12 @@ def as_value_ratios(document: Document, sequences: Sequences) -> tuple[Document,
     """
     increasing = document.more_is_better
     comparisons = tuple(
-        as_values(comparison) if comparison.metric in increasing else comparison
+        with_ratios_of_values(comparison) if comparison.metric in increasing else comparison
         for comparison in document.comparisons
     )
     control = document.control
     if control is not None and control.comparison.metric in increasing:
-        control = replace(control, comparison=as_values(control.comparison))
+        control = replace(control, comparison=with_ratios_of_values(control.comparison))
     if document.primary_metric in increasing:
         sequences = {
             candidate: tuple(map(_value_point, points)) for candidate, points in sequences.items()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.record import FAILED
+from equipoise.model.record import ENDED_BY_FAILURE
 from equipoise.shared.safe_text import as_unicode
 
 
@@ -179,7 +179,7 @@ def _runs_failed_in_first_block(connection: sqlite3.Connection) -> set[int]:
     rows = connection.execute(
         "SELECT run FROM sitting_end WHERE stopped_because = ? AND NOT EXISTS (SELECT * FROM draw "
         "WHERE draw.run = sitting_end.run AND phase = 'measured' AND block > 1)",
-        (FAILED,),
+        (ENDED_BY_FAILURE,),
     )
     return {int(run) for (run,) in rows}
 

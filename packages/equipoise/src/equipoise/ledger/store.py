@@ -56,6 +56,7 @@ from equipoise.ledger.run_reference import (
 )
 from equipoise.ledger.schema import IDENTITY_BYTES
 from equipoise.model.errors import UnusableInput
+from equipoise.model.garbage_collection import paused_garbage_collector
 from equipoise.model.host import Certificate, HostReference
 from equipoise.model.plan import Plan, member_identity
 from equipoise.model.record import (
@@ -65,7 +66,6 @@ from equipoise.model.record import (
     RunRecord,
     RunSummary,
     Trial,
-    paused_garbage_collector,
 )
 from equipoise.shared.safe_text import as_unicode, shortened
 from equipoise.shared.spelling import option

@@ -9,7 +9,8 @@ Every other room may import this room; it imports only `shared`. In reading orde
 - ``record``: a campaign as recorded: draws, trials, segments, instrumented runs.
 - ``result``: the result document, with the findings of a built-in study.
 - ``reference``: a comparison with the result of another session (``--against``).
-- ``metrics``: words for sentences about a metric, and ratios of costs as ratios of values.
+- ``metrics``: words for sentences about a metric.
+- ``inverse_ratios``: ratios of costs as ratios of values, if more of a metric is better.
 - ``pooled``: the document of pooled campaigns.
 - ``iterations``: the iterations of trials by class.
 - ``series``: series of other tools: a value for each commit, and suspicions.
@@ -18,5 +19,6 @@ Every other room may import this room; it imports only `shared`. In reading orde
 - ``packages``: other packages that add kinds, studies and programs.
 - ``errors``: `EquipoiseError` and the exit statuses.
 - ``redaction``: known tuning variables, and placeholders for the values of all others.
+- ``garbage_collection``: a pause of Python's garbage collector.
 - ``quantities``: intervals, and numbers with units and lists of names for readers.
 """

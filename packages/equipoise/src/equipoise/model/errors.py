@@ -26,7 +26,9 @@ class UserError(Protocol):
     """
 
     what: str
+    """The problem and its place."""
     hint: str | None
+    """The action that solves the problem."""
     exit_status: int
 
 

@@ -54,21 +54,25 @@ class Certificate(Struct, frozen=True):
     campaigns: int
     """Number of campaigns of a program against itself, judged after every block."""
     blocks: int
-    """Maximum number of blocks of each such campaign."""
+    """Maximum number of blocks of each of these campaigns."""
     called_different: int
+    """Number of these campaigns that reported a difference: false alarms."""
     injected: float
-    """Percentage by which a second program did more work than the first."""
+    """Percentage of work that was added to a second program, in the injected campaigns."""
     injected_campaigns: int
+    """Number of campaigns of the program against the second program."""
     injected_found: int
+    """Number of injected campaigns that detected the added work."""
     injected_blocks: float
-    """Median number of blocks to the verdict, over the campaigns that detected the difference."""
+    """Median number of blocks to the verdict, over the campaigns that detected the added work."""
     trial_s: float
     """Median seconds of a trial."""
     spread: float
-    """1.4826 times the median absolute deviation of a block's log ratio."""
+    """Robust standard deviation (1.4826·MAD) of the log ratios of blocks."""
     smallest_in_a_minute: float | None
-    """Effect that nine of ten campaigns of one minute detect; ``None`` if over 100 %."""
+    """Smallest effect that nine of ten campaigns of one minute detect; ``None`` if over 100 %."""
     smallest_in_ten_minutes: float | None
+    """Smallest effect that nine of ten campaigns of ten minutes detect; ``None`` if over 100 %."""
     runs: tuple[str, ...]
     """Ids of the campaigns in the ledger."""
 

@@ -85,7 +85,7 @@ class Terms:
     rows_show_failures: ClassVar[bool] = False
     """Whether the row of a condition shows why its trials failed, so that no warning is needed."""
     no_series: tuple[str, ...] = ()
-    """Metrics whose iterations are not in the order of time and so cannot show a warm-up."""
+    """Metrics whose iterations are not a series in time, so that they cannot show a warm-up."""
     decisive_sides: ClassVar[int] = 1
     """2 if each side of an interval may use the whole alpha, 1 if the two sides share alpha."""
     restart_hint: ClassVar[str | None] = None
@@ -127,7 +127,7 @@ class Terms:
         return None
 
     def shared_part(self, runs: Sequence[Any]) -> Any:
-        """Return the part of ``runs`` that campaigns of the same question have in common."""
+        """Return data that all campaigns of one question share: by default the commands."""
         return runs
 
     def longer_hint(self, min_s: float | None) -> str | None:
@@ -166,21 +166,22 @@ class Kind(Struct, frozen=True):
     name: str
     """Name of the kind, which tags its terms and its documents."""
     terms: str = ""
-    """Its `Terms`; empty if its plans have no terms, and the kind has the name of a study."""
+    """`Terms` of the kind's plans; empty if the plans have no terms, and the kind has the name of a
+    study."""
     document: str = "equipoise.model.result:ResultDocument"
-    """Its `equipoise.model.result.ResultDocument`."""
+    """Class of the kind's documents."""
     rules: str | None = None
     """`Terms` without fields: the rules for plans without terms."""
     campaign: str | None = None
-    """Its `equipoise.campaign.interim.CampaignKind`: how a campaign is judged and continues."""
+    """An `equipoise.campaign.interim.CampaignKind`: how a campaign is judged and continues."""
     analysis: str | None = None
-    """Its `equipoise.analysis.kind.AnalysisKind`: additions to the result of its comparisons."""
+    """An `equipoise.analysis.kind.AnalysisKind`: additions to the result of comparisons."""
     report: str | None = None
-    """Its `equipoise.report.kind.ReportKind`: question, answer and sections of its document."""
+    """An `equipoise.report.kind.ReportKind`: question, answer and sections of a document."""
     figures: str | None = None
-    """Its `equipoise.figures.gallery.FiguresKind`."""
+    """An `equipoise.figures.gallery.FiguresKind`: the charts."""
     why: str | None = None
-    """Its `equipoise.why.kind.WhyKind`: which gaps are explained, and how."""
+    """An `equipoise.why.kind.WhyKind`: which gaps are explained, and how."""
     resume: str | None = None
     """Function of ``(record, limits, hosts, output)`` that continues a stopped campaign and returns
     an exit status."""
@@ -195,6 +196,7 @@ class Kind(Struct, frozen=True):
     compare_code: str | None = None
     """Function that compares pieces of Python code and returns the record of the campaign."""
     commands: Mapping[str, Command] = field(default_factory=dict)
+    """Commands that the kind adds, by name."""
     lists: Mapping[str, str] = field(default_factory=dict)
     """Lists of `equipoise list`, by name: functions that return headings and rows."""
 
@@ -228,7 +230,7 @@ def kind_named(name: str) -> Kind:
     if import_path is None:
         raise UnusableInput(
             f"this installation cannot read campaigns of the kind {name!r}",
-            hint="install the package that measured them, or a later version of Equipoise",
+            hint="install the package that adds this kind, or a later version of Equipoise",
         )
     kind = load(import_path)
     assert isinstance(kind, Kind)
@@ -249,16 +251,16 @@ def kind_of_study(study: str) -> Kind:
     return kind_named(ORDINARY)
 
 
-def load_part(name: str, campaigns: str, hint: str) -> Any:
+def load_part(name: str, purpose: str, hint: str) -> Any:
     """Return a part that only one kind has and that campaigns of all kinds can use.
 
-    Raise `UnusableInput` if no installed kind has this part. ``campaigns`` completes the message
-    "this installation cannot run campaigns …".
+    Raise `UnusableInput` if no installed kind has this part. ``purpose``, such as ``that test
+    causes``, completes the message "this installation cannot run campaigns …".
     """
     import_paths = (getattr(kind, name) for kind in every_kind())
     import_path = next(filter(None, import_paths), None)
     if import_path is None:
-        raise UnusableInput(f"this installation cannot run campaigns {campaigns}", hint=hint)
+        raise UnusableInput(f"this installation cannot run campaigns {purpose}", hint=hint)
     return load(import_path)
 
 

@@ -25,7 +25,7 @@ PROGRAMS = "equipoise.programs"
 NATIVE_FOLDER = "_bin"
 """Folder of a package for its programs and libraries."""
 _OWN_NAME_PREFIXES = ("equipoise-", "libequipoise_")
-"""Prefixes of the names of our own programs and libraries."""
+"""Prefixes of the names of Equipoise's programs and libraries."""
 
 
 @functools.cache
@@ -38,17 +38,18 @@ def registered(group: str) -> Mapping[str, str]:
 
 
 def folder_of(package: str) -> Path:
-    """Return the folder of a package without importing its modules.
+    """Return the folder of a package that an entry point names, without importing its modules.
 
-    Raise `UnusableInput` if the package, which an entry point names, is not installed.
+    Raise `UnusableInput` if the package cannot be found.
     """
     from importlib.util import find_spec
 
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise UnusableInput(
-            f"an installed package registers {package}, which cannot be imported",
-            hint=f"install the package with {package} again",
+            f"{package} is registered as a package for Equipoise, but it cannot be found",
+            hint="reinstall the distribution that contains it, for example "
+            f"`pip install --force-reinstall {STUDIES}`",
         )
     return Path(next(iter(spec.submodule_search_locations)))
 
@@ -75,8 +76,8 @@ def own_file(name: str, own_folder: Path) -> Path | None:
     return None
 
 
-def missing_studies_error(what: str) -> UnusableInput:
-    """Return the error that ``what`` is in the package of the studies, which is missing."""
+def missing_studies_error(subject: str) -> UnusableInput:
+    """Return the error that ``subject`` is in the package of the studies, which is missing."""
     return UnusableInput(
-        f"{what} is in {STUDIES}, which is not installed", hint=install_line(STUDIES)
+        f"{subject} is in {STUDIES}, which is not installed", hint=install_line(STUDIES)
     )

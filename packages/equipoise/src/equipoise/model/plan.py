@@ -23,7 +23,7 @@ TUNABLES_VARIABLE = "GLIBC_TUNABLES"
 MAX_RANKED_CONDITIONS = 20
 """Maximum number of ranked conditions: the number of their pairs grows with its square."""
 MIN_RANKED_CONDITIONS = 3
-"""Minimum number of ranked conditions; with one candidate, its verdict is the ranking."""
+"""Minimum number of ranked conditions: the verdict on a single candidate is a ranking already."""
 COMPARE_STUDY = "compare"
 """Name of the study of every campaign of `compare`."""
 COMMAND = "command"
@@ -49,6 +49,7 @@ frequency and temperature depend on it.
 MAX_COVARIATES = 8
 """Maximum number of covariates; crates/verdict has the same bound."""
 OutputKind = Literal["discard", "inherit", "count", "file"]
+"""Destination of a trial's output; ``inherit`` is the output of Equipoise itself."""
 ServerTrial = Literal["life", "interval"]
 """Length of one trial of a server: its whole life, or an interval while it keeps running."""
 _IDENTITY_BYTES = 16
@@ -216,6 +217,7 @@ class Measure(Struct, frozen=True):
     washout: bool = False
     """Whether an uncounted trial of a condition, drawn for each block, runs before each trial."""
     ignore_failure: bool = False
+    """Whether the campaign continues after a failed trial; a timeout never ends it."""
     ignored_exits: tuple[int, ...] = ()
     """Exit statuses that are ignored; empty for all."""
     vary_environment_size: bool = True

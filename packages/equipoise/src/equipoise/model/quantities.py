@@ -24,6 +24,7 @@ BYTE_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 
 _COUNT_UNITS = ((1e9, "billion"), (1e6, "million"))
 _MAX_EXACT_BYTES = 1e6
+"""Number of bytes from which a text shows a rounded number."""
 MAX_NAMES = 5
 """Maximum number of conditions that a sentence names."""
 

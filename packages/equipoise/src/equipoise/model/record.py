@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -14,20 +11,21 @@ from equipoise.model.plan import Plan
 
 Phase = Literal["warmup", "measured"]
 Better = Literal["lower", "higher"]
+"""Which values of a metric are better."""
 CUT_BLOCK = "its block was cut by an interruption"
 WASHOUT_RUN = "it washes out what ran before"
 BEFORE_WASHOUTS = "it ran before the blocks with washouts, which alone decide"
 WARMUP_RUN = "it warms up"
-"""This and the three above: reasons why a trial is not analysed."""
+"""This constant and the three above are reasons why a trial is not analysed."""
 FailureKind = Literal["timed out", "unavailable", "no room", "failed"]
-"""Kind of a failure: the trial took too long, the machine cannot run it (``UNAVAILABLE`` in
-sysexits.h), the disk is full, or any other failure."""
-FAILED = "a condition failed"
-"""Reason why a segment ended: a trial or a hook failed."""
+"""Kind of a trial's failure: the trial took too long, the machine cannot run the program
+(``UNAVAILABLE`` in sysexits.h), the disk is full, or any other failure."""
+ENDED_BY_FAILURE = "a condition failed"
+"""Value of ``Segment.stopped_because``: a trial or a hook failed."""
 INTERRUPTED = "interrupted"
-"""Reason why a segment ended: the user, or the coordinator of a fleet, stopped it."""
-FAILURE = "failed"
-"""Code of the warning about a failed campaign."""
+"""Value of ``Segment.stopped_because``: the user, or the coordinator of a fleet, stopped it."""
+FAILURE_WARNING = "failed"
+"""Code of the warning about a campaign that a failure ended."""
 
 
 class Draw(Struct, frozen=True):
@@ -45,8 +43,8 @@ class Draw(Struct, frozen=True):
     layout: int | None = None
     """Layout of every trial of the block, by its number in the plan, from 1."""
     washout: int | None = None
-    """Index of the condition that runs, uncounted, before each trial of the block; ``None`` without
-    washouts. A draw from the ledger has ``None``: its block's trials show the washouts."""
+    """Index of the condition whose washouts run before each trial of the block; ``None`` without
+    washouts. The ledger does not store it: a draw that was read from a ledger has ``None``."""
 
 
 class Sample(Struct, frozen=True):
@@ -105,11 +103,11 @@ class Trial(Struct, frozen=True):
     exit: int | None = None
     """Exit status; ``None`` if the trial died of a signal, timed out or could not start."""
     failure: str | None = None
-    """Failure, such as "exit status 3" or "signal 11 (SIGSEGV)"; ``None`` after success."""
+    """The failure, such as "exit status 3" or "signal 11 (SIGSEGV)"; ``None`` after success."""
     failure_kind: FailureKind | None = None
     """Kind of the failure; ``None`` after success."""
     washout: bool = False
-    """Whether the trial only removes the effect of the trial before; it is never analysed."""
+    """Whether the trial is a washout, which is never analysed."""
     error_tail: str = ""
     """Last lines of the standard error of a failed trial."""
     covariates: dict[str, float | None] = field(default_factory=dict)
@@ -122,7 +120,7 @@ class Trial(Struct, frozen=True):
 
     @property
     def is_unavailable(self) -> bool:
-        """Whether the machine cannot run it; its short time must not count as fast."""
+        """Whether the machine cannot run the program; the short time must not count as fast."""
         return self.failure_kind == "unavailable"
 
 
@@ -141,7 +139,7 @@ class RecordedWarning(CampaignWarning, frozen=True):
     """Index of the condition in the plan; ``None`` for a warning about the whole campaign. The
     summary begins with the name of the condition, unless the condition is withdrawn."""
     without_from: int | None = None
-    """First measured block without the condition, if it is withdrawn from the campaign."""
+    """First measured block without the condition; ``None`` if the condition is not withdrawn."""
 
     @property
     def warning(self) -> CampaignWarning:
@@ -150,9 +148,9 @@ class RecordedWarning(CampaignWarning, frozen=True):
 
 
 class Segment(Struct, frozen=True):
-    """One uninterrupted stretch of a campaign; a resumed campaign has several.
+    """One uninterrupted stretch of a campaign; a resumed campaign has several segments.
 
-    ``ended_at`` and ``stopped_because`` are ``None`` for a segment that was killed.
+    ``ended_at`` and ``stopped_because`` are ``None`` for a segment that runs or was killed.
     """
 
     started_at: float
@@ -162,7 +160,8 @@ class Segment(Struct, frozen=True):
 
 
 DIFF = "diff"
-"""Source that has the changes of a condition's commit (`CommitDiff` of model/revisions.py)."""
+"""Source whose evidence is the diff of a condition's commit (`CommitDiff` of model/revisions.py).
+"""
 
 
 class Observation(Struct, frozen=True):
@@ -188,22 +187,25 @@ class RunRecord(Struct, frozen=True):
     """The whole record of one campaign, in the order in which it was written."""
 
     id: str
+    """Id of the campaign in its ledger."""
     plan: Plan
     started_at: float
     segments: tuple[Segment, ...]
     draws: tuple[Draw, ...]
     trials: tuple[Trial, ...]
     notices: tuple[RecordedWarning, ...]
+    """Warnings that were recorded while the campaign ran."""
     observations: tuple[Observation, ...] = ()
     """Observations of the instrumented runs that explain the campaign."""
     earlier: tuple[RunRecord, ...] = ()
     """Records of the earlier campaigns of a history, in order; these have an empty ``earlier``."""
     identity: str = ""
-    """Identity that is unique on all hosts: 32 hexadecimal digits."""
+    """Identity of the campaign in all ledgers of all hosts: 32 hexadecimal digits."""
     host: HostReference | None = None
-    """Host that measured it; ``None`` for an imported run."""
+    """Host that measured the campaign; ``None`` for an imported run."""
     members: tuple[RunRecord, ...] = ()
-    """Records of the members that are in this ledger, in the order of the plan."""
+    """Records of the campaigns of which a fleet's run consists, in the order of the plan. Only
+    those that are in this ledger."""
 
     @property
     def environment(self) -> dict[str, Any]:
@@ -231,26 +233,11 @@ class RunSummary(Struct, frozen=True):
     started_at: float
     trials: int
     stopped_because: str | None
-    """Reason why it stopped; ``None`` while it runs, or if it was killed."""
+    """Reason why the last segment stopped; ``None`` while it runs, or if it was killed."""
     host: str | None = None
-    """Name of the host that measured it; ``None`` for an imported run."""
+    """Name of the host that measured the campaign; ``None`` for an imported run."""
     whole: str | None = None
-    """Id of the run of which this run is a member; ``None`` if this ledger has no such run."""
+    """Id of the fleet's run of which this campaign is a member; ``None`` if it is not a member, or
+    this ledger lacks that run."""
     hosts: int | None = None
-    """Number of hosts of its members in this ledger; ``None`` without members."""
-
-
-@contextmanager
-def paused_garbage_collector() -> Iterator[None]:
-    """Stop Python's cycle collector in a block of code that creates many records and drops none.
-
-    The collector would visit the records repeatedly; without it a large ledger opens in half the
-    time.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
+    """Number of hosts whose member campaigns are in this ledger; ``None`` without members."""

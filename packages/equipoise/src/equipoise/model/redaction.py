@@ -40,6 +40,7 @@ def quote_except_placeholders(argument: str, quote: Callable[[str], str]) -> str
     placeholders = _placeholders_in(argument)
     if not placeholders:
         return quote(argument)
+    # Pieces with an odd index are assigned placeholders; the others are literal text.
     pieces = re.split(rf"(=(?:{'|'.join(map(re.escape, placeholders))})(?![A-Za-z0-9_]))", argument)
     literals = "".join(pieces[::2])
     if literals.isprintable() and not _UNSAFE_BETWEEN_DOUBLE_QUOTES.search(literals):

@@ -213,11 +213,11 @@ class CarryOverCheck(Struct, frozen=True):
     carry_over: float
     """Cost of a trial after the candidate over the cost of a trial after the baseline."""
     carry_over_ci: Interval
-    """Its 95 % interval, for one analysis."""
+    """95 % interval of ``carry_over``, for one analysis."""
     ratio: float
     """Candidate over baseline without the carry-over."""
     ratio_ci: Interval
-    """Its 95 % interval, for one analysis."""
+    """95 % interval of ``ratio``, for one analysis."""
     blocks: int
     """Number of blocks without washouts in which both conditions ran."""
     went_on: bool
@@ -292,9 +292,11 @@ class Comparison(Struct, frozen=True):
     candidate: str
     metric: str
     estimand: str
+    """Quantity that ``ratio`` estimates, in words."""
     ratio: float | None
     ratio_ci: Interval
     e_value: float
+    """E-value against "no difference"."""
     verdict: Verdict
     min_effect: float
     """Smallest effect that matters, in percent."""
@@ -303,9 +305,12 @@ class Comparison(Struct, frozen=True):
     mean_ratio: float | None
     mean_ratio_ci: Interval
     probability_slower: float | None
+    """Share of the blocks without a tie in which the candidate was slower."""
     probability_slower_ci: Interval
     minimum_misleads: bool
+    """Whether a ranking by minimum contradicts the verdict."""
     scope: str
+    """Processes, layouts or hosts to which the verdict generalises (rule 2)."""
     summary: str
     level: float
     """1 minus the coverage of ``ratio_ci``: alpha, or less among several comparisons."""
@@ -317,7 +322,8 @@ class Comparison(Struct, frozen=True):
     means_veto: bool = False
     """Whether only the ratio of means or slow runs forbid the verdict ``equivalent``."""
     ratio_is_constant: bool = True
-    """False if no constant ratio agrees with all blocks; ``ratio_ci`` is then that at the stop."""
+    """False if no constant ratio agrees with all blocks; ``ratio_ci`` then holds only for a single
+    analysis at the stop."""
     ratio_segments: tuple[RatioSegment, ...] = ()
     """Stretches with different ratios, between change-points, if no ratio fits all blocks."""
     blocks_to_go: int | None = None
@@ -382,7 +388,8 @@ class ControlResult(Struct, frozen=True):
     comparison: Comparison
     """The control against the baseline, at the same alpha."""
     excludes_one: bool
-    """Whether its interval does not contain 1, which happens in at most alpha of all campaigns."""
+    """Whether the comparison's interval does not contain 1, although the programs are equal. This
+    happens in at most alpha of all campaigns."""
     summary: str
 
     @property
@@ -474,7 +481,7 @@ class TrialRow(Struct, frozen=True):
         return self.failure_kind == "timed out"
 
     def value_of(self, metric: str) -> float | None:
-        """Return its value of a metric, from the workload or else from the launcher."""
+        """Return the trial's value of a metric, from the workload or else from the launcher."""
         value: Any = self.metrics.get(metric, getattr(self, metric, None))
         # A field such as ``analysed`` is a truth value, not a number.
         return float(value) if type(value) in (int, float) else None
@@ -589,7 +596,7 @@ class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
     extra_time: ExtraTime | None = None
     """Extra time that ``why`` explains (docs/reference/causes.md); null before observation."""
     more_is_better: tuple[str, ...] = ()
-    """Metrics that are better if higher, by report of a workload: a cost is the inverse."""
+    """Metrics of which a workload reported that more is better: their cost is the inverse."""
     ranking: tuple[Ranking, ...] = ()
     """Ranking of each baseline with its candidates; empty if the plan has no ranking."""
     resolutions: dict[str, PositiveFloat] = field(default_factory=dict)

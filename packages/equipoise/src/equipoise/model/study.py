@@ -1,7 +1,7 @@
 """A study: a workload, its factors, metrics and budget, as frozen data.
 
-docs/reference/study.md describes the file. `Place` and `Places` remember where in the file each key
-is, for error messages.
+docs/reference/study.md describes the file of a study. `Place` and `Places` remember where in the
+file each key is, so that an error message can name the line.
 """
 
 from __future__ import annotations
@@ -44,33 +44,31 @@ class Places:
     """Line number of each key."""
 
     def key(self, *keys: str | int) -> Place:
-        """Return the place of a key of a table: ``[factors.rows] role``."""
-        return self._place(keys, _in_brackets(_names(keys)[:-1]), str(keys[-1]))
+        """Return the place of a key, such as ``[factors.rows] role``; ``keys`` are its path."""
+        return self._place(keys, f"{_table_heading(keys[:-1])} {keys[-1]}".strip())
 
     def table(self, *keys: str | int) -> Place:
-        """Return the place of a table: ``[factors.rows]``."""
-        return self._place(keys, _in_brackets(_names(keys)))
+        """Return the place of a table, such as ``[factors.rows]``; ``keys`` are its path."""
+        return self._place(keys, _table_heading(keys))
 
     def has(self, *keys: str | int) -> bool:
         """Return whether the file contains this key."""
         return keys in self.lines
 
-    def _place(self, keys: Keys, *names: str) -> Place:
+    def _place(self, path: Keys, location: str) -> Place:
+        """Return a place with its line; a key that the file lacks has the line of its table."""
         if not self.file:
             return Place()
-        # A missing key gets the line of its table.
-        ends = range(len(keys), 0, -1)
-        nearest_keys = next((keys[:end] for end in ends if keys[:end] in self.lines), ())
-        line = f":{self.lines[nearest_keys]}" if nearest_keys else ""
-        location = " ".join(filter(None, names))
-        return Place(f"{self.file}{line}: {location}" if location else f"{self.file}{line}")
+        key_and_its_tables = (path[:length] for length in range(len(path), 0, -1))
+        known_lines = (self.lines[keys] for keys in key_and_its_tables if keys in self.lines)
+        line = next(known_lines, None)
+        label = self.file if line is None else f"{self.file}:{line}"
+        return Place(f"{label}: {location}" if location else label)
 
 
-def _names(keys: Keys) -> list[str]:
-    return [key for key in keys if isinstance(key, str)]
-
-
-def _in_brackets(names: list[str]) -> str:
+def _table_heading(path: Keys) -> str:
+    """Return the heading of a table in a file, such as ``[factors.rows]``; empty for the file."""
+    names = [key for key in path if isinstance(key, str)]
     return f"[{'.'.join(names)}]" if names else ""
 
 
@@ -78,6 +76,7 @@ Role = Literal["treatment", "size", "stratum"]
 """Role of a factor. Levels of a ``treatment`` are compared. Levels of a ``size`` are numbers. Each
 combination of sizes and of levels of each ``stratum`` has its own comparisons."""
 Strings = tuple[str, ...]
+"""Several strings, such as the words of a command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +132,9 @@ class ServerWorkload(Server, frozen=True):
     """The server of a study; names in braces in its texts are replaced later."""
 
     path: Strings = ()
-    """Patterns of folders with its programs, in addition to ``PATH``."""
+    """Patterns of folders with the server's programs, in addition to ``PATH``."""
     needs: dict[str, str] = struct_field(default_factory=dict)
-    """Debian package of each program that it needs, by program."""
+    """Debian package of each program that the server needs, by program."""
 
     def commands(self) -> dict[str, Strings]:
         """Return the commands of the server, without the client, by their keys in a study."""
@@ -179,7 +178,8 @@ class StudyMeasure:
     min_seconds: float | None = None
     precision: float | None = None
     tail: float | None = None
-    """Percentage of runs that are slow runs."""
+    """Percentage of runs: the campaign continues until slow runs this frequent would have
+    appeared."""
     warmup: int | None = None
     timeout: float | None = None
     """Maximum number of seconds of a trial."""
@@ -229,18 +229,18 @@ class Study:
 
     name: str
     folder: str
-    """Absolute path of the folder of its file; ``{study}`` in its texts."""
+    """Absolute path of the folder of the study's file; it replaces ``{study}`` in the texts."""
     workload: Workload
     factors: tuple[Factor, ...]
     exclusions: tuple[Exclusion, ...] = ()
-    """Exclusions of conditions, which do not run."""
+    """Combinations of levels that do not run."""
     measure: StudyMeasure = StudyMeasure()
     compared: ComparedFactor | None = None
     """Compared factor; ``None`` if the study only describes how costs grow with sizes."""
     quick: QuickForm | None = None
     summary: str = ""
     places: Places = field(default=Places(), compare=False)
-    """Places of its keys in the file."""
+    """Lines of the study's keys in its file."""
 
     def factor(self, name: str) -> Factor | None:
         """Return the factor with this name; ``None`` if there is none."""

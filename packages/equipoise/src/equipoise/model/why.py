@@ -28,7 +28,8 @@ evidence names, so that the times do not test the cause."""
 Status = Literal[
     "open", "confirmed", "refuted", "not reachable", "source", "not shown", "remainder"
 ]
-"""Status of an entry: the first four of causes of a gap, the others of sources of spread."""
+"""Status of an entry of ``why``: one of the first four for a cause of a gap, one of the last three
+for a source of spread."""
 
 
 class InterventionOutcome(Struct, frozen=True):

@@ -20,7 +20,7 @@ Description of a campaign:
 - ``shift``: the ratio quantile by quantile, whether the minimum misleads, and whether most of a
   difference in time is waiting for a processor.
 - ``modes``: several distinct times of one program.
-- ``companions``: covariates that are associated with a mode or an amount.
+- ``associations``: covariates that are associated with a mode or an amount.
 - ``levels``: the variance by level, and where more measuring helps most.
 - ``changes``: change-points of a series, and suspicions in a series over commits; ``warm_up``: the
   class of each trial's iterations.

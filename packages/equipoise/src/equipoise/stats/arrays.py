@@ -29,7 +29,7 @@ def as_costs(costs: FloatArray | Sequence[float], name: str) -> FloatArray:
         raise UnusableInput(
             f"block {bad_indices[0] + 1} of {name} has the cost {array[bad_indices[0]]}, "
             "which is not a number from 0 up",
-            hint="choose a metric whose values are 0 or more, and leave out trials without one",
+            hint="leave out the blocks in which a cost is unknown or negative",
         )
     return array
 
@@ -69,6 +69,7 @@ def part_medians(values: FloatArray, parts: int) -> FloatArray:
 
 
 RESAMPLES = 1000
+"""Number of bootstrap resamples."""
 LEVEL = 0.05
 """1 minus the coverage of an interval that only describes."""
 
@@ -124,7 +125,7 @@ def percentile_interval(values: FloatArray) -> tuple[float, float]:
 
 
 def quantile_of(ordered: FloatArray, share: float) -> float:
-    """Return a quantile of sorted values, equal to ``np.quantile`` in every digit.
+    """Return the value below which a share of sorted values lies, as ``np.quantile`` does.
 
     ``np.quantile`` itself would import masked arrays first. The values, shape (n,), are ascending.
     The quantile is interpolated linearly between two values (Hyndman and Fan 1996, definition 7).
@@ -132,11 +133,8 @@ def quantile_of(ordered: FloatArray, share: float) -> float:
     last_index = len(ordered) - 1
     position = last_index * share
     lower_index = math.floor(position)
-    low, high, fraction = (
-        float(ordered[lower_index]),
-        float(ordered[min(lower_index + 1, last_index)]),
-        position - lower_index,
-    )
+    low, high = float(ordered[lower_index]), float(ordered[min(lower_index + 1, last_index)])
+    fraction = position - lower_index
     if math.isnan(ordered[last_index]):
         return math.nan
     if fraction >= 0.5:

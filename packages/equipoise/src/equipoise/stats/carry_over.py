@@ -34,14 +34,16 @@ from equipoise.stats.verdict import margin_of
 MIN_TRIALS_EACH = 6
 """Minimum number of first trials after the baseline, and after the candidate."""
 MIN_DISTANCE, MAX_DISTANCE = 2, 6
-"""Distances, on each side, of the neighbours that give the local trend. Distance 1 is left out:
-with two conditions, a trial's predecessor also fixes the first trial of the block before."""
+"""Distances, in first trials, to the neighbours that give the local trend, on each side. Distance 1
+is left out: with two conditions, the predecessor of a trial is the last trial of the block before,
+so it decides which condition was the first trial of that block."""
 ROUNDS = 5
 """Number of rounds in which conditions and trend are estimated in turn."""
 CLIP_SCALES = 5.0
 """Noise is clipped at this many robust standard deviations."""
 WARNING_ERRORS = 3.0
-"""Standard errors of a certain carry-over: at most 1 % of campaigns of 60 blocks warn falsely."""
+"""Number of standard errors from which on a carry-over is certain: at most 1 % of campaigns of 60
+blocks warn falsely."""
 
 
 def carry_over(
@@ -54,24 +56,16 @@ def carry_over(
 ) -> CarryOver | None:
     """Return how much longer a trial takes if the candidate, not the baseline, ran before it.
 
+    The result is a ratio with its 95 % interval; ``None`` if fewer than six first trials ran after
+    either condition.
+
+    ``orders`` and ``costs``, shape (n, k), have the conditions of each block in the order in which
+    they ran, and the costs of these trials. A cost is +inf for a trial that timed out, which counts
+    as slow as the slowest finished trial. ``follows``, shape (n,), says whether a block ran right
+    after the block before it in these arrays; it is False after a block that was left out, and by
+    default True for all blocks but the first.
+
     Raise `UnusableInput` if the shapes differ, or are not of two dimensions.
-
-    Parameters
-    ----------
-    orders
-        Shape (n, k): the conditions of each block in the order in which they ran.
-    costs
-        Shape (n, k): the costs of those trials; +inf for a trial that timed out, which counts as
-        slow as the slowest finished trial.
-    candidate, baseline
-        Conditions, as in ``orders``.
-    follows
-        Shape (n,): whether a block ran right after the block before it in these arrays; False
-        after a block that was left out. By default True for all blocks but the first.
-
-    Returns
-    -------
-    The ratio with its 95 % interval; ``None`` if fewer than six first trials ran after either.
     """
     if orders.shape != costs.shape or orders.ndim != 2:
         raise UnusableInput(
@@ -90,9 +84,10 @@ def carry_over(
         return None
     logs = np.log(np.clip(first_costs, finite_costs.min(), finite_costs.max()))
     residuals = _residuals(logs, conditions, predecessors)
-    high, low = (residuals[mask] for mask in predecessor_masks)
-    estimate = float(np.mean(high) - np.mean(low))
-    error = math.sqrt(sum(float(np.var(sample, ddof=1)) / len(sample) for sample in (high, low)))
+    samples = [residuals[mask] for mask in predecessor_masks]
+    after_candidate, after_baseline = samples
+    estimate = float(np.mean(after_candidate) - np.mean(after_baseline))
+    error = math.sqrt(sum(float(np.var(sample, ddof=1)) / len(sample) for sample in samples))
     half_width = student_quantile(1.0 - LEVEL / 2.0, sum(counts) - 2) * error
     return CarryOver(
         ratio=math.exp(estimate),
@@ -137,6 +132,7 @@ def _residuals(logs: FloatArray, conditions: IntArray, predecessors: IntArray) -
 
 
 def _group_medians(values: FloatArray, groups: IntArray) -> FloatArray:
+    """Return, for each value, the median of the values of its group."""
     medians = np.empty_like(values)
     for group in np.unique(groups):
         members = groups == group
@@ -164,7 +160,9 @@ effect and no carry-over: it costs over 5 % more trials."""
 WARNING_LEVEL = 0.0075
 """One-sided level: a difference that is not beyond 0 at this level gets a warning."""
 FITTED_CLIP_SCALES = 2.5
+"""Residuals of a fit are clipped at this many robust standard deviations."""
 MAX_AUTOCORRELATION = 0.98
+"""Maximum autocorrelation of neighbouring trials that a fit assumes."""
 MIN_FREEDOM = 3
 """Minimum degrees of freedom of a fit."""
 TIMEOUT_FACTOR = 2.0
@@ -173,6 +171,7 @@ TIMEOUT_FACTOR = 2.0
 ExplainablePart = Literal["nothing", "part", "all"]
 """How much of a difference carry-over could explain."""
 RowMask = NDArray[np.bool_]
+"""Shape (t,): whether a trial is used."""
 
 
 class FittedDifference(Struct, frozen=True):
@@ -219,21 +218,10 @@ def fit_differences(
 ) -> dict[int, FittedDifference]:
     """Fit the differences of all conditions from a baseline together with their carry-overs.
 
-    Parameters
-    ----------
-    blocks
-        Shape (t,): number of the block of each trial, in the order in which they ran.
-    conditions
-        Shape (t,): condition of each trial.
-    costs
-        Shape (t,): cost of each trial; +inf for one that timed out.
-    baseline
-        Condition, as in ``conditions``.
-
-    Returns
-    -------
-    The fit of each condition but the baseline; empty while the orders so far cannot separate
-    difference and carry-over.
+    ``blocks``, ``conditions`` and ``costs``, shape (t,), have the block number, the condition and
+    the cost of each trial, in the order in which the trials ran; a cost is +inf for a timeout. The
+    result has each condition except the baseline. It is empty while the orders so far cannot
+    separate difference and carry-over.
     """
     finite_costs = costs[np.isfinite(costs) & (costs > 0)]
     candidates = [
@@ -249,6 +237,7 @@ def fit_differences(
     predecessors = np.concatenate([[-1], conditions[:-1]])
     # The first block has no known predecessor, nor has a block after a block that was left out.
     has_predecessor = np.concatenate([[False], block_steps <= 1])
+    # Columns: constant, linear trend, positions in the block, conditions, predecessors.
     columns = [
         np.ones(len(logs)),
         np.linspace(-1.0, 1.0, len(logs)),
@@ -277,7 +266,11 @@ def fit_differences(
 def _fit_regression(
     logs: FloatArray, design: FloatArray, is_used: RowMask, freedom: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return coefficients and their standard errors, from trials with a known predecessor."""
+    """Return the coefficients of the design's columns, and their standard errors.
+
+    Only trials in ``is_used`` count. The first loop estimates the autocorrelation of neighbouring
+    trials, which is then removed. The second loop fits with clipped residuals (Huber's estimate).
+    """
     successors = np.flatnonzero(is_used & np.concatenate([[False], is_used[:-1]]))
     correlation = 0.0
     for _ in range(ROUNDS):
@@ -298,7 +291,7 @@ def _fit_regression(
         coefficients = _least_squares(rows, rows @ coefficients + clipped)
         residuals = targets - rows @ coefficients
     clipped = _clip(residuals, residuals)
-    # Variance of Huber's estimate: that of the clipped residuals over the squared unclipped share.
+    # Variance of Huber's estimate: variance of the clipped residuals / unclipped share squared.
     variance = float(clipped @ clipped) / freedom / unclipped_share**2
     inverse = np.linalg.pinv(rows.T @ rows)
     return coefficients, np.sqrt(np.maximum(variance * np.diag(inverse), 0.0))
@@ -309,7 +302,7 @@ def _least_squares(rows: FloatArray, targets: FloatArray) -> FloatArray:
 
 
 def _clip(values: FloatArray, sample: FloatArray) -> FloatArray:
-    """Clip values at ``FITTED_CLIP_SCALES`` scales of a sample, unless its scale is 0."""
+    """Clip values at ``FITTED_CLIP_SCALES`` robust sds of a sample, unless that sd is 0."""
     clip_limit = FITTED_CLIP_SCALES * NORMAL_MAD * float(np.median(np.abs(sample)))
     return np.asarray(np.clip(values, -clip_limit, clip_limit)) if clip_limit > 0 else values
 
@@ -317,7 +310,7 @@ def _clip(values: FloatArray, sample: FloatArray) -> FloatArray:
 def _whiten(
     logs: FloatArray, design: FloatArray, successors: IntArray, correlation: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Remove from each trial the noise that it shares with the trial before it."""
+    """Remove from each trial of ``successors`` the noise that it shares with the trial before."""
     scale = math.sqrt(1.0 - correlation**2)
     rows, targets = scale * design, scale * logs
     rows[successors] = design[successors] - correlation * design[successors - 1]

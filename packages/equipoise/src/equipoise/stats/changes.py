@@ -1,17 +1,20 @@
 """Change-points: where a series changes its level for good (docs/methods/distribution.md).
 
-`find_changes` returns the best of all partitions of the series (Jackson et al. 2005): the partition
-with the least squared loss on data with clipped extremes. PELT (Killick, Fearnhead and Eckley 2012)
-finds the same. The variance is the long-run variance of an AR(1) process, so that similar
-neighbours are not mistaken for a change. (Why not a library: docs/decisions/statistics.md.)
+`find_changes` cuts a series into segments. Among all partitions it returns the one with the least
+squared loss plus a penalty for each segment (Jackson et al. 2005); extremes are clipped first. PELT
+(Killick, Fearnhead and Eckley 2012) finds the same. The unit of the loss is the long-run variance
+of an AR(1) process, so that similar neighbours are not mistaken for a change. (Why not a library:
+docs/decisions/statistics.md.)
 
 `level_changes` returns suspicions: change-points of the logarithms of a series with one value for
 each commit. Their penalty is smaller, because a false suspicion costs only one bisection. The
-values were not measured side by side, so the program may have changed, or the machine. Each
-suspicion has a range that probably contains the true index: all indices k at which the squared loss
-is at most `MAX_LOSS` above the minimum. The loss at the true index exceeds the minimum by the
-greater of two maxima of random walks with drift, each nearly exponential with mean 2 for small
-steps (Siegmund 1988; Bai 1997, Proposition 3). So P(loss > x) = 1 - (1 - exp(-x/2))²: 5 % at 7.35.
+values were not measured side by side, so either the program or the machine may have changed.
+
+Each suspicion has a range that probably contains the true index: all indices at which the squared
+loss is at most `MAX_LOSS` above the minimum. Let x be the loss at the true index minus the minimum.
+It is the greater of two maxima of random walks with drift. For small steps each maximum is nearly
+exponential with mean 2 (Siegmund 1988; Bai 1997, Proposition 3), so
+P(x > 7.35) = 1 - (1 - exp(-7.35/2))² = 5 %.
 """
 
 from __future__ import annotations
@@ -35,18 +38,20 @@ PENALTY_PER_LOG = 5.0
 SHORT_SERIES = 30
 """Number of values below which the penalty grows, because the dependence is known only roughly."""
 CLIP_SCALES = 3.0
-"""Extremes are clipped at this many robust standard deviations."""
+"""Number of robust standard deviations (scales) at which extremes are clipped."""
 EQUAL_SHARE = 0.01
-"""Two levels differ if the difference is above this share of the lower, and above one sd."""
+"""Two levels differ if they differ by more than this share of the lower level, and by more than one
+standard deviation."""
 MAX_VALUES = 2000
 """Number of medians to which a longer series is reduced."""
 MAX_DEPENDENCE = 0.95
+"""Maximum AR(1) coefficient of neighbouring values that is assumed."""
 MIN_VALUES = 2 * MIN_SEGMENT_VALUES
 """Minimum number of values of a series that can have a change-point."""
 PENALTY_OF_SUSPICIONS = 4.0
 """`PENALTY_PER_LOG` for suspicions: at most 5 % of series without a change get a suspicion."""
 MAX_LOSS = -2.0 * math.log(1.0 - math.sqrt(0.95))
-"""Range of the loss above its minimum (x = 7.35 above), in units of the long-run variance."""
+"""7.35: maximum loss above the minimum within the range of a suspicion."""
 
 
 class Segment(Struct, frozen=True):
@@ -74,15 +79,11 @@ class Segmentation(Struct, frozen=True):
 def find_changes(series: FloatArray, penalty: float | None = None) -> Segmentation:
     """Cut a series where its level changes.
 
-    Raise `UnusableInput` if there is no value, or one that is not finite.
+    ``series`` has the shape (n,) and the order in which it was measured. ``penalty`` is for each
+    segment, in units of the long-run variance; by default it is `PENALTY_PER_LOG` times ln n, and
+    more for short series, whose dependence is known only roughly.
 
-    Parameters
-    ----------
-    series
-        Shape (n,), n at least 1: finite, in the order in which it was measured.
-    penalty
-        Penalty for each segment, in units of the long-run variance; by default `PENALTY_PER_LOG`
-        times ln n, and more for short series, whose dependence is known only roughly.
+    Raise `UnusableInput` if there is no value, or a value that is not finite.
     """
     if len(series) == 0 or not np.isfinite(series).all():
         raise UnusableInput(
@@ -142,7 +143,8 @@ def ratio_segments(blocks: PairedBlocks, block_numbers: IntArray) -> tuple[Ratio
 def consecutive_medians(values: FloatArray) -> tuple[FloatArray, IntArray]:
     """Reduce a series of more than ``MAX_VALUES`` values to medians of consecutive values.
 
-    Return the m values or medians, then the index at which each begins and n, shape (m + 1,).
+    The first result has the m values or medians. The second has the index at which each of them
+    begins, and n at the end, shape (m + 1,).
     """
     parts = max(1, min(len(values), MAX_VALUES))
     length, longer_parts = divmod(len(values), parts)
@@ -153,8 +155,8 @@ def consecutive_medians(values: FloatArray) -> tuple[FloatArray, IntArray]:
 def best_cuts(series: FloatArray, penalty: float) -> list[int]:
     """Return the ends of the segments of the partition with the least loss, in ascending order.
 
-    The loss is the squared loss plus the penalty for each segment, which has the unit of the
-    squared values. The last end is n, at least ``MIN_SEGMENT_VALUES``. This takes O(n²) operations.
+    The loss is the squared loss plus the penalty for each segment, in the unit of the squared
+    values. The last end is n; n is at least ``MIN_SEGMENT_VALUES``. This takes O(n²) operations.
     """
     count = len(series)
     sums = np.concatenate([[0.0], np.cumsum(series)])
@@ -176,8 +178,8 @@ def best_cuts(series: FloatArray, penalty: float) -> list[int]:
     return ends[::-1]
 
 
-def _segmentation(clipped: FloatArray, cuts: list[int]) -> Segmentation:
-    bounds = [0, *cuts]
+def _segmentation(clipped: FloatArray, ends: list[int]) -> Segmentation:
+    bounds = [0, *ends]
     segments = tuple(
         Segment(begin, end, float(np.mean(clipped[begin:end])))
         for begin, end in itertools.pairwise(bounds)
@@ -240,21 +242,12 @@ class LevelChange(Struct, frozen=True):
 
 
 def level_changes(values: FloatArray, min_effect: float) -> tuple[LevelChange, ...]:
-    """Return the changes of the level of a series by more than ``min_effect``.
+    """Return the changes of the level of a series by more than ``min_effect`` percent, in order.
+
+    ``values``, shape (n,), has one value above 0 for each commit, in order. There is no change
+    among fewer than ten values. A level has at least five values, unless they repeat exactly.
 
     Raise `UnusableInput` if a value is not finite.
-
-    Parameters
-    ----------
-    values
-        Shape (n,): one value for each commit, in order, finite and greater than 0.
-    min_effect
-        Minimum change of the level, in percent.
-
-    Returns
-    -------
-    The changes in order; none for fewer than ten values. A level has at least five values, unless
-    they repeat exactly.
     """
     if len(values) < MIN_VALUES:
         return ()
@@ -281,7 +274,7 @@ def _constant_stretches(logs: FloatArray) -> list[Segment]:
 
 
 def _level_change(logs: FloatArray, old: Segment, new: Segment, margin: float) -> LevelChange:
-    """Return a change, with the range of indices that fit hardly worse than the best index."""
+    """Return a change of the level; within its range, the loss is at most ``margin`` too large."""
     first_index, last_index = old.end - 1, old.end
     if margin > 0.0:
         losses = _cut_losses(clip_extremes(logs)[old.begin : new.end])
@@ -294,7 +287,7 @@ def _level_change(logs: FloatArray, old: Segment, new: Segment, margin: float) -
 
 
 def _cut_losses(values: FloatArray) -> FloatArray:
-    """Return the squared losses of a cut after 1, 2, … values, minus a common constant."""
+    """Return the squared loss of a cut after 1, 2, … values, up to a constant that all share."""
     sums = np.cumsum(values - np.mean(values))[:-1]
     sizes = np.arange(1, len(values))
     # The two means are sums/sizes and -sums/(n - sizes).

@@ -1,9 +1,8 @@
 """Whether one ratio describes a comparison, or fast and slow runs have different ratios.
 
-A constant ratio moves every run by the same factor. Then the log costs of the candidate, minus the
-effect, spread as much as those of the baseline, and exchanging the two costs of a block changes
-nothing that is known before its coin. `spreads_differ` bets on that. `centre_is_unstable` finds
-another case: a typical ratio that depends on a few blocks (docs/methods/interval.md).
+A constant ratio multiplies every run by the same factor. Then the log costs of both conditions have
+the same spread. `spreads_differ` bets against equal spreads. `centre_is_unstable` finds another
+case without one ratio: a typical ratio that depends on a few blocks (docs/methods/interval.md).
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from equipoise.stats.arrays import NORMAL_MAD, FloatArray, median_of
 from equipoise.stats.sequence import PairedBlocks
 
 SPREAD_LEVEL_SHARE = 0.2
-"""Fraction of a comparison's level that is spent on a false difference of spreads."""
+"""Level of the test for different spreads, as a fraction of the comparison's level."""
 LEARNING_BLOCKS = 3
 """Number of first blocks without a bet: they only give the first medians."""
 MAX_BLOCKS_OF_EACH_UPDATE = 256
@@ -25,6 +24,7 @@ MAX_BLOCKS_OF_EACH_UPDATE = 256
 UPDATE_GROWTH = 1.0 / 64.0
 """Growth of the number of blocks between later updates of the medians."""
 RESAMPLES = 40
+"""Number of resamples for the standard error of the typical ratio."""
 MIN_STANDARD_ERRORS = 2.0
 """Minimum half-width of the interval, in standard errors; about 3 at 95 % and any stop."""
 CLIP_SCALES = 1.25
@@ -32,7 +32,7 @@ CLIP_SCALES = 1.25
 _MAX_CENTRE_ROUNDS = 60
 
 
-def one_ratio_describes(blocks: PairedBlocks, low: float, high: float, level: float) -> bool:
+def may_have_one_ratio(blocks: PairedBlocks, low: float, high: float, level: float) -> bool:
     """Return whether one ratio may describe both fast and slow runs.
 
     ``low`` and ``high`` are the bounds of the displayed interval, in log units.
@@ -56,29 +56,29 @@ def spreads_differ(blocks: PairedBlocks, level: float) -> bool:
         # The baseline's own run, without its twin: a mean of two runs spreads less than one run.
         baseline = candidate - blocks.differences
     is_known = np.isfinite(baseline) & np.isfinite(candidate)
-    baseline_logs, candidate_logs, orders = (
-        baseline[is_known],
-        candidate[is_known],
-        blocks.orders[is_known],
-    )
+    baseline_logs, candidate_logs = baseline[is_known], candidate[is_known]
+    orders = blocks.orders[is_known]
     count = len(baseline_logs)
     if count <= LEARNING_BLOCKS:
         return False
-    contrasts = np.empty(count - LEARNING_BLOCKS)
-    shift = median_log_cost = 0.0
+    distance_differences = np.empty(count - LEARNING_BLOCKS)
+    median_difference = median_log_cost = 0.0
     last_update_block = 0
     for block in range(LEARNING_BLOCKS, count):
         if block <= MAX_BLOCKS_OF_EACH_UPDATE or block >= last_update_block * (1.0 + UPDATE_GROWTH):
-            shift = float(median_of(candidate_logs[:block] - baseline_logs[:block]))
+            past_baseline, past_candidate = baseline_logs[:block], candidate_logs[:block]
+            median_difference = float(median_of(past_candidate - past_baseline))
             median_log_cost = float(
-                median_of(np.concatenate([baseline_logs[:block], candidate_logs[:block] - shift]))
+                median_of(np.concatenate([past_baseline, past_candidate - median_difference]))
             )
             last_update_block = block
-        contrasts[block - LEARNING_BLOCKS] = abs(
-            candidate_logs[block] - shift - median_log_cost
+        distance_differences[block - LEARNING_BLOCKS] = abs(
+            candidate_logs[block] - median_difference - median_log_cost
         ) - abs(baseline_logs[block] - median_log_cost)
     tolerances = 2.0 * blocks.tolerances[is_known][LEARNING_BLOCKS:]
-    engine = BettingSequence(contrasts, np.ascontiguousarray(orders[LEARNING_BLOCKS:]), tolerances)
+    engine = BettingSequence(
+        distance_differences, np.ascontiguousarray(orders[LEARNING_BLOCKS:]), tolerances
+    )
     return engine.blocks_to_exclude(0.0, level) is not None
 
 
@@ -87,12 +87,13 @@ def centre_is_unstable(blocks: PairedBlocks, low: float, high: float) -> bool:
 
     It is too narrow if its half-width is less than two standard errors. The standard error is the
     spread of the Huber centre of resampled blocks. If about half of the blocks have one ratio and
-    the others have other ratios, the scale of that centre jumps, and so does the centre.
+    the rest have other ratios, a few blocks can move the centre far.
     """
     engine_centre = blocks.engine.centre()
     if engine_centre is None or not (math.isfinite(low) and math.isfinite(high)):
         return False
-    differences = blocks.differences - blocks.orders * engine_centre[1]
+    _, slot_effect, _ = engine_centre
+    differences = blocks.differences - blocks.orders * slot_effect
     differences = differences[np.isfinite(differences)]
     if len(differences) <= LEARNING_BLOCKS:
         return False
@@ -103,7 +104,10 @@ def centre_is_unstable(blocks: PairedBlocks, low: float, high: float) -> bool:
 
 
 def _huber_centres(samples: FloatArray, min_scale: float) -> FloatArray:
-    """Return Huber's M-estimate of the centre of each row, with the scale 1.4826·MAD."""
+    """Return Huber's M-estimate of the centre of each row of ``samples``.
+
+    The scale of a row is 1.4826·MAD, at least ``min_scale``.
+    """
     centres: FloatArray = median_of(samples)
     deviations = median_of(np.abs(samples - centres[:, np.newaxis]))
     limits = CLIP_SCALES * np.maximum(NORMAL_MAD * deviations, max(min_scale, 1e-12))[:, np.newaxis]

@@ -36,6 +36,7 @@ MIN_AUTOCORRELATION = 0.2
 """Rank autocorrelation above which an interval for independent values is too narrow."""
 MIN_TRIALS_FOR_DRIFT = 6
 MAX_BINS_FOR_DRIFT = 100
+"""Number of medians to which each third of a longer campaign is reduced."""
 
 
 def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> MetricSummary:
@@ -47,14 +48,18 @@ def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> Metri
 
     Quantiles interpolate linearly between order statistics (type 7 of Hyndman and Fan 1996). The
     standard deviation is ``None`` for one trial. A bound that needs more trials is ``None``, too.
-    There is at least one mode (stats/modes.py). ``companions`` and ``states`` stay empty.
+    There is at least one mode (stats/modes.py). The fields ``companions`` and ``states`` stay
+    empty.
 
     Raise `UnusableInput` if there is no value, or a value that is not finite.
     """
-    if len(values) == 0 or not np.isfinite(values).all():
+    if len(values) == 0:
+        raise UnusableInput("there is no value to describe", hint="measure at least one trial")
+    not_finite = np.flatnonzero(~np.isfinite(values))
+    if len(not_finite):
         raise UnusableInput(
-            "values that are missing or not finite cannot be described",
-            hint="give at least one value, and leave out the trials without a finite value",
+            f"value {not_finite[0] + 1} of {len(values)} is {values[not_finite[0]]}, not finite",
+            hint="leave out the trials without a finite value",
         )
     ordered = np.sort(values)
     p05, p25, median, p75, p95 = (
@@ -130,11 +135,11 @@ def median_at_any_stop(ordered: Sequence[float] | FloatArray, level: float) -> I
     """
     count = len(ordered)
     # The mixture is convex in s, so the excluded numbers s are at both ends of the range.
-    numbers = range(count // 2 + 1)
-    below = bisect_left(numbers, True, key=lambda s: not _is_excluded(s, count, level))
-    if below == 0:
+    counts_below = range(count // 2 + 1)
+    rank = bisect_left(counts_below, True, key=lambda s: not _is_excluded(s, count, level))
+    if rank == 0:
         return (None, None)
-    low, high = float(ordered[below - 1]), float(ordered[count - below])
+    low, high = float(ordered[rank - 1]), float(ordered[count - rank])
     return (low if math.isfinite(low) else None, high if math.isfinite(high) else None)
 
 
@@ -169,10 +174,8 @@ def drift(values: FloatArray, *, seed: int) -> Drift:
     if len(values) < MIN_TRIALS_FOR_DRIFT:
         return Drift(ratio=None, ratio_ci=(None, None))
     bin_count = min(length, MAX_BINS_FOR_DRIFT)
-    head, tail = (
-        part_medians(values[:length], bin_count),
-        part_medians(values[-length:], bin_count),
-    )
+    head = part_medians(values[:length], bin_count)
+    tail = part_medians(values[-length:], bin_count)
     if median_of(head) == 0:
         return Drift(ratio=None, ratio_ci=(None, None))
     generator = np.random.default_rng(seed)

@@ -43,6 +43,7 @@ _FIRST_SEARCH_BOUND = 4.0
 """The search for the remaining fraction of the gap starts between minus and plus this bound."""
 _MAX_WIDENINGS = 40
 _MAX_HALVINGS = 60
+"""Number of bisections of the search, after at most ``_MAX_WIDENINGS`` doublings of its bounds."""
 
 
 class ExplainedFraction(Struct, frozen=True):
@@ -93,9 +94,9 @@ class InterventionEffect(Struct, frozen=True):
     """Effect of an intervention on the gap between two conditions."""
 
     outcome: Outcome
-    logs: ExplainedFraction
+    log_fraction: ExplainedFraction
     """Fraction of the log ratio, for causes that multiply the cost by a factor."""
-    seconds: ExplainedFraction
+    seconds_fraction: ExplainedFraction
     """Fraction of the difference in the unit of the metric. An intervention that adds the same cost
     to both conditions moves their ratio towards 1, but does not change their difference."""
     from_candidate: float | None
@@ -107,15 +108,10 @@ class InterventionEffect(Struct, frozen=True):
 class InterventionBlocks:
     """Blocks of one intervention, added one by one.
 
-    Raise `UnusableInput` if the level is not between 0 and 1.
-
-    Parameters
-    ----------
-    level
-        Maximum share of campaigns in which a set ever leaves out the true fraction, after any
-        number of blocks. It is alpha divided by the number of interventions. The outcome
-        ``refuted`` needs both sets, and ``confirmed`` needs at least the set in logarithms.
-        Therefore each outcome is wrong in at most this share of campaigns.
+    ``level`` is the maximum share of campaigns in which a set ever leaves out the true fraction,
+    after any number of blocks: alpha divided by the number of interventions. The outcome
+    ``refuted`` needs both sets, and ``confirmed`` at least the set in logarithms, so each outcome
+    is wrong in at most this share of campaigns. Raise `UnusableInput` unless it is between 0 and 1.
     """
 
     def __init__(self, level: float) -> None:
@@ -164,16 +160,20 @@ class InterventionBlocks:
     def _effect_of(
         self, log_set: Sequence[Interval], seconds_set: Sequence[Interval]
     ) -> InterventionEffect:
-        logs = ExplainedFraction(_best_fit(self._log_bets, self._log_gap_pairs), tuple(log_set))
-        seconds = ExplainedFraction(
+        log_fraction = ExplainedFraction(
+            _best_fit(self._log_bets, self._log_gap_pairs), tuple(log_set)
+        )
+        seconds_fraction = ExplainedFraction(
             _best_fit(self._seconds_bets, self._seconds_gap_pairs), tuple(seconds_set)
         )
         gap = _known_median(self._log_gaps)
         from_candidate = _fraction_of_gap(self._candidate_changes, gap)
         from_baseline = _fraction_of_gap(self._baseline_changes, gap)
         from_slower = from_baseline if gap is not None and gap < 0 else from_candidate
-        outcome = _outcome_of(logs, seconds, from_slower)
-        return InterventionEffect(outcome, logs, seconds, from_candidate, from_baseline)
+        outcome = _outcome_of(log_fraction, seconds_fraction, from_slower)
+        return InterventionEffect(
+            outcome, log_fraction, seconds_fraction, from_candidate, from_baseline
+        )
 
 
 def is_final(effect: InterventionEffect) -> bool:
@@ -189,8 +189,8 @@ def is_final(effect: InterventionEffect) -> bool:
       the same cost to both conditions.
     - The set is at most 0.1 wide, so it lies around one of these limits.
     """
-    low, high = effect.logs.low, effect.logs.high
-    if effect.outcome == "refuted" or not effect.logs.intervals:
+    low, high = effect.log_fraction.low, effect.log_fraction.high
+    if effect.outcome == "refuted" or not effect.log_fraction.intervals:
         return True
     if low is None or high is None:
         return False
@@ -198,31 +198,36 @@ def is_final(effect: InterventionEffect) -> bool:
         return high - low <= CONFIRMED_WIDTH
     explains_a_part = REFUTED_WITHIN <= low and high <= CONFIRMED_ABOVE
     widens_gap = high <= -REFUTED_WITHIN
-    adds_a_cost = effect.seconds.high is not None and effect.seconds.high <= CONFIRMED_ABOVE <= low
+    seconds_high = effect.seconds_fraction.high
+    adds_a_cost = seconds_high is not None and seconds_high <= CONFIRMED_ABOVE <= low
     return explains_a_part or widens_gap or adds_a_cost or high - low <= OPEN_WIDTH
 
 
 def _outcome_of(
-    logs: ExplainedFraction, seconds: ExplainedFraction, from_slower: float | None
+    log_fraction: ExplainedFraction,
+    seconds_fraction: ExplainedFraction,
+    from_slower: float | None,
 ) -> Outcome:
+    """Return the outcome; ``from_slower`` is the part that the slower condition's change closed."""
     refuted_range = (-REFUTED_WITHIN, REFUTED_WITHIN)
-    if logs.lies_within(*refuted_range) and seconds.lies_within(*refuted_range):
+    if log_fraction.lies_within(*refuted_range) and seconds_fraction.lies_within(*refuted_range):
         return "refuted"
-    if logs.low is None or logs.estimate is None or seconds.estimate is None:
+    low, estimate = log_fraction.low, log_fraction.estimate
+    if low is None or estimate is None or seconds_fraction.estimate is None:
         return "open"
-    explains_most = logs.low >= CONFIRMED_ABOVE and seconds.estimate > CONFIRMED_ABOVE
-    is_from_slower = from_slower is not None and from_slower >= MIN_PART_FROM_SLOWER * logs.estimate
+    explains_most = low >= CONFIRMED_ABOVE and seconds_fraction.estimate > CONFIRMED_ABOVE
+    is_from_slower = from_slower is not None and from_slower >= MIN_PART_FROM_SLOWER * estimate
     return "confirmed" if explains_most and is_from_slower else "open"
 
 
-def _best_fit(fractions: FractionSequence, gaps: Sequence[_GapPair]) -> float | None:
+def _best_fit(bets: FractionSequence, gaps: Sequence[_GapPair]) -> float | None:
     """Return the fraction that predicts the gap with the intervention best; ``None`` if none does.
 
     At this fraction, the errors of the predictions of the single blocks have the median 0. The bets
     of the set are on the signs of the same errors, so the estimate agrees with its set. A ratio of
     the two median gaps would not: the two medians could come from different blocks.
     """
-    if fractions.estimate() is None:
+    if bets.estimate() is None:
         return None
     gaps_without, gaps_with = np.array(gaps, dtype=np.float64).T
     is_known = ~(np.isnan(gaps_without) | np.isnan(gaps_with))

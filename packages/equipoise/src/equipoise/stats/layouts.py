@@ -32,13 +32,14 @@ from equipoise.stats.verdict import (
     margin_of,
 )
 
-FIRST_ANALYSIS = 2
+FIRST_ANALYSIS_BLOCKS = 2
 """Number of blocks in each layout at the first analysis."""
 FEW_LAYOUTS = 6
 """Number of layouts below which the skewness of their log ratios is not known well enough."""
 FEW_LAYOUTS_LEVEL_SHARE = 0.8
 """Fraction of the level that is used with fewer layouts (docs/methods/layouts.md)."""
 _UNBOUNDED = (-math.inf, math.inf)
+"""Interval before the first analysis."""
 _MIN_SKEWNESS_SLOPE = 1e-9
 """Slope below which rounding hides the correction for skewness."""
 
@@ -46,7 +47,7 @@ _MIN_SKEWNESS_SLOPE = 1e-9
 class LayoutAnalysis(Struct, frozen=True):
     """One planned analysis across layouts."""
 
-    centres: FloatArray
+    log_ratios: FloatArray
     """Shape (layouts,): log ratio of each layout; not finite if timeouts leave no ratio."""
     tolerance: float
     """Log difference that the resolution of the metric can hide in the last block."""
@@ -54,7 +55,7 @@ class LayoutAnalysis(Struct, frozen=True):
     @property
     def is_possible(self) -> bool:
         """Whether every layout has a finite log ratio."""
-        return bool(np.isfinite(self.centres).all())
+        return bool(np.isfinite(self.log_ratios).all())
 
 
 def judge_across_layouts(
@@ -70,8 +71,8 @@ def judge_across_layouts(
     Several comparisons share alpha evenly (Bonferroni): the chance of any wrong verdict is at most
     alpha.
 
-    ``layouts`` has, for each comparison of n blocks, the layout of each block, from 1 to ``count``;
-    the other parameters are as in ``judge``.
+    ``count`` is the number of drawn layouts. ``layouts`` has, for each comparison, the layout of
+    each of its blocks, from 1 to ``count``. The other parameters are as in ``judge``.
     """
     margin, level = margin_of(min_effect), alpha / max(1, len(comparisons))
     return tuple(
@@ -92,7 +93,7 @@ def _judge_comparison(
     for number, analysis in enumerate(analyses, start=1):
         if not analysis.is_possible:
             continue
-        analysis_level, typical = level / 2**number, float(np.mean(analysis.centres))
+        analysis_level, typical = level / 2**number, float(np.mean(analysis.log_ratios))
         interval = _intersection(interval, _interval_across_layouts(analysis, analysis_level))
         wider_level = equivalence_level(analysis_level)
         equivalence = _intersection(equivalence, _interval_across_layouts(analysis, wider_level))
@@ -115,36 +116,36 @@ def planned_analyses(
     positions_by_layout = [np.flatnonzero(layouts == layout) for layout in range(1, count + 1)]
     fewest_blocks = min(len(positions) for positions in positions_by_layout)
     analyses: list[LayoutAnalysis] = []
-    blocks = FIRST_ANALYSIS
+    blocks = FIRST_ANALYSIS_BLOCKS
     while blocks <= fewest_blocks:
         used_positions = [positions[:blocks] for positions in positions_by_layout]
-        centres = np.array([_layout_ratio(differences[positions]) for positions in used_positions])
+        log_ratios = [_layout_log_ratio(differences[positions]) for positions in used_positions]
         last_position = max(int(positions[-1]) for positions in used_positions)
-        analyses.append(LayoutAnalysis(centres, float(tolerances[last_position])))
+        analyses.append(LayoutAnalysis(np.array(log_ratios), float(tolerances[last_position])))
         blocks *= 2
     return analyses
 
 
-def _layout_ratio(differences: FloatArray) -> float:
-    numbers = differences[~np.isnan(differences)]
-    if not len(numbers):
+def _layout_log_ratio(differences: FloatArray) -> float:
+    known = differences[~np.isnan(differences)]
+    if not len(known):
         return math.nan
     with np.errstate(invalid="ignore"):
-        return float(np.mean(numbers) if np.isfinite(numbers).all() else np.median(numbers))
+        return float(np.mean(known) if np.isfinite(known).all() else np.median(known))
 
 
 def _interval_across_layouts(analysis: LayoutAnalysis, level: float) -> tuple[float, float]:
     """Return the interval of the mean over layouts, widened by the tolerance of the clock."""
-    means = analysis.centres
-    mean, error = float(np.mean(means)), float(np.std(means, ddof=1)) / math.sqrt(len(means))
-    below = above = 0.0
+    log_ratios, count = analysis.log_ratios, len(analysis.log_ratios)
+    mean, error = float(np.mean(log_ratios)), float(np.std(log_ratios, ddof=1)) / math.sqrt(count)
+    width_below = width_above = 0.0
     if error > 0.0:
-        level_share = FEW_LAYOUTS_LEVEL_SHARE if len(means) < FEW_LAYOUTS else 1.0
-        half_width = student_quantile(1.0 - level_share * level / 2.0, len(means) - 1)
-        skewness = _skewness(means)
-        below = error * max(half_width, _inverse_of_hall(half_width, skewness, len(means)))
-        above = error * max(half_width, -_inverse_of_hall(-half_width, skewness, len(means)))
-    return mean - below - analysis.tolerance, mean + above + analysis.tolerance
+        level_share = FEW_LAYOUTS_LEVEL_SHARE if count < FEW_LAYOUTS else 1.0
+        quantile = student_quantile(1.0 - level_share * level / 2.0, count - 1)
+        skewness = _skewness(log_ratios)
+        width_below = error * max(quantile, _inverse_of_hall(quantile, skewness, count))
+        width_above = error * max(quantile, -_inverse_of_hall(-quantile, skewness, count))
+    return mean - width_below - analysis.tolerance, mean + width_above + analysis.tolerance
 
 
 def _skewness(values: FloatArray) -> float:

@@ -1,11 +1,12 @@
 """Variance by level: iterations within trials within layouts within boots within hosts.
 
-`variance_by_level` computes unweighted mean squares (Burdick and Graybill 1992, §6.2), so that
-unequal numbers of units do no harm: the value of a unit is the mean of the values of its parts. The
-expectations of the mean squares are exact linear functions of the variance components; solving
-these equations gives the components. Their intervals are generalized confidence intervals
+A unit is one trial, one layout, one boot and so on; its value is the mean over its parts, the units
+in it. A component is the variance that one level adds. `variance_by_level` computes an unweighted
+mean square for each level (Burdick and Graybill 1992, §6.2); the numbers of units may differ. The
+expectation of each mean square is an exact linear function of the components; solving these
+equations gives the components. Their intervals are generalized confidence intervals
 (Weerahandi 1993; Krishnamoorthy and Mathew 2009, §5.3): each mean square is a multiple of a
-chi-squared variable. They assume effects that are about normal.
+chi-squared variable. The intervals assume effects that are about normal.
 """
 
 from __future__ import annotations
@@ -39,12 +40,15 @@ class Levels(Struct, frozen=True):
 
 
 class _MeanSquare(Struct, frozen=True):
-    """Mean square of one level, and the weight of each component in its expectation."""
+    """Mean square of one level."""
 
     value: float
     freedom: int
+    """Degrees of freedom."""
     weights: FloatArray
+    """Shape (levels,): weight of each component in the expectation of the mean square."""
     units: int
+    """Total number of units of the level."""
 
 
 def variance_by_level(
@@ -57,21 +61,12 @@ def variance_by_level(
 ) -> Levels:
     """Split the variance of a nested design into its levels.
 
-    Raise `UnusableInput` if a level is not replicated: no unit above it contains two of its units.
+    ``values``, shape (n,), has a finite value for each lowest unit. ``names`` are those of all
+    levels, the highest first. ``units`` has an array of shape (n,) for each level except the
+    lowest: the unit of each value, by its number within the unit above. ``seed`` is for the draws
+    of the intervals, ``level`` 1 minus their coverage.
 
-    Parameters
-    ----------
-    values
-        Shape (n,): a finite value for each lowest unit.
-    units
-        One array of shape (n,) for each level except the lowest, the highest level first: the unit
-        of each value, by its number within the unit above.
-    names
-        Names of all levels, the highest first: one name more than ``units``.
-    seed
-        Seed of the draws for the intervals.
-    level
-        1 minus the coverage of each interval.
+    Raise `UnusableInput` if a level is not replicated: no unit above it contains two of its units.
     """
     _check_design(values, units, names)
     means, weights, mean_squares = _mean_squares(values, units, names)
@@ -93,13 +88,15 @@ def variance_by_level(
     across_error = math.sqrt(max(mean_squares[0].value, 0.0) / len(means))
     across_half_width = across_error * student_quantile(1.0 - level / 2.0, mean_squares[0].freedom)
     within_half_width = within_error * student_quantile(1.0 - level / 2.0, mean_squares[1].freedom)
-    columns = (names, mean_squares, variances.tolist(), bounds.T.tolist(), shares.tolist())
+    components = tuple(
+        Component(name, mean_square.units, variance, (low, high), share)
+        for name, mean_square, variance, (low, high), share in zip(
+            names, mean_squares, variances.tolist(), bounds.T.tolist(), shares.tolist(), strict=True
+        )
+    )
     return Levels(
         mean=mean,
-        components=tuple(
-            Component(name, mean_square.units, variance, (low, high), share)
-            for name, mean_square, variance, (low, high), share in zip(*columns, strict=True)
-        ),
+        components=components,
         within_ci=(mean - within_half_width, mean + within_half_width),
         across_ci=(mean - across_half_width, mean + across_half_width),
     )
@@ -113,10 +110,11 @@ def plural_of(level: str) -> str:
 def _mean_squares(
     values: FloatArray, units: Sequence[IntArray], names: Sequence[str]
 ) -> tuple[FloatArray, FloatArray, list[_MeanSquare]]:
-    """Return means and variances of the m highest units, and the mean square of each level.
+    """Return the means of the m highest units, weights for their variances, and the mean squares.
 
-    The means have shape (m,). The variances have shape (m, levels), as weights of the components.
-    The mean square of the highest level comes first.
+    The means have shape (m,). The weights have shape (m, levels): the variance of a unit's mean is
+    their sum, each weight times the component of its level. The mean square of the highest level
+    comes first.
     """
     # A single top unit contains all units, so that the highest level has a unit above it, too.
     keys = np.column_stack([np.zeros(len(values), dtype=np.int64), *units])
@@ -131,13 +129,13 @@ def _mean_squares(
         freedom = len(means) - len(sizes)
         if freedom < 1:
             plural = plural_of(names[level])
-            reason, where = f"there is only one {names[0]}", ""
+            reason, place = f"there is only one {names[0]}", ""
             if level:
                 parent = names[level - 1]
-                reason, where = f"no {parent} has two {plural}", f" in each {parent}"
+                reason, place = f"no {parent} has two {plural}", f" in each {parent}"
             raise UnusableInput(
                 f"the variance of {plural} is unknown: {reason}",
-                hint=f"measure at least two {plural}{where}",
+                hint=f"measure at least two {plural}{place}",
             )
         mean_square = float(np.sum((means - averages[groups]) ** 2)) / freedom
         # In the expectation, each unit of a group of m adds (1 - 1/m) of its own variance.
@@ -170,15 +168,10 @@ def advice(levels: Levels, unit_s: Sequence[float]) -> tuple[Advice, ...]:
     Jones 2013, eq. 5, for a balanced design). New units have as many parts as the present units.
     New units of the lowest level are spread over the present units.
 
-    Raise `UnusableInput` unless each level has a time of 0 or more, and the lowest a time above 0.
+    ``unit_s`` has, for each level, the highest first, the seconds of one more unit without its
+    parts: of a reboot, a relink, the start of a process, an iteration.
 
-    Parameters
-    ----------
-    levels
-        Result of ``variance_by_level``.
-    unit_s
-        For each level, the highest first: seconds of one more unit without its parts (a reboot, a
-        relink, the start of a process, an iteration).
+    Raise `UnusableInput` unless each level has a time of 0 or more, and the lowest a time above 0.
     """
     components = levels.components
     if len(unit_s) != len(components) or min(unit_s) < 0 or unit_s[-1] <= 0:
@@ -196,28 +189,23 @@ def advice(levels: Levels, unit_s: Sequence[float]) -> tuple[Advice, ...]:
         )
 
     advised: list[Advice] = []
-    now, lower, unit_with_parts_s = variance_of_mean(0, 1.0), components[-1], 0.0
+    present_variance, lower, unit_with_parts_s = variance_of_mean(0, 1.0), components[-1], 0.0
     for level, component in reversed(tuple(enumerate(components))):
         unit_with_parts_s = unit_s[level] + lower.units / component.units * unit_with_parts_s
         new_units = MINUTE_S / unit_with_parts_s
         variance = variance_of_mean(level, (component.units + new_units) / component.units)
-        advised.insert(
-            0,
-            Advice(component.level, new_units, 1.0 - math.sqrt(variance / now) if now > 0 else 0.0),
-        )
+        narrower = 1.0 - math.sqrt(variance / present_variance) if present_variance > 0 else 0.0
+        advised.insert(0, Advice(component.level, new_units, narrower))
         lower = component
-    return tuple(sorted(advised, key=lambda advice: -advice.narrower))
+    return tuple(sorted(advised, key=lambda level_advice: -level_advice.narrower))
 
 
 def describe_advice(advised: Sequence[Advice]) -> str:
     """Return a sentence that says what to measure in one more minute."""
-    names = [
-        f"more {plural_of(advice.level)}"
-        if advice.level == "iteration"
-        else f"new {plural_of(advice.level)}"
-        for advice in advised
-    ]
-    percents = [f"{100.0 * advice.narrower:.0f} %" for advice in advised]
-    first_advice, *other_advice = zip(names, percents, strict=True)
-    sentence = f"one more minute on {first_advice[0]} narrows the interval by {first_advice[1]}"
-    return ", ".join([sentence, *(f"on {name} by {percent}" for name, percent in other_advice)])
+    phrases: list[str] = []
+    for level_advice in advised:
+        adjective = "more" if level_advice.level == "iteration" else "new"
+        verb = "" if phrases else " narrows the interval"
+        units, percent = plural_of(level_advice.level), 100.0 * level_advice.narrower
+        phrases.append(f"on {adjective} {units}{verb} by {percent:.0f} %")
+    return f"one more minute {', '.join(phrases)}"

@@ -1,9 +1,9 @@
 """Distinct times of one program: the modes of a sample.
 
 The rule is explained in docs/methods/distribution.md. Two modes are claimed only if two normal laws
-explain the sample better than every shape with one peak does, and if there is a clear valley
-between the two. Each side of the valley is then split in the same way. This module uses only NumPy,
-so that the base install can find modes.
+(distributions) explain the sample better than every shape with one peak does, and if there is a
+clear valley between the two. Each side of the valley is then split in the same way. This module
+uses only NumPy, so that the base install can find modes.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.polynomial import Chebyshev
 
 MIN_VALUES = 10
+"""Minimum number of values of a sample that can be split."""
 MAX_VALLEY_DENSITY = 0.9
 """Maximum density in the valley, as a fraction of the density of the lower peak."""
 MIN_EVIDENCE = 0.5
@@ -43,6 +44,7 @@ class Modes(Struct, frozen=True):
     locations: tuple[float, ...]
     """Value at which each mode is densest (`half_sample_mode`)."""
     shares: tuple[float, ...]
+    """Share of the values that belongs to each mode."""
     valleys: tuple[float, ...]
     """Values that separate the modes: one fewer than modes."""
     log_evidence: float | None
@@ -57,19 +59,11 @@ class Modes(Struct, frozen=True):
 
 
 def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
-    """Return the modes of a sample.
+    """Return the modes of a sample, at least one.
 
-    Parameters
-    ----------
-    values
-        Shape (n,), n at least 1: finite, in any order.
-    resolution
-        Step of the measuring instrument, in the unit of the values; 0 if it is negligible. Values
-        one step apart are not two modes.
-
-    Returns
-    -------
-    At least one mode. Simulated error rates and power: docs/methods/distribution.md.
+    ``values``, shape (n,), are finite, in any order; there is at least one. ``resolution`` is the
+    step of the measuring instrument, in their unit, or 0: values one step apart are not two modes.
+    Simulated error rates and power: docs/methods/distribution.md.
     """
     ordered = np.sort(values)
     count = len(ordered)
@@ -103,14 +97,11 @@ def _find_valleys(
     if valley is None:
         return [], evidence
     index = int(np.searchsorted(ordered, valley))
-    below, above = (
-        _find_valleys(side, min_members, step, MIN_SIDE_EVIDENCE)
-        for side in (ordered[:index], ordered[index:])
-    )
-    evidences = [evidence, *(weakest for valleys, weakest in (below, above) if valleys)]
-    return [*below[0], valley, *above[0]], min(
-        evidence for evidence in evidences if evidence is not None
-    )
+    below, evidence_below = _find_valleys(ordered[:index], min_members, step, MIN_SIDE_EVIDENCE)
+    above, evidence_above = _find_valleys(ordered[index:], min_members, step, MIN_SIDE_EVIDENCE)
+    splits = ((True, evidence), (below, evidence_below), (above, evidence_above))
+    evidences = [known for is_split, known in splits if is_split and known is not None]
+    return [*below, valley, *above], min(evidences)
 
 
 def _supported_valley(
@@ -180,13 +171,17 @@ def _printed_step(ordered: FloatArray) -> float:
 
 
 EM_ROUNDS = 300
+"""Maximum number of rounds of EM."""
 ROUNDS_OF_ALL_STARTS = 30
 """Number of rounds after which only the best start continues."""
 START_COUNT = 4
+"""Number of splits from which EM starts."""
 MIN_LIKELIHOOD_GAIN = 1e-6
+"""Gain of the log likelihood of each value below which EM stops."""
 MIN_SD_SHARE = 0.01
-"""Minimum sd of a part as a fraction of the sample's: a part must not shrink onto one trial."""
+"""Minimum sd of one law, as a fraction of the sample's sd: a law must not shrink onto one trial."""
 VALLEY_POINTS = 101
+"""Number of values between the two means among which the valley is searched."""
 
 
 class TwoNormals(Struct, frozen=True):
@@ -239,15 +234,15 @@ def _starting_splits(values: FloatArray) -> FloatArray:
     sums, squares = np.cumsum(values), np.cumsum(values**2)
     sums_below, squares_below = sums[1 : count - 2], squares[1 : count - 2]
     scores = np.zeros_like(side_sizes)
-    for part, side_sum, square in (
+    for sizes, side_sums, side_squares in (
         (side_sizes, sums_below, squares_below),
         (count - side_sizes, sums[-1] - sums_below, squares[-1] - squares_below),
     ):
-        variance = np.maximum(square / part - (side_sum / part) ** 2, MIN_SD_SHARE**2)
-        scores += part * (np.log(part) - 0.5 * np.log(variance))
+        variance = np.maximum(side_squares / sizes - (side_sums / sizes) ** 2, MIN_SD_SHARE**2)
+        scores += sizes * (np.log(sizes) - 0.5 * np.log(variance))
     # The best split of each quarter: neighbouring starts would all give the same fit.
     quarters = np.array_split(np.arange(len(side_sizes)), min(START_COUNT, len(side_sizes)))
-    return np.array([side_sizes[part[int(np.argmax(scores[part]))]] for part in quarters])
+    return np.array([side_sizes[quarter[int(np.argmax(scores[quarter]))]] for quarter in quarters])
 
 
 def _fit_by_em(values: FloatArray, splits: FloatArray, *, pooled: bool) -> tuple[float, FloatArray]:
@@ -290,10 +285,12 @@ def _fit_by_em(values: FloatArray, splits: FloatArray, *, pooled: bool) -> tuple
 
 
 def _deepest_valley(shares: FloatArray, means: FloatArray, sds: FloatArray) -> tuple[float, float]:
+    """Return the valley, and its density as a fraction of the lower peak's density."""
     grid = np.linspace(means[0], means[1], VALLEY_POINTS)[:, None]
     density = (shares / sds * np.exp(-0.5 * ((grid - means) / sds) ** 2)).sum(axis=1)
-    left, right = (np.maximum.accumulate(density), np.maximum.accumulate(density[::-1])[::-1])
-    fractions = density / np.minimum(left, right)
+    left_peak = np.maximum.accumulate(density)
+    right_peak = np.maximum.accumulate(density[::-1])[::-1]
+    fractions = density / np.minimum(left_peak, right_peak)
     valley_index = int(np.argmin(fractions))
     return float(grid[valley_index, 0]), float(fractions[valley_index])
 
@@ -317,17 +314,22 @@ def half_sample_mode(ordered: FloatArray) -> float:
 
 
 STUDENT_FREEDOMS = np.array([1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0])
+"""Degrees of freedom with which Student's t is fitted."""
 STUDENT_ROUNDS = 40
 GUMBEL_ROUNDS = 30
 SEARCH_ROUNDS = 60
+"""Maximum number of rounds of a pattern search, as of the fits in the two lines above."""
 MIN_STEP = 0.01
+"""Step below which a pattern search stops."""
 BETA_END_DISTANCES = (0.5, 2.0, 8.0)
 """Distances of the law's ends from the extreme values, in mean distances between neighbours."""
 SPIKE_ROUNDS = 40
 SPIKE_SHARES = (0.02, 0.1)
+"""Shares of spikes from which the fit of a law with spikes starts, in ``SPIKE_ROUNDS`` rounds."""
 MAX_SPIKE_SHARE = 0.15
 """Maximum share of spikes: distant values that are more frequent are not spikes."""
 _MIN_POSITIVE = 1e-300
+"""Lower limit of a density before its logarithm is taken."""
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -365,11 +367,11 @@ def best_single_bic(values: FloatArray) -> float:
 
 def _fit_beta(values: FloatArray) -> float:
     """Fit a beta law with one peak (both exponents at least 1) and ends beyond the extremes."""
-    range_ = float(values[-1] - values[0])
+    value_range = float(values[-1] - values[0])
     density = -math.inf
     for distance in BETA_END_DISTANCES:
-        extra = distance * range_ / len(values)
-        width = range_ + 2.0 * extra
+        extra = distance * value_range / len(values)
+        width = value_range + 2.0 * extra
         scaled = (values - values[0] + extra) / width
         # The likelihood depends on the sample only through these two means.
         mean_log, mean_log1p = (float(np.mean(np.log(scaled))), float(np.mean(np.log1p(-scaled))))
@@ -451,12 +453,14 @@ def _fit_exponentially_modified_normal(values: FloatArray) -> float:
         argument = (sd / tail - standard) / math.sqrt(2.0)
         # Two formulas for one function: each is used where the other overflows.
         scaled = _scaled_erfc(np.abs(argument))
-        inside = np.log(scaled) - 0.5 * standard**2
+        for_positive = np.log(scaled) - 0.5 * standard**2
         with np.errstate(over="ignore"):
-            outside = np.log(np.maximum(2.0 - np.exp(-(argument**2)) * scaled, _MIN_POSITIVE)) + (
-                0.5 * (sd / tail) ** 2 - standard * sd / tail
-            )
-        total = np.asarray(np.where(argument >= 0, inside, outside).sum(axis=1), dtype=np.float64)
+            for_negative = np.log(
+                np.maximum(2.0 - np.exp(-(argument**2)) * scaled, _MIN_POSITIVE)
+            ) + (0.5 * (sd / tail) ** 2 - standard * sd / tail)
+        total = np.asarray(
+            np.where(argument >= 0, for_positive, for_negative).sum(axis=1), dtype=np.float64
+        )
         total -= len(values) * np.log(2.0 * tail[:, 0])
         return total
 
@@ -475,8 +479,8 @@ def _fit_shifted_lognormal(values: FloatArray) -> float:
     The likelihood is unbounded as the shift approaches the smallest value, so the shift stays at
     least a hundredth of the range away from it.
     """
-    smallest, range_ = float(values[0]), float(values[-1] - values[0])
-    shifts = smallest - range_ * np.geomspace(0.01, 100.0, 60)
+    smallest, value_range = float(values[0]), float(values[-1] - values[0])
+    shifts = smallest - value_range * np.geomspace(0.01, 100.0, 60)
     logs = np.log(values[None, :] - shifts[:, None])
     log_likelihoods = -0.5 * len(values) * (np.log(2.0 * math.pi * np.var(logs, axis=1)) + 1.0)
     return float(np.max(log_likelihoods - logs.sum(axis=1)))

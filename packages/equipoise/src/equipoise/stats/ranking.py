@@ -5,13 +5,18 @@ baseline (`equipoise.stats.verdict.judge`). The second family has all pairs of c
 same e-BH method, so that a ranking costs the comparisons with the baseline no power.
 
 A third statement names the contenders: the conditions that may still be the fastest. A condition is
-out if it is slower than another condition, at a level that splits alpha among its rivals (Ville
-1939; Bonferroni). Only the side "slower" counts, which has half of a two-sided level. For a
-candidate, alpha/2 is for the baseline, so that a verdict "slower" takes it out, and alpha/2 for all
-other candidates together. For the baseline, alpha is for all candidates together. So the chance
-that a fastest condition is ever out is at most alpha. This holds for each condition separately: if
-several are equally fast, the chance that any of them is ever out is larger. A single wrong
-condition can be named only if all of these are out, so the chance of that is at most alpha.
+out if it is slower than another condition. The error rates of these tests add up to alpha for each
+condition (Ville 1939; Bonferroni):
+
+- For a candidate, alpha/2 is for the test against the baseline, and alpha/2 for the tests against
+  all other candidates together. So a verdict "slower" at alpha takes a candidate out, because a
+  two-sided level spends one half on each side.
+- For the baseline, alpha is for the tests against all candidates together.
+
+So the chance that a fastest condition is ever out is at most alpha. This holds for each condition
+separately: if several are equally fast, the chance that any of them is ever out is larger. A single
+wrong condition is named only if all fastest conditions are out; the chance of that is at most
+alpha, too.
 """
 
 from __future__ import annotations
@@ -34,7 +39,9 @@ class RankedGroup(Struct, frozen=True):
     """Conditions that are ranked together, with the blocks of all their pairs."""
 
     baseline_pairs: dict[Pair, PairedBlocks]
+    """Blocks of the baseline with each candidate."""
     candidate_pairs: dict[Pair, PairedBlocks]
+    """Blocks of each two candidates."""
 
     @property
     def pairs(self) -> dict[Pair, PairedBlocks]:
@@ -74,19 +81,21 @@ def contenders_of(
     """
     margin, rival_count = margin_of(min_effect), len(group.baseline_pairs)
 
-    def verdict(pair: Pair, level: float) -> Verdict:
+    def verdict_on(pair: Pair, level: float) -> Verdict:
         judged = judge_at_stop(group.pairs[pair], margin, level)
         return judged.verdict if judged.blocks >= min_blocks else "undecided"
 
     slower_members: set[int] = set()
     for baseline, candidate in group.baseline_pairs:
-        match verdict((baseline, candidate), alpha):
+        match verdict_on((baseline, candidate), alpha):
             case "slower":
                 slower_members.add(candidate)
-            case "faster" if verdict((baseline, candidate), 2.0 * alpha / rival_count) == "faster":
+            case "faster" if (
+                verdict_on((baseline, candidate), 2.0 * alpha / rival_count) == "faster"
+            ):
                 slower_members.add(baseline)
     for first_candidate, second_candidate in group.candidate_pairs:
-        match verdict((first_candidate, second_candidate), alpha / (rival_count - 1)):
+        match verdict_on((first_candidate, second_candidate), alpha / (rival_count - 1)):
             case "slower":
                 slower_members.add(second_candidate)
             case "faster":

@@ -4,8 +4,8 @@ A quantum is the smallest step. The tolerance of a block is the largest log diff
 as a tie. A tolerance that depended on which condition is faster would break the symmetry that the
 bets need (docs/methods/interval.md). So the values of earlier blocks set the tolerance of a block.
 
-If more of a metric is better, its cost is the inverse of its value, and its steps are steps of the
-value. Relative steps are the same for both, so tolerances are computed from the values.
+If more of a metric is better, a cost is the inverse of a value. The quantum is then a step of the
+values, so tolerances are computed from the values, not from the costs.
 """
 
 from __future__ import annotations
@@ -63,12 +63,9 @@ def tie_tolerance(baseline: FloatArray, candidate: FloatArray, quantum: float) -
 class PastValues:
     """Values of a metric in the blocks so far, and the resolution inferred from them.
 
-    Parameters
-    ----------
-    resolution
-        Resolution of the metric. An unknown quantum is inferred from the granularity of the values:
-        from their decimal places, and from the smallest gap between values of one condition, if
-        every gap is a multiple of the smallest. A gap between conditions may be the effect.
+    An unknown quantum is inferred from the decimal places of the values, and from the smallest gap
+    between values of one condition, if every gap is a multiple of the smallest. A gap between
+    values of two conditions may be the effect.
     """
 
     def __init__(self, resolution: Resolution) -> None:
@@ -80,12 +77,14 @@ class PastValues:
 
     def add(self, baseline: Sequence[float], candidate: Sequence[float]) -> None:
         """Add the costs of a block; timeouts and costs of 0 are ignored."""
-        for seen, costs in zip(self._values_by_condition, (baseline, candidate), strict=True):
+        for seen_values, costs in zip(
+            self._values_by_condition, (baseline, candidate), strict=True
+        ):
             for value in map(self._value, map(float, costs)):
                 if 0 < value < math.inf:
                     self._quantile.add(value)
                     if self._resolution.quantum is None:
-                        seen.add(value)
+                        seen_values.add(value)
                         self._min_decimal_unit = min(self._min_decimal_unit, _decimal_step(value))
 
     def values(self, costs: FloatArray) -> FloatArray:
@@ -130,9 +129,10 @@ class PastValues:
         return min(TIE_QUANTA * self.quantum / self._quantile.value, MAX_TOLERANCE)
 
     def _tick(self) -> float:
+        """Return the smallest gap between values if it divides all other gaps; else 0."""
         if not self._may_have_ticks or len(self._quantile) < MIN_VALUES_FOR_TICKS:
             return 0.0
-        gaps_by_condition = [np.diff(sorted(seen)) for seen in self._values_by_condition]
+        gaps_by_condition = [np.diff(sorted(values)) for values in self._values_by_condition]
         if not all(len(value_gaps) for value_gaps in gaps_by_condition):
             return 0.0
         value_gaps = np.concatenate(gaps_by_condition)

@@ -33,6 +33,7 @@ LOG_POWERS = (0, 1, 2)
 SIMPLE_EXPONENTS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
 """Exponents a of the simple laws, each of which is combined with each power b."""
 _ROUNDING = 1e-9
+"""Relative error of rounding that an interval of the growth tolerates."""
 
 
 class Exponent(Struct, frozen=True):
@@ -54,6 +55,7 @@ class Growth(Struct, frozen=True):
     smaller: float
     larger: float
     ratio: float
+    """Cost at the larger size over the cost at the smaller size."""
     ratio_ci: Interval
     """Interval of the ratio, simultaneous over all sizes. An end is ``None`` for too few blocks."""
     blocks: int
@@ -64,7 +66,9 @@ class ScalingLaw(Struct, frozen=True):
     """Law by which a cost grows with size."""
 
     sizes: tuple[float, ...]
+    """Sizes, ascending."""
     medians: tuple[float, ...]
+    """Median cost at each size."""
     exponents: tuple[Exponent, ...]
     """Exponent for each power of log N; the first one belongs to the plain power law. With only
     two sizes, each law fits exactly."""
@@ -83,22 +87,12 @@ class ScalingLaw(Struct, frozen=True):
 def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> ScalingLaw:
     """Fit scaling laws c N^a (log N)^b to the costs at several sizes.
 
+    ``sizes`` are k different sizes. ``costs``, shape (n, k), has the cost at each size in each of n
+    blocks, in the order in which the blocks ran; NaN where a size was left out of a block, +inf
+    where a trial timed out. ``seed`` is for the resampling of blocks.
+
     Raise `UnusableInput` if there are fewer than two sizes, or if a size is not above 1 or has no
     positive finite median.
-
-    Parameters
-    ----------
-    sizes
-        Shape (k,), k at least 2: different sizes above 1.
-    costs
-        Shape (n, k): the cost at each size in each of n blocks, in the order in which the blocks
-        ran; NaN where a size was left out of a block, +inf where a trial timed out.
-    seed
-        Seed of the resampling of blocks.
-
-    Returns
-    -------
-    The law, with these estimates:
 
     - The growth from one size to the next is the median of the log ratios within blocks. Its
       interval is the exact binomial interval of a median (David and Nagaraja 2003, §7.1). Its
@@ -156,7 +150,7 @@ def describe_law(exponent: float, log_power: int) -> str:
 def _medians(logs: FloatArray) -> FloatArray:
     """Return the medians over n blocks, shape (r, k), of r samples of shape (n, k).
 
-    A median is NaN if all its values are unknown.
+    A median is NaN if all values of its size are unknown.
     """
     is_unknown = np.asarray(np.isnan(logs).all(axis=1))
     # NumPy would warn about a column without any known value.
@@ -165,8 +159,9 @@ def _medians(logs: FloatArray) -> FloatArray:
 
 
 def _profiles(logs: FloatArray) -> FloatArray:
-    """Return the log cost relative to the smallest size, shape (r, k), of r samples (n, k).
+    """Return the profiles of r samples of shape (n, k), shape (r, k).
 
+    The profile of a sample is the log cost at each of the k sizes, minus that at the smallest size.
     Each step to the next size is the median of the differences within blocks, because the drift of
     the host cancels within a block. If no block has both sizes, the two medians give the step.
     """

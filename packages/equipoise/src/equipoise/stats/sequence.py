@@ -28,6 +28,7 @@ from equipoise.stats.resolution import (
 
 BASELINE_FIRST = 1
 CANDIDATE_FIRST = -1
+"""This constant and the one above: the two orders of a block, as the engine needs them."""
 
 
 def block_differences(
@@ -38,7 +39,8 @@ def block_differences(
     ``quantum``, the smallest step of the metric, is one number for all blocks or has shape (n,).
 
     A difference is ±inf if one of the two trials timed out or cost nothing. It is NaN, a tie, if
-    both did, or if one trial cost nothing and the other trial less than 1.5 quanta.
+    both trials timed out or cost nothing, or if one cost nothing and the other less than 1.5
+    quanta.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = np.log(candidate) - np.log(baseline)
@@ -52,21 +54,15 @@ class PairedBlocks:
 
     New blocks can be added, so that an interim analysis does not bet on all blocks again.
 
+    ``baseline`` and ``candidate``, shape (n,), are costs; +inf for a trial that timed out, which
+    counts as slowest. ``orders``, shape (n,), are 1 if the baseline ran before the candidate, -1 if
+    after. By default the metric has no resolution. ``covariates``, shape (n, 2, c), c at most 8,
+    are readings before the baseline's and before the candidate's trial; NaN where unknown. The
+    program itself must not influence a covariate (as it does its own run delay): an adjustment by
+    that covariate would remove the effect, too.
+
     Raise `UnusableInput` if a cost is negative or not a number, an order is neither 1 nor -1, or
     the lengths differ. Raise `ValueError` if there are too many covariates.
-
-    Parameters
-    ----------
-    baseline, candidate
-        Shape (n,): costs; +inf for a trial that timed out, which counts as slowest.
-    orders
-        Shape (n,): 1 if the baseline ran before the candidate, -1 if after.
-    resolution
-        Resolution of the metric; by default the metric has none.
-    covariates
-        Shape (n, 2, c), c at most 8: readings before the baseline's and before the candidate's
-        trial; NaN where unknown. The program itself must not influence a covariate (as it does its
-        own run delay): an adjustment by that covariate would remove the effect, too.
     """
 
     def __init__(
@@ -80,14 +76,14 @@ class PairedBlocks:
     ) -> None:
         self._history = PastValues(resolution)
         baseline_costs, candidate_costs, signs = _checked_arrays(baseline, candidate, orders)
-        differences, tolerances = self._learn(baseline_costs, candidate_costs)
+        differences, tolerances = self._add_to_history(baseline_costs, candidate_costs)
         readings = (
             None if covariates is None else _readings(baseline_costs, candidate_costs, covariates)
         )
         self.engine = BettingSequence(differences, signs, tolerances, readings)
         """The bets on these blocks."""
         self.verdicts: dict[tuple[str, float, float], Any] = {}
-        """Verdicts on the blocks so far (`equipoise.stats.verdict`); a new block clears them."""
+        """Cache of the verdicts on the blocks so far (`equipoise.stats.verdict`)."""
         self._baseline: list[float] = baseline_costs.tolist()
         self._own_baseline: list[float] = baseline_costs.tolist()
         self._candidate: list[float] = candidate_costs.tolist()
@@ -163,14 +159,16 @@ class PairedBlocks:
         )
         mean_baseline = 0.5 * (float(baseline) + float(twin))
         self._own_baseline.append(float(baseline))
-        self._remember(mean_baseline, candidate, differences, orders, float(tolerances.max()))
+        self._append_to_lists(
+            mean_baseline, candidate, differences, orders, float(tolerances.max())
+        )
 
     def append(
         self, baseline: float, candidate: float, order: int, *, covariates: FloatArray | None = None
     ) -> None:
         """Add the next block; parameters are as in the class, ``covariates`` of shape (2, c)."""
         baseline_costs, candidate_costs, orders = _checked_arrays([baseline], [candidate], [order])
-        differences, tolerances = self._learn(baseline_costs, candidate_costs)
+        differences, tolerances = self._add_to_history(baseline_costs, candidate_costs)
         readings = (
             None
             if covariates is None
@@ -178,9 +176,9 @@ class PairedBlocks:
         )
         self.engine.push(float(differences[0]), int(orders[0]), float(tolerances[0]), readings)
         self._own_baseline.append(float(baseline))
-        self._remember(baseline, candidate, differences, orders, float(tolerances[0]))
+        self._append_to_lists(baseline, candidate, differences, orders, float(tolerances[0]))
 
-    def _remember(
+    def _append_to_lists(
         self,
         baseline: float,
         candidate: float,
@@ -201,8 +199,10 @@ class PairedBlocks:
         unadjusted_blocks.engine, unadjusted_blocks.verdicts = self.engine.unadjusted(), {}
         return unadjusted_blocks
 
-    def _learn(self, baseline: FloatArray, candidate: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the differences and tolerances of the next blocks, and remember their costs."""
+    def _add_to_history(
+        self, baseline: FloatArray, candidate: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Add the costs of the next blocks, and return the blocks' differences and tolerances."""
         if self._history.is_exact:
             return self._next_differences(baseline, candidate, 0.0), np.zeros_like(baseline)
         quanta, tolerances = np.zeros_like(baseline), np.empty_like(baseline)
@@ -229,7 +229,7 @@ class PairedBlocks:
     def _next_differences(
         self, baseline: FloatArray, candidate: FloatArray, quantum: float | FloatArray
     ) -> FloatArray:
-        # For an inverse cost, infinity may be a timeout, which is never a tie.
+        # For an inverse cost, infinity may be a timeout, which is never a tie with another cost.
         return block_differences(baseline, candidate, 0.0 if self._history.are_inverse else quantum)
 
     @property
@@ -294,7 +294,7 @@ def _checked_arrays(
 def _readings(
     baseline: FloatArray, candidate: FloatArray, covariates: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return differences and sums within each block, from which the engine learns a slope."""
+    """Return each block's differences and sums of the covariates, and sum of the log costs."""
     baseline_readings, candidate_readings = covariates[:, 0], covariates[:, 1]
     with np.errstate(divide="ignore", invalid="ignore"):
         cost_sums = np.log(baseline) + np.log(candidate)
@@ -304,7 +304,7 @@ def _readings(
 def _readings_of_block(
     baseline: FloatArray, candidate: FloatArray, covariates: FloatArray
 ) -> tuple[list[float], list[float], float]:
-    """Return the readings of one block; its covariates have shape (2, c)."""
+    """Return the same values for one block; its ``covariates`` have shape (2, c)."""
     differences, sums, cost_sums = _readings(baseline, candidate, covariates[np.newaxis])
     return differences[0].tolist(), sums[0].tolist(), float(cost_sums[0])
 
@@ -313,10 +313,11 @@ class SlowerShare(Struct, frozen=True):
     """Fraction of blocks in which the candidate was slower."""
 
     share: float | None
-    """Fraction of the decided blocks; ``None`` if no block is decided."""
+    """Fraction of the blocks without a tie; ``None`` without such blocks."""
     interval: Interval
     """Interval, exact after any number of interim analyses if the probability is constant."""
     slower: int
+    """Number of blocks in which the candidate was slower."""
     decided: int
     """Number of blocks without a tie; a difference below the clock's resolution is a tie."""
 

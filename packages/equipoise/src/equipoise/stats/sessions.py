@@ -1,19 +1,18 @@
 """Find the rows that cost more or less in a later session, which was not interleaved.
 
 A session is one measurement of all rows. A row is one condition, with one cost for each process. No
-coin randomises sessions, so every difference between them (boot, other programs, temperature) is
-part of the ratio of a row. Each session shows how large such differences are:
+coin orders the two sessions, so a row's ratio includes everything else that differs between them:
+the boot, other programs, the temperature. Four variances say how large such differences are
+(docs/methods/campaigns.md has the formulae):
 
-- The spread of its processes gives Yuen's (1974) interval: means of the logarithms without the
-  fifth at each end, so that a disturbed process does not decide.
-- Its halves may differ by more than its processes explain. All variances are multiplied by a
-  factor: the median over all rows of the squared difference of the halves over its variance by the
-  processes, as a multiple of this median without drift.
-- All rows of a block may move together. Two sessions are as far apart as two blocks can be, so this
-  movement is not averaged over blocks.
-
-Without a known difference of the hosts, the typical difference of the rows estimates the difference
-of the sessions (an empirical null: Efron 2004); a row with a larger difference has changed.
+- The spread of the processes. The mean of a row's log costs leaves out a fifth at each end, so that
+  a disturbed process does not decide; Yuen (1974) gives the variance of this mean.
+- The drift within a session. The two halves of a session may differ by more than the spread of the
+  processes explains. Then the variances of this session are multiplied by `variance_factor`.
+- The movement of whole blocks. All rows of a block may move together. Two sessions are as far apart
+  as two blocks can be, so the variance of this movement is not divided by the number of blocks.
+- The difference between sessions. If both sessions ran in the same environment, most rows did not
+  change, so their typical difference estimates it (an empirical null: Efron 2004).
 
 The false-discovery rate over the rows is at most alpha (Benjamini and Hochberg 1995). So if nothing
 changed, the chance that any row is called changed is at most alpha. The intervals of all rows have
@@ -40,10 +39,10 @@ _TRIMMED_SHARE = 0.2
 _MEDIAN_EFFICIENCY = 0.37
 """Efficiency of the median absolute value as an estimate of a normal standard deviation."""
 _MIN_ROWS = 5
-"""Minimum number of rows for the common effect of a session on all rows."""
+"""Minimum number of rows from which an effect that all rows share is estimated."""
 
 
-class Session(Struct, frozen=True):
+class SessionRow(Struct, frozen=True):
     """Costs of one row in one session."""
 
     costs: FloatArray
@@ -56,9 +55,9 @@ class SessionDrift(Struct, frozen=True):
     """Drift within one session, over all rows."""
 
     variance_factor: float
-    """Factor that widens variances because the halves of the session differ; 1 without drift."""
+    """Factor for the variances of all rows, at least 1; 1 if the halves differ by chance only."""
     block_sd: float
-    """Standard deviation of the common movement of all rows of a block, in log units."""
+    """Standard deviation of the movement that all rows of a block share, in log units."""
     blocks: int
     """Number of blocks from which ``block_sd`` is estimated; 0 for too few rows."""
 
@@ -73,6 +72,7 @@ class RowChange(Struct, frozen=True):
     p_value: float
     """P-value for "the change is at most the smallest effect that matters"."""
     changed: bool
+    """Whether the p-value is at most ``Changes.level``."""
 
 
 class Changes(Struct, frozen=True):
@@ -80,7 +80,7 @@ class Changes(Struct, frozen=True):
 
     rows: tuple[RowChange, ...]
     level: float
-    """1 minus the coverage of each interval."""
+    """1 minus the coverage of each row's interval."""
     earlier: SessionDrift
     later: SessionDrift
     mean: float
@@ -91,57 +91,54 @@ class Changes(Struct, frozen=True):
 
 
 def changes_between(
-    earlier: Sequence[Session],
-    later: Sequence[Session],
+    earlier: Sequence[SessionRow],
+    later: Sequence[SessionRow],
     *,
     min_effect: float,
     alpha: float = 0.05,
-    between: float = 0.0,
+    between_sd: float = 0.0,
 ) -> Changes:
     """Return the changes of all rows from the earlier to the later session.
 
-    Parameters
-    ----------
-    earlier, later
-        The same k rows in both sessions, k at least 1.
-    min_effect
-        Percent; a row has changed if its log ratio is outside ±ln(1 + min_effect/100).
-    alpha
-        False-discovery rate, and 1 minus the coverage of the interval of the mean.
-    between
-        Standard deviation of a row between two sessions, in log units, without the spread and drift
-        within the sessions (`difference_between_sessions`); 0 if unknown.
+    Both sessions have the same rows, at least one. A row has changed if its log ratio is outside
+    ±ln(1 + min_effect/100). ``alpha`` is the false-discovery rate, and 1 minus the coverage of the
+    interval of the mean. ``between_sd`` is the standard deviation of a row between two sessions, in
+    log units, beyond the spread and drift within them (`difference_between_sessions`); 0 if
+    unknown.
     """
     margin = math.log1p(min_effect / 100.0)
     pairs = _paired_rows(earlier, later)
+    # Variances that all rows share, each with its degrees of freedom.
     shared_variances = (
         *((drift.block_sd**2, drift.blocks - 1) for drift in pairs.drifts),
-        (between**2, max(1, round(_MEDIAN_EFFICIENCY * len(earlier)))),
+        (between_sd**2, max(1, round(_MEDIAN_EFFICIENCY * len(earlier)))),
     )
     shared_variance = sum(variance for variance, _ in shared_variances)
-    errors = np.sqrt(pairs.variances.sum(axis=1) + shared_variance).tolist()
+    standard_errors = np.sqrt(pairs.variances.sum(axis=1) + shared_variance).tolist()
     differences = pairs.differences.tolist()
-    freedoms = [
+    row_freedoms = [
         _combined_freedom(tuple(zip(variances, freedoms, strict=True)), shared_variances)
         for variances, freedoms in zip(pairs.variances.tolist(), pairs.freedoms, strict=True)
     ]
-    p_values = list(map(_p_value, differences, errors, freedoms, itertools.repeat(margin)))
+    p_values = list(
+        map(_p_value, differences, standard_errors, row_freedoms, itertools.repeat(margin))
+    )
     level = alpha * max(1, _selected_count(p_values, alpha)) / len(p_values)
     half_widths = [
         error * student_quantile(1.0 - level / 2.0, freedom) if freedom else math.inf
-        for error, freedom in zip(errors, freedoms, strict=True)
+        for error, freedom in zip(standard_errors, row_freedoms, strict=True)
     ]
     mean = float(np.mean(pairs.differences))
-    # Rows are independent, except for their common movement.
+    # Rows are independent, except for the effects that they share.
     finite_rows = pairs.variances[np.isfinite(pairs.variances).all(axis=1)]
     mean_error = math.inf
     if len(finite_rows):
         mean_error = math.sqrt(float(finite_rows.sum()) / len(differences) ** 2 + shared_variance)
-    half_width = mean_error * student_quantile(1.0 - alpha / 2.0, max(freedoms, default=0) or 1)
+    half_width = mean_error * student_quantile(1.0 - alpha / 2.0, max(row_freedoms, default=0) or 1)
     return Changes(
         rows=tuple(
-            RowChange(change, change - half, change + half, p_value, p_value <= level)
-            for change, half, p_value in zip(differences, half_widths, p_values, strict=True)
+            RowChange(change, change - width, change + width, p_value, p_value <= level)
+            for change, width, p_value in zip(differences, half_widths, p_values, strict=True)
         ),
         level=level,
         earlier=pairs.drifts[0],
@@ -152,52 +149,61 @@ def changes_between(
     )
 
 
-def difference_between_sessions(earlier: Sequence[Session], later: Sequence[Session]) -> float:
-    """Estimate the log difference of two sessions beyond the spread and drift within each.
+def difference_between_sessions(
+    earlier: Sequence[SessionRow], later: Sequence[SessionRow]
+) -> float:
+    """Estimate how much two sessions differ beyond the spread and drift within each of them.
 
-    The estimate is a robust standard deviation of the rows' differences, minus their errors. It is
-    for sessions without a known difference, so that most rows did not change.
+    The estimate is a standard deviation in log units: the robust variance of the rows' differences
+    minus the typical variance of their errors. It assumes that most rows did not change.
     """
     if len(earlier) < _MIN_ROWS:
         return 0.0
     pairs = _paired_rows(earlier, later)
     shared_variance = pairs.drifts[0].block_sd ** 2 + pairs.drifts[1].block_sd ** 2
-    errors = pairs.variances.sum(axis=1) + shared_variance
+    error_variances = pairs.variances.sum(axis=1) + shared_variance
     spread = NORMAL_MAD * float(np.median(np.abs(pairs.differences)))
-    return math.sqrt(max(0.0, spread**2 - float(np.median(errors))))
+    return math.sqrt(max(0.0, spread**2 - float(np.median(error_variances))))
 
 
 class _RowPairs(Struct, frozen=True):
-    """Differences of all rows between two sessions; pairs have the earlier session first."""
+    """Each row in both sessions; of two values the first is of the earlier session."""
 
     drifts: tuple[SessionDrift, SessionDrift]
     differences: FloatArray
     """Shape (rows,): trimmed mean of the log costs, later minus earlier session."""
     variances: FloatArray
-    """Shape (rows, 2): variances of the trimmed means, widened by the drift of the session."""
+    """Shape (rows, 2): variances of the trimmed means, times the session's variance factor."""
     freedoms: Sequence[tuple[int, int]]
+    """Degrees of freedom of the two variances of each row."""
 
 
-def _paired_rows(earlier: Sequence[Session], later: Sequence[Session]) -> _RowPairs:
+class _TrimmedMean(Struct, frozen=True):
+    """Mean of the log costs of one row in one session, without a fifth at each end."""
+
+    mean: float
+    variance: float
+    """Variance of the mean; infinite for a single process."""
+    freedom: int
+    """Degrees of freedom of the variance."""
+
+
+def _paired_rows(earlier: Sequence[SessionRow], later: Sequence[SessionRow]) -> _RowPairs:
     drifts = (session_drift(earlier), session_drift(later))
-    means = [
+    rows = [
         (_trimmed_mean(earlier_row), _trimmed_mean(later_row))
         for earlier_row, later_row in zip(earlier, later, strict=True)
     ]
     return _RowPairs(
         drifts,
-        np.array([later_mean[0] - earlier_mean[0] for earlier_mean, later_mean in means]),
-        np.array([(earlier_mean[1], later_mean[1]) for earlier_mean, later_mean in means])
+        np.array([after.mean - before.mean for before, after in rows]),
+        np.array([(before.variance, after.variance) for before, after in rows])
         * [drift.variance_factor for drift in drifts],
-        [(earlier_mean[2], later_mean[2]) for earlier_mean, later_mean in means],
+        [(before.freedom, after.freedom) for before, after in rows],
     )
 
 
-def _trimmed_mean(row: Session) -> tuple[float, float, int]:
-    """Return Yuen's mean of the log costs, its variance and its degrees of freedom.
-
-    The variance is infinite for a single process.
-    """
+def _trimmed_mean(row: SessionRow) -> _TrimmedMean:
     ordered = np.sort(np.log(row.costs))
     count = len(ordered)
     cut_count = math.floor(_TRIMMED_SHARE * count)
@@ -207,10 +213,10 @@ def _trimmed_mean(row: Session) -> tuple[float, float, int]:
     if count >= MIN_PROCESSES:
         winsorised = np.clip(ordered, trimmed[0], trimmed[-1])
         variance = float(np.var(winsorised, ddof=1)) * (count - 1) / (len(trimmed) * freedom)
-    return float(np.mean(trimmed)), variance, freedom
+    return _TrimmedMean(float(np.mean(trimmed)), variance, freedom)
 
 
-def session_drift(rows: Sequence[Session]) -> SessionDrift:
+def session_drift(rows: Sequence[SessionRow]) -> SessionDrift:
     """Return the drift within a session, over all its rows."""
     block_moves = _block_moves(rows)
     moves = list(block_moves.values())
@@ -230,8 +236,11 @@ def session_drift(rows: Sequence[Session]) -> SessionDrift:
     return SessionDrift(variance_factor, block_sd, len(moves))
 
 
-def _block_moves(rows: Sequence[Session]) -> dict[int, float]:
-    """Return, for each block, the median over rows of its deviation from the row's median."""
+def _block_moves(rows: Sequence[SessionRow]) -> dict[int, float]:
+    """Return how far all rows of each block moved together, in log units.
+
+    It is the median, over the rows, of the block's log cost minus the median log cost of the row.
+    """
     moves_by_block: dict[int, list[float]] = defaultdict(list)
     for row in rows:
         logs = np.log(row.costs)
@@ -245,7 +254,7 @@ def _block_moves(rows: Sequence[Session]) -> dict[int, float]:
 
 
 def _halves_excess(logs: FloatArray) -> float | None:
-    """Return the squared difference of the halves, as a multiple of its median without drift.
+    """Return the squared t statistic of a row's two halves over its median without drift.
 
     The result is ``None`` for too few processes, or if all costs are equal.
     """
@@ -264,19 +273,26 @@ def _halves_excess(logs: FloatArray) -> float | None:
     return squared_t / student_quantile(0.75, freedom) ** 2
 
 
-def _combined_freedom(own: Sequence[tuple[float, int]], shared: Sequence[tuple[float, int]]) -> int:
+def _combined_freedom(
+    row_variances: Sequence[tuple[float, int]], shared_variances: Sequence[tuple[float, int]]
+) -> int:
     """Return the degrees of freedom of a sum of variances (Satterthwaite 1946; Welch 1947).
 
-    ``own`` are the variances of a row in both sessions, ``shared`` those that all rows share, each
-    with its degrees of freedom. The result is 0 if a session has only one process.
+    Each variance is given with its degrees of freedom: the variances of a row in both sessions, and
+    the variances that all rows share. The result is 0 if a session has only one process.
     """
-    if min(freedom for _, freedom in own) < 1:
+    if min(freedom for _, freedom in row_variances) < 1:
         return 0
-    parts = [(variance, freedom) for variance, freedom in (*own, *shared) if variance > 0.0]
-    if not parts:
-        return sum(freedom for _, freedom in own)
-    total = sum(variance for variance, _ in parts)
-    return max(1, math.floor(total**2 / sum(variance**2 / freedom for variance, freedom in parts)))
+    summands = [
+        (variance, freedom)
+        for variance, freedom in (*row_variances, *shared_variances)
+        if variance > 0.0
+    ]
+    if not summands:
+        return sum(freedom for _, freedom in row_variances)
+    total = sum(variance for variance, _ in summands)
+    squares = sum(variance**2 / freedom for variance, freedom in summands)
+    return max(1, math.floor(total**2 / squares))
 
 
 def _p_value(difference: float, error: float, freedom: int, margin: float) -> float:

@@ -20,12 +20,13 @@ from msgspec import Struct
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import StatisticAnswer, Verdict
 from equipoise.shared.spelling import option
-from equipoise.stats.arrays import LEVEL, FloatArray
+from equipoise.stats.arrays import LEVEL, FloatArray, as_costs
 from equipoise.stats.describe import quantile_interval
 from equipoise.stats.verdict import margin_of
 
 DECILES = tuple(decile / 10 for decile in range(1, 10))
 RESAMPLES = 2000
+"""Number of bootstrap resamples for the bands."""
 TAIL_QUANTILE = 0.99
 BLOCKS_FOR_TAIL = 100
 """Minimum number of blocks for answers by the 99th percentile and the maximum: with fewer, this
@@ -45,9 +46,11 @@ class ShiftFunction(Struct, frozen=True):
     """
 
     quantiles: FloatArray
+    """The deciles, as fractions from 0.1 to 0.9."""
     ratio: FloatArray
     low: FloatArray
     high: FloatArray
+    """Upper bounds of the ratios, each at 95 %."""
     blocks: int
 
 
@@ -61,16 +64,11 @@ def shift_function(
     block stay together (Davison and Hinkley 1997, §3.8); the bands are percentile intervals.
     Deciles are of type 8 of Hyndman and Fan (1996).
 
+    ``baseline`` and ``candidate``, shape ``(blocks,)``, are costs in the same blocks, in one unit;
+    ``inf`` for a trial that timed out. ``seed`` is for the resampling.
+
     Raise `UnusableInput` if the shapes differ, there are fewer than ``MIN_BLOCKS`` blocks, or a
     cost is negative or NaN.
-
-    Parameters
-    ----------
-    baseline, candidate
-        Shape ``(blocks,)``: costs of the two conditions in the same blocks, in one unit;
-        ``inf`` for a trial that timed out.
-    seed
-        Seed of the resampling: the same seed gives the same bands.
     """
     _require_usable_costs(baseline, candidate)
     generator = np.random.default_rng(seed)
@@ -106,12 +104,9 @@ def _require_usable_costs(baseline: FloatArray, candidate: FloatArray) -> None:
             f"{len(baseline)} blocks are too few for a shift function, which needs {MIN_BLOCKS}",
             hint=f"measure again with {option('min_blocks', MIN_BLOCKS)}",
         )
-    for name, costs in (("baseline", baseline), ("candidate", candidate)):
-        if np.isnan(costs).any() or (costs < 0).any():
-            raise UnusableInput(
-                f"a {name} cost is negative or not a number",
-                hint="leave out the blocks with an unknown cost",
-            )
+    # These raise an error that names the block of a negative or unknown cost.
+    as_costs(baseline, "the baseline")
+    as_costs(candidate, "the candidate")
 
 
 def _ratios(baseline: FloatArray, candidate: FloatArray) -> FloatArray:
@@ -176,47 +171,46 @@ def statistic_answers(
     margin = margin_of(min_effect)
     has_tail = len(baseline) >= BLOCKS_FOR_TAIL
     quantiles = (*DECILES, TAIL_QUANTILE) if has_tail else DECILES
-    maximum = ("maximum",) if has_tail else ()
-    names = ("minimum", *(f"p{round(100 * quantile)}" for quantile in quantiles), *maximum, "mean")
-    baseline_values, candidate_values = (
-        [
-            float(np.min(costs)),
-            *_quantiles(costs, quantiles).tolist(),
-            *(float(np.max(costs)) for _ in maximum),
-            float(np.mean(costs)),
-        ]
-        for costs in (baseline, candidate)
+    quantile_names = [f"p{round(100 * quantile)}" for quantile in quantiles]
+
+    def statistics(costs: FloatArray) -> dict[str, float]:
+        values = {"minimum": float(np.min(costs))}
+        values |= zip(quantile_names, _quantiles(costs, quantiles).tolist(), strict=True)
+        if has_tail:
+            values["maximum"] = float(np.max(costs))
+        return values | {"mean": float(np.mean(costs))}
+
+    baseline_values, candidate_values = statistics(baseline), statistics(candidate)
+    certain_signs = dict(
+        zip(quantile_names, _certain_signs(baseline, candidate, quantiles, level), strict=True)
     )
-    log_ratios = map(_ln_ratio, candidate_values, baseline_values)
-    winners = (0, *_certain_quantiles(baseline, candidate, quantiles, level), *(0 for _ in maximum))
-    winners = (*winners, 0)
-    return tuple(
-        StatisticAnswer(
-            name,
-            math.exp(log_ratio) if math.isfinite(log_ratio) else None,
-            _ANSWER_BY_SIGN[_winner_sign(log_ratio, margin)],
-            winner != 0 and winner == _winner_sign(log_ratio, margin),
-        )
-        for name, log_ratio, winner in zip(names, log_ratios, winners, strict=True)
-    )
+    answers: list[StatisticAnswer] = []
+    for name, value in candidate_values.items():
+        log_ratio = _ln_ratio(value, baseline_values[name])
+        sign = _winner_sign(log_ratio, margin)
+        ratio = math.exp(log_ratio) if math.isfinite(log_ratio) else None
+        is_certain = sign != 0 and sign == certain_signs.get(name, 0)
+        answers.append(StatisticAnswer(name, ratio, _ANSWER_BY_SIGN[sign], is_certain))
+    return tuple(answers)
 
 
-def _certain_quantiles(
+def _certain_signs(
     baseline: FloatArray, candidate: FloatArray, quantiles: Sequence[float], level: float
 ) -> Iterator[Literal[-1, 0, 1]]:
-    """Yield 1 where the candidate's quantile is certainly above the baseline's, -1 where below.
+    """Yield a sign for each quantile: 1 if the candidate's is certainly above the baseline's.
 
-    A quantile is certain if the intervals of the two conditions do not overlap. Yield 0 for a
-    quantile that is not certain. The levels of all intervals add up to ``level``.
+    The sign is -1 if the candidate's quantile is certainly below, 0 if neither is certain. It is
+    certain if the intervals of the two conditions do not overlap. The levels of all intervals add
+    up to ``level``.
     """
     quantile_level = level / (2 * len(quantiles))
     ordered = [np.sort(costs) for costs in (baseline, candidate)]
     for quantile in quantiles:
-        (base_low, base_high), (low, high) = (
-            quantile_interval(sample, quantile, quantile_level) for sample in ordered
+        (baseline_low, baseline_high), (low, high) = (
+            quantile_interval(costs, quantile, quantile_level) for costs in ordered
         )
-        is_above = low is not None and base_high is not None and low > base_high
-        is_below = high is not None and base_low is not None and high < base_low
+        is_above = low is not None and baseline_high is not None and low > baseline_high
+        is_below = high is not None and baseline_low is not None and high < baseline_low
         yield 1 if is_above else -1 if is_below else 0
 
 

@@ -18,14 +18,14 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from equipoise.stats.arrays import FloatArray, median_of
+from equipoise.stats.arrays import NORMAL_MAD, FloatArray, median_of
 from equipoise.stats.describe import ln_coin_mixture, ln_ratio_of_means
 
 NORMAL_95 = 1.645
 """Number of standard errors of a one-sided bound at 95 %."""
-SHARE_TO_SHOW, BLOCKS_TO_SHOW = 0.05, 59
-"""Share of runs of a rare kind, and the minimum number of blocks for ``equivalent``: 59 blocks miss
-a kind of slow run that occurs in 5 % of runs with a chance of at most 5 %."""
+RARE_SHARE, MIN_RUNS_FOR_EQUIVALENT = 0.05, 59
+"""Share of runs of a rare kind; minimum number of runs of each condition for ``equivalent``: 59
+runs miss a kind of slow run that occurs in 5 % of runs with a chance of at most 5 %."""
 ANALYSES_PER_DOUBLING = 3
 """Number of comparisons of slow runs while the number of blocks doubles: after 59, 74, 93, 118
 blocks and so on. In comparisons after every block, chance would balance them sooner or later."""
@@ -60,12 +60,13 @@ class SlowRunTest(Struct, frozen=True):
     baseline_only: int
     """Number of blocks in which only the baseline's run took longer than the threshold."""
     candidate_only: int
+    """Number of blocks in which only the candidate's run took longer than the threshold."""
     e_value: float
     """E-value against "exchanging the two changes nothing", after the last block."""
     level: float
     """Maximum chance that the test ever names a condition if exchanging them changes nothing."""
     side: int
-    """1 if the candidate has slow runs more often, -1 if the baseline has, 0 if unknown."""
+    """1 if the candidate has slow runs more often, -1 if the baseline does, 0 if unknown."""
 
 
 # -- whether the means allow "equivalent"
@@ -90,12 +91,12 @@ def means_allow_equivalence(baseline: FloatArray, candidate: FloatArray, margin:
 def ln_bound_of_means(parts: Sequence[tuple[float, FloatArray, FloatArray]]) -> float:
     """Return the bound of the mean log ratio of means over hosts; a single host has weight 1.
 
-    It is |Σ w·ln R̄| + 1.645·SE + E, with SE² = Σ w²·Σ(bᵢ/b̄ - aᵢ/ā)²/n² by the delta method, and E
-    the largest single term w·|bᵢ/b̄ - aᵢ/ā|/n. After one slow run the mean is so skewed that its
-    normal bound is too small; E counts that run once more. The bound is infinite if a mean is not
+    ``parts`` has for each host its weight w and the costs aᵢ and bᵢ of baseline and candidate in
+    its n blocks, shape (n,) each, with the means ā and b̄. With sums Σ over hosts, the bound is
+    |Σ w·ln(b̄/ā)| + 1.645·SE + E. SE² = Σ w²·Σᵢ(bᵢ/b̄ - aᵢ/ā)²/n² by the delta method. E is the
+    largest single term w·|bᵢ/b̄ - aᵢ/ā|/n: after one slow run the mean is so skewed that its normal
+    bound is too small, so E counts that run once more. The bound is infinite if a mean is not
     finite and positive, and 0 if all costs are 0.
-
-    ``parts`` has for each host its weight and the costs of baseline and candidate, shape (n,) each.
     """
     estimate = variance = largest_term = 0.0
     for weight, baseline, candidate in parts:
@@ -119,7 +120,7 @@ def have_balanced_slow_runs(baseline: FloatArray, candidate: FloatArray, margin:
     at the threshold is within the margin, and so is the ratio of means. The threshold is the same
     for both conditions, so exchanging them changes nothing.
     """
-    if len(baseline) < BLOCKS_TO_SHOW:
+    if len(baseline) < MIN_RUNS_FOR_EQUIVALENT:
         return False
     all_costs = np.concatenate([baseline, candidate])
     threshold = slow_factor(all_costs, margin) * float(median_of(all_costs))
@@ -141,10 +142,12 @@ def have_balanced_slow_runs(baseline: FloatArray, candidate: FloatArray, margin:
 
 def planned_blocks(blocks: int) -> int:
     """Return the last number of blocks, up to ``blocks``, at which slow runs are compared."""
-    if blocks < BLOCKS_TO_SHOW:
+    if blocks < MIN_RUNS_FOR_EQUIVALENT:
         return 0
-    analyses = math.floor(ANALYSES_PER_DOUBLING * math.log2(blocks / BLOCKS_TO_SHOW) + 1e-9)
-    return int(BLOCKS_TO_SHOW * 2.0 ** (analyses / ANALYSES_PER_DOUBLING))
+    analyses = math.floor(
+        ANALYSES_PER_DOUBLING * math.log2(blocks / MIN_RUNS_FOR_EQUIVALENT) + 1e-9
+    )
+    return int(MIN_RUNS_FOR_EQUIVALENT * 2.0 ** (analyses / ANALYSES_PER_DOUBLING))
 
 
 def blocks_until_means_allow(
@@ -156,13 +159,11 @@ def blocks_until_means_allow(
     the number of blocks. ``None`` if the ratio of means is beyond the margin, or unknown.
     """
     blocks = len(baseline)
-    missing_blocks = max(0, BLOCKS_TO_SHOW - blocks)
+    missing_blocks = max(0, MIN_RUNS_FOR_EQUIVALENT - blocks)
     if means_allow_equivalence(baseline, candidate, margin):
         return missing_blocks
-    error_bound, estimate = (
-        ln_bound_of_means([(1.0, baseline, candidate)]),
-        abs(ln_ratio_of_means(baseline, candidate)),
-    )
+    error_bound = ln_bound_of_means([(1.0, baseline, candidate)])
+    estimate = abs(ln_ratio_of_means(baseline, candidate))
     if not (math.isfinite(error_bound) and estimate < margin):
         return None
     # The distance from estimate to bound falls at least as fast as the standard error.
@@ -184,7 +185,7 @@ def blocks_to_show(share: float, alpha: float) -> int:
 
 
 def unseen_share(runs: int, alpha: float) -> float:
-    """Return the share of slow runs that is missing in ``runs`` runs with chance alpha."""
+    """Return the share of all runs of a kind that ``runs`` observed runs miss with chance alpha."""
     return -math.expm1(math.log(alpha) / max(1, runs))
 
 
@@ -194,20 +195,21 @@ def unseen_share(runs: int, alpha: float) -> float:
 def slow_factor(costs: FloatArray, margin: float) -> float:
     """Return the round multiple of the median from which on a run is slow.
 
-    Slow runs are at least five robust standard deviations of the log costs above the median, and at
-    least five times the margin. Only frequent runs with a smaller delay could move the mean so far.
+    The log cost of a slow run is at least five robust standard deviations, and at least five
+    margins, above the median. Runs with a smaller delay change the mean only if they are frequent.
     """
     with np.errstate(divide="ignore"):
         logs = np.log(costs[np.isfinite(costs) & (costs > 0.0)])
     log_spread = 0.0
     if len(logs):
-        log_spread = 1.4826 * float(median_of(np.abs(logs - median_of(logs))))
+        log_spread = NORMAL_MAD * float(median_of(np.abs(logs - median_of(logs))))
     return _round_factor(
         max(math.exp(min(SLOW_SPREADS * log_spread, 50.0)), 1.0 + SLOW_MARGINS * margin)
     )
 
 
 def _round_factor(factor: float) -> float:
+    """Return the smallest round multiple, as in ``SLOW_FACTORS``, that is at least ``factor``."""
     if factor <= SLOW_FACTORS[-1]:
         return SLOW_FACTORS[bisect.bisect_left(SLOW_FACTORS, factor)]
     power = 10.0 ** math.floor(math.log10(factor))

@@ -30,13 +30,15 @@ CHANCE_KIND: Kind = "chance"
 MIN_BLOCKS = 8
 """Minimum number of blocks for a small p-value after Holm's correction for five sources."""
 FLIPS = 9999
+"""Number of random sets of signs in the permutation test."""
 _MIN_SPREAD_AS_FACTOR = 0.25
+"""Spread in log units from which on a text shows it as a factor."""
 SPREAD_QUANTILES = (0.1, 0.9)
 """Quantiles whose distance is the spread: a few disturbed trials do not change it."""
 
 
 class SpreadChange(Struct, frozen=True):
-    """Spreads of two conditions in the same blocks."""
+    """Spreads of the times in the same blocks, with the source of chance varying and fixed."""
 
     varying_spread: float
     """Spread of the log times while the source varies: 0.1 is about ±10 %."""
@@ -44,7 +46,8 @@ class SpreadChange(Struct, frozen=True):
     """Spread of the log times with the source held."""
     share: float | None
     """Fraction of the variance that disappears with the source held: 1 - (fixed / varying spread)².
-    Negative if the times spread more, ``None`` if the varying spread is 0."""
+    It is negative if the times spread more with the source held, ``None`` if the varying spread is
+    0."""
     share_ci: Interval
     """Bootstrap interval of ``share`` over blocks."""
     p_value: float

@@ -31,12 +31,14 @@ from equipoise.model.pooled import CommonRatio, PooledEffect
 from equipoise.model.quantities import Interval
 from equipoise.stats.arrays import LEVEL, FloatArray
 from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.verdict import finite_ratio
+from equipoise.stats.verdict import finite_ratio, typical_log_ratio
 
 ESTIMAND = "ratio of geometric means"
+"""The quantity that `sample_ratio` estimates."""
 NO_SPREAD = "the values do not vary"
 ONE_RUN = "one process does not show how much processes differ"
 ONE_BLOCK = "one block does not show how much blocks differ"
+"""This constant and the two above are reasons why an interval is unknown."""
 
 _MAX_LOG_RATIO = math.log(np.finfo(np.float64).max)
 
@@ -62,7 +64,7 @@ class SampleDifference(Struct, frozen=True):
 def sample_ratio(
     baseline: FloatArray, candidate: FloatArray, *, paired: bool, level: float
 ) -> SampleRatio:
-    """Return the ratio of geometric means: `sample_difference` of the logarithms of costs."""
+    """Return the ratio of geometric means: e to the `sample_difference` of the logarithms."""
     if not len(baseline) or not len(candidate):
         return SampleRatio(None, (None, None), "no value is known")
     all_values = np.concatenate([baseline, candidate])
@@ -101,7 +103,10 @@ def sample_difference(
 
 
 def _welch_difference(baseline: FloatArray, candidate: FloatArray) -> tuple[float, float, int]:
-    """Return a difference, its standard error and its degrees of freedom; 0 for too few values."""
+    """Return the difference of the means, its standard error and its degrees of freedom.
+
+    The degrees of freedom are 0 if a sample has a single value.
+    """
     difference = float(np.mean(candidate) - np.mean(baseline))
     if min(len(baseline), len(candidate)) < 2:
         return difference, 0.0, 0
@@ -173,8 +178,8 @@ def common_ratio(campaigns: Sequence[PairedBlocks], *, level: float = 0.05) -> C
     low, high = common_interval([campaign.engine for campaign in campaigns], level)
     if low > high:
         return CommonRatio(None, (None, None), blocks, NO_COMMON_RATIO)
-    centres = [(campaign.engine.centre(), len(campaign)) for campaign in campaigns]
-    known_centres = [(centre[0], count) for centre, count in centres if centre is not None]
+    centres = [(typical_log_ratio(campaign), len(campaign)) for campaign in campaigns]
+    known_centres = [(centre, count) for centre, count in centres if centre is not None]
     ratio = None
     if known_centres and all(math.isfinite(centre) for centre, _ in known_centres):
         weighted_sum = sum(centre * count for centre, count in known_centres)

@@ -30,7 +30,7 @@ from equipoise.stats.arrays import FloatArray
 from equipoise.stats.describe import ln_ratio_of_means, ln_ratios_without_one_block
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.slow_runs import (
-    BLOCKS_TO_SHOW,
+    MIN_RUNS_FOR_EQUIVALENT,
     blocks_until_means_allow,
     means_allow_equivalence,
 )
@@ -47,7 +47,8 @@ MIN_FORECAST_BLOCKS, MAX_FORECAST_BLOCKS = 200, 4000
 _MAX_WON_BLOCKS = 200
 """Number of won blocks that suffices to exclude a ratio at any level in use."""
 MIN_WIDTH_SHARE = 0.7
-"""Minimum width of a trusted running interval, as a fraction of the interval at the stop."""
+"""Minimum width of a running interval that is trusted, over the width of the interval at the stop.
+"""
 MAX_LEVEL = 0.999_999
 """Maximum level of an interval; the engine needs levels below 1."""
 
@@ -61,8 +62,8 @@ class ComparisonVerdict(Struct, frozen=True):
     ``None`` without blocks or where every block is a tie of timeouts."""
     low: float
     high: float
-    """Bounds of the interval; a bound is infinite where no ratio on its side is excluded yet. Both
-    are infinite with the same sign where every finite ratio is excluded."""
+    """Bounds of the interval; a bound is infinite if no ratio on its side is excluded yet. Both are
+    infinite with the same sign if every finite ratio is excluded."""
     equivalence_low: float
     equivalence_high: float
     """Bounds of the interval that decides on ``equivalent`` and at a gate. The level holds for each
@@ -133,12 +134,12 @@ def judge(
     """
     judge_all_at = judge_function(comparisons, min_effect, alpha)
     count = len(comparisons)
-    decided = select_most(
-        judge_all_at, lambda judgement: judgement.verdict != "undecided", alpha, count
-    )
-    unselected = judge_all_at(alpha / count) if len(decided) < count else []
+    decided = select_most(judge_all_at, lambda judged: judged.verdict != "undecided", alpha, count)
+    at_smallest_level = judge_all_at(alpha / count) if len(decided) < count else []
     return tuple(
-        decided[index] if index in decided else replace(unselected[index], verdict="undecided")
+        decided[index]
+        if index in decided
+        else replace(at_smallest_level[index], verdict="undecided")
         for index in range(count)
     )
 
@@ -146,7 +147,7 @@ def judge(
 def judge_function(
     comparisons: Sequence[PairedBlocks], min_effect: float, alpha: float
 ) -> Callable[[float], list[ComparisonVerdict]]:
-    """Return a function that judges all comparisons at a level, its argument."""
+    """Return a function that takes a level and judges all comparisons at this level."""
     margin = margin_of(min_effect)
     check_alpha(alpha)
     judge_one = judge_alone if len(comparisons) == 1 else judge_at_stop
@@ -155,7 +156,7 @@ def judge_function(
 
 def select_most(
     judge_all_at: Callable[[float], list[ComparisonVerdict]],
-    is_met: Callable[[ComparisonVerdict], bool],
+    meets_condition: Callable[[ComparisonVerdict], bool],
     alpha: float,
     tested_count: int,
 ) -> dict[int, ComparisonVerdict]:
@@ -165,20 +166,23 @@ def select_most(
     """
     selected_count = tested_count
     while selected_count:
-        judged = judge_all_at(alpha * selected_count / tested_count)
-        met = {index: judgement for index, judgement in enumerate(judged) if is_met(judgement)}
-        if len(met) >= selected_count:
-            return met
+        verdicts = judge_all_at(alpha * selected_count / tested_count)
+        selected = {
+            index: judged for index, judged in enumerate(verdicts) if meets_condition(judged)
+        }
+        if len(selected) >= selected_count:
+            return selected
         # A lower level selects no more comparisons, so no R between the two numbers is possible.
-        selected_count = len(met)
+        selected_count = len(selected)
     return {}
 
 
 def earliest_block(alpha: float, comparisons: int = 1) -> int:
     """Return the smallest number of blocks after which any verdict is possible; 7 at alpha 0.05.
 
-    After n blocks, a bettor who won every block excludes a ratio if the mean of (1 + λ)^n is at
-    least 2/level. If all comparisons are decided in the same block, each has the full alpha.
+    If the bettors win every block, their wealth after n blocks is the mean of (1 + λ)^n over their
+    largest stakes λ. A ratio is excluded once this wealth is at least 2/level. If all comparisons
+    are decided in the same block, each has the full alpha.
     """
     check_alpha(alpha)
     levels = [alpha * selected / comparisons for selected in range(1, comparisons + 1)]
@@ -196,7 +200,7 @@ def decisive_block(alpha: float, comparisons: int) -> int:
 
 def blocks_to_go(
     comparisons: Sequence[PairedBlocks],
-    judged: Sequence[ComparisonVerdict],
+    verdicts: Sequence[ComparisonVerdict],
     *,
     min_effect: float,
     alpha: float,
@@ -211,12 +215,12 @@ def blocks_to_go(
     ``None`` in three cases: the comparison is decided; its means forbid ``equivalent``; half of the
     continuations reach no verdict within 20 times the blocks so far (at least 200, at most 4000).
 
-    ``comparisons`` and ``judged`` are arguments and result of ``judge``; seeds end at 2^64 - 1.
+    ``comparisons`` and ``verdicts`` are argument and result of ``judge``; ``seed`` is below 2^64.
     """
-    margin = margin_of(min_effect)
-    decided_count = sum(judgement.verdict != "undecided" for judgement in judged)
-    level = alpha * min(decided_count + 1, len(judged)) / len(judged) if judged else alpha
-    continuations_share = MAX_CONTINUATIONS // max(1, len(judged) - decided_count)
+    margin, count = margin_of(min_effect), len(verdicts)
+    decided_count = sum(judged.verdict != "undecided" for judged in verdicts)
+    level = alpha * min(decided_count + 1, count) / count if count else alpha
+    continuations_share = MAX_CONTINUATIONS // max(1, count - decided_count)
     continuations = max(MIN_CONTINUATIONS, min(CONTINUATIONS, continuations_share))
 
     def forecast(blocks: PairedBlocks, typical: float | None) -> int | None:
@@ -224,7 +228,7 @@ def blocks_to_go(
             max(FORECAST_GROWTH * len(blocks), MIN_FORECAST_BLOCKS), MAX_FORECAST_BLOCKS
         )
         engine = blocks.engine
-        simulate = engine.blocks_to_go_running if len(judged) == 1 else engine.blocks_to_go_at_stop
+        simulate = engine.blocks_to_go_running if count == 1 else engine.blocks_to_go_at_stop
         remaining = simulate(level, margin, max_blocks, continuations, seed)
         if remaining is None or typical is None or abs(typical) >= margin:
             return remaining
@@ -232,17 +236,23 @@ def blocks_to_go(
         return None if needed is None or needed > max_blocks else max(remaining, needed)
 
     return tuple(
-        forecast(blocks, judgement.typical)
-        if judgement.verdict == "undecided" and len(blocks) and not judgement.means_veto
+        forecast(blocks, judged.typical)
+        if judged.verdict == "undecided" and len(blocks) and not judged.means_veto
         else None
-        for blocks, judgement in zip(comparisons, judged, strict=True)
+        for blocks, judged in zip(comparisons, verdicts, strict=True)
     )
 
 
 def typical_ratio(blocks: PairedBlocks) -> float | None:
     """Return the typical ratio as `judge` estimates it; ``None`` if it is not finite or unknown."""
+    log_ratio = typical_log_ratio(blocks)
+    return None if log_ratio is None else finite_ratio(log_ratio)
+
+
+def typical_log_ratio(blocks: PairedBlocks) -> float | None:
+    """Return the Huber centre of the block differences, as in `ComparisonVerdict.typical`."""
     centre = blocks.engine.centre()
-    return None if centre is None else finite_ratio(centre[0])
+    return None if centre is None else centre[0]
 
 
 def is_precise(judged: ComparisonVerdict, precision: float) -> bool:
@@ -279,16 +289,17 @@ def judge_alone(blocks: PairedBlocks, margin: float, alpha: float) -> Comparison
     """Judge the only comparison of a campaign, by the running confidence sequence at ``alpha``."""
     cached: ComparisonVerdict | None = blocks.verdicts.get(("alone", margin, alpha))
     if cached is None:
-        interval, is_constant, is_at_stop = _trusted_interval(blocks.engine, alpha)
+        trusted = _trusted_interval(blocks.engine, alpha)
         level = equivalence_level(alpha)
         # Both intervals are running, or both are at the stop, so that one lies within the other.
         equivalence = (
             blocks.engine.interval_at_stop(level)
-            if is_at_stop
+            if trusted.is_at_stop
             else _nonempty_interval(blocks.engine, level)[0]
         )
-        judged = judge_by_intervals(blocks, margin, alpha, interval, equivalence)
-        cached = replace(judged, ratio_is_constant=is_constant and judged.ratio_is_constant)
+        judged = judge_by_intervals(blocks, margin, alpha, trusted.interval, equivalence)
+        is_constant = trusted.ratio_is_constant and judged.ratio_is_constant
+        cached = replace(judged, ratio_is_constant=is_constant)
         blocks.verdicts["alone", margin, alpha] = cached
     return cached
 
@@ -310,7 +321,7 @@ def judge_unadjusted(
 ) -> ComparisonVerdict:
     """Judge a comparison without adjustment by covariates, for display next to its verdict.
 
-    The level is the verdict's level. ``compared`` is the number of comparisons in its family.
+    The level is the verdict's level. ``compared`` is the number of comparisons that share alpha.
     """
     judge_one = judge_alone if compared == 1 else judge_at_stop
     return judge_one(blocks.unadjusted(), margin_of(min_effect), judged.level)
@@ -325,29 +336,36 @@ def running_interval(engine: BettingSequence, level: float) -> tuple[tuple[float
     57 % of such narrow intervals cover the true ratio. The interval at the stop covers whenever the
     running interval does, and is never empty.
     """
-    interval, is_constant, _ = _trusted_interval(engine, level)
-    return interval, is_constant
+    trusted = _trusted_interval(engine, level)
+    return trusted.interval, trusted.ratio_is_constant
 
 
-def _trusted_interval(
-    engine: BettingSequence, level: float
-) -> tuple[tuple[float, float], bool, bool]:
-    """Return the result of `running_interval`, and whether it is the interval at the stop."""
+class _TrustedInterval(Struct, frozen=True):
+    """The running interval, or the interval at the stop if the running one is not trusted."""
+
+    interval: tuple[float, float]
+    ratio_is_constant: bool
+    is_at_stop: bool
+
+
+def _trusted_interval(engine: BettingSequence, level: float) -> _TrustedInterval:
     interval, is_constant = _nonempty_interval(engine, level)
     if not is_constant:
-        return interval, False, True
+        return _TrustedInterval(interval, ratio_is_constant=False, is_at_stop=True)
+    running = _TrustedInterval(interval, ratio_is_constant=True, is_at_stop=False)
     low, high = interval
     if low == -math.inf and high == math.inf:
-        return interval, True, False
+        return running
     centre = engine.centre()
     if centre is not None and not low <= centre[0] <= high:
-        return engine.interval_at_stop(level), False, True
+        interval_at_stop = engine.interval_at_stop(level)
+        return _TrustedInterval(interval_at_stop, ratio_is_constant=False, is_at_stop=True)
     if math.isinf(low) or math.isinf(high):
-        return interval, True, False
+        return running
     stop_low, stop_high = engine.interval_at_stop(level)
     if high - low < MIN_WIDTH_SHARE * (stop_high - stop_low):
-        return (stop_low, stop_high), True, True
-    return interval, True, False
+        return _TrustedInterval((stop_low, stop_high), ratio_is_constant=True, is_at_stop=True)
+    return running
 
 
 def _nonempty_interval(engine: BettingSequence, level: float) -> tuple[tuple[float, float], bool]:
@@ -375,11 +393,11 @@ def judge_by_intervals(
 
     Without ``estimate``, the robust centre of the block differences is the estimate.
     """
-    centre = blocks.engine.centre()
+    centre = typical_log_ratio(blocks)
     typical = estimate
     is_constant = True
     if typical is None and centre is not None:
-        typical = centre[0]
+        typical = centre
         # An estimate outside its interval is not moved: the result reports that it is outside.
         is_constant = interval[0] <= typical <= interval[1]
     costs_nothing = not (blocks.baseline.any() or blocks.candidate.any())
@@ -436,7 +454,7 @@ def verdict_by_intervals(
     (low, high), (equivalence_low, equivalence_high) = interval, equivalence
     is_within = -margin <= equivalence_low and equivalence_high <= margin
     is_within = is_within and margin > 0
-    is_within = is_within and blocks >= EQUIVALENCE_BLOCKS and runs >= BLOCKS_TO_SHOW
+    is_within = is_within and blocks >= EQUIVALENCE_BLOCKS and runs >= MIN_RUNS_FOR_EQUIVALENT
     if is_within and means_allow():
         return "equivalent", False
     if typical is not None and low > 0 and typical > 0 and typical >= margin:
@@ -463,7 +481,7 @@ def blocks_to_win(level: float) -> int:
     block_count = BettingSequence(
         np.ones(_MAX_WON_BLOCKS), np.ones(_MAX_WON_BLOCKS, dtype=np.int8), np.zeros(_MAX_WON_BLOCKS)
     ).blocks_to_exclude(0.0, level)
-    assert block_count is not None, "a level is far above the smallest float"
+    assert block_count is not None, "the level is too small for 200 won blocks"
     return block_count
 
 
@@ -477,7 +495,9 @@ def check_alpha(alpha: float) -> None:
 
 
 SIMULATED_CAMPAIGNS = 60
+"""Number of campaigns that `smallest_effect` simulates."""
 DETECTED_SHARE = 0.9
+"""Share of the simulated campaigns that must detect the effect."""
 MAX_SIMULATED_BLOCKS = 100_000
 """Maximum length of a simulated campaign; a longer campaign detects at least as much."""
 MAX_EFFECT = 1.0
@@ -489,11 +509,10 @@ def smallest_effect(
 ) -> float | None:
     """Return the smallest log ratio that nine of ten campaigns of this length detect.
 
-    The engine itself judges simulated campaigns of ``blocks`` blocks, at most 100,000. They are
-    resampled, with new coins, from ``differences``: the block differences ln(candidate) -
-    ln(baseline) of campaigns without an effect, shape (n,), finite. Nothing is extrapolated to
-    other lengths. The result is ``None`` if the effect exceeds ln 2, or if there are fewer blocks
-    than the earliest verdict needs (`earliest_block`).
+    The betting engine judges simulated campaigns of ``blocks`` blocks, at most 100,000. Their
+    blocks are drawn, with new coins, from ``differences``: finite block differences ln(candidate) -
+    ln(baseline) of campaigns without an effect, shape (n,). The result is ``None`` if the effect
+    exceeds ln 2, or if there are fewer blocks than the earliest verdict needs (`earliest_block`).
     """
     if min(blocks, len(differences)) < earliest_block(alpha):
         return None

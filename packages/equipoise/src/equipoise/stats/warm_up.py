@@ -20,8 +20,8 @@ from equipoise.stats.changes import Segment, Segmentation, consecutive_medians, 
 STEADY_SHARE = 0.25
 """Minimum share of a trial's iterations that the steady state, at the end, must last."""
 MAX_DISSENTING_SHARE = 0.2
-"""Maximum share of trials of another class in a consistent workload. One in ten series gets a wrong
-class: at a share of 0.1, every third workload of 30 equal trials would be inconsistent."""
+"""Maximum share of trials of another class in a consistent workload. One in ten trials gets a wrong
+class, so at a share of 0.1 every third workload of 30 equal trials would be inconsistent."""
 MIN_ITERATIONS = 20
 """Minimum number of iterations that can show a change and a steady state after it."""
 
@@ -31,6 +31,7 @@ class TrialShape(Struct, frozen=True):
 
     kind: TrialClass
     segments: Segmentation
+    """Stretches of the iterations on different levels."""
     steady_from: int | None
     """First iteration of the steady state, from 0; ``None`` without a steady state."""
     steady: float | None
@@ -48,6 +49,7 @@ class WorkloadShape(Struct, frozen=True):
     has_steady_state: bool
     """Whether at most ``MAX_DISSENTING_SHARE`` of the trials are without a steady state."""
     summary: str
+    """Number of trials in each class, as text."""
 
     @property
     def steady(self) -> tuple[float, ...] | None:
@@ -59,23 +61,16 @@ class WorkloadShape(Struct, frozen=True):
 
 
 def classify_trial(iterations: FloatArray) -> TrialShape | None:
-    """Classify the iterations of one trial.
+    """Classify the iterations of one trial; return ``None`` for fewer than ``MIN_ITERATIONS``.
+
+    ``iterations``, shape (n,), are finite costs, in order. Among more than 2,000 costs, changes are
+    searched in medians of consecutive costs.
+
+    Two levels are equal if they differ by less than 1 % or one sd (docs/methods/distribution.md).
+    The steady state is the last stretch on equal levels; it must last a quarter of the iterations.
+    The class is flat if all levels are equal, slowdown if an earlier level was lower, else warm-up.
 
     Raise `UnusableInput` if a value is not finite.
-
-    Parameters
-    ----------
-    iterations
-        Shape (n,): finite costs, in order. Among more than 2,000, changes are searched in medians
-        of consecutive costs.
-
-    Returns
-    -------
-    The class, and ``None`` with fewer than ``MIN_ITERATIONS`` iterations. Two levels are equal if
-    they differ by less than 1 % or one sd (docs/methods/distribution.md). The steady state is the
-    last stretch on equal levels; it must last a quarter of the iterations. The class is flat if all
-    levels are equal, slowdown if an earlier level was lower, else warm-up. Multiplying all
-    iterations by a factor changes only the levels.
     """
     iteration_count = len(iterations)
     if iteration_count < MIN_ITERATIONS:
@@ -89,26 +84,26 @@ def classify_trial(iterations: FloatArray) -> TrialShape | None:
         ),
         median_segmentation.sd,
     )
-    tail = segments.segments[-1]
-    different = [segment for segment in segments.segments if not segments.are_equal(segment, tail)]
-    steady_from = different[-1].end if different else 0
+    last_segment = segments.segments[-1]
+    different_segments = [
+        segment for segment in segments.segments if not segments.are_equal(segment, last_segment)
+    ]
+    steady_from = different_segments[-1].end if different_segments else 0
     if iteration_count - steady_from < STEADY_SHARE * iteration_count:
         final_mean = float(np.mean(iterations[-round(STEADY_SHARE * iteration_count) :]))
         return TrialShape("no steady state", segments, None, None, final_mean)
     kind: TrialClass = "flat"
-    if different:
-        kind = "slowdown" if min(segment.level for segment in different) < tail.level else "warm-up"
+    if different_segments:
+        min_level = min(segment.level for segment in different_segments)
+        kind = "slowdown" if min_level < last_segment.level else "warm-up"
     steady = float(np.mean(iterations[steady_from:]))
     return TrialShape(kind, segments, steady_from, steady, steady)
 
 
 def workload_of(shapes: Sequence[TrialShape]) -> WorkloadShape | None:
-    """Classify a workload by the classes of its trials.
+    """Classify a workload by the classes of its trials; return ``None`` without a trial.
 
-    Returns
-    -------
-    The class, and ``None`` without a trial. The workload is inconsistent if more than a fifth of
-    the trials are not of the commonest class.
+    It is inconsistent if more than a fifth of the trials are not of the commonest class.
     """
     if not shapes:
         return None

@@ -36,8 +36,8 @@ class BuiltInStudy(Struct, frozen=True):
 
     The folder of a study may have two modules::
 
-        analysis.py   def findings(measured) -> Findings: ...
-        charts.py     def figures(measured) -> Iterator[Figure]: ...
+        analysis.py   def findings(data) -> Findings: ...
+        charts.py     def figures(data) -> Iterator[Figure]: ...
 
     ``figures`` may be in ``analysis`` if it does not import altair. Both functions are pure: the
     same result gives the same sentences and charts. They also receive results of ``--quick``, of
@@ -96,7 +96,9 @@ def built_in_studies() -> tuple[BuiltInStudy, ...]:
 
 
 def find_study(reference: str) -> tuple[Path, str]:
-    """Return the file of a study with a path or name, and the name of the file in errors.
+    """Return the file of a study, and the name of the file in errors.
+
+    ``reference`` is the path of a file, or the name of a built-in study.
 
     Raise `UnusableInput` if there is no such file and no built-in study with that name.
     """
@@ -122,10 +124,11 @@ def find_study(reference: str) -> tuple[Path, str]:
 
 
 def analysis_of(study: str) -> BuiltInStudy | None:
-    """Return the built-in study with this name; ``None`` if it has no analysis."""
+    """Return the built-in study with this name; ``None`` if there is none, or no analysis."""
     if study == COMPARE_STUDY:
         return None
-    built_in = next((known for known in built_in_studies() if known.name == study), None)
+    studies = (built_in for built_in in built_in_studies() if built_in.name == study)
+    built_in = next(studies, None)
     has_analysis = built_in is not None and (built_in.folder / ANALYSIS_FILE).is_file()
     return built_in if has_analysis else None
 
@@ -146,7 +149,7 @@ def with_findings(document: ResultDocument) -> ResultDocument:
             return replace(document, findings=analysis.findings(document))
     except ValueError as error:
         raise UnusableInput(
-            f"the findings of {study} cannot be computed for run {document.run.id}: {error}; "
-            "its levels are not those of the study",
-            hint=f"run {study} again without changes of its factors",
+            f"the findings of {study} cannot be computed for run {document.run.id}, because it has "
+            f"levels that the study cannot have: {error}",
+            hint=f"run the study again with its own levels: equipoise run {study}",
         ) from error

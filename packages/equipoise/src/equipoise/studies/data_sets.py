@@ -1,6 +1,6 @@
-"""The data sets for ``{data}`` in a study, and the files of their rows.
+"""The data sets of studies, which replace ``{data}``, and the files with their rows.
 
-The project has no copy of the rows: they come from a package, if it is installed.
+Equipoise has no copy of the rows: they come from another package, if it is installed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def with_data(study: Study, ledger: Path) -> tuple[Study, tuple[CampaignWarning,
         rows = data_set.read_rows()
     except UnusableInput as error:
         argument = data_set.fallback_argument
-        summary = f"{name}: {error.what}; {argument} rows replace them"
+        summary = f"the rows of {name} are missing, and {argument} rows replace them: {error.what}"
         hint = error.hint or "see docs/reference/study.md"
         warnings: tuple[CampaignWarning, ...] = (CampaignWarning("data_missing", summary, hint),)
     else:
@@ -46,7 +46,7 @@ def with_data(study: Study, ledger: Path) -> tuple[Study, tuple[CampaignWarning,
 
 
 def named_data(study: Study) -> str | None:
-    """Return the name of the data set for ``{data}``, if the study uses it."""
+    """Return the name of the study's data set; ``None`` if no text contains ``{data}``."""
     return study.workload.data if any("{data}" in text for text in study.texts()) else None
 
 

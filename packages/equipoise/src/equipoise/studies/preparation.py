@@ -1,4 +1,4 @@
-"""A study before its campaign: quick form, chosen levels, levels missing on this host, builds."""
+"""A study before its campaign: its quick form, the chosen levels, and what this host lacks."""
 
 from __future__ import annotations
 
@@ -32,28 +32,19 @@ BUILDS_FOLDER = "builds"
 
 
 class StudyOptions(Struct, frozen=True, kw_only=True):
-    """The study that the user wants to run, and changes to it.
-
-    Parameters
-    ----------
-    study
-        Path of a TOML file, or the name of a built-in study.
-    quick
-        Whether to run the study's quick form.
-    command
-        Program that replaces the study's workload.
-    factors
-        Levels to run, as ``NAME=LEVEL,LEVEL`` for each factor.
-    layouts, aslr
-        Number of memory layouts, and address randomisation; ``None`` keeps the study's value.
-    """
+    """The study that the user wants to run, and changes to it."""
 
     study: str
+    """Path of a TOML file, or the name of a built-in study."""
     quick: bool = False
+    """Whether to run the study's quick form."""
     command: str | None = None
+    """Program that replaces the study's workload."""
     factors: Sequence[str] = ()
+    """Levels to run, as ``NAME=LEVEL,LEVEL`` for each factor."""
     layouts: int | None = None
     aslr: Addresses | None = None
+    """Address randomisation in layouts; ``None`` in both fields keeps the study's value."""
 
 
 class PreparedStudy(Struct, frozen=True):
@@ -66,7 +57,7 @@ class PreparedStudy(Struct, frozen=True):
     """Shell lines that build levels, by the level's name; empty if nothing is built."""
 
     def grid(self, builds: Mapping[str, str]) -> Grid:
-        """Return the grid of conditions, given the folders of the built levels."""
+        """Return the grid of conditions; ``builds`` has the folder of each built level."""
         return grid_of(self.study, self.site, builds)
 
     def build(self, ledger: Path) -> Mapping[str, str]:
@@ -77,7 +68,7 @@ class PreparedStudy(Struct, frozen=True):
 
     @contextmanager
     def errors_at_settings(self, plan: Plan) -> Iterator[None]:
-        """Name the study's file and line in an error about a setting without effect."""
+        """Add the study's file and line to an error about a setting without effect."""
         try:
             yield
         except TookNoEffect as error:
@@ -131,7 +122,8 @@ def quick_form(study: Study) -> Study:
     if quick is None:
         raise UnusableInput(
             f"the study {study.name} has no quick form",
-            hint=f"add a table [quick], or use {option('budget')} and {option('factor')}",
+            hint=f"shorten the study with {option('budget', 60)}, or add a table [quick] to its "
+            "file",
         )
     measure, workload = study.measure, study.workload
     measure = replace(
@@ -162,7 +154,7 @@ def with_command(study: Study, command: Strings) -> Study:
     if study.workload.server is not None:
         raise UnusableInput(
             f"the workload of {study.name} is a server: {option('command')} cannot replace it",
-            hint="change [workload.server] in the study's file",
+            hint="change start in [workload.server] of a copy of the study's file",
         )
     workload = replace(study.workload, command=command, command_place=Place("--command"))
     return replace(study, workload=workload, measure=replace(study.measure, about=None))
@@ -180,7 +172,8 @@ def chosen_levels(study: Study, assignments: Sequence[str]) -> dict[str, tuple[s
         if not equals or not levels:
             raise UnusableInput(
                 f"{option('factor')} {assignment!r} is not of the form NAME=LEVEL,LEVEL",
-                hint=f"name a factor ({factor_names}) and its levels",
+                hint=f"name a factor ({factor_names}) and its levels, such as "
+                f"{study.factors[0].name}={study.factors[0].levels[0].name}",
             )
         if study.factor(name) is None:
             raise UnusableInput(
@@ -189,14 +182,15 @@ def chosen_levels(study: Study, assignments: Sequence[str]) -> dict[str, tuple[s
             )
         if name in levels_by_factor:
             raise UnusableInput(
-                f"{option('factor', name)} is given twice", hint="separate its levels by commas"
+                f"{option('factor', name)} is given twice",
+                hint=f"name all levels in one option, separated by commas: {name}=LEVEL,LEVEL",
             )
         levels_by_factor[name] = tuple(dict.fromkeys(parameter_list(levels)))
     return levels_by_factor
 
 
 def with_levels(study: Study, changes: Mapping[str, tuple[str, ...]]) -> Study:
-    """Return the study with the levels ``changes`` of some factors, by factor.
+    """Return the study with other levels of some factors; ``changes`` has them by factor.
 
     If the baseline is not a chosen level, the first chosen level is the baseline. All chosen levels
     are compared: the study's ``not_at`` no longer applies to their factors. Raise `UnusableInput`
@@ -223,8 +217,8 @@ def _factor_with_levels(factor: Factor, level_names: tuple[str, ...]) -> Factor:
     for level_name in level_names:
         if factor.role == "size" and not is_size(level_name):
             raise UnusableInput(
-                f"the factor {factor.name} is a size, and {level_name!r} is not a number",
-                hint="give numbers above 0",
+                f"the factor {factor.name} is a size, and {level_name!r} is not a number above 0",
+                hint=f"give numbers above 0, such as {factor.name}=1000",
             )
         if level_name not in known_levels and not factor.is_free:
             raise UnusableInput(
@@ -232,17 +226,17 @@ def _factor_with_levels(factor: Factor, level_names: tuple[str, ...]) -> Factor:
                 hint=f"use one of {', '.join(known_levels)}",
             )
     # Levels that the quick form leaves out can still be chosen.
-    choices = factor.optional_levels if factor.is_free else tuple(known_levels.values())
+    optional_levels = factor.optional_levels if factor.is_free else tuple(known_levels.values())
     levels = tuple(known_levels.get(level_name) or Level(level_name) for level_name in level_names)
-    return replace(factor, levels=levels, optional_levels=choices)
+    return replace(factor, levels=levels, optional_levels=optional_levels)
 
 
 def without_idle_factors(study: Study) -> tuple[Study, tuple[CampaignWarning, ...]]:
-    """Return the study without idle factors, and warnings about them.
+    """Return the study without idle factors, and a warning about each of them.
 
-    An idle factor is a plain list of levels, and no text of the study contains its name in braces.
-    So a program can replace the workload of a study and ignore its sizes. Raise `UnusableInput` if
-    the compared factor is idle.
+    An idle factor changes nothing: its levels are only values, and no text of the study contains
+    its name in braces. This happens if a program replaces the workload and ignores the sizes. Raise
+    `UnusableInput` if the compared factor is idle.
     """
     factors: list[Factor] = []
     warnings: list[CampaignWarning] = []
@@ -255,6 +249,8 @@ def without_idle_factors(study: Study) -> tuple[Study, tuple[CampaignWarning, ..
         if study.compared is not None and study.compared.factor == factor.name:
             raise study.places.table("factors", factor.name).error(problem, hint)
         warnings.append(CampaignWarning("factor_idle", f"{problem}; it is left out", hint))
-    names = {factor.name for factor in factors}
-    exclusions = tuple(exclusion for exclusion in study.exclusions if exclusion.keys() <= names)
+    remaining_names = {factor.name for factor in factors}
+    exclusions = tuple(
+        exclusion for exclusion in study.exclusions if exclusion.keys() <= remaining_names
+    )
     return replace(study, factors=tuple(factors), exclusions=exclusions), tuple(warnings)

@@ -12,8 +12,9 @@ import numpy as np
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.blocks import complete_blocks
+from equipoise.model.garbage_collection import paused_garbage_collector
 from equipoise.model.plan import Contrast
-from equipoise.model.record import RunRecord, paused_garbage_collector
+from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.why.kind import why_kind
 

@@ -13,7 +13,7 @@ from equipoise.api import Result
 from equipoise.kinds.bisect.analysis import bisect_sentence, culprit_sentence
 from equipoise.kinds.bisect.terms import BisectDocument, BisectGap, BisectResult, BisectVerdict
 from equipoise.model.errors import UnusableInput
-from equipoise.model.record import FAILURE, CampaignWarning
+from equipoise.model.record import FAILURE_WARNING, CampaignWarning
 from equipoise.model.result import ResultDocument
 from equipoise.report.builders.result import CampaignReport, campaign_document
 from equipoise.report.json_document import encode, read_document
@@ -259,7 +259,9 @@ def test_less_is_worse_if_more_of_the_metric_is_better() -> None:
 
 
 def test_why_a_search_ended_early_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
-    failure = CampaignWarning(FAILURE, "17ba079149 failed: exit status 3", "correct the command")
+    failure = CampaignWarning(
+        FAILURE_WARNING, "17ba079149 failed: exit status 3", "correct the command"
+    )
     document = replace(bisect_document(result=set_of(*LEFT)), warnings=(failure,))
     text = screen(document, capsys)
     assert text.startswith(

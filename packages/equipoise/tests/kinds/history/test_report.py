@@ -15,7 +15,7 @@ from equipoise.kinds.history.analysis import change_sentence, history_sentence
 from equipoise.kinds.history.report import build_answer
 from equipoise.kinds.history.terms import HistoryDocument, HistoryResult
 from equipoise.model.errors import UnusableInput
-from equipoise.model.record import FAILURE, CampaignWarning
+from equipoise.model.record import FAILURE_WARNING, CampaignWarning
 from equipoise.model.result import ResultDocument
 from equipoise.report.builders.result import CampaignReport, campaign_document
 from equipoise.report.json_document import encode, read_document
@@ -195,7 +195,9 @@ def test_reports_show_values_if_more_of_the_metric_is_better(
 
 
 def test_why_a_campaign_ended_early_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
-    failure = CampaignWarning(FAILURE, "0000000000 failed: exit status 3", "correct the command")
+    failure = CampaignWarning(
+        FAILURE_WARNING, "0000000000 failed: exit status 3", "correct the command"
+    )
     text = screen(replace(history_document(), warnings=(failure,)), capsys)
     assert text.startswith(
         "The campaign ended early: 0000000000 failed: exit status 3\nhint: correct the command\n"

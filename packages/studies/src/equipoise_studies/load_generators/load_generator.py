@@ -20,6 +20,7 @@ from equipoise.helpers.equipoise_metrics import VARIABLE, report
 
 PERCENTILES = (50, 95, 99)
 _LAST_LINES = 3
+"""Number of lines of a failed program's output that an error shows."""
 PASSWORD_OPTION = "--password-file="
 """Option of both clients: in a study, ``--password-file={password_file}``.
 
@@ -30,7 +31,7 @@ _PLAIN_PASSWORD = re.compile(r"[A-Za-z0-9_-]{1,512}")
 """Passwords that need no quotes in any configuration file."""
 
 
-class Interval(Struct, frozen=True):
+class LoadInterval(Struct, frozen=True):
     """An interval of a run, usually one second."""
 
     throughput_per_s: float
@@ -53,7 +54,7 @@ class Load(Struct, frozen=True):
     latency_max_s: float
     percentiles: dict[int, float]
     """Latencies by the percentiles of ``PERCENTILES``."""
-    intervals: tuple[Interval, ...] = ()
+    intervals: tuple[LoadInterval, ...] = ()
 
 
 def run_and_report(
@@ -63,24 +64,18 @@ def run_and_report(
 ) -> None:
     """Run a load generator to its end, and report its results through ``EQUIPOISE_METRICS``.
 
-    Raise `SystemExit` with the last lines of the output if the program cannot be started, fails, or
-    writes output that cannot be read.
-
-    Parameters
-    ----------
-    command
-        Program and arguments.
-    read
-        Function that reads the standard output of the program.
-    environment
-        Environment of the program; by default the environment of this process.
+    ``read`` reads the standard output of the program. By default the program has the environment of
+    this process. Raise `SystemExit` if the program cannot be started, fails (with the last lines of
+    its output), or writes output that cannot be read.
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryFile("w+", errors="replace") as file:
         try:
             result = subprocess.run(command, stdout=file, check=False, env=environment)
         except OSError as error:
-            raise SystemExit(f"cannot start {command[0]}: {error.strerror}") from None
+            raise SystemExit(
+                f"cannot start {command[0]}: {error.strerror}; install it, or extend PATH"
+            ) from None
         file.seek(0)
         output = file.read()
     if result.returncode != 0:
@@ -120,8 +115,10 @@ def split_password_file(arguments: Sequence[str]) -> tuple[list[str], str | None
     Raise `SystemExit` if the file cannot be read, or does not contain a plain password.
     """
     options = [argument for argument in arguments if argument.startswith(PASSWORD_OPTION)]
-    others = [argument for argument in arguments if argument not in options]
-    return others, read_password(options[-1].removeprefix(PASSWORD_OPTION)) if options else None
+    other_arguments = [argument for argument in arguments if argument not in options]
+    if not options:
+        return other_arguments, None
+    return other_arguments, read_password(options[-1].removeprefix(PASSWORD_OPTION))
 
 
 def read_password(path: str) -> str:

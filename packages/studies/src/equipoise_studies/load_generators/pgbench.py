@@ -19,8 +19,8 @@ from pathlib import Path
 
 from equipoise_studies.load_generators.load_generator import (
     PERCENTILES,
-    Interval,
     Load,
+    LoadInterval,
     private_folder,
     run_and_report,
     split_password_file,
@@ -64,7 +64,7 @@ def _transactions(log: Path) -> Iterator[tuple[float, int]]:
             yield int(columns[_LATENCY]) * _US, int(columns[_SECOND])
 
 
-def _intervals_by_second(transactions: list[tuple[float, int]]) -> Iterator[Interval]:
+def _intervals_by_second(transactions: list[tuple[float, int]]) -> Iterator[LoadInterval]:
     """Yield an interval for each second of the clock, without the incomplete first and last."""
     by_second = defaultdict(list)
     for latency, second in transactions:
@@ -73,7 +73,7 @@ def _intervals_by_second(transactions: list[tuple[float, int]]) -> Iterator[Inte
         return
     for second in range(min(by_second) + 1, max(by_second)):
         latencies = sorted(by_second[second])
-        yield Interval(len(latencies), _percentile(latencies, 99) if latencies else None)
+        yield LoadInterval(len(latencies), _percentile(latencies, 99) if latencies else None)
 
 
 def _percentile(latencies: list[float], percent: int) -> float:

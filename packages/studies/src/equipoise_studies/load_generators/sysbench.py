@@ -18,8 +18,8 @@ from itertools import accumulate
 
 from equipoise_studies.load_generators.load_generator import (
     PERCENTILES,
-    Interval,
     Load,
+    LoadInterval,
     private_folder,
     run_and_report,
     split_password_file,
@@ -28,8 +28,11 @@ from equipoise_studies.load_generators.load_generator import (
 
 OPTIONS = ("--histogram=on", "--report-interval=1", "--percentile=99")
 _MS = 1e-3
-_INTERVAL = re.compile(r"^\[ \d+s \] thds: \d+ tps: ([\d.]+) .* lat \(ms,99%\): ([\d.]+)", re.M)
-_BUCKET = re.compile(r"^\s*([\d.]+) \|\**\s+(\d+)$", re.M)
+_INTERVAL_LINE = re.compile(
+    r"^\[ \d+s \] thds: \d+ tps: ([\d.]+) .* lat \(ms,99%\): ([\d.]+)", re.M
+)
+_BUCKET_LINE = re.compile(r"^\s*([\d.]+) \|\**\s+(\d+)$", re.M)
+"""Line of the histogram: the latency of a bucket in ms, a bar, and the number of transactions."""
 
 
 def read(output: str) -> Load:
@@ -37,12 +40,12 @@ def read(output: str) -> Load:
 
     Raise `ValueError` if the output has another format.
     """
-    buckets = [(float(end) * _MS, int(count)) for end, count in _BUCKET.findall(output)]
+    buckets = [(float(end) * _MS, int(count)) for end, count in _BUCKET_LINE.findall(output)]
     if not buckets:
         raise ValueError("there is no histogram; did no transaction end?")
     intervals = tuple(
-        Interval(float(rate), float(latency) * _MS if float(latency) > 0 else None)
-        for rate, latency in _INTERVAL.findall(output)
+        LoadInterval(float(rate), float(latency) * _MS if float(latency) > 0 else None)
+        for rate, latency in _INTERVAL_LINE.findall(output)
     )
     return Load(
         throughput_per_s=_number(output, r"transactions:\s+\d+\s+\(([\d.]+) per sec"),

@@ -36,6 +36,7 @@ _LABEL = (
 """Expression that labels each tick in a suitable unit."""
 ROW_HEIGHT = 17
 HEAD_HEIGHT = 70
+"""Height of the axis and the legend above the rows, in pixels like ``ROW_HEIGHT``."""
 
 
 def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:

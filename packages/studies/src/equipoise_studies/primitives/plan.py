@@ -25,13 +25,8 @@ from equipoise_studies.primitives.rows import (
 def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bool = False) -> Plan:
     """Return the plan that measures primitives of the operating system.
 
-    Raise `UnusableInput` if a name is unknown, the limits contradict each other, or the probes are
-    missing.
-
-    Parameters
-    ----------
-    names
-        Names of rows, probes or tables; all rows if empty.
+    ``names`` are those of rows, probes or tables; all rows if empty. Raise `UnusableInput` if a
+    name is unknown, the limits contradict each other, or the probes are missing.
     """
     program = probes.probe_program()
     rows = probes.chosen_rows(probes.probe_rows(program), names)

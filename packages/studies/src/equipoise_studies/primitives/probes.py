@@ -42,7 +42,9 @@ class _ListedProbe(msgspec.Struct, frozen=True, rename={"group": "class"}):
     summary: str
     rows: tuple[_Row, ...]
     group: str
+    """Table in which the rows are shown."""
     placements: tuple[str, ...] = ("none",)
+    """Possible values of ``--placement``, the default first."""
 
 
 def probe_program() -> Path:

@@ -80,9 +80,9 @@ class PrimitivesFigures(FiguresKind):
 
 def is_of_primitives(document: ResultDocument) -> bool:
     """Return whether Equipoise measured only probes, and compared nothing."""
-    are_probes = [probe_metric(condition) is not None for condition in document.conditions]
-    is_comparison = bool(document.comparisons) or not document.has_random_order
-    return bool(are_probes) and not is_comparison and all(are_probes)
+    if not document.conditions or document.comparisons or not document.has_random_order:
+        return False
+    return all(probe_metric(condition) is not None for condition in document.conditions)
 
 
 def probe_metric(condition: ConditionResult) -> str | None:

@@ -14,7 +14,7 @@ PRIMITIVE_METRICS = (LATENCY, BANDWIDTH)
 """Metrics of probes; each probe reports one of them."""
 
 CLASS, PROBE, PLACEMENT = "class", "probe", "placement"
-"""Factors of the condition of a row."""
+"""Factors that a row's condition has: its table, its probe, and the CPUs of its processes."""
 
 PROBE_PROGRAM = "equipoise-probe"
 
@@ -22,6 +22,7 @@ MIN_BLOCKS = 6
 """Minimum number of processes for an exact 95 % interval of a row's median
 (docs/methods/distribution.md)."""
 TIMEOUT_S = 60.0
+"""Maximum number of seconds of a process."""
 ALPHA, MIN_EFFECT = 0.05, 5.0
 """Defaults of `equipoise os`; the effect in percent."""
 

@@ -1,7 +1,9 @@
 //! Finds the commit, between two commits, that changed the cost.
 //!
-//! A block runs two commits a < b. Unless the step (the change in cost) is in (a, b], both cost the
-//! same and the coin that ordered them is fair. So a block bets against all commits outside.
+//! The *step* is the change in cost; the commit that made it is the culprit. A block runs a pair of
+//! commits a < b. If the culprit is not in (a, b], both cost the same, so no bet on the coin that
+//! ordered them makes money on average. If a bet on "b costs more" wins nevertheless, that is
+//! evidence against every commit outside (a, b].
 //!
 //! - `stake`: the bet on one block
 //! - `sizes`: step, noise and slot effect, estimated from past blocks

@@ -1,18 +1,22 @@
 //! A search between two commits whose costs differ: the evidence against each commit between them,
 //! and the choice of the next pair to run.
+//!
+//! Commits have indices from 0 (the first) to n (the last). The culprit is one of 1 to n. A group
+//! is a commit that can run, with the commits before it that cannot. Its *own pair* is the commit
+//! before the group and the last commit of the group.
 
 use crate::bisection::sizes::{PastBlock, Sizes};
 use crate::bisection::stake::Stake;
 use crate::order_statistics::median;
 
-/// Fraction of the confirmed gap up to which differences count as 0.
+/// Fraction of the gap between the first and the last commit up to which differences count as 0.
 const MARGIN_FRACTION: f64 = 0.1;
 /// Smallest prior chance of a commit, relative to 1/n for n commits.
 const MIN_PRIOR_RATIO: f64 = 0.1;
-/// Number that is divided by n and added to each commit's chance of being the culprit, so that the
+/// This number divided by n is added to each commit's chance of being the culprit, so that the
 /// search also excludes unlikely commits.
 const URGENCY_FLOOR: f64 = 0.01;
-/// Quantiles of the commits' weights at which a pair may begin or end.
+/// Quantiles of the commits' chances (weights) at which a pair may begin or end.
 const WEIGHT_QUANTILES: [f64; 7] = [0.1, 0.25, 1.0 / 3.0, 0.5, 2.0 / 3.0, 0.75, 0.9];
 /// Cost of a build, in trials, from which pairs of already built commits are considered, too.
 const COSTLY_BUILD_TRIALS: f64 = 0.5;
@@ -27,7 +31,7 @@ pub struct SearchSettings<'a> {
     pub alpha: f64,
     /// 1 if the last commit costs more than the first, −1 if less.
     pub direction: f64,
-    /// Difference and order of each block of the first and the last commit that confirmed the gap.
+    /// Difference and order of each block in which the first and the last commit ran.
     pub confirming: &'a [(f64, f64)],
     /// Prior chances of the n commits, in any unit; empty if they are equal.
     pub prior: &'a [f64],
@@ -44,16 +48,16 @@ pub struct PairBlock {
     pub difference: f64,
     /// 1 if the earlier commit ran first, −1 if the later did.
     pub order: f64,
-    /// Smaller differences are ties.
+    /// Difference up to which the block is a tie.
     pub tolerance: f64,
 }
 
-/// Consecutive commits (before, after], of which only the last one runs. Usually it is one commit.
+/// Consecutive commits (before, after], of which only the last one can run: usually one commit.
 ///
 /// `before` and `after` are the own pair of the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// The commit before the group, which runs.
+    /// The commit before the group, which can run.
     pub before: usize,
     /// The last commit of the group.
     pub after: usize,
@@ -66,8 +70,8 @@ pub enum Outcome {
     Open,
     /// One group remains, and its own pair proves that it changes the cost.
     Culprit(Group),
-    /// No single commit explains the gap. The values are the group that most surely changes the
-    /// cost, if any, and the commit at which to split the search into two.
+    /// No single commit explains the gap. The first value is the group with the most evidence that
+    /// it changes the cost, if any; the second is the commit at which to split the search.
     Several(Option<Group>, usize),
 }
 
@@ -85,24 +89,27 @@ pub struct Search {
     ln_likelihoods: Vec<f64>,
     /// ln `E_s`: evidence against "commit s makes the whole difference".
     ln_against: Vec<f64>,
+    /// Number of the block that excluded each commit.
     excluded_at: Vec<Option<usize>>,
-    /// ln `F_s`: evidence against "commit s alone makes no difference".
+    /// ln `F_s`: evidence, from its own pair, against "commit s makes no difference".
     ln_own: Vec<f64>,
     /// ln of the value that `F_s` must reach; infinite before the own pair of s was run.
     ln_own_thresholds: Vec<f64>,
-    /// ln `L_m` and ln `R_m` at index m: evidence of a step up to commit m, and after it.
+    /// ln `L_m` at index m: evidence of a step at a commit up to m.
     ln_up_to: Vec<f64>,
+    /// ln `R_m` at index m: evidence of a step at a commit after m.
     ln_after: Vec<f64>,
     past: Vec<PastBlock>,
     block_count: usize,
     sizes: Sizes,
+    /// Number of blocks at the last update of `sizes`.
     estimated_at: usize,
-    /// Σ of the weights of the commits up to each index, from 0 to 1.
+    /// At index m, the chance that the culprit is one of the commits up to m.
     weight_sums: Vec<f64>,
 }
 
 impl Search {
-    /// A search that begins after its gap was confirmed.
+    /// A search that begins after the blocks of the first and the last commit.
     ///
     /// # Panics
     /// If there is no commit, or the length of the prior is neither 0 nor the number of commits.
@@ -149,8 +156,9 @@ impl Search {
 
     /// Adds a block, and returns whether it was the first block of a group's own pair.
     ///
-    /// `number` is the block's number, which is stored for the commits that the block excludes.
-    /// `rank` k raises the threshold of the k-th own pair, which is used if the block is its first.
+    /// `number` is the block's number, which is stored for the commits that the block excludes. If
+    /// the block is the first of an own pair, `rank` k says that it is the k-th own pair to run.
+    /// The threshold of `F` is then k(k + 1)/alpha.
     ///
     /// # Panics
     /// If the pair does not consist of two commits that run.
@@ -175,8 +183,8 @@ impl Search {
         is_first
     }
 
-    /// Removes a commit that does not run. It joins the group of the next commit that runs, and the
-    /// evidence of both own pairs becomes void.
+    /// Removes a commit that cannot run. It joins the group of the next commit that can, and the
+    /// evidence from the own pairs of both groups is dropped.
     ///
     /// # Panics
     /// If it is the first or the last commit, or was removed before.
@@ -208,17 +216,18 @@ impl Search {
         }
     }
 
-    /// The pair with the most expected evidence for its cost, if a build costs `trials` trials.
+    /// The pair to run next: the one with the most expected evidence for its cost.
     ///
-    /// `built` states for each of the n + 1 commits whether it can run without a build.
+    /// A build costs as much as `trials` trials. `built` says for each of the n + 1 commits whether
+    /// it is already built.
     ///
     /// # Panics
     /// If the length of `built` is not n + 1.
     #[must_use]
     pub fn choose(&self, built: &[bool], trials: f64) -> (usize, usize) {
         assert_eq!(built.len(), self.commits + 1);
-        let urgency = self.urgency();
-        let total = urgency[self.commits];
+        let urgency_sums = self.urgency_sums();
+        let total = urgency_sums[self.commits];
         let likeliest = self.likeliest();
         let has_other_groups = self
             .groups()
@@ -233,7 +242,7 @@ impl Search {
         for (index, &before) in pair_ends.iter().enumerate() {
             for &after in &pair_ends[index + 1..] {
                 let chance = self.weight(before, after);
-                let gain = total - (urgency[after] - urgency[before]);
+                let gain = total - (urgency_sums[after] - urgency_sums[before]);
                 let builds = f64::from(u8::from(!built[before]) + u8::from(!built[after]));
                 let score = chance * gain / (TRIALS_PER_BLOCK + trials * builds);
                 if score > best_score {
@@ -244,7 +253,7 @@ impl Search {
         best
     }
 
-    /// Whether a commit exists and runs.
+    /// Whether a commit exists and can run.
     #[must_use]
     pub fn runs(&self, commit: usize) -> bool {
         self.can_run.get(commit).copied().unwrap_or(false)
@@ -262,7 +271,7 @@ impl Search {
         &self.excluded_at
     }
 
-    /// ln F of a commit that runs: the evidence from its own pair.
+    /// ln F of a commit that can run: the evidence from its own pair.
     #[must_use]
     pub fn own_ln_e_value(&self, commit: usize) -> f64 {
         self.ln_own[commit - 1]
@@ -283,7 +292,7 @@ impl Search {
             .collect()
     }
 
-    /// Differences up to this, in log units, count as 0.
+    /// The difference, in log units, up to which differences count as 0.
     #[must_use]
     pub fn margin(&self) -> f64 {
         self.margin
@@ -301,6 +310,7 @@ impl Search {
         self.sizes.scale
     }
 
+    /// Updates the sizes if the number of blocks has grown by an eighth since the last update.
     fn update_sizes_if_due(&mut self) {
         if self.block_count < self.estimated_at + (self.estimated_at / 8).max(1) {
             return;
@@ -312,6 +322,8 @@ impl Search {
         self.estimated_at = self.block_count;
     }
 
+    /// Bets on a block: against each group outside its pair, for a step before and after each
+    /// commit, and on the own pair. Then updates the likelihoods that choose the next pair.
     fn bet(&mut self, block: &PairBlock, is_own: bool, number: usize) {
         let (before, after) = (block.before, block.after);
         let Sizes { step, scale, slot } = self.sizes;
@@ -387,18 +399,18 @@ impl Search {
         }
     }
 
-    /// Cumulative sums over the commits of the evidence that is missing for their exclusion,
-    /// weighted by the square root of their chance of being the culprit.
-    fn urgency(&self) -> Vec<f64> {
+    /// At index m, a sum over the commits up to m: the evidence that is missing to exclude a commit,
+    /// times the square root of its chance of being the culprit.
+    fn urgency_sums(&self) -> Vec<f64> {
         let floor = URGENCY_FLOOR / self.commits as f64;
         let mut sum = 0.0;
         let mut sums = Vec::with_capacity(self.commits + 1);
         sums.push(sum);
         for index in 0..self.commits {
             if self.excluded_at[index].is_none() {
-                let need = (self.ln_threshold - self.ln_against[index]).max(0.0);
+                let missing = (self.ln_threshold - self.ln_against[index]).max(0.0);
                 let weight = self.weight(index, index + 1);
-                sum += need * (weight + floor).sqrt();
+                sum += missing * (weight + floor).sqrt();
             }
             sums.push(sum);
         }
@@ -500,13 +512,14 @@ impl Search {
         }
     }
 
-    /// The commit with the most evidence of steps before and after it; n if none between runs.
+    /// The commit with the most evidence of steps before and after it. It is n if no commit between
+    /// the first and the last can run.
     fn split_commit(&self) -> usize {
-        let both = |commit: usize| self.ln_up_to[commit].min(self.ln_after[commit]);
+        let weaker_evidence = |commit: usize| self.ln_up_to[commit].min(self.ln_after[commit]);
         let inner = (1..self.commits).filter(|&commit| self.can_run[commit]);
         let mut best = None;
         for commit in inner {
-            if best.is_none_or(|best| both(commit) > both(best)) {
+            if best.is_none_or(|best| weaker_evidence(commit) > weaker_evidence(best)) {
                 best = Some(commit);
             }
         }
@@ -514,12 +527,14 @@ impl Search {
     }
 }
 
+/// The groups that are not excluded.
 enum Remaining {
     None,
     One(Group),
     Many,
 }
 
+/// The logarithms of the prior chances, which are at least `MIN_PRIOR_RATIO`/n.
 fn ln_prior(chances: &[f64], count: usize) -> Vec<f64> {
     if chances.is_empty() {
         return vec![0.0; count];

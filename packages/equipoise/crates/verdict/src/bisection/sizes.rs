@@ -1,9 +1,9 @@
-//! The step (the change in cost that is searched for) and the noise, estimated from past blocks.
+//! The sizes of the step, of the noise and of the slot effect, estimated from past blocks.
 
 use crate::order_statistics::{median, scale};
 
-/// Smallest estimate of the step, in scales over √n of n blocks. With a step below 0, a bet would
-/// fall as the difference rises, and would not be fair.
+/// Smallest estimate of the step after n blocks, in units of scale/√n. With a step below 0, a bet
+/// would lose as the difference rises, and would not be fair.
 const MIN_STEP_SCALES: f64 = 0.25;
 /// Smallest estimate of the scale, in log units.
 const MIN_SCALE: f64 = 1e-9;
@@ -14,9 +14,12 @@ const SLOT_THRESHOLD_SCALES: f64 = 2.5;
 /// The step is estimated from pairs that contain it with more than this chance.
 const MIN_CHANCE_OF_STEP: f64 = 0.9;
 
+/// A past block of a pair of commits.
 #[derive(Clone, Copy, Debug)]
 pub struct PastBlock {
+    /// Index of the earlier commit.
     pub before: usize,
+    /// Index of the later commit.
     pub after: usize,
     /// Finite difference of the log costs, positive in the direction of the gap.
     pub difference: f64,
@@ -89,16 +92,16 @@ fn slot_effect(past: &[PastBlock], residuals: &[f64]) -> f64 {
             .collect();
         median(&mut residuals)
     };
-    let (Some(second), Some(first)) = (median_of(1.0), median_of(-1.0)) else {
+    let (Some(positive), Some(negative)) = (median_of(1.0), median_of(-1.0)) else {
         return 0.0;
     };
-    let slot = 0.5 * (second - first);
+    let slot = 0.5 * (positive - negative);
     let without_slot: Vec<f64> = past
         .iter()
         .zip(residuals)
         .map(|(block, residual)| residual - block.order * slot)
         .collect();
-    let noise = scale(&without_slot, 0.5 * (second + first), &mut Vec::new());
+    let noise = scale(&without_slot, 0.5 * (positive + negative), &mut Vec::new());
     let threshold = SLOT_THRESHOLD_SCALES * noise / (past.len() as f64).sqrt();
     if slot.abs() > threshold { slot } else { 0.0 }
 }

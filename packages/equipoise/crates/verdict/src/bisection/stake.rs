@@ -1,22 +1,25 @@
-//! The bet on one block of a search for a commit: the likelihood ratio of the coin if the pair of
-//! commits contains the step (the change in cost) with some chance.
+//! The bet on one block of a search for a commit. It is a likelihood ratio of the block's coin: if
+//! the pair of commits contains the step with some chance, over if it does not.
 
 /// Largest part of the wealth that a bet stakes.
 const MAX_STAKE: f64 = 0.9;
-/// Factor on the estimated step for the bets. If the estimate is right it costs 4 % of the
+/// Bets assume this fraction of the estimated step. If the estimate is right, that costs 4 % of the
 /// evidence; if the step is smaller, it saves more.
 const STEP_FACTOR: f64 = 0.8;
-/// Largest ratio of step and scale. Larger ratios would change no bet, and would overflow.
+/// Largest ratio of step to scale. Larger ratios would change no bet, and would overflow.
 const MAX_RATIO: f64 = 8.0;
-/// Distance beyond half of the step, in scales, above which the evidence does not grow.
+/// Distance of a difference beyond half of the step, in scales, from which the evidence does not
+/// grow.
 const REACH_SCALES: f64 = 1.25;
 
-/// The bet on a block, which depends on the blocks before it.
+/// The bet on a block, which depends only on the blocks before it.
 ///
-/// `e(y, q) + e(−y, q) = 2`, and `e` never falls if `y` rises. So a coin that mirrors y at a centre
-/// of at most 0 makes no money on average.
+/// e(y, q) is the factor on the wealth for the difference y, if the pair contains the step with
+/// chance q. `e(y, q) + e(−y, q) = 2`, and e never falls if y rises. So the bet makes no money on
+/// average if the coin mirrors y at a centre of at most 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Stake {
+    /// Step over scale.
     ratio: f64,
     /// Density of a normal difference at the step, relative to that at 0.
     density_ratio: f64,
@@ -63,7 +66,9 @@ impl Stake {
 /// The payoff of a block's difference, as a function of the chance that its pair contains the step.
 #[derive(Clone, Copy, Debug)]
 pub struct Payoff {
+    /// Odd part of the likelihood ratio: it changes its sign with the difference.
     rise: f64,
+    /// Even part of the likelihood ratio.
     level: f64,
 }
 

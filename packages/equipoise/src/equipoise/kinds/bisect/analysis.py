@@ -35,7 +35,7 @@ from equipoise.kinds.bisect.terms import (
     UnconfirmedReason,
     bisection_of,
 )
-from equipoise.model.metrics import inverse_interval
+from equipoise.model.inverse_ratios import inverse_interval
 from equipoise.model.plan import Plan
 from equipoise.model.quantities import counted, joined, names_of
 from equipoise.model.record import CampaignWarning, RunRecord

@@ -24,7 +24,7 @@ from equipoise.kinds.bisect.terms import (
     SearchedLine,
     UnconfirmedCommit,
 )
-from equipoise.model.metrics import inverse_interval
+from equipoise.model.inverse_ratios import inverse_interval
 from equipoise.model.quantities import Interval, counted, joined
 from equipoise.model.revisions import short_name
 from equipoise.report.builders.claims import failures_of, strip_of, with_failures

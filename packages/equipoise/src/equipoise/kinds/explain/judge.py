@@ -177,7 +177,7 @@ def _chances(attempts: list[Attempt]) -> list[float]:
 
 
 def _status_of(attempt: Attempt) -> ComparisonStatus:
-    fraction_of_gap = attempt.effect.logs
+    fraction_of_gap = attempt.effect.log_fraction
     fraction_ci = (fraction_of_gap.low, fraction_of_gap.high)
     closed_part = describe_fraction(fraction_of_gap.estimate, fraction_ci)
     if attempt.ended_because is not None:

@@ -120,10 +120,10 @@ def _outcome_of(attempt: Attempt, plan: Plan, gap: Comparison | None) -> Interve
     return replace(
         open_outcome,
         outcome=effect.outcome,
-        share=effect.logs.estimate,
-        share_ci=(effect.logs.low, effect.logs.high),
-        share_of_seconds=effect.seconds.estimate,
-        share_of_seconds_ci=(effect.seconds.low, effect.seconds.high),
+        share=effect.log_fraction.estimate,
+        share_ci=(effect.log_fraction.low, effect.log_fraction.high),
+        share_of_seconds=effect.seconds_fraction.estimate,
+        share_of_seconds_ci=(effect.seconds_fraction.low, effect.seconds_fraction.high),
         from_candidate=effect.from_candidate,
         from_baseline=effect.from_baseline,
         advice=_advice(attempt.planned, plan, gap) if effect.outcome == "confirmed" else None,
@@ -151,9 +151,9 @@ def _reason_unknown(
         )
     if not attempt.blocks:
         return "no block was left for this change"
-    if effect.logs.estimate is None:
+    if effect.log_fraction.estimate is None:
         return "at least half of the trials with this change timed out, so no fraction is known"
-    if not effect.logs.intervals:
+    if not effect.log_fraction.intervals:
         return "no constant fraction fits the blocks with this change"
     return None
 

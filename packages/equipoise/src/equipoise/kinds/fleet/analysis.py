@@ -46,7 +46,13 @@ from equipoise.kinds.fleet.terms import (
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.quantities import counted, excludes_one, names_of
-from equipoise.model.record import FAILED, FAILURE, INTERRUPTED, CampaignWarning, RunRecord
+from equipoise.model.record import (
+    ENDED_BY_FAILURE,
+    FAILURE_WARNING,
+    INTERRUPTED,
+    CampaignWarning,
+    RunRecord,
+)
 from equipoise.model.result import SCHEMA, ConditionResult
 from equipoise.stats.describe import median_interval
 from equipoise.stats.sequence import PairedBlocks
@@ -375,7 +381,7 @@ def _host_warnings(record: RunRecord, members: Sequence[Member]) -> Iterator[Cam
             for warning in warnings_of(member.record, (), None, member.blocks):
                 names_by_warning[warning].append(member.host.host)
     for warning, names in names_by_warning.items():
-        code = HOST_FAILED if warning.code == FAILURE else warning.code
+        code = HOST_FAILED if warning.code == FAILURE_WARNING else warning.code
         summary = f"{names_of(names)}: {warning.summary}"
         yield CampaignWarning(code, summary, warning.hint)
 
@@ -387,7 +393,7 @@ def _host_state(run: RunRecord | None, blocks: Blocks) -> HostState:
         return "no block"
     if run.stopped_because is None:
         return "behind"
-    return "left" if run.stopped_because in (INTERRUPTED, FAILED) else "ended"
+    return "left" if run.stopped_because in (INTERRUPTED, ENDED_BY_FAILURE) else "ended"
 
 
 def _campaign_state(state: HostState, *, is_over: bool) -> CampaignState:

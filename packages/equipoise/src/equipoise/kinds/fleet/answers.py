@@ -26,7 +26,7 @@ from equipoise.kinds.fleet.terms import (
     PropertyEffect,
     PropertyValue,
 )
-from equipoise.model.metrics import inverse_interval
+from equipoise.model.inverse_ratios import inverse_interval
 from equipoise.model.quantities import Interval, byte_count, counted, names_of, significant
 from equipoise.stats.verdict import finite_ratio
 

@@ -44,7 +44,7 @@ from equipoise.measure.trials import own_environment
 from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.host import HostReference
 from equipoise.model.plan import Membership, Plan, member_identity
-from equipoise.model.record import FAILED, INTERRUPTED, CampaignWarning, RunRecord
+from equipoise.model.record import ENDED_BY_FAILURE, INTERRUPTED, CampaignWarning, RunRecord
 
 INTRODUCTIONS_TIMEOUT_S = 30.0
 """Seconds in which a worker must appear and every worker must introduce itself."""
@@ -341,8 +341,10 @@ def _stop_reason(progress: FleetProgress) -> str:
     if progress.missing:
         return HOST_IS_MISSING
     if len(progress.failed) == len(progress.hosts):
-        return FAILED
-    reasons = dict.fromkeys(host.status.stopped_because or FAILED for host in progress.hosts)
+        return ENDED_BY_FAILURE
+    reasons = dict.fromkeys(
+        host.status.stopped_because or ENDED_BY_FAILURE for host in progress.hosts
+    )
     return " and ".join(reasons)
 
 

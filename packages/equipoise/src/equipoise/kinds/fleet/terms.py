@@ -22,8 +22,8 @@ from msgspec.structs import replace
 from equipoise.cluster.messages import Build, File
 from equipoise.model.errors import UnusableInput
 from equipoise.model.host import HostReference
+from equipoise.model.inverse_ratios import inverse_ratio, with_inverse_ratio
 from equipoise.model.kinds import TAG, Terms
-from equipoise.model.metrics import inverse_ratio, invert_ratio
 from equipoise.model.quantities import Interval, listed
 from equipoise.model.result import Comparison, ResultDocument, TrialColumn
 
@@ -298,7 +298,7 @@ class FleetComparison(Comparison, frozen=True, kw_only=True):
     def additional_values(self) -> dict[str, Any]:
         """Return the hosts and the answers with ratios of values, not of costs."""
         return {
-            "hosts": tuple(map(invert_ratio, self.hosts)),
+            "hosts": tuple(map(with_inverse_ratio, self.hosts)),
             "fleet": self.fleet and _answers_with_value_ratios(self.fleet),
         }
 
@@ -308,12 +308,12 @@ def _answers_with_value_ratios(answers: FleetAnswers) -> FleetAnswers:
     otherwise = answers.otherwise
     return replace(
         answers,
-        mean=invert_ratio(answers.mean),
-        stayed=answers.stayed and invert_ratio(answers.stayed),
-        new_host=invert_ratio(answers.new_host),
-        median=invert_ratio(answers.median),
-        normal=invert_ratio(answers.normal),
-        otherwise=replace(otherwise, hosts=tuple(map(invert_ratio, otherwise.hosts))),
+        mean=with_inverse_ratio(answers.mean),
+        stayed=answers.stayed and with_inverse_ratio(answers.stayed),
+        new_host=with_inverse_ratio(answers.new_host),
+        median=with_inverse_ratio(answers.median),
+        normal=with_inverse_ratio(answers.normal),
+        otherwise=replace(otherwise, hosts=tuple(map(with_inverse_ratio, otherwise.hosts))),
         by_property=tuple(map(_property_with_value_ratios, answers.by_property)),
     )
 

@@ -16,8 +16,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.inverse_ratios import with_inverse_ratio
 from equipoise.model.kinds import TAG
-from equipoise.model.metrics import invert_ratio
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.quantities import Interval
 from equipoise.model.result import ResultDocument
@@ -251,9 +251,9 @@ def history_of_values(result: HistoryResult, more_is_better: Collection[str]) ->
         return result
     return replace(
         result,
-        revisions=tuple(map(invert_ratio, result.revisions)),
-        changes=tuple(map(invert_ratio, result.changes)),
-        pairs=tuple(map(invert_ratio, result.pairs)),
+        revisions=tuple(map(with_inverse_ratio, result.revisions)),
+        changes=tuple(map(with_inverse_ratio, result.changes)),
+        pairs=tuple(map(with_inverse_ratio, result.pairs)),
     )
 
 

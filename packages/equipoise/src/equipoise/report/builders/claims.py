@@ -14,10 +14,11 @@ from msgspec.structs import replace
 
 from equipoise.design.command_line import arguments_after_options, shell_line_with_placeholders
 from equipoise.figures.quantity import metric_name
-from equipoise.model.metrics import inverse_interval, is_time, verdict_word
+from equipoise.model.inverse_ratios import inverse_interval
+from equipoise.model.metrics import is_time, verdict_word
 from equipoise.model.plan import COMPARE_STUDY
 from equipoise.model.quantities import Interval, excludes_one, leaves_out, listed, reads_as_factor
-from equipoise.model.record import FAILURE, CampaignWarning
+from equipoise.model.record import FAILURE_WARNING, CampaignWarning
 from equipoise.model.result import (
     Comparison,
     ConditionResult,
@@ -161,7 +162,7 @@ def _rounded_up(bound: float) -> str:
 
 def failures_of(document: ResultDocument) -> list[CampaignWarning]:
     """Return the warnings that say why the campaign failed; empty if it did not fail."""
-    return [warning for warning in document.warnings if warning.code == FAILURE]
+    return [warning for warning in document.warnings if warning.code == FAILURE_WARNING]
 
 
 def verdict_counts(document: ResultDocument) -> str:

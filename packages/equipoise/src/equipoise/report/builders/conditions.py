@@ -15,7 +15,8 @@ from equipoise.figures.values import (
     numeric_factors,
     scaling_laws,
 )
-from equipoise.model.metrics import ComparisonT, as_values, is_time, verdict_word
+from equipoise.model.inverse_ratios import ComparisonT, with_ratios_of_values
+from equipoise.model.metrics import is_time, verdict_word
 from equipoise.model.plan import COMPARE_STUDY, PRIMARY_METRIC
 from equipoise.model.result import Comparison, ConditionResult, ResultDocument
 from equipoise.report.document import (
@@ -236,7 +237,11 @@ def shown_comparison(document: ResultDocument, comparison: ComparisonT) -> Compa
 
     If more of the metric is better, these are ratios of the metric's values, not of its cost.
     """
-    return as_values(comparison) if comparison.metric in document.more_is_better else comparison
+    return (
+        with_ratios_of_values(comparison)
+        if comparison.metric in document.more_is_better
+        else comparison
+    )
 
 
 def shown_verdict(document: ResultDocument, comparison: Comparison) -> str:

@@ -290,7 +290,8 @@ def _effect_figures(
                 unit=f"difference in {question.outcome}",
                 title=title,
                 notes=[],
-                description=f"{title}: " + "; ".join(f"{row.label} {row.estimate:.4g}" for row in rows),
+                description=f"{title}: "
+                + "; ".join(f"{row.label} {row.estimate:.4g}" for row in rows),
             ),
         )
 

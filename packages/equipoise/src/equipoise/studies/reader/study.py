@@ -1,7 +1,11 @@
-"""Reading a study's TOML file (docs/reference/study.md) as a `Study`.
+"""Read a study's TOML file (docs/reference/study.md) as a `Study`.
 
-Each table has a `TableSchema`: its keys and their types, which msgspec checks. This module checks
-all further rules, and its messages also name the file, the line and the key.
+Each kind of table has a `TableSchema` with the table's name: its keys and their types, which
+msgspec checks. docs/reference/study.md explains the keys. This module checks all further rules.
+Every message names the file, the line and the key.
+
+The life of a server is the time from its start to its end. A trial of a server is a whole life, or
+an interval in a longer life.
 """
 
 from __future__ import annotations
@@ -51,14 +55,15 @@ SERVER_METRICS = (
     "server_voluntary_switches",
     "server_involuntary_switches",
 )
-"""Metrics of every server whose life is one trial."""
-_LIFE_METRICS = ("server_voluntary_switches", "server_involuntary_switches")
-"""Metrics that are known only after the end of the server."""
+"""Metrics of a server in a trial."""
+_WHOLE_LIFE_METRICS = ("server_voluntary_switches", "server_involuntary_switches")
+"""Metrics of a server that are known only if a trial is a whole life."""
 _SERVER_PLACEHOLDERS = ("folder", "port", "password_file")
 """Placeholders in the commands of a server and its client, in addition to the factors."""
 _RESERVED_NAMES = ("study", "python", "helpers", "build", "data", "folder", "port")
-_NAME = re.compile(r"[A-Za-z0-9][\w .-]*")
-_FACTOR = re.compile(r"[A-Za-z_][\w-]*")
+"""Placeholders that have a meaning in every study, so that no factor can have these names."""
+_STUDY_NAME = re.compile(r"[A-Za-z0-9][\w .-]*")
+_FACTOR_NAME = re.compile(r"[A-Za-z_][\w-]*")
 _CPUS = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
 _PLACEHOLDER = re.compile(r"(?<!\{)\{([A-Za-z_][\w-]*)\}(?!\})")
 
@@ -114,8 +119,11 @@ class _Server(TableSchema, frozen=True):
 
 
 class _Factor(TableSchema, frozen=True):
+    """Keys of ``[factors.NAME]``. Every other key is the name of a level with its own table."""
+
     role: Role = "treatment"
     kind: str | None = None
+    """Kind of libraries (`KINDS`) from which the factor takes levels."""
     levels: list[str | int | float] | None = None
 
 
@@ -177,27 +185,20 @@ class _Quick(TableSchema, frozen=True):
 
 
 def read_study(path: Path, name: str | None = None, *, counters: Collection[str] = ()) -> Study:
-    """Read the file of a study.
+    """Read the file of a study, which has ``name`` in errors, by default its path.
 
-    Raise `UnusableInput`, with file, line, key and hint, if the file cannot be read or is not a
-    study.
-
-    Parameters
-    ----------
-    path
-        The file.
-    name
-        Name of the file in errors; by default its path.
-    counters
-        Names of the counters that can be metrics, because each trial can measure them.
+    ``counters`` are the counters that each trial can measure, so that they can be metrics. Raise
+    `UnusableInput`, with file, line, key and hint, if the file cannot be read or is not a study.
     """
     file = read_toml(path, str(path) if name is None else name)
     sections = file.read_as(_File)
     header_table = file.table("study")
     header = header_table.read_as(_Header)
-    if not _NAME.fullmatch(header.name):
+    if not _STUDY_NAME.fullmatch(header.name):
         raise header_table.fail(
-            "name", f"{header.name!r} is not a valid name", "use letters, digits, - and _"
+            "name",
+            f"{header.name!r} is not a valid name of a study",
+            "begin with a letter or digit, and use only letters, digits, - and _",
         )
     folder = os.path.abspath(path.parent)
     workload = _workload(file.table("workload"), folder)
@@ -214,7 +215,7 @@ def read_study(path: Path, name: str | None = None, *, counters: Collection[str]
         summary=header.summary,
         places=file.places,
     )
-    _check_whole(file, study)
+    _check_study(file, study)
     _check_placeholders(file, study)
     return study
 
@@ -232,12 +233,14 @@ def _workload(table: Table, folder: str) -> Workload:
         )
     reports = table.texts("reports")
     for metric in reports:
-        if not metric or reports.count(metric) > 1:
-            raise table.fail(
-                "reports", f"{metric!r} is empty or appears twice", "name each metric once"
-            )
+        if not metric:
+            raise table.fail("reports", "the name of a metric is empty", "remove the empty name")
+        if reports.count(metric) > 1:
+            raise table.fail("reports", f"{metric} appears twice", "remove one of the two")
         if metric in METRICS:
-            raise table.fail("reports", f"every trial measures {metric} anyway", "remove it")
+            raise table.fail(
+                "reports", f"every trial measures {metric} anyway", f"remove {metric} from reports"
+            )
     if settings.data is not None:
         table.require_one_of("data", settings.data, list(DATA_SETS), "there is no data set")
     return Workload(
@@ -256,16 +259,19 @@ def _server_and_command(workload: Table) -> tuple[ServerWorkload | None, Strings
     if "server" not in workload.values:
         return None, command
     if command is not None:
-        what, hint = "a server has a client instead", "write the command as client of the server"
-        raise workload.fail("command", what, hint)
+        hint = "move the command to the key client of the server"
+        raise workload.fail("command", "there is a command besides a server", hint)
     table = workload.table("server")
     settings = table.read_as(_Server)
     if f"SIG{settings.signal.removeprefix('SIG')}" not in signal.Signals.__members__:
-        raise table.fail("signal", f"there is no signal {settings.signal}", 'write "TERM"')
+        problem = f"there is no signal {settings.signal}"
+        raise table.fail("signal", problem, 'name one, such as signal = "TERM"')
     start, ready = table.command("start") or (), table.command("ready")
     if ready is None and not any("{port}" in word or word.endswith(SOCKET) for word in start):
         raise table.fail(
-            None, "ready is missing", "give a command that succeeds when the server is ready"
+            None,
+            "ready is missing, and start contains neither {port} nor {folder}/socket",
+            'add a command that succeeds once the server is ready: ready = ["pg_isready"]',
         )
     server = ServerWorkload(
         start=start,
@@ -288,38 +294,47 @@ def _factors(table: Table, folder: str) -> tuple[Factor, ...]:
     """Return the factors; relative paths start from ``folder``."""
     factors = tuple(_factor(table, name, folder) for name in table.values)
     if not factors:
-        raise table.fail(None, "there are no factors", "add [factors.size] levels = [1, 2]")
+        raise table.fail(None, "the study has no factor", "add [factors.size] levels = [1, 2]")
     built_factors = [factor for factor in factors if any(level.build for level in factor.levels)]
     if len(built_factors) > 1:
         first, second = (factor.name for factor in built_factors[:2])
         raise table.fail(
             second,
-            f"{first} has build lines, and only one factor can have them",
-            f"remove them here, and write {{{second}}} in the build lines of {first}",
+            f"{first} and {second} have levels with the key build, but only one factor can",
+            f"remove build here, and write {{{second}}} in the build lines of {first}",
         )
     return factors
 
 
 def _factor(factors: Table, name: str, folder: str) -> Factor:
-    if not _FACTOR.fullmatch(name) or name in _RESERVED_NAMES:
-        raise factors.fail(name, f"a factor cannot be called {name!r}", "give it another name")
-    table = factors.table(name)
-    own_values = {key: table.values[key] for key in table.values if key in _FACTOR_KEYS}
-    settings = Table(table.places, own_values, table.path).read_as(_Factor)
-    level_tables = [key for key in table.values if key not in own_values]
-    if settings.levels is not None and level_tables and settings.kind is None:
-        raise table.fail(
-            level_tables[0],
-            "a factor has levels = [...] or a table for each level, not both",
-            "write each level as a table",
+    if name in _RESERVED_NAMES:
+        problem = f"a factor cannot have the name {name}, because {{{name}}} has a fixed meaning"
+        raise factors.fail(name, problem, f"choose another name, such as my_{name}")
+    if not _FACTOR_NAME.fullmatch(name):
+        raise factors.fail(
+            name,
+            f"{name!r} is not a valid name of a factor",
+            "begin with a letter, and use only letters, digits, - and _",
         )
-    described = tuple(_level(table.table(level), level, folder) for level in level_tables)
+    table = factors.table(name)
+    settings_values = {key: table.values[key] for key in table.values if key in _FACTOR_KEYS}
+    settings = Table(table.places, settings_values, table.path).read_as(_Factor)
+    names_of_tables = [key for key in table.values if key not in settings_values]
+    if settings.levels is not None and names_of_tables and settings.kind is None:
+        raise table.fail(
+            names_of_tables[0],
+            "a factor has levels = [...] or a table for each level, not both",
+            f"write each level as a table, such as [factors.{name}.{names_of_tables[0]}]",
+        )
+    levels_with_tables = tuple(_level(table.table(key), key, folder) for key in names_of_tables)
+    optional_levels: tuple[Level, ...] = ()
     if settings.kind is not None:
         table.require_one_of("kind", settings.kind, sorted(KINDS), "there is no kind")
-        choices = KINDS[settings.kind].choices
-        levels = (*_levels_of_kind(table, KINDS[settings.kind], described), *described)
+        kind = KINDS[settings.kind]
+        optional_levels = kind.choices
+        levels = (*_levels_of_kind(table, kind, levels_with_tables), *levels_with_tables)
     else:
-        choices, levels = (), described or tuple(map(Level, table.names("levels")))
+        levels = levels_with_tables or tuple(map(Level, table.names("levels")))
     if not levels:
         raise table.fail(None, "the factor has no levels", "add levels, such as levels = [1, 2]")
     for level in levels if settings.role == "size" else ():
@@ -329,23 +344,27 @@ def _factor(factors: Table, name: str, folder: str) -> Factor:
                 f"{level.name!r} is not a size",
                 'give numbers above 0, or role = "stratum" for other levels',
             )
-    plain = settings.levels is not None and settings.kind is None
-    return Factor(name, levels, settings.role, is_free=plain, optional_levels=choices)
+    has_plain_levels = settings.levels is not None and settings.kind is None
+    return Factor(name, levels, settings.role, has_plain_levels, optional_levels)
 
 
 _FACTOR_KEYS = frozenset(_Factor.__struct_fields__)
 
 
 def _levels_of_kind(
-    table: Table, kind: FactorKind, described: Sequence[Level]
+    table: Table, kind: FactorKind, levels_with_tables: Sequence[Level]
 ) -> tuple[Level, ...]:
-    """Return the levels that a factor lists of a kind of libraries, or the kind's usual levels."""
+    """Return the levels of a kind of libraries that run: those in ``levels`` of the factor.
+
+    Without the key ``levels``, these are the kind's default levels, unless levels have tables.
+    """
     if "levels" not in table.values:
-        return () if described else kind.default_levels
+        return () if levels_with_tables else kind.default_levels
     names = table.names("levels")
-    for level in described:
+    for level in levels_with_tables:
         if level.name in names:
-            raise table.fail(level.name, "the level is also in levels", "remove one of the two")
+            problem = f"{level.name} is in levels and also has a table"
+            raise table.fail(level.name, problem, f"remove {level.name} from levels")
     choices = {level.name: level for level in kind.choices}
     for name in names:
         table.require_one_of("levels", name, [*choices], "there is no level")
@@ -403,7 +422,7 @@ def _exclusion(table: Table, factors: tuple[Factor, ...]) -> Exclusion:
     levels = _levels_by_factor(table, factors)
     if not levels:
         raise table.fail(
-            None, "this excludes every condition", "name at least one factor and its level"
+            None, "this excludes every condition", "add a factor and its level, such as size = 1"
         )
     return levels
 
@@ -436,7 +455,7 @@ def _measure(
     settings = table.read_as(_Measure)
     metrics = table.texts("metrics") if "metrics" in table.values else (PRIMARY_METRIC,)
     if not metrics:
-        raise table.fail("metrics", "the list is empty", 'write metrics = ["wall_s"]')
+        raise table.fail("metrics", "the list of metrics is empty", 'write metrics = ["wall_s"]')
     known = (*METRICS, *counters, *_server_metrics(workload, factors), *workload.reports)
     for metric in metrics:
         if metric not in known:
@@ -453,16 +472,18 @@ def _measure(
         raise table.fail(
             "min_blocks",
             f"{min_blocks} is more than blocks = {blocks}",
-            "lower min_blocks, or raise blocks",
+            f"lower min_blocks to {blocks}, or raise blocks to {min_blocks}",
         )
     return StudyMeasure(**asdict(settings) | {"metrics": metrics})
 
 
 def _server_metrics(workload: Workload, factors: tuple[Factor, ...]) -> list[str]:
     servers = _servers(workload, factors)
-    lives = all(server.trial == "life" for server in servers)
+    if not servers:
+        return []
+    are_whole_lives = all(server.trial == "life" for server in servers)
     return [
-        metric for metric in SERVER_METRICS if servers and (lives or metric not in _LIFE_METRICS)
+        metric for metric in SERVER_METRICS if are_whole_lives or metric not in _WHOLE_LIFE_METRICS
     ]
 
 
@@ -478,7 +499,7 @@ def _compared_factor(table: Table, factors: tuple[Factor, ...]) -> ComparedFacto
     if name is None:
         if settings.baseline is not None or len(treatments) > 1:
             names = ", ".join(_names(treatments))
-            raise table.fail(None, "factor is missing", f"name the compared factor: {names}")
+            raise table.fail(None, "factor is missing", f"add factor, one of {names}")
         if not treatments:
             return None
         return ComparedFactor(treatments[0].name, treatments[0].levels[0].name)
@@ -493,8 +514,9 @@ def _compared_factor(table: Table, factors: tuple[Factor, ...]) -> ComparedFacto
     levels = _names(factor.levels)
     baseline = levels[0] if settings.baseline is None else settings.baseline
     table.require_one_of("baseline", baseline, levels, f"{name} has no level")
-    others = [other for other in factors if other != factor]
-    return ComparedFactor(name, baseline, _levels_by_factor(table.table("not_at"), others))
+    other_factors = [other for other in factors if other != factor]
+    not_at = _levels_by_factor(table.table("not_at"), other_factors)
+    return ComparedFactor(name, baseline, not_at)
 
 
 def _quick_form(table: Table, factors: tuple[Factor, ...]) -> QuickForm:
@@ -509,8 +531,8 @@ def _quick_form(table: Table, factors: tuple[Factor, ...]) -> QuickForm:
     )
 
 
-def _check_whole(file: Table, study: Study) -> None:
-    """Refuse a study without a command, with trials of two kinds, or without conditions."""
+def _check_study(file: Table, study: Study) -> None:
+    """Refuse a study without a command, without conditions, or with two lengths of trials."""
     has_commands = any(
         all(level.command is not None for level in factor.levels) for factor in study.factors
     )
@@ -518,16 +540,16 @@ def _check_whole(file: Table, study: Study) -> None:
         raise file.table("workload").fail(
             None, "command is missing", 'add one, such as command = ["sort", "words"]'
         )
-    # Server lifetimes and intervals have different sources of variance.
+    # Whole lives and intervals of servers have different sources of variance.
     if len({server.trial for server in _servers(study.workload, study.factors)}) > 1:
         raise file.table("factors").fail(
             None,
             "a trial is the whole life of one server, but an interval of another server's life",
-            "give every server the same value of trial",
+            'give every server the same value of trial, such as trial = "life"',
         )
     if next(iter(kept_combinations(study)), None) is None:
         raise file.tables("exclude")[-1].fail(
-            None, "this exclusion leaves nothing to run", "remove one level from it"
+            None, "this exclusion leaves nothing to run", "remove one of its levels"
         )
 
 
@@ -541,7 +563,7 @@ def _check_placeholders(file: Table, study: Study) -> None:
     if study.measure.layouts is not None:
         if "layout" in known:
             raise file.table("measure").fail(
-                "layouts", "there is a factor called layout already", "rename the factor"
+                "layouts", "there is a factor called layout already", "rename the factor layout"
             )
         known.add("layout")
     if _servers(study.workload, study.factors):
@@ -599,5 +621,5 @@ def _texts_with_placeholders(file: Table, study: Study) -> Iterator[tuple[Table,
             yield table, "folder", (level.process.working_folder or "",)
 
 
-def _names(named: Iterable[Factor | Level]) -> list[str]:
-    return [item.name for item in named]
+def _names(factors_or_levels: Iterable[Factor | Level]) -> list[str]:
+    return [factor_or_level.name for factor_or_level in factors_or_levels]

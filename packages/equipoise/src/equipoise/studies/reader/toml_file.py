@@ -27,7 +27,7 @@ MAX_BYTES = 16 * 2**20
 """Maximum size of a study's file; the largest built-in file has 20 KB."""
 _MAX_WHOLE_NUMBER = 10**300
 """Maximum whole number, below the largest float, so that it can be compared and printed."""
-_FILE_HINT = "give the path of a study's file"
+_FILE_HINT = "give the path of a study's file, such as study.toml"
 _WHOLE_NUMBER_HINT = "give a number that fits in 64 bits, or put the digits in quotes"
 _TYPE_NAMES = {
     "str": "a string",
@@ -91,16 +91,20 @@ class Table(Struct, frozen=True):
         place = self.places.table(*self.path) if key is None else self.place(key)
         return place.error(what, hint)
 
-    def require_one_of(self, key: str, value: str, choices: Sequence[str], what: str) -> None:
-        """Refuse a value that is not a choice; ``what`` begins the error: ``there is no kind``."""
+    def require_one_of(self, key: str, value: str, choices: Sequence[str], problem: str) -> None:
+        """Refuse a value that is not one of the choices.
+
+        ``problem``, such as ``there is no kind``, begins the error; the value ends it.
+        """
         if value not in choices:
-            raise self.fail(key, f"{what} {value!r}", one_of(value, choices))
+            raise self.fail(key, f"{problem} {value!r}", one_of(value, choices))
 
     def table(self, key: str) -> Table:
         """Return a table within this table; empty if the key is missing."""
         value = self.values.get(key, {})
         if not isinstance(value, dict):
-            raise self.fail(key, f"the value is {_type_name(value)}, not a table", "write a table")
+            what = f"the value is {_type_name(value)}, not a table"
+            raise self.fail(key, what, f"write {key} = {{ KEY = value }}")
         return Table(self.places, value, (*self.path, key))
 
     def tables(self, key: str) -> tuple[Table, ...]:
@@ -136,7 +140,8 @@ class Table(Struct, frozen=True):
         names: list[str] = []
         for name in value if isinstance(value, list) else [value]:
             if isinstance(name, bool) or not isinstance(name, str | int | float):
-                raise self.fail(key, f"{name!r} is neither a string nor a number", "write a text")
+                what = f"{name!r} is neither a string nor a number"
+                raise self.fail(key, what, 'write a level in quotes, such as "fast"')
             if str(name) in names:
                 raise self.fail(key, f"{name} appears twice", "remove one of the two")
             names.append(str(name))
@@ -155,7 +160,11 @@ class Table(Struct, frozen=True):
         return {name: str(value) for name, value in table.values.items()}
 
     def _misfit(self, key: str, schema: type[TableSchema]) -> UnusableInput:
-        """Return the error for a value that its field does not accept."""
+        """Return the error for a value that its field in the schema does not accept.
+
+        The error names, in this order: a wrong element of an array, a word that is not a choice, a
+        value out of bounds, or a value of the wrong type.
+        """
         value, description = self.values[key], _description(schema, key)
         accepted = tuple(_alternatives(get_type_hints(schema)[key]))
         for alternative in accepted:
@@ -183,15 +192,10 @@ class Table(Struct, frozen=True):
 
 
 def read_toml(path: Path, name: str) -> Table:
-    """Read a whole file.
+    """Read a whole file, which has ``name`` in errors.
 
     Raise `UnusableInput` if the file cannot be read, is not TOML, or has a value that no study can
     use.
-
-    Parameters
-    ----------
-    name
-        Name of the file in errors.
     """
     try:
         # Some editors write a byte order mark.
@@ -224,17 +228,17 @@ def read_toml(path: Path, name: str) -> Table:
     return Table(places, values)
 
 
-def one_of(wrong: str, choices: Sequence[str]) -> str:
+def one_of(wrong_word: str, choices: Sequence[str]) -> str:
     """Return a hint: the choice that is most similar to a wrong word, and all choices."""
     if len(choices) < 2:
-        return f"use {choices[0]}" if choices else f"remove {wrong}"
-    similar = get_close_matches(wrong, choices, 1)
+        return f"use {choices[0]}" if choices else f"remove {wrong_word}"
+    similar = get_close_matches(wrong_word, choices, 1)
     guess = f"did you mean {similar[0]}? " if similar else ""
     return f"{guess}use one of {', '.join(choices)}"
 
 
 def _read_limited(path: Path, name: str) -> bytes:
-    """Return the bytes of a regular file of limited size; a device could be endless."""
+    """Return the content of a regular file of at most ``MAX_BYTES``; a device could be endless."""
     if path.exists() and not path.is_file() and not path.is_dir():
         raise UnusableInput(f"{name} is not a regular file", hint=_FILE_HINT)
     with path.open("rb") as file:
@@ -262,14 +266,14 @@ def _not_toml(name: str, text: str, message: str) -> UnusableInput:
 
 
 def _leaves(value: Any, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
-    """Yield each value that is neither a table nor an array, with its path of keys."""
+    """Yield each key, and each value that is neither a table nor an array, with its path."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield (*keys, key), key
             yield from _leaves(inner, (*keys, key))
     elif isinstance(value, list):
-        for number, inner in enumerate(value):
-            yield from _leaves(inner, (*keys, number) if isinstance(inner, dict) else keys)
+        for index, inner in enumerate(value):
+            yield from _leaves(inner, (*keys, index) if isinstance(inner, dict) else keys)
     else:
         yield keys, value
 
@@ -331,13 +335,14 @@ def _example(schema: type[TableSchema], key: str) -> str:
 
 
 _BLANK = re.compile(r"(?:\s|#[^\n]*)*")
+"""White space and comments."""
 _KEY = re.compile(r"""[ \t]*(?:"((?:[^"\\\n]|\\.)*)"|'([^'\n]*)'|([A-Za-z0-9_-]+))[ \t]*""")
-
+"""One part of a dotted key: in double quotes, in single quotes, or bare."""
 _STRING = re.compile(
     r'"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'', re.DOTALL
 )
-
 _BARE = re.compile(r"[^\s,\]}#]+(?: \d[\d:.]+\S*)?")
+"""A value without quotes; a date may be followed by a space and a time."""
 
 
 def key_lines(text: str) -> dict[Keys, int]:
@@ -352,47 +357,49 @@ class _KeyScanner:
         self.lines: dict[Keys, int] = {}
         self._text = text
         self._position = 0
-        self._arrays: Counter[Keys] = Counter()
+        self._table_counts: Counter[Keys] = Counter()
+        """Number of tables so far in each array of tables."""
 
     def scan(self) -> dict[Keys, int]:
+        """Return the lines, after a scan from heading to heading and from pair to pair."""
         table: Keys = ()
         while not self._skip_blank():
             if self._text[self._position] != "[":
-                self._pair(table)
+                self._scan_pair(table)
                 continue
             brackets = 2 if self._text.startswith("[[", self._position) else 1
             self._position += brackets
-            table = self._within_arrays(self._key())
+            table = self._within_arrays(self._scan_key())
             if brackets == 2:
-                self._arrays[table] += 1
-                table = (*table, self._arrays[table] - 1)
+                self._table_counts[table] += 1
+                table = (*table, self._table_counts[table] - 1)
             for length in range(1, len(table) + 1):
                 self._note(table[:length])
             self._position += brackets
         return self.lines
 
-    def _pair(self, table: Keys) -> None:
+    def _scan_pair(self, table: Keys) -> None:
         start = self._position
-        path = (*table, *self._key())
+        path = (*table, *self._scan_key())
         for length in range(len(table) + 1, len(path) + 1):
             self._note(path[:length], start)
         self._position += 1
-        self._value(path)
+        self._scan_value(path)
 
-    def _value(self, path: Keys) -> None:
+    def _scan_value(self, path: Keys) -> None:
         self._skip_blank()
         opening = self._text[self._position]
         if opening == "{":
             self._position += 1
             while not self._ends_with("}"):
-                self._pair(path)
+                self._scan_pair(path)
         elif opening == "[":
             self._position += 1
-            number = 0
+            index = 0
             while not self._ends_with("]"):
-                self._note((*path, number))
-                self._value((*path, number))
-                number += 1
+                self._note((*path, index))
+                self._scan_value((*path, index))
+                index += 1
         else:
             value = _STRING.match(self._text, self._position) or _BARE.match(
                 self._text, self._position
@@ -411,7 +418,7 @@ class _KeyScanner:
         self._position += 1
         return True
 
-    def _key(self) -> Keys:
+    def _scan_key(self) -> Keys:
         parts: list[str] = []
         while key := _KEY.match(self._text, self._position):
             parts.append(next(part for part in key.groups() if part is not None))
@@ -426,8 +433,8 @@ class _KeyScanner:
         path: Keys = ()
         for index, part in enumerate(name):
             path = (*path, part)
-            if index < len(name) - 1 and self._arrays[path]:
-                path = (*path, self._arrays[path] - 1)
+            if index < len(name) - 1 and self._table_counts[path]:
+                path = (*path, self._table_counts[path] - 1)
         return path
 
     def _skip_blank(self) -> bool:

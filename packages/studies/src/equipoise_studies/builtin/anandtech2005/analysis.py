@@ -1,4 +1,8 @@
-"""The article's tables with its four machines and this host, and the differences."""
+"""The article's tables with its four machines and this host, and the differences.
+
+A column is an operation, such as a fork. A placement says whether the two processes of an operation
+run on the same CPU.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ MACHINES = (
     ("Xeon 3.6 GHz", "Linux", "3585"),
     ("Opteron 850", "Linux", "2404"),
 )
-"""Host, operating system and MHz, as printed."""
+"""Name, operating system and MHz of each machine, as printed."""
 DARWIN, LINUX_ON_G5 = 0, 1
 """Indices of the two machines with the same processor, whose clocks differ by 8 %."""
 
@@ -28,7 +32,8 @@ class Column(Struct, frozen=True):
 
     heading: str
     rows: tuple[str, ...]
-    """Rows of `equipoise os` whose mean is compared; names of rows may have ``{placement}``."""
+    """Rows of `equipoise os` whose mean is compared. ``{placement}`` in the name of a row stands
+    for a placement."""
     microseconds: tuple[float, float, float, float]
     """Published times of the four machines, in their order."""
 
@@ -83,16 +88,16 @@ PLACEMENT_FIELD = "{placement}"
 def findings(data: StudyData) -> Findings:
     """Return the three tables in the article's layout, and the differences on this host."""
     cells = (
-        on_this_host(data, column, placement) for column in COLUMNS for placement in PLACEMENTS
+        microseconds_here(data, column, placement) for column in COLUMNS for placement in PLACEMENTS
     )
     if all(cell is None for cell in cells):
         return Findings()
     tables = (_published_table(data, table) for table in TABLES)
     paragraphs = (
-        *(_against_quickest(data, table) for table in TABLES),
-        _systems(),
-        _placement(data),
-        _thread(data),
+        *(_quickest_sentence(data, table) for table in TABLES),
+        _systems_sentence(),
+        _placement_sentence(data),
+        _thread_sentence(data),
         "The published figures are lmbench's of 2005: single numbers, without a spread and without "
         "the CPUs of the two processes. The figures of this host are medians over several "
         "processes of Equipoise's own probes. A ratio combines machine, kernel and probe.",
@@ -100,8 +105,8 @@ def findings(data: StudyData) -> Findings:
     return findings_of((*tables, _thread_table(data)), paragraphs, _answer(data))
 
 
-def on_this_host(data: StudyData, column: Column, placement: str) -> float | None:
-    """Return a column's value on this host in microseconds; ``None`` if a row has no number."""
+def microseconds_here(data: StudyData, column: Column, placement: str) -> float | None:
+    """Return the time of a column on this host; ``None`` if one of its rows has no number."""
     medians = [data.median(LATENCY, row=row.format(placement=placement)) for row in column.rows]
     known = [median for median in medians if median is not None]
     return 1e6 * statistics.fmean(known) if len(known) == len(medians) else None
@@ -142,7 +147,7 @@ def _published_table(data: StudyData, table: Table) -> FindingTable:
 
 
 def _cell(data: StudyData, column: Column, placement: str) -> str:
-    value = on_this_host(data, column, placement)
+    value = microseconds_here(data, column, placement)
     return UNKNOWN if value is None else number_text(value)
 
 
@@ -193,14 +198,15 @@ def _answer(data: StudyData) -> str:
 
 
 def _over_quickest(data: StudyData, table: Table) -> dict[str, float]:
+    """Return the time here over the shortest of the four machines' times, by column."""
     return {
         column.heading: value / min(column.microseconds)
         for column in table.columns
-        if (value := on_this_host(data, column, "same_cpu")) is not None
+        if (value := microseconds_here(data, column, "same_cpu")) is not None
     }
 
 
-def _against_quickest(data: StudyData, table: Table) -> str:
+def _quickest_sentence(data: StudyData, table: Table) -> str:
     """Return the comparison of this host with the quickest of the four, column by column."""
     ratios = _over_quickest(data, table)
     if not ratios:
@@ -216,7 +222,7 @@ def _against_quickest(data: StudyData, table: Table) -> str:
     )
 
 
-def _systems() -> str:
+def _systems_sentence() -> str:
     """Return the article's conclusion from its two machines with the same processor."""
     ratios = {
         column.heading: column.microseconds[DARWIN] / column.microseconds[LINUX_ON_G5]
@@ -233,7 +239,7 @@ def _systems() -> str:
     )
 
 
-def _placement(data: StudyData) -> str:
+def _placement_sentence(data: StudyData) -> str:
     """Return how much slower two CPUs are than one, and the differences between the machines."""
     ratios: list[str] = []
     for column in filter(_has_placements, IPC.columns):
@@ -242,8 +248,8 @@ def _placement(data: StudyData) -> str:
         )
         ratio = data.ratio(LATENCY, "row", across, same)
         if ratio is not None:
-            machines = max(column.microseconds) / min(column.microseconds)
-            ratios.append(f"{column.heading} {ratio.text()} (machines: ×{number_text(machines)})")
+            machine_ratio = number_text(max(column.microseconds) / min(column.microseconds))
+            ratios.append(f"{column.heading} {ratio.text()} (machines: ×{machine_ratio})")
     if not ratios:
         return ""
     return (
@@ -252,7 +258,7 @@ def _placement(data: StudyData) -> str:
     )
 
 
-def _thread(data: StudyData) -> str:
+def _thread_sentence(data: StudyData) -> str:
     ratio = data.ratio(LATENCY, "row", "fork", "thread")
     if ratio is None:
         return ""

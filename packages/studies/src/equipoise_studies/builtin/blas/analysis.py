@@ -13,6 +13,7 @@ from equipoise_studies.study_data import StudyData, factor_text, findings_of, nu
 
 TIME = "work_s"
 OTHER_FACTORS = ("huge_pages", "threads")
+"""Factors besides the library, the task and the size."""
 BASE_LEVELS = {"threads": "one", "huge_pages": "off"}
 """Levels of `OTHER_FACTORS` in the comparison of core types."""
 CORE_TYPE_SEPARATOR = "_"
@@ -28,8 +29,10 @@ def findings(data: StudyData) -> Findings:
     paragraphs = [_huge_pages(data)]
     if len(tasks) > 1 and sizes:
         largest = max(sizes, key=float)
-        at_largest, libraries = _select_size(data, largest), _default_libraries(data)
-        ranking = Ranking(at_largest, TIME, "task", "library", libraries, "libraries")
+        at_largest, libraries = _at_size_without_huge_pages(data, largest), _default_libraries(data)
+        ranking = Ranking(
+            at_largest, TIME, "task", factor="library", levels=libraries, plural="libraries"
+        )
         _, order = ranking.sentences()
         paragraphs.append(f"At {largest} rows, without huge pages, on one thread: {order}")
     return findings_of(tables, paragraphs, _answer(data))
@@ -54,7 +57,7 @@ def _answer(data: StudyData) -> str:
     )
 
 
-def _select_size(data: StudyData, size: str) -> StudyData:
+def _at_size_without_huge_pages(data: StudyData, size: str) -> StudyData:
     conditions = tuple(
         condition
         for condition in data.document.conditions
@@ -65,12 +68,13 @@ def _select_size(data: StudyData, size: str) -> StudyData:
 
 
 def _default_libraries(data: StudyData) -> list[str]:
-    """Return the levels without a core type: these libraries detect it themselves."""
+    """Return the levels without a core type: such a library chooses the core type itself."""
     libraries = data.levels("library")
     return [library for library in libraries if CORE_TYPE_SEPARATOR not in library]
 
 
 def _speed(task: str, size: str, median: float | None) -> str:
+    """Return the speed in Gflop/s as text; empty without a median time."""
     operations = OPERATIONS.get(task, 0.0) * float(size) ** 3
     return "" if median is None else number_text(operations / median / 1e9)
 
@@ -78,16 +82,16 @@ def _speed(task: str, size: str, median: float | None) -> str:
 def _core_types(data: StudyData) -> FindingTable:
     """Return a table of the changes in time if a library's core type is set by hand."""
     rows: list[tuple[str, ...]] = []
-    others = {name: level for name, level in BASE_LEVELS.items() if data.levels(name)}
-    for tuned in data.levels("library"):
-        library, _, core = tuned.partition(CORE_TYPE_SEPARATOR)
+    base_levels = {name: level for name, level in BASE_LEVELS.items() if data.levels(name)}
+    for library_level in data.levels("library"):
+        library, _, core_type = library_level.partition(CORE_TYPE_SEPARATOR)
         for task, size in itertools.product(data.levels("task"), data.levels("size")):
-            levels = {"task": task, "size": size, **others}
-            ratio = data.ratio(TIME, "library", tuned, library, **levels)
-            if core and ratio is not None:
-                speed = _speed(task, size, data.median(TIME, **levels, library=tuned))
+            levels = {"task": task, "size": size, **base_levels}
+            ratio = data.ratio(TIME, "library", library_level, library, **levels)
+            if core_type and ratio is not None:
+                speed = _speed(task, size, data.median(TIME, **levels, library=library_level))
                 change = (factor_text(ratio.ratio), ratio.interval_text())
-                rows.append((library, core, task, size, speed, *change))
+                rows.append((library, core_type, task, size, speed, *change))
     return FindingTable(
         "core type set by hand, over the library's own choice",
         ("library", "core type", "task", "size", "Gflop/s", "time", "interval"),

@@ -14,6 +14,7 @@ from equipoise_studies.study_data import UNKNOWN, StudyData, factor_text, findin
 
 METRIC = "iteration_s"
 MIN_LAYOUTS = 3
+"""Minimum number of layouts for an answer across layouts."""
 QUESTIONS = (
     ("gcc: -O3 over -O2", "gcc_O2", "gcc_O3"),
     ("clang: -O3 over -O2", "clang_O2", "clang_O3"),
@@ -31,7 +32,9 @@ class Answer(Struct, frozen=True):
     question: str
     kernel: str
     one_layout: str
+    """Ratio in the first layout, with its interval, as text."""
     levels: Levels
+    """Mean log ratio over layouts, with its intervals."""
 
     @property
     def verdict(self) -> str:
@@ -79,9 +82,10 @@ def findings(data: StudyData) -> Findings:
 def over_layouts(
     data: StudyData, kernel: str, program: str, baseline: str | None = None
 ) -> Levels | None:
-    """Return the mean logarithm of a program's times, or of its ratios to a baseline, by level.
+    """Return the mean log time of a program, with the variance of layouts and of trials.
 
-    ``None`` if there are too few layouts, or less than two trials in a layout.
+    With a baseline, it is the mean log ratio to the baseline. Layouts with fewer than two trials
+    are left out. The result is ``None`` for fewer than ``MIN_LAYOUTS`` layouts.
     """
     logs: list[float] = []
     units: list[int] = []
@@ -123,10 +127,10 @@ def _layouts(data: StudyData) -> FindingTable:
                 (
                     *levels.values(),
                     f"{layout.units}",
-                    _deviation(layout.variance),
-                    _deviation(trial.variance),
+                    _sd_text(layout.variance),
+                    _sd_text(trial.variance),
                     f"{100 * layout.share:.0f} %",
-                    " to ".join(map(_deviation, layout.variance_ci)),
+                    " to ".join(map(_sd_text, layout.variance_ci)),
                 )
             )
     return FindingTable(
@@ -150,5 +154,5 @@ def _paragraphs(answers: list[Answer]) -> Iterator[str]:
         )
 
 
-def _deviation(variance: float) -> str:
+def _sd_text(variance: float) -> str:
     return f"{100 * math.sqrt(max(0.0, variance)):.2g} %"

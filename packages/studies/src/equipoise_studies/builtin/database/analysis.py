@@ -1,7 +1,8 @@
 """Throughput by clients, the number of clients that saturates a server, and costs of a transaction.
 
-A knee is the number of clients that saturates the server. Under closed load a client waits for each
-answer; under open load transactions start at a fixed rate.
+A workload is a server with the work that its clients request. A setting is one change of the
+server, such as its allocator. A knee is the number of clients that saturates the server. Under
+closed load a client waits for each answer; under open load transactions start at a fixed rate.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from equipoise_studies.study_data import StudyData, number_text, quantity_text, 
 
 THROUGHPUT = "throughput_per_s"
 THREADS = "threads"
+"""Factor with the number of clients."""
 BASELINE = "glibc"
+"""Setting with which the others are compared."""
 P99 = "latency_p99_s"
 TRANSACTIONS = "transactions"
 CLOSED, OPEN = "closed", "open"
@@ -29,8 +32,9 @@ _PER_TRANSACTION = {
     "server faults": ("server_minor_faults",),
     "server switches": ("server_voluntary_switches", "server_involuntary_switches"),
 }
-"""Headings of columns; the sum of each column's metrics is divided by the transactions."""
+"""Headings of columns, each with metrics; a cell is their sum, divided by the transactions."""
 Levels = dict[str, str]
+"""Levels by factor."""
 
 
 class Point(Struct, frozen=True):
@@ -79,7 +83,7 @@ def findings(data: StudyData) -> Findings:
         title = f"{workload['server']}, {workload['work']}"
         if curves:
             tables.append(_curve_table(title, curves))
-            tables.append(_mechanism_table(data, title, curves))
+            tables.append(_transaction_table(data, title, curves))
             paragraphs.extend(_knee_sentence(title, curves))
             answers.append(f"{title}: {_best_phrase(curves)}")
         tables.extend(_open_tables(data, title, workload))
@@ -111,10 +115,10 @@ def curve_of(data: StudyData, metric: str, levels: Levels) -> Curve | None:
             points.append(Point(int(threads), summary.median, summary.median_ci))
     if not points:
         return None
-    return Curve(levels, tuple(points), _knee(data, metric, levels, points))
+    return Curve(levels, tuple(points), _knee_of(data, metric, levels, points))
 
 
-def _knee(data: StudyData, metric: str, levels: Levels, points: list[Point]) -> Knee | None:
+def _knee_of(data: StudyData, metric: str, levels: Levels, points: list[Point]) -> Knee | None:
     if len(points) < 2 or points[0].clients != 1:
         return None
     clients = max(points, key=lambda point: point.median).clients
@@ -168,12 +172,12 @@ def _curve_table(title: str, curves: Sequence[Curve]) -> FindingTable:
 
 
 def _bars(values: Sequence[float]) -> str:
-    """Return a curve as a row of bars, from zero."""
+    """Return values above 0 as a row of bars, each as high as its value."""
     largest = max(values)
     return "".join(_BARS[round((len(_BARS) - 1) * value / largest)] for value in values)
 
 
-def _mechanism_table(data: StudyData, title: str, curves: Sequence[Curve]) -> FindingTable:
+def _transaction_table(data: StudyData, title: str, curves: Sequence[Curve]) -> FindingTable:
     clients = max(point.clients for curve in curves for point in curve.points)
 
     def row(curve: Curve) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Curves against the number of clients."""
+"""Charts of throughput and latency by the number of clients, with a line for each setting."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOW_TO_READ = {
 
 
 def figures(data: StudyData) -> Iterator[Figure]:
-    """Yield throughput and latency by the number of clients, for each server and work."""
+    """Yield a chart of throughput and a chart of latency for each workload."""
     for workload in workloads(data):
         for metric, how_to_read in HOW_TO_READ.items():
             curves = [curve for curve in curves_of(data, metric, workload) if curve.points[1:]]
@@ -41,7 +41,7 @@ def figures(data: StudyData) -> Iterator[Figure]:
 
 
 def curve_chart(title: str, metric: str, curves: Sequence[Curve]) -> alt.LayerChart:
-    """Draw the medians of every setting by the number of clients, with their intervals."""
+    """Draw the median of each setting by the number of clients, with its interval and its knee."""
     divisor, unit = unit_of(metric, max(point.median for curve in curves for point in curve.points))
     rows: Rows = []
     for curve in curves:
@@ -56,8 +56,8 @@ def curve_chart(title: str, metric: str, curves: Sequence[Curve]) -> alt.LayerCh
                     "condition": curve.levels["setting"],
                 }
             )
-    names = [curve.levels["setting"] for curve in curves]
-    color = condition_color(names)
+    settings = [curve.levels["setting"] for curve in curves]
+    color = condition_color(settings)
     clients = sorted({int(row["clients"]) for row in rows})
     x = log_x("clients:Q", "clients (logarithmic scale)", 20, values=clients, format="d")
     name, is_throughput = metric_name(metric), metric == THROUGHPUT
@@ -68,8 +68,8 @@ def curve_chart(title: str, metric: str, curves: Sequence[Curve]) -> alt.LayerCh
         ends = interval_ends(rows)
         y = log_y(f"{name}, in {unit}", min(ends) / 2, 2 * max(ends))
     tooltip = ["condition:N", "clients:Q", alt.Tooltip("value:Q", format=".5~r")]
-    line, points = lines(rows, x, y, names, tooltip=tooltip, width=2, point_size=60)
-    layers = [line, bars(rows, x, y, names), points]
+    line, points = lines(rows, x, y, settings, tooltip=tooltip, width=2, point_size=60)
+    layers = [line, bars(rows, x, y, settings), points]
     knees = [
         {"clients": curve.knee.clients, "condition": curve.levels["setting"]}
         for curve in curves

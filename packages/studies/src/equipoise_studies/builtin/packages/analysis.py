@@ -1,4 +1,4 @@
-"""The rank of the packages on each task."""
+"""Rank the packages (R, Octave, NumPy, Equipoise's workloads) on each task."""
 
 from __future__ import annotations
 
@@ -24,4 +24,7 @@ def figures(data: StudyData) -> Iterator[Figure]:
 
 
 def _ranking(data: StudyData) -> Ranking:
-    return Ranking(data, "work_s", "task", "package", data.levels("package"), "packages")
+    levels = data.levels("package")
+    return Ranking(
+        data, metric="work_s", tasks="task", factor="package", levels=levels, plural="packages"
+    )

@@ -12,16 +12,17 @@ switch task
   case "invert"
     x = rand(n) + n * eye(n); run = @() inv(x);
   otherwise
-    error("no task %s", task);
+    error("there is no task %s; use sort, dgemm or invert", task);
 end
-taken = zeros(1, 3);
-for time = 1:3
-  started = tic; answer = run(); taken(time) = toc(started);
+seconds = zeros(1, 3);
+for run_number = 1:3
+  started = tic; answer = run(); seconds(run_number) = toc(started);
   assert(! isempty(answer));
 end
 metrics_file = getenv("EQUIPOISE_METRICS");
 if isempty(metrics_file) out = stdout; else out = fopen(metrics_file, "a"); end
-fprintf(out, '{"metric": "work_s", "value": %.9f, "unit": "s"}\n', mean(taken));
-for time = 1:3
-  fprintf(out, '{"metric": "work_s", "value": %.9f, "iteration": %d, "unit": "s"}\n', taken(time), time);
+fprintf(out, '{"metric": "work_s", "value": %.9f, "unit": "s"}\n', mean(seconds));
+for run_number = 1:3
+  fprintf(out, '{"metric": "work_s", "value": %.9f, "iteration": %d, "unit": "s"}\n',
+          seconds(run_number), run_number);
 end

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 REPEAT = 3
+"""Number of runs of the task."""
 
 
 def task_of(task: str, size: int) -> Callable[[], Any]:
@@ -31,7 +32,7 @@ def task_of(task: str, size: int) -> Callable[[], Any]:
     if task == "invert":
         invertible = matrix + size * np.eye(size)
         return lambda: np.linalg.inv(invertible)
-    raise SystemExit(f"no task {task}")
+    raise SystemExit(f"there is no task {task}; use sort, dgemm or invert")
 
 
 def main(task: str, size: int, metrics: Path) -> None:

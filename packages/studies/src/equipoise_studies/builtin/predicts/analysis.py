@@ -1,4 +1,8 @@
-"""Correlate the cost of each primitive with a server's throughput over the conditions."""
+"""Correlate the cost of each primitive with a server's throughput over the conditions.
+
+A primitive is an operation of the system, such as a TCP connection. Under each condition (such as
+an allocator and a transport) both the server and every primitive are measured.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +21,16 @@ from equipoise_studies.rank_correlation import (
 from equipoise_studies.study_data import StudyData, number_text, quantity_text
 
 SERVER = "throughput"
+"""Level of the factor ``measured`` for the server; every other level is a primitive."""
 THROUGHPUT = "throughput_per_s"
 COSTS = ("latency_s", "work_s")
-"""Metrics of the primitives: seconds of one operation."""
+"""Metrics of the primitives: seconds of one operation. Each primitive reports one of them."""
 FACTORS = ("transport", "placement", "memory")
+"""Factors that make the conditions."""
 
 
 class Point(Struct, frozen=True):
-    """Medians of a condition."""
+    """Medians of the server's throughput and of a primitive's cost under one condition."""
 
     condition: str
     throughput_per_s: float
@@ -61,7 +67,7 @@ def findings(data: StudyData) -> Findings:
         return Findings((table,), (paragraph,))
     correlation_count = sum(primitive.correlation is not None for primitive in ranked)
     chance = chance_level(correlation.points, correlation_count)
-    beyond = "beyond" if abs(correlation.value) > chance else "within"
+    position = "beyond" if abs(correlation.value) > chance else "within"
     conditions = correlation.points
     strongest = f"{best.name} correlates most with the throughput"
     number, interval = _correlation_text(correlation)
@@ -69,7 +75,7 @@ def findings(data: StudyData) -> Findings:
     paragraphs = (
         f"{strongest}: {number} ({interval}) over {conditions} conditions, in which throughput was "
         f"{number_text(min(throughputs))} to {number_text(max(throughputs))} per s. That is "
-        f"{beyond} the range of chance.",
+        f"{position} the range of chance.",
         f"{conditions} conditions prove little: by chance alone, one correlation in twenty is "
         f"larger than {chance_level(conditions, 1):.2f}, and the largest of {correlation_count} "
         f"(the number of primitives here) is larger than {chance:.2f} in one study in twenty. The "
@@ -79,8 +85,8 @@ def findings(data: StudyData) -> Findings:
         *_opposite_sentence(ranked),
     )
     answer = (
-        f"{strongest} (rank correlation {number} over {conditions} conditions), {beyond} the range "
-        "of chance."
+        f"{strongest} (rank correlation {number} over {conditions} conditions), {position} the "
+        "range of chance."
     )
     return Findings((table,), paragraphs, answer)
 

@@ -1,4 +1,8 @@
-"""The reply's three systems compared, and the costs of malloc and free by the size of the block."""
+"""Compare the reply's three systems, and the costs of malloc and free by the size of the block.
+
+The reply is a blog's answer to the article (page.md). With the *15 KB policy* of Mac OS X, blocks
+from 15 KB on go back to the kernel when they are freed: a step in the costs at that size.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,7 @@ from equipoise_studies.study_data import (
 )
 
 PROGRAM = "genmatch2006"
+"""Level of the factor ``block`` at which the article's program runs; other levels are sizes."""
 TIME = "work_s"
 BASELINE = "glibc"
 SYSTEMS = (
@@ -56,8 +61,8 @@ PEAK_NOTE = (
 
 
 def findings(data: StudyData) -> Findings:
-    """Return the three-way table, the costs by block size and the steps."""
-    tables = [_three_way(data), *_by_block(data), _steps(data)]
+    """Return the three-way table, the costs by block size, and the sizes of the steps."""
+    tables = [_three_way(data), *_by_block(data), _kernel_size_table(data)]
     return findings_of(tables, _paragraphs(data), _answer(data))
 
 
@@ -66,11 +71,11 @@ def sizes(data: StudyData) -> list[int]:
     return sorted(int(level) for level in data.levels("block") if level.isdigit())
 
 
-def steps(data: StudyData) -> dict[str, float | None]:
-    """Return the size from which each allocator gives blocks to the kernel; ``None`` if never."""
+def kernel_sizes(data: StudyData) -> dict[str, float | None]:
+    """Return the size from which each allocator returns freed blocks; ``None`` if never."""
     by_allocator: dict[str, float | None] = {}
     for allocator in data.levels("allocator"):
-        searches, thresholds = (
+        searched_sizes, found_sizes = (
             [
                 value
                 for size in sizes(data)
@@ -78,9 +83,9 @@ def steps(data: StudyData) -> dict[str, float | None]:
             ]
             for metric in ("searched_to_bytes", "kernel_from_bytes")
         )
-        if searches:
-            is_typical = 2 * len(thresholds) > len(searches)
-            by_allocator[allocator] = float(np.median(thresholds)) if is_typical else None
+        if searched_sizes:
+            is_typical = 2 * len(found_sizes) > len(searched_sizes)
+            by_allocator[allocator] = float(np.median(found_sizes)) if is_typical else None
     return by_allocator
 
 
@@ -135,14 +140,14 @@ def _by_block(data: StudyData) -> Iterator[FindingTable]:
         )
 
 
-def _steps(data: StudyData) -> FindingTable:
+def _kernel_size_table(data: StudyData) -> FindingTable:
     rows = [
         (
             allocator,
             "none up to 64 MB" if size is None else f"{size:,.0f} bytes",
             "" if size is None else size_text(size),
         )
-        for allocator, size in steps(data).items()
+        for allocator, size in kernel_sizes(data).items()
     ]
     return FindingTable(
         "Smallest size of a block that goes back to the kernel when it is freed",
@@ -181,18 +186,18 @@ def _paragraphs(data: StudyData) -> Iterator[str]:
             f"{'unknown' if faults is None else number_text(faults)} faults ({pages} pages) and "
             f"{calls_text} system calls for each malloc and free."
         )
-    slow = _policy_ratio(data, "dlmalloc", PROGRAM)
-    if slow is not None:
+    program_ratio = _policy_ratio(data, "dlmalloc", PROGRAM)
+    if program_ratio is not None:
         yield (
             "The reply's finding: the benchmark is “essentially a microbenchmark of malloc() and "
-            f"free() for 35 KB blocks”. The program itself takes {slow.text()} with the 15 KB "
-            "policy over Doug Lea's malloc (published: 24 s and 10 s, ×2.4). `equipoise why` tests "
-            "how much of that comes from the blocks."
+            f"free() for 35 KB blocks”. The program itself takes {program_ratio.text()} with the "
+            "15 KB policy over Doug Lea's malloc (published: 24 s and 10 s, ×2.4). `equipoise why` "
+            "tests how much of that comes from the blocks."
         )
-    returned = {name: size for name, size in steps(data).items() if size is not None}
-    if returned:
+    returned_sizes = {name: size for name, size in kernel_sizes(data).items() if size is not None}
+    if returned_sizes:
         yield (
-            "Steps: "
-            + joined(f"{name} at {size_text(size)}" for name, size in returned.items())
-            + ". A step costs time and saves memory: see `equipoise run threshold`."
+            "Freed blocks go back to the kernel from this size on: "
+            + joined(f"{size_text(size)} with {name}" for name, size in returned_sizes.items())
+            + ". This costs time and saves memory: see `equipoise run threshold`."
         )

@@ -1,4 +1,7 @@
-"""Costs of one malloc and free by the size of the block, with the steps to the kernel."""
+"""Charts of the costs of one malloc and free by the size of the block.
+
+A rule marks the size from which an allocator returns freed blocks to the kernel.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,12 @@ from equipoise.figures.building import condition_color, lines
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
 from equipoise.shared.chart_parts import Rows, chart_of, frame
-from equipoise_studies.builtin.ridiculousfish2006.analysis import COSTS, Cost, block_rows, steps
+from equipoise_studies.builtin.ridiculousfish2006.analysis import (
+    COSTS,
+    Cost,
+    block_rows,
+    kernel_sizes,
+)
 from equipoise_studies.study_data import StudyData
 
 HOW_TO_READ = (
@@ -24,12 +32,12 @@ def figures(data: StudyData) -> Iterator[Figure]:
     for cost in COSTS:
         rows = list(block_rows(data, cost.metric))
         if rows:
-            chart = block_chart(cost, rows, steps(data))
+            chart = block_chart(cost, rows, kernel_sizes(data))
             yield Figure(f"by_block_{cost.metric}", HOW_TO_READ, chart)
 
 
-def block_chart(cost: Cost, rows: Rows, steps: Mapping[str, float | None]) -> alt.LayerChart:
-    """Draw medians (``condition``, ``size`` in bytes, ``value``) by block size, with the steps."""
+def block_chart(cost: Cost, rows: Rows, kernel_sizes: Mapping[str, float | None]) -> alt.LayerChart:
+    """Draw medians by block size; ``rows`` have ``condition``, ``size`` in bytes and ``value``."""
     drawable = [row for row in rows if row["value"] > 0 or cost.scale != "log"]
     smallest = min((abs(row["value"]) for row in drawable), default=1.0)
     divisor, unit = unit_of(cost.metric, smallest)
@@ -55,7 +63,7 @@ def block_chart(cost: Cost, rows: Rows, steps: Mapping[str, float | None]) -> al
     )
     rules = [
         {"size": size, "condition": allocator}
-        for allocator, size in steps.items()
+        for allocator, size in kernel_sizes.items()
         if size is not None and allocator in names and sizes[0] <= size <= sizes[-1]
     ]
     dashes = chart_of(rules).mark_rule(strokeDash=[4, 4], opacity=0.6)

@@ -1,4 +1,9 @@
-"""The table and Figure 1 of Sekhon (2006), with the published numbers and ours."""
+"""The table and Figure 1 of Sekhon (2006), with the published numbers and ours.
+
+The article compares a matching program under three operating systems. Here the allocators of these
+systems replace them. The *15 KB policy* is that of Mac OS X: malloc goes to the kernel from 15 KB
+on. The old algorithm and the BLAS algorithm are two releases of the program (page.md).
+"""
 
 from __future__ import annotations
 
@@ -56,12 +61,17 @@ P_VALUES: Mapping[tuple[str, ...], str] = {
 }
 """Published p-values of the empirical distribution, as printed."""
 SEARCH, BEST = "search_s", "best_search_s"
+"""Metrics: seconds of each search of a trial, and of its fastest search."""
 DEFAULT, FROM_15K, LEA = "glibc", "glibc_15k", "dlmalloc"
 OLD, NEW = "scythe", "blas"
-SMALL = 1.05
+"""Algorithms; the line above has allocators: the default, the 15 KB policy, and Doug Lea's."""
+MIN_RATIO_FAR_SLOWER = 1.5
+MAX_RATIO_WITHOUT_GAP = 1.05
 """Maximum ratio that is not a gap: the article did not call 4.6 s against 4.4 s a real gap."""
 MEASURED, PUBLISHED = "here", "published in 2006"
+"""Sources of a number in a chart."""
 CONDITION = ("algorithm", "rows", "allocator")
+"""Factors, in the order of the keys of the tables above."""
 SEARCH_NOTES = (
     "median: over all searches of all trials. mean of the best: the mean over trials of the best "
     "of three searches (--quick: of one), as in the article.",
@@ -119,7 +129,7 @@ def _answer(data: StudyData) -> str:
 
 
 def _ratios(data: StudyData, algorithm: str, candidate: str, baseline: str) -> dict[str, Ratio]:
-    """Return the ratio of two allocators by the number of rows, if both were run."""
+    """Return the ratio of two allocators at each number of rows at which both ran."""
     return data.ratios(SEARCH, "allocator", candidate, baseline, by="rows", algorithm=algorithm)
 
 
@@ -142,18 +152,18 @@ def _certainties(ratios: Mapping[str, Ratio]) -> str:
     return joined(f"{certainty} at {rows} rows" for rows, certainty in certainties.items())
 
 
-def _holds(claim: bool) -> str:
-    return "Holds" if claim else "Does not hold"
+def _verdict_on(claim_is_true: bool) -> str:
+    return "Holds" if claim_is_true else "Does not hold"
 
 
 def _old_algorithm_is_slow(data: StudyData) -> Iterator[str]:
     ratios = _ratios(data, OLD, FROM_15K, LEA)
     if ratios:
-        holds = _holds(all(ratio.ratio >= 1.5 for ratio in ratios.values()))
+        verdict = _verdict_on(all(ratio.ratio >= MIN_RATIO_FAR_SLOWER for ratio in ratios.values()))
         yield (
             "Claim: the old algorithm is far slower if malloc goes to the kernel from 15 KB on "
             "(published at 445 rows: 22.78 s on OS X, 8.84 s on Linux, ×2.58; the reply: 24 s, "
-            f"with Doug Lea's malloc 10 s). {holds} here: over Doug Lea's malloc, glibc with the "
+            f"with Doug Lea's malloc 10 s). {verdict} here: over Doug Lea's malloc, glibc with the "
             f"15 KB policy takes {_join_ratios(ratios)}; {_certainties(ratios)}."
         )
     default = _ratios(data, OLD, DEFAULT, LEA)
@@ -173,9 +183,9 @@ def _gap_grows_with_size(data: StudyData) -> Iterator[str]:
         if len(ratios) < 2:
             continue
         values = [ratio.ratio for ratio in ratios.values()]
-        if values[-1] > SMALL * values[0] and values[-1] > SMALL:
+        if values[-1] > MAX_RATIO_WITHOUT_GAP * values[0] and values[-1] > MAX_RATIO_WITHOUT_GAP:
             verdict = "Holds"
-        elif max(values) <= SMALL:
+        elif max(values) <= MAX_RATIO_WITHOUT_GAP:
             verdict = "Does not hold (there is no gap)"
         else:
             verdict = "Does not hold (the gap does not grow)"
@@ -194,7 +204,11 @@ def _gap_vanishes(data: StudyData) -> Iterator[str]:
         if largest is None:
             continue
         gap, remainder = gaps[largest], remainders[largest]
-        verdict = _holds(remainder.ratio <= SMALL) if gap.ratio > SMALL else "Nothing to vanish"
+        verdict = (
+            _verdict_on(remainder.ratio <= MAX_RATIO_WITHOUT_GAP)
+            if gap.ratio > MAX_RATIO_WITHOUT_GAP
+            else "Nothing to vanish"
+        )
         yield (
             f"Claim: the gap vanishes with Doug Lea's malloc. {verdict} here with the algorithm "
             f"{algorithm} at {largest} rows: over the default, {gap.text()} with the 15 KB policy "
@@ -206,11 +220,11 @@ def _gap_vanishes(data: StudyData) -> Iterator[str]:
 def _blas_is_faster(data: StudyData) -> Iterator[str]:
     ratios = data.ratios(SEARCH, "algorithm", OLD, NEW, by="rows", allocator=DEFAULT)
     if ratios:
-        holds = _holds(all(ratio.ratio > SMALL for ratio in ratios.values()))
+        verdict = _verdict_on(all(ratio.ratio > MAX_RATIO_WITHOUT_GAP for ratio in ratios.values()))
         yield (
             "Claim: BLAS makes the algorithm faster (published at 445 rows on Linux: 8.84 s and "
-            f"4.4 s, ×2.0). {holds} here: over the BLAS algorithm, with the default allocator, the "
-            f"old algorithm takes {_join_ratios(ratios)}."
+            f"4.4 s, ×2.0). {verdict} here: over the BLAS algorithm, with the default allocator, "
+            f"the old algorithm takes {_join_ratios(ratios)}."
         )
 
 
@@ -237,10 +251,8 @@ def _open_question(data: StudyData) -> Iterator[str]:
 def empirical_p(baseline: FloatArray, candidate: FloatArray) -> float | None:
     """Return the share of pairs in which the condition with the larger mean is not slower.
 
-    Parameters
-    ----------
-    baseline, candidate
-        Shape (n,) and (m,): one value for each trial. Equal values count half.
+    ``baseline``, shape (n,), and ``candidate``, shape (m,), have one value for each trial. Each
+    trial of one is paired with each trial of the other. Equal values count half.
     """
     if len(baseline) == 0 or len(candidate) == 0:
         return None
@@ -250,7 +262,7 @@ def empirical_p(baseline: FloatArray, candidate: FloatArray) -> float | None:
 
 
 def normalise(seconds: float, rows: int) -> float:
-    """Return seconds over N² log N, as in Figure 1: the growth of N quicksorts of N values."""
+    """Return seconds over N² log N, as in Figure 1. N quicksorts of N values grow like N² log N."""
     return seconds / (rows**2 * math.log(rows))
 
 
@@ -271,7 +283,7 @@ def figure_1_rows(data: StudyData) -> Iterator[dict[str, Any]]:
 
 def ratio_rows(data: StudyData) -> Iterator[dict[str, Any]]:
     """Yield the ratios of the allocators to the default, measured and published."""
-    for levels, ratio in _over_default(data):
+    for levels, ratio in _ratios_to_default(data):
         low, high = ratio.ratio_ci
         low, high = ratio.smallest if low is None else low, ratio.largest if high is None else high
         yield {**_chart_row(levels.values(), ratio.ratio, MEASURED), "low": low, "high": high}
@@ -286,7 +298,7 @@ def _published_numbers(
     return {key: numbers[key] for key in numbers if key[0] in data.levels("algorithm")}
 
 
-def _over_default(data: StudyData) -> Iterator[tuple[dict[str, str], Ratio]]:
+def _ratios_to_default(data: StudyData) -> Iterator[tuple[dict[str, str], Ratio]]:
     for levels in data.combinations(*CONDITION):
         ratio = data.ratio(SEARCH, "allocator", levels["allocator"], DEFAULT, **levels)
         if ratio is not None:
@@ -321,7 +333,7 @@ def _search_rows(data: StudyData) -> Iterator[tuple[str, ...]]:
 
 
 def _ratio_rows(data: StudyData) -> Iterator[tuple[str, ...]]:
-    for levels, ratio in _over_default(data):
+    for levels, ratio in _ratios_to_default(data):
         key, default_levels = tuple(levels.values()), {**levels, "allocator": DEFAULT}
         default_values = data.values(BEST, **default_levels)
         p_value = empirical_p(default_values, data.values(BEST, **levels))

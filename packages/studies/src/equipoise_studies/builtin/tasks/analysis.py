@@ -1,4 +1,7 @@
-"""The rank of BLAS libraries and of allocators on each task."""
+"""Rank BLAS libraries and allocators on each task.
+
+A trial exchanges one of the two. A reversal is a pair whose order differs between two tasks.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,10 @@ from equipoise_studies.study_data import StudyData
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
-FACTOR = "exchanged"
+EXCHANGED = "exchanged"
+"""Factor whose levels are the exchanged libraries and allocators."""
 LIBRARIES = ("reference", "atlas", "openblas", "blis")
+"""Levels that are BLAS libraries; all other levels are allocators."""
 
 
 def findings(data: StudyData) -> Findings:
@@ -27,14 +32,16 @@ def figures(data: StudyData) -> Iterator[Figure]:
 
 
 def _rankings(data: StudyData) -> list[Ranking]:
-    """Return the rankings of the groups with at least two levels."""
-    levels = data.levels(FACTOR)
+    """Return a ranking of the libraries and one of the allocators, if two levels of it ran."""
+    levels = data.levels(EXCHANGED)
     groups = {
         "BLAS libraries": [level for level in levels if level in LIBRARIES],
         "allocators": [level for level in levels if level not in LIBRARIES],
     }
     return [
-        Ranking(data, "work_s", "task", FACTOR, group, group_name)
+        Ranking(
+            data, metric="work_s", tasks="task", factor=EXCHANGED, levels=group, plural=group_name
+        )
         for group_name, group in groups.items()
         if len(group) > 1
     ]

@@ -1,6 +1,7 @@
 """Compare thresholds of an allocator by time and memory.
 
-A threshold is on the front unless another one is as good in both, and better in one.
+From its threshold on, an allocator takes each block from the kernel and gives it back when it is
+freed. A threshold is on the front unless another one is as good in both, and better in one.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ PointsByWorkload = Mapping[str, tuple[Point, ...]]
 
 def findings(data: StudyData) -> Findings:
     """Return a table for each workload, and the thresholds on the front of all workloads."""
-    works = {work: points_of(data, work) for work in data.levels("work")}
-    works = {work: points for work, points in works.items() if points}
+    points_by_workload = {work: points_of(data, work) for work in data.levels("work")}
+    points_by_workload = {work: points for work, points in points_by_workload.items() if points}
     note = "On the front: no other threshold has both a smaller median time and a smaller peak."
     tables = (
         FindingTable(
@@ -50,11 +51,16 @@ def findings(data: StudyData) -> Findings:
             tuple(_row(data, work, point) for point in points),
             (note,),
         )
-        for work, points in works.items()
+        for work, points in points_by_workload.items()
     )
-    fronts = [{point.threshold for point in points if point.on_front} for points in works.values()]
+    fronts = [
+        {point.threshold for point in points if point.on_front}
+        for points in points_by_workload.values()
+    ]
     common = sorted(set.intersection(*fronts)) if fronts else []
-    return findings_of(tables, _paragraphs(works, common), _answer(works, common))
+    return findings_of(
+        tables, _paragraphs(points_by_workload, common), _answer(points_by_workload, common)
+    )
 
 
 def points_of(data: StudyData, work: str) -> tuple[Point, ...]:
@@ -78,8 +84,8 @@ def threshold_text(threshold: str) -> str:
 
 def _beats(first: Point, second: Point) -> bool:
     """Return whether the first point is at least as good in both costs and better in one."""
-    costs = (first.time_s, first.peak_bytes), (second.time_s, second.peak_bytes)
-    return costs[0] != costs[1] and all(a <= b for a, b in zip(*costs, strict=True))
+    is_as_good = first.time_s <= second.time_s and first.peak_bytes <= second.peak_bytes
+    return is_as_good and (first.time_s, first.peak_bytes) != (second.time_s, second.peak_bytes)
 
 
 def _row(data: StudyData, work: str, point: Point) -> tuple[str, ...]:
@@ -93,10 +99,10 @@ def _row(data: StudyData, work: str, point: Point) -> tuple[str, ...]:
     )
 
 
-def _answer(works: PointsByWorkload, common: list[str]) -> str:
-    if not works:
+def _answer(points_by_workload: PointsByWorkload, common: list[str]) -> str:
+    if not points_by_workload:
         return ""
-    workloads = "every workload" if len(works) > 1 else "the one workload"
+    workloads = "every workload" if len(points_by_workload) > 1 else "the one workload"
     if not common:
         return (
             "No threshold is the best everywhere: none is on the front of time and memory of "
@@ -104,12 +110,12 @@ def _answer(works: PointsByWorkload, common: list[str]) -> str:
         )
     return (
         f"On the front of time and memory of {workloads}: {joined(map(threshold_text, common))}, "
-        f"of {max(map(len, works.values()))} thresholds."
+        f"of {max(map(len, points_by_workload.values()))} thresholds."
     )
 
 
-def _paragraphs(works: PointsByWorkload, common: list[str]) -> Iterator[str]:
-    for work, points in works.items():
+def _paragraphs(points_by_workload: PointsByWorkload, common: list[str]) -> Iterator[str]:
+    for work, points in points_by_workload.items():
         fastest = min(points, key=lambda point: point.time_s)
         leanest = min(points, key=lambda point: point.peak_bytes)
         front = joined(threshold_text(point.threshold) for point in points if point.on_front)
@@ -117,7 +123,7 @@ def _paragraphs(works: PointsByWorkload, common: list[str]) -> Iterator[str]:
             f"{work}: fastest at {_summary(fastest)}, least memory at {_summary(leanest)}; on the "
             f"front: {front}."
         )
-    if len(works) > 1:
+    if len(points_by_workload) > 1:
         everywhere = (
             f"{joined(map(threshold_text, common))} {'is' if len(common) == 1 else 'are'} on the "
             "front of every workload here."

@@ -1,4 +1,8 @@
-"""Describe the times of two programs, and show how the minimum can mislead a comparison."""
+"""Describe the times of two programs, and show how the minimum can mislead a comparison.
+
+``hashwalk`` walks a map until it meets a word; its number of steps depends on a random seed.
+``wordsearch`` searches a random word in a list, by linear or by binary search.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +16,14 @@ from equipoise_studies.study_data import UNKNOWN, StudyData, findings_of, number
 
 TIME, STEPS, WALL = "search_s", "steps", "wall_s"
 MIN_RUNS = 10
+"""Minimum number of runs of a program that is described."""
 TENTHS = 10
+"""Number of bars of a histogram."""
 WALK = {"program": "hashwalk", "algorithm": "linear"}
 LINEAR = {"program": "wordsearch", "algorithm": "linear"}
 BINARY = {"program": "wordsearch", "algorithm": "binary"}
 PROGRAMS = (("hashwalk", WALK), ("wordsearch, linear", LINEAR), ("wordsearch, binary", BINARY))
+"""Name of each program, with the levels of its condition."""
 
 Rows = Iterator[tuple[str, ...]]
 
@@ -51,14 +58,14 @@ def findings(data: StudyData) -> Findings:
         FindingTable(
             "Linear and binary search by each statistic",
             ("statistic", "linear", "binary", "faster"),
-            tuple(_statistics(*(data.values(TIME, **levels) for levels in (LINEAR, BINARY)))),
+            tuple(_statistic_rows(*(data.values(TIME, **levels) for levels in (LINEAR, BINARY)))),
         ),
     )
     return findings_of(tables, _paragraphs(data), _answer(data))
 
 
 def correlation(steps: FloatArray, seconds: FloatArray) -> float | None:
-    """Return Pearson's correlation of two columns of shape (n,); ``None`` if it is undefined."""
+    """Return Pearson's correlation of two columns; ``None`` for few runs or a constant column."""
     if len(steps) != len(seconds) or len(steps) < MIN_RUNS:
         return None
     if np.ptp(steps) == 0 or np.ptp(seconds) == 0:
@@ -114,16 +121,16 @@ def _correlations(data: StudyData) -> Rows:
             yield (name, *(UNKNOWN if value is None else f"{value:.3f}" for value in correlations))
 
 
-def _statistics(linear: FloatArray, binary: FloatArray) -> Rows:
+def _statistic_rows(linear: FloatArray, binary: FloatArray) -> Rows:
     if min(len(linear), len(binary)) < MIN_RUNS:
         return
-    tenths = {
+    quantiles = {
         "median" if tenth == TENTHS // 2 else f"{10 * tenth} %": tenth / TENTHS
         for tenth in range(1, TENTHS)
     }
     statistics = (
         ("minimum", linear.min(), binary.min()),
-        *((name, np.quantile(linear, q), np.quantile(binary, q)) for name, q in tenths.items()),
+        *((name, np.quantile(linear, q), np.quantile(binary, q)) for name, q in quantiles.items()),
         ("mean", linear.mean(), binary.mean()),
     )
     for name, linear_s, binary_s in statistics:
@@ -153,7 +160,7 @@ def _paragraphs(data: StudyData) -> Iterator[str]:
     comparison = data.comparison(TIME, **BINARY)
     linear, binary = data.values(TIME, **LINEAR), data.values(TIME, **BINARY)
     if comparison is not None and min(len(linear), len(binary)) >= MIN_RUNS:
-        yield f"{_verdict(comparison)} {_minimum(comparison, linear, binary)}"
+        yield f"{_verdict_sentence(comparison)} {_minimum_sentences(comparison, linear, binary)}"
 
 
 def _answer(data: StudyData) -> str:
@@ -161,14 +168,14 @@ def _answer(data: StudyData) -> str:
     runs = min(len(data.values(TIME, **levels)) for levels in (LINEAR, BINARY))
     if comparison is not None and comparison.ratio is not None and runs >= MIN_RUNS:
         misleads = "would have misled" if comparison.minimum_misleads else "does not mislead"
-        return f"{_verdict(comparison)} The minimum {misleads}."
+        return f"{_verdict_sentence(comparison)} The minimum {misleads}."
     walk = data.values(TIME, **WALK)
     if len(walk) < MIN_RUNS:
         return ""
     return f"{len(walk):,} runs of one program took {_range(walk)}: no single number is its time."
 
 
-def _verdict(comparison: Comparison) -> str:
+def _verdict_sentence(comparison: Comparison) -> str:
     if comparison.ratio is None or comparison.verdict == "undecided":
         return "No verdict yet on linear and binary search."
     winners = {"faster": "Binary search is faster", "slower": "Linear search is faster"}
@@ -179,7 +186,7 @@ def _verdict(comparison: Comparison) -> str:
     )
 
 
-def _minimum(comparison: Comparison, linear: FloatArray, binary: FloatArray) -> str:
+def _minimum_sentences(comparison: Comparison, linear: FloatArray, binary: FloatArray) -> str:
     minima = "{} for linear and {} for binary search".format(*_times((linear.min(), binary.min())))
     fast_count = int(np.sum(linear < np.median(binary)))
     runs = (

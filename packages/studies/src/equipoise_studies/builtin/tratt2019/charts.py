@@ -1,4 +1,4 @@
-"""A histogram of one program's times, and its times by its steps."""
+"""Charts of one program: a histogram of its times, and its times by its steps."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ HOW_TO_READ_HISTOGRAM = (
 HOW_TO_READ_STEPS = "One point for each run: its steps and its time."
 BINS = 40
 MAX_POINTS = 2000
+"""Maximum number of runs of which a chart draws a point."""
 
 
 def figures(data: StudyData) -> Iterator[Figure]:

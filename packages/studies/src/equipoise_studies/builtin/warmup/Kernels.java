@@ -42,9 +42,9 @@ public final class Kernels {
                 b[j][5] += dz * b[i][6] * pull;
             }
         }
-        for (double[] one : b) {
+        for (double[] body : b) {
             for (int axis = 0; axis < 3; axis++) {
-                one[axis] += 0.01 * one[3 + axis];
+                body[axis] += 0.01 * body[3 + axis];
             }
         }
     }
@@ -81,13 +81,13 @@ public final class Kernels {
     }
 
     private static int flipsOf(int[] order) {
-        int[] turned = order.clone();
+        int[] flipped = order.clone();
         int flips = 0;
-        while (turned[0] != 0) {
-            for (int low = 0, high = turned[0]; low < high; low++, high--) {
-                int kept = turned[low];
-                turned[low] = turned[high];
-                turned[high] = kept;
+        while (flipped[0] != 0) {
+            for (int low = 0, high = flipped[0]; low < high; low++, high--) {
+                int swapped = flipped[low];
+                flipped[low] = flipped[high];
+                flipped[high] = swapped;
             }
             flips++;
         }
@@ -100,27 +100,27 @@ public final class Kernels {
         for (int i = 0; i < LENGTH; i++) {
             order[i] = i;
         }
-        int most = 0;
+        int maxFlips = 0;
         int total = 0;
-        int place = LENGTH;
+        int position = LENGTH;
         for (int number = 0; ; number++) {
-            for (; place != 1; place--) {
-                count[place - 1] = place;
+            for (; position != 1; position--) {
+                count[position - 1] = position;
             }
             int flips = flipsOf(order);
-            most = Math.max(most, flips);
+            maxFlips = Math.max(maxFlips, flips);
             total += number % 2 != 0 ? -flips : flips;
             while (true) {
-                if (place == LENGTH) {
-                    return 1000.0 * total + most;
+                if (position == LENGTH) {
+                    return 1000.0 * total + maxFlips;
                 }
                 int first = order[0];
-                System.arraycopy(order, 1, order, 0, place);
-                order[place] = first;
-                if (--count[place] > 0) {
+                System.arraycopy(order, 1, order, 0, position);
+                order[position] = first;
+                if (--count[position] > 0) {
                     break;
                 }
-                place++;
+                position++;
             }
         }
     }
@@ -129,7 +129,7 @@ public final class Kernels {
         return 1.0 / ((i + j) * (i + j + 1) / 2 + i + 1);
     }
 
-    private static double[] both(double[] vector) {
+    private static double[] multiply(double[] vector) {
         double[] forward = new double[ORDER];
         double[] result = new double[ORDER];
         for (int i = 0; i < ORDER; i++) {
@@ -146,38 +146,38 @@ public final class Kernels {
     }
 
     private static double spectral() {
-        double[] one = new double[ORDER];
-        double[] other = one;
-        java.util.Arrays.fill(one, 1.0);
+        double[] vector = new double[ORDER];
+        double[] product = vector;
+        java.util.Arrays.fill(vector, 1.0);
         for (int round = 0; round < 10; round++) {
-            other = both(one);
-            one = both(other);
+            product = multiply(vector);
+            vector = multiply(product);
         }
-        double above = 0.0;
-        double below = 0.0;
+        double numerator = 0.0;
+        double denominator = 0.0;
         for (int i = 0; i < ORDER; i++) {
-            above += one[i] * other[i];
-            below += other[i] * other[i];
+            numerator += vector[i] * product[i];
+            denominator += product[i] * product[i];
         }
-        return Math.sqrt(above / below);
+        return Math.sqrt(numerator / denominator);
     }
 
-    private static DoubleSupplier named(String name) {
+    private static DoubleSupplier kernelNamed(String name) {
         return switch (name) {
             case "nbody" -> Kernels::nbody;
             case "fannkuch" -> Kernels::fannkuch;
             case "spectral" -> Kernels::spectral;
-            default -> throw new IllegalArgumentException("no kernel " + name);
+            default -> throw new IllegalArgumentException("there is no kernel " + name);
         };
     }
 
     /** Receives the answers, so that the compiler cannot omit a call. */
     private static volatile double sink;
 
-    public static void main(String[] words) {
-        DoubleSupplier kernel = named(words[0]);
-        double[] seconds = new double[Integer.parseInt(words[1])];
-        int repeat = Integer.parseInt(words[2]);
+    public static void main(String[] arguments) {
+        DoubleSupplier kernel = kernelNamed(arguments[0]);
+        double[] seconds = new double[Integer.parseInt(arguments[1])];
+        int repeat = Integer.parseInt(arguments[2]);
         for (int i = 0; i < seconds.length; i++) {
             long started = System.nanoTime();
             for (int j = 0; j < repeat; j++) {

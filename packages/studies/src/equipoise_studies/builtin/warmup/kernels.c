@@ -71,13 +71,13 @@ static double nbody(void) {
 }
 
 static int flips_of(const int *order) {
-    int turned[LENGTH], flips = 0;
-    memcpy(turned, order, sizeof turned);
-    while (turned[0] != 0) {
-        for (int low = 0, high = turned[0]; low < high; low++, high--) {
-            int kept = turned[low];
-            turned[low] = turned[high];
-            turned[high] = kept;
+    int flipped[LENGTH], flips = 0;
+    memcpy(flipped, order, sizeof flipped);
+    while (flipped[0] != 0) {
+        for (int low = 0, high = flipped[0]; low < high; low++, high--) {
+            int swapped = flipped[low];
+            flipped[low] = flipped[high];
+            flipped[high] = swapped;
         }
         flips++;
     }
@@ -85,33 +85,36 @@ static int flips_of(const int *order) {
 }
 
 static double fannkuch(void) {
-    int order[LENGTH], count[LENGTH], most = 0, total = 0, number = 0, place = LENGTH;
+    int order[LENGTH], count[LENGTH], max_flips = 0, total = 0, number = 0;
+    int position = LENGTH;
     for (int i = 0; i < LENGTH; i++)
         order[i] = i;
     for (;;) {
-        for (; place != 1; place--)
-            count[place - 1] = place;
+        for (; position != 1; position--)
+            count[position - 1] = position;
         int flips = flips_of(order);
-        most = flips > most ? flips : most;
+        max_flips = flips > max_flips ? flips : max_flips;
         total += number % 2 ? -flips : flips;
         for (;;) {
-            if (place == LENGTH)
-                return 1000.0 * total + most;
+            if (position == LENGTH)
+                return 1000.0 * total + max_flips;
             int first = order[0];
-            for (int i = 0; i < place; i++)
+            for (int i = 0; i < position; i++)
                 order[i] = order[i + 1];
-            order[place] = first;
-            if (--count[place] > 0)
+            order[position] = first;
+            if (--count[position] > 0)
                 break;
-            place++;
+            position++;
         }
         number++;
     }
 }
 
+/* An element of the matrix of `spectral`. */
 static double cell(int i, int j) { return 1.0 / ((i + j) * (i + j + 1) / 2 + i + 1); }
 
-static void both(const double *vector, double *result) {
+/* The result is the transposed matrix times the matrix times the vector. */
+static void multiply(const double *vector, double *result) {
     double forward[ORDER];
     for (int i = 0; i < ORDER; i++) {
         forward[i] = 0.0;
@@ -126,37 +129,37 @@ static void both(const double *vector, double *result) {
 }
 
 static double spectral(void) {
-    double one[ORDER], other[ORDER], above = 0.0, below = 0.0;
+    double vector[ORDER], product[ORDER], numerator = 0.0, denominator = 0.0;
     for (int i = 0; i < ORDER; i++)
-        one[i] = 1.0;
+        vector[i] = 1.0;
     for (int round = 0; round < 10; round++) {
-        both(one, other);
-        both(other, one);
+        multiply(vector, product);
+        multiply(product, vector);
     }
     for (int i = 0; i < ORDER; i++) {
-        above += one[i] * other[i];
-        below += other[i] * other[i];
+        numerator += vector[i] * product[i];
+        denominator += product[i] * product[i];
     }
-    return sqrt(above / below);
+    return sqrt(numerator / denominator);
 }
 
 typedef double (*Kernel)(void);
 
-static Kernel named(const char *name) {
+static Kernel kernel_named(const char *name) {
     return strcmp(name, "nbody") == 0      ? nbody
            : strcmp(name, "fannkuch") == 0 ? fannkuch
            : strcmp(name, "spectral") == 0 ? spectral
                                            : NULL;
 }
 
-int main(int count, char **words) {
+int main(int argument_count, char **arguments) {
     /* The compiler must read this pointer again for each call, so that it cannot fold calls. */
-    volatile Kernel kernel = count == 4 ? named(words[1]) : NULL;
+    volatile Kernel kernel = argument_count == 4 ? kernel_named(arguments[1]) : NULL;
     if (kernel == NULL) {
         fprintf(stderr, "usage: kernels nbody|fannkuch|spectral ITERATIONS REPEAT\n");
         return 2;
     }
-    int iterations = atoi(words[2]), repeat = atoi(words[3]);
+    int iterations = atoi(arguments[2]), repeat = atoi(arguments[3]);
     double *seconds = calloc((size_t)(iterations > 0 ? iterations : 1), sizeof *seconds);
     if (seconds == NULL || iterations < 1)
         return 2;

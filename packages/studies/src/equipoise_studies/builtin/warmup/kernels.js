@@ -39,14 +39,14 @@ function advance(b) {
       b[j][5] += dz * b[i][6] * pull;
     }
   }
-  for (const one of b) for (let axis = 0; axis < 3; axis++) one[axis] += 0.01 * one[3 + axis];
+  for (const body of b) for (let axis = 0; axis < 3; axis++) body[axis] += 0.01 * body[3 + axis];
 }
 
 function nbody() {
-  const b = START.map((one) => one.slice());
-  for (const one of b) {
-    one[6] *= MASS;
-    for (let axis = 3; axis < 6; axis++) one[axis] *= DAYS;
+  const b = START.map((body) => body.slice());
+  for (const body of b) {
+    body[6] *= MASS;
+    for (let axis = 3; axis < 6; axis++) body[axis] *= DAYS;
   }
   for (let axis = 3; axis < 6; axis++)
     for (let i = 1; i < b.length; i++) b[0][axis] -= (b[i][axis] * b[i][6]) / MASS;
@@ -63,13 +63,13 @@ function nbody() {
 }
 
 function flipsOf(order) {
-  const turned = order.slice();
+  const flipped = order.slice();
   let flips = 0;
-  while (turned[0] !== 0) {
-    for (let low = 0, high = turned[0]; low < high; low++, high--) {
-      const kept = turned[low];
-      turned[low] = turned[high];
-      turned[high] = kept;
+  while (flipped[0] !== 0) {
+    for (let low = 0, high = flipped[0]; low < high; low++, high--) {
+      const swapped = flipped[low];
+      flipped[low] = flipped[high];
+      flipped[high] = swapped;
     }
     flips++;
   }
@@ -79,28 +79,28 @@ function flipsOf(order) {
 function fannkuch() {
   const order = Array.from({ length: LENGTH }, (_, i) => i);
   const count = new Array(LENGTH).fill(0);
-  let most = 0;
+  let maxFlips = 0;
   let total = 0;
-  let place = LENGTH;
+  let position = LENGTH;
   for (let number = 0; ; number++) {
-    for (; place !== 1; place--) count[place - 1] = place;
+    for (; position !== 1; position--) count[position - 1] = position;
     const flips = flipsOf(order);
-    most = Math.max(most, flips);
+    maxFlips = Math.max(maxFlips, flips);
     total += number % 2 ? -flips : flips;
     for (;;) {
-      if (place === LENGTH) return 1000 * total + most;
+      if (position === LENGTH) return 1000 * total + maxFlips;
       const first = order[0];
-      for (let i = 0; i < place; i++) order[i] = order[i + 1];
-      order[place] = first;
-      if (--count[place] > 0) break;
-      place++;
+      for (let i = 0; i < position; i++) order[i] = order[i + 1];
+      order[position] = first;
+      if (--count[position] > 0) break;
+      position++;
     }
   }
 }
 
 const cell = (i, j) => 1 / (((i + j) * (i + j + 1)) / 2 + i + 1);
 
-function both(vector) {
+function multiply(vector) {
   const forward = new Float64Array(ORDER);
   const result = new Float64Array(ORDER);
   for (let i = 0; i < ORDER; i++)
@@ -111,19 +111,19 @@ function both(vector) {
 }
 
 function spectral() {
-  let one = new Float64Array(ORDER).fill(1);
-  let other = one;
+  let vector = new Float64Array(ORDER).fill(1);
+  let product = vector;
   for (let round = 0; round < 10; round++) {
-    other = both(one);
-    one = both(other);
+    product = multiply(vector);
+    vector = multiply(product);
   }
-  let above = 0;
-  let below = 0;
+  let numerator = 0;
+  let denominator = 0;
   for (let i = 0; i < ORDER; i++) {
-    above += one[i] * other[i];
-    below += other[i] * other[i];
+    numerator += vector[i] * product[i];
+    denominator += product[i] * product[i];
   }
-  return Math.sqrt(above / below);
+  return Math.sqrt(numerator / denominator);
 }
 
 const [name, iterations, repeat] = process.argv.slice(2);

@@ -13,11 +13,10 @@ from functools import partial
 
 from equipoise.helpers.equipoise_metrics import report, timed_iterations
 
-STEPS = 500
-LENGTH = 7
-ORDER = 30
-DAYS = 365.24
-MASS = 4 * math.pi * math.pi
+STEPS, LENGTH, ORDER = 500, 7, 30
+"""Steps of ``nbody``, elements that ``fannkuch`` permutes, rows of the matrix of ``spectral``."""
+DAYS, MASS = 365.24, 4 * math.pi * math.pi
+"""Days of a year; mass of the sun, in the unit in which the constant of gravitation is 1."""
 BODIES = (
     (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0),
     (4.8414314424647209, -1.16032004402742839, -0.103622044471123109)

@@ -1,11 +1,13 @@
-"""Find companions: covariates (CPU, position, time) that are associated with a mode or an amount.
+"""Find covariates (CPU, position, time) that are associated with a mode or with an amount.
 
 A mode is one of several distinct times of a program; each trial belongs to one mode. An amount is
 a number of each trial, such as its cost. Each mode is correlated with each value of a categorical
-covariate, such as the CPU, and with the ranks of each numeric covariate. If a covariate changes as
-slowly as the modes do, neighbouring trials are similar: the correlation of two unrelated series
-then has a larger variance than 1/n. The correlations at all circular shifts of the series give this
-variance (the effective number of trials: Bartlett 1946). Holm's (1979) method adjusts all tests.
+covariate, such as the CPU, and with the ranks of each numeric covariate.
+
+If modes and covariate change slowly, neighbouring trials are similar. The correlation of two
+unrelated series then has a larger variance than 1/n. The correlations at all circular shifts of the
+series estimate this variance (the effective number of trials: Bartlett 1946). Holm's (1979) method
+adjusts the p-values for the number of tests.
 """
 
 from __future__ import annotations
@@ -23,10 +25,13 @@ from equipoise.stats.arrays import LEVEL, FloatArray, IntArray, shared_ranks
 from equipoise.stats.spread import holm
 
 MIN_TRIALS = 20
+"""Minimum number of trials for associations of modes."""
 MIN_MEMBERS = 4
 """Minimum number of trials of a mode, and of trials with one value of a categorical covariate."""
 MIN_CORRELATION = 0.3
+"""Minimum size of a correlation with a mode that is worth a report."""
 MIN_TRIALS_FOR_AMOUNTS = 7
+"""Minimum number of trials for associations of amounts."""
 
 
 class Covariate(Struct, frozen=True):
@@ -38,9 +43,9 @@ class Covariate(Struct, frozen=True):
     is_categorical: bool
     """Whether a value is the number of a category, such as a CPU, and not a quantity."""
     is_drawn: bool
-    """Whether a coin drew the values, or they are the time: such values need no correction."""
+    """Whether the trials count as independent: a coin drew the values, or they are the time."""
     units: int | None = None
-    """Number of draws of the coin; ``None`` if the coin draws a value for each trial."""
+    """Number of values that the coin drew; ``None`` if it drew a value for each trial."""
 
 
 class Association(Struct, frozen=True):
@@ -61,14 +66,8 @@ def strongest_association(
     """Return the association with the smallest p-value; ``None`` if it may be chance.
 
     If no covariate is associated with the values, the chance that the function returns one is at
-    most 5 % (Bonferroni's bound).
-
-    Parameters
-    ----------
-    values
-        Shape (n,), in the order in which the trials ran; their ranks are used.
-    covariates
-        Covariates of n values each. Those with unknown or constant values are left out.
+    most 5 % (Bonferroni's bound). ``values``, shape (n,), are in the order in which the trials ran;
+    their ranks are used. Covariates with unknown or constant values are left out.
     """
     count = len(values)
     rank_column = _standardise(shared_ranks(values), 0) if count >= MIN_TRIALS_FOR_AMOUNTS else None
@@ -93,19 +92,11 @@ def strongest_association(
 def mode_associations(
     modes: IntArray, covariates: Sequence[Covariate]
 ) -> tuple[ModeAssociation, ...]:
-    """Return the associations of each mode with covariates.
+    """Return the associations of each mode with covariates, the strongest first.
 
-    Parameters
-    ----------
-    modes
-        Shape (n,): the mode of each trial, from 0, in the order in which the trials ran.
-    covariates
-        As for ``strongest_association``; a false association is as rare.
-
-    Returns
-    -------
-    Associations, the strongest first. Of two modes only the higher is reported: the lower has the
-    opposite association.
+    ``modes``, shape (n,), has the mode of each trial, from 0, in the order in which the trials ran.
+    Covariates and the chance of a false association are as for ``strongest_association``. Of two
+    modes only the higher is reported: the lower has the opposite association.
     """
     if len(modes) < MIN_TRIALS:
         return ()
@@ -137,7 +128,10 @@ def mode_associations(
 def _correlate(
     tested_column: FloatArray, covariates: Sequence[Covariate], min_members: int
 ) -> Iterator[tuple[str, float | None, float, float]]:
-    """Yield, for each tested column: name, value, correlation, number of independent trials."""
+    """Yield name, category, correlation and number of independent trials of each covariate column.
+
+    The correlation is between ``tested_column`` and that column.
+    """
     for covariate in covariates:
         for value, covariate_column in _usable_columns(covariate, min_members):
             # The correlation at every circular shift.
@@ -151,7 +145,11 @@ def _correlate(
 def _usable_columns(
     covariate: Covariate, min_members: int
 ) -> Iterator[tuple[float | None, FloatArray]]:
-    """Yield the standardised columns of a covariate, with the category of each column."""
+    """Yield the standardised columns of a covariate, each with its category.
+
+    A categorical covariate has a column of ones and zeros for each category; a numeric covariate
+    has one column of ranks, with the category ``None``.
+    """
     values = covariate.values
     if np.isnan(values).any():
         return
@@ -161,14 +159,17 @@ def _usable_columns(
             (float(value), (values == value).astype(np.float64), min_members)
             for value in np.unique(values)
         ]
-    for value, unscaled, min_count in candidates:
-        column = _standardise(unscaled, min_count)
+    for value, unscaled_column, min_count in candidates:
+        column = _standardise(unscaled_column, min_count)
         if column is not None:
             yield value, column
 
 
 def _standardise(column: FloatArray, min_members: int) -> FloatArray | None:
-    """Scale to mean 0 and length 1; ``None`` if constant, or with too few ones or zeros."""
+    """Return the column with mean 0 and length 1; ``None`` if all values are equal.
+
+    ``None`` also for fewer than ``min_members`` ones or zeros, if this is not 0.
+    """
     if min_members and min(column.sum(), len(column) - column.sum()) < min_members:
         return None
     centred = column - column.mean()
@@ -179,7 +180,8 @@ def _standardise(column: FloatArray, min_members: int) -> FloatArray | None:
 def _effective_trials(correlations: FloatArray) -> float:
     """Return the number of independent trials whose correlations have the same variance.
 
-    The first correlation, at the shift by 0, is the tested one and is left out.
+    ``correlations`` are those at all circular shifts. The first one, at the shift by 0, is the
+    tested correlation and is left out.
     """
     variance = float(np.mean(correlations[1:] ** 2))
     return min(float(len(correlations)), 1.0 + 1.0 / max(variance, 1e-12))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.stats.companions import (
+from equipoise.stats.associations import (
     Covariate,
     mode_associations,
     strongest_association,
