@@ -28,7 +28,7 @@ def document_of(equipoise: Equipoise, *arguments: str) -> dict[str, Any]:
 def ours(*line: str) -> tuple[CompareRequest, tuple[str, ...]]:
     """The request of a command line in our words, and the notes."""
     request = compare_request(*line)
-    return request.normalized(), tuple(request.hyperfine.notes(request.comparison))
+    return request.normalized(), tuple(request.hyperfine.notes(request.options))
 
 
 def test_runs_are_exactly_that_many_whatever_is_known_before(equipoise: Equipoise) -> None:
@@ -170,7 +170,7 @@ def test_a_time_unit_is_that_of_the_tables_that_are_exported(
 )
 def test_metrics_have_hyperfine_s_names_too(given: str, found: str, noted: bool) -> None:
     request, notes = ours("--metrics", given, "true")
-    assert request.comparison.metrics == found
+    assert request.options.metrics == found
     assert bool(notes) == noted
 
 

@@ -58,10 +58,10 @@ class RunRequest(Struct, frozen=True, kw_only=True):
 @options.ranking_option
 @options.layout_options
 @options.stopping_options(
-    f"the study's; {STUDY_BLOCKS} if it compares nothing",
-    "the study's, or 5; a verdict at alpha 0.05 takes 7",
-    "the study's, or 1",
-    "the study's, or 60",
+    blocks=f"the study's; {STUDY_BLOCKS} if it compares nothing",
+    min_blocks="the study's, or 5; a verdict at alpha 0.05 takes 7",
+    min_seconds="the study's, or 1",
+    budget="the study's, or 60",
 )
 @options.patient_option
 @options.judging_options(study_defaults=True)
