@@ -130,7 +130,7 @@ _EFFECT_FIELDS = (
     "n_weighted",
     "n_dropped",
 )
-"""Fields of a match that the JSON document repeats: the effect, its errors and the numbers of rows."""
+"""Fields of a match that the JSON document repeats."""
 
 
 class MatchRequest(TableRequest, frozen=True, kw_only=True):

@@ -310,11 +310,13 @@ def _observe_strata(
     if access is None:
         return observe_strata(log, question, source=source, progress=progress)
     from equipoise.cluster.connection import cluster_client
-    from equipoise.cluster.strata import DaskWorkers, judge_on_workers
+    from equipoise.cluster.strata import DaskWorkers, strata_on_workers
 
     with cluster_client(access) as client:
-        judge = judge_on_workers(DaskWorkers(client))
-        return observe_strata(log, question, source=source, match_strata=judge, progress=progress)
+        match_strata = strata_on_workers(DaskWorkers(client))
+        return observe_strata(
+            log, question, source=source, match_strata=match_strata, progress=progress
+        )
 
 
 LAUNCHER_METRICS = (

@@ -35,6 +35,7 @@ TASK_TIMEOUT_S = 20.0
 HALT_TIMEOUT_S = 4.0
 """Seconds in which all hosts together must answer the request to stop."""
 MIN_PAUSE_S, MAX_PAUSE_S = 0.3, 5.0
+"""Shortest and longest pause between two requests to a host that answers."""
 PAUSE_FRACTION = 0.02
 """Pause between two requests to a host, as a fraction of the time since its campaign began. A host
 answers while its trials run, so requests must be rare."""
@@ -51,9 +52,11 @@ MAX_DEATHS = 3
 """Largest number of deaths of a host's process without a new block."""
 
 _MAX_TIME_S = 1e9
+"""Longest running time that a host may report; a longer time is replaced."""
 
 HostState = Literal["starting", "waiting", "measuring", "no answer", "ended", "failed", "missing"]
-"""``waiting``: for the host's measurement lock; ``missing``: no answer or record for too long."""
+"""``waiting``: the host waits for its measurement lock; ``missing``: the coordinator gave up the
+host, because no answer or no new record came for too long."""
 END_STATES: frozenset[HostState] = frozenset({"ended", "failed", "missing"})
 
 
@@ -111,20 +114,25 @@ class HostCampaign:
     host: HostReference
     progress: HostProgress
     may_have_ended: bool
-    """Whether the campaign may have ended in an earlier session. The host then gets the order only
+    """Whether the campaign may have ended in an earlier segment. The host then gets the order only
     if the campaign was interrupted or failed, or if the order has new limits."""
     answered_at: float = 0.0
     """Time of the latest answer."""
     recorded_at: float = 0.0
     """Time of the latest new record."""
     _silences: int = 0
+    """Number of consecutive requests without an answer."""
     _absences: int = 0
+    """Number of consecutive answers that the host has no such campaign."""
     _deaths: int = 0
+    """Number of deaths of the host's process since the last new block."""
     _restarts: int = 0
+    """Number of all deaths of the host's process."""
     _blocks_at_death: int = 0
+    """Number of complete blocks at the last death after a new block."""
 
     def __post_init__(self) -> None:
-        """Order a new campaign at once."""
+        """Send the order of a new campaign with the first request."""
         self.must_order = not self.may_have_ended
 
     @property
@@ -187,11 +195,11 @@ class HostCampaign:
             repeat_count = max(self._deaths, self._absences)
             return min(2.0 ** (repeat_count - 1), MAX_DELAY_S) if repeat_count else 0.0
         pause_s = PAUSE_FRACTION * self.progress.status.running_s
-        # In this order the bounds also hold for NaN.
+        # `min` and `max` in this order keep the bounds even if the running time is NaN.
         return max(MIN_PAUSE_S, min(MAX_PAUSE_S, pause_s))
 
     def _has_more_to_do(self, status: Status) -> bool:
-        """Return whether a campaign that ended in an earlier session must continue."""
+        """Return whether a campaign that ended in an earlier segment must continue."""
         if not self.may_have_ended:
             return False
         was_halted = status.stopped_because == INTERRUPTED
@@ -234,7 +242,7 @@ class Coordinator:
         return FleetProgress(self.run_id, hosts, self.roster.scheduler_problem)
 
     async def run(self) -> None:
-        """Follow each host to the end of its campaign. If this is cancelled, halt the hosts first.
+        """Follow each host to the end of its campaign. If this task is cancelled, halt the hosts.
 
         The caller keeps the roster up to date at the same time.
         """

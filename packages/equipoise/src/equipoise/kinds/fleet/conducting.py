@@ -275,7 +275,7 @@ def _host_campaigns(
             Order(
                 fleet=identity,
                 place=position,
-                session=session,
+                segment=session,
                 plan=portable_plan(member_plan(plan, identity, position), terms.build_folders),
                 identity=member_identity(identity, position),
                 shipped=terms.shipped if position in terms.shipped_to else (),
