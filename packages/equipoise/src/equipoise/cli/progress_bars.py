@@ -16,7 +16,7 @@ from equipoise.cli.work_bars import MIN_REDRAW_S, description_column
 from equipoise.model.metrics import inverse_interval, inverse_ratio, verdict_word
 from equipoise.model.plan import Plan
 from equipoise.report.renderers.terminal import STYLES
-from equipoise.report.units import estimate_and_interval, seconds_left
+from equipoise.report.units import estimate_and_interval, time_left_text
 from equipoise.shared.safe_text import visible
 
 PAIR_SIZE = 2
@@ -120,7 +120,7 @@ class Bar(ProgressListener):
         if self._max_blocks is not None:
             fraction_done = max(fraction_done, progress.blocks / self._max_blocks)
             limit_text = f"/{self._max_blocks}"
-        time_left = seconds_left(
+        time_left = time_left_text(
             progress.elapsed_s, self._budget_s, progress.blocks, self._max_blocks
         )
         text = f"block {progress.blocks}{limit_text}, at most {time_left} left"
