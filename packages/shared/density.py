@@ -15,10 +15,7 @@ _MIN_BANDWIDTH_SHARE = 1 / 250
 
 
 def density(
-    values: NDArray[np.float64],
-    low: float,
-    high: float,
-    weights: NDArray[np.float64] | None = None,
+    values: NDArray[np.float64], low: float, high: float, weights: NDArray[np.float64] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Estimate a Gaussian kernel density at ``POINTS`` points from low to high, with peak 1.
 

@@ -14,8 +14,6 @@ PIXELS_PER_POINT = 2.0
 """Scale of a PNG picture, for screens with a high resolution."""
 MAX_VECTOR_ROWS = 1500
 """Maximum number of rows in a vector picture; with more, scrolling becomes slow."""
-_PNG_SIZE_OFFSETS = (16, 20)
-"""Offsets of the width and of the height, four bytes each, in the header of a PNG file."""
 MimeBundle = tuple[dict[str, Any], dict[str, Any]]
 """Content of an object for a notebook, by MIME type, and metadata for each type."""
 
@@ -29,9 +27,8 @@ def notebook_pictures(specification: dict[str, Any]) -> MimeBundle:
     """
     require_figures()
     pixels = png(specification)
-    width, height = (
-        int.from_bytes(pixels[offset : offset + 4], "big") for offset in _PNG_SIZE_OFFSETS
-    )
+    # A PNG file has its width in four bytes at offset 16, and its height at offset 20.
+    width, height = (int.from_bytes(pixels[offset : offset + 4], "big") for offset in (16, 20))
     size = {"width": width / PIXELS_PER_POINT, "height": height / PIXELS_PER_POINT}
     pictures: dict[str, Any] = {"image/png": pixels}
     if sum(map(len, specification.get("datasets", {}).values())) <= MAX_VECTOR_ROWS:
@@ -99,8 +96,5 @@ def png(specification: dict[str, Any]) -> bytes:
     import vl_convert
 
     return vl_convert.vegalite_to_png(
-        specification,
-        vl_version=vega_lite_version(),
-        allowed_base_urls=[],
-        scale=PIXELS_PER_POINT,
+        specification, vl_version=vega_lite_version(), allowed_base_urls=[], scale=PIXELS_PER_POINT
     )

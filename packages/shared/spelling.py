@@ -57,9 +57,7 @@ _ON_THE_COMMAND_LINE: dict[tuple[str, Value], str] = {
     ("ratio", False): "--difference",
 }
 """Options with an irregular spelling."""
-_IN_PYTHON: dict[tuple[str, Value], str] = {
-    ("input", "FILE"): "a shell: sh -c 'A < FILE'",
-}
+_IN_PYTHON: dict[tuple[str, Value], str] = {("input", "FILE"): "a shell: sh -c 'A < FILE'"}
 """Texts for options of the command line that no Python function has."""
 
 

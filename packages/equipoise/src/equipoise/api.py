@@ -42,10 +42,7 @@ if TYPE_CHECKING:
 
 
 class Limits(TypedDict, total=False):
-    """Numbers that limit and judge a campaign.
-
-    ``None`` means the value of the study or, without a study, the default.
-    """
+    """Numbers that limit and judge a campaign; ``None`` means the study's value or the default."""
 
     alpha: float | None
     """Largest chance of a wrong verdict; by default 0.05."""
@@ -265,7 +262,7 @@ def compare(
     limits
         Numbers that limit and judge the campaign (`Limits`).
     """
-    is_ranked, campaign_limits = _parse_ranking(ranking), CampaignLimits(**limits)
+    is_ranked, all_limits = _parse_ranking(ranking), CampaignLimits(**limits)
     if setup is not None or any(map(callable, commands)):
         # Functions accept none of these options, so a value of one is refused.
         options_of_commands: dict[str, object] = {
@@ -278,9 +275,7 @@ def compare(
             "layouts": layouts,
             "aslr": aslr,
         }
-        request = FunctionsRequest(
-            campaign_limits, names, is_ranked, ledger, allow_concurrent, progress
-        )
+        request = FunctionsRequest(all_limits, names, is_ranked, ledger, allow_concurrent, progress)
         compare_functions = load_part("compare_callables", *_FUNCTIONS_KIND)
         record = compare_functions(commands, setup, request, options_of_commands)
         return _result_of(record, show_env=show_env)
@@ -300,7 +295,7 @@ def compare(
         layouts=layouts,
         aslr=aslr,
         ranking=is_ranked,
-        limits=campaign_limits,
+        limits=all_limits,
     )
     plan, warnings = compare_plan(options)
     plan = replace(plan, command_line=_comparison_command_line(options, plan.seed))
@@ -361,31 +356,26 @@ def run(
     ranking, layouts, aslr, ledger, allow_concurrent, show_env, progress, limits
         As for ``compare``; ``None`` is the value of the study, or else the default.
     """
-    is_ranked, campaign_limits = _parse_ranking(ranking), CampaignLimits(**limits)
+    is_ranked, all_limits = _parse_ranking(ranking), CampaignLimits(**limits)
     ledger_path = Path(ledger or default_ledger())
-    factor_options = [
+    choices = [
         f"{name}={','.join(map(str, levels)) if isinstance(levels, list | tuple) else levels}"
         for name, levels in (factors or {}).items()
     ]
     options = StudyOptions(
-        study=str(study),
-        quick=quick,
-        command=command,
-        factors=factor_options,
-        layouts=layouts,
-        aslr=aslr,
+        study=str(study), quick=quick, command=command, factors=choices, layouts=layouts, aslr=aslr
     )
     prepared = prepare_study(options, ledger_path)
     with _open_measurement(ledger_path, allow_concurrent=allow_concurrent) as store:
         builds = prepared.build(ledger_path) if prepared.build_lines else {}
         plan, plan_warnings = study_plan(
-            prepared.study, prepared.grid(builds), campaign_limits, ranking=is_ranked
+            prepared.study, prepared.grid(builds), all_limits, ranking=is_ranked
         )
         option_values = {
             "quick": quick,
-            "factor": factor_options,
+            "factor": choices,
             "command": command,
-            **_common_options(layouts, aslr, is_ranked, campaign_limits, plan.seed),
+            **_common_options(layouts, aslr, is_ranked, all_limits, plan.seed),
         }
         plan = replace(plan, command_line=command_line_of("run", (str(study),), option_values))
         warnings = (*prepared.warnings, *plan_warnings)
@@ -454,10 +444,8 @@ def compare_code(
         Names that the code may use, with their values, such as ``globals()``; the values of the
         used names are sent to the fresh processes.
     """
-    is_ranked, campaign_limits = _parse_ranking(ranking), CampaignLimits(**limits)
-    request = FunctionsRequest(
-        campaign_limits, names, is_ranked, ledger, allow_concurrent, progress
-    )
+    is_ranked, all_limits = _parse_ranking(ranking), CampaignLimits(**limits)
+    request = FunctionsRequest(all_limits, names, is_ranked, ledger, allow_concurrent, progress)
     record = load_part("compare_code", *_FUNCTIONS_KIND)(codes, setup, globals or {}, request)
     return _result_of(record, show_env=show_env)
 

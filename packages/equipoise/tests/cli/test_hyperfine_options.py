@@ -39,7 +39,7 @@ def test_runs_are_exactly_that_many_whatever_is_known_before(equipoise: Equipois
 
 def test_at_least_and_at_most_so_many_runs() -> None:
     found, _ = ours("-m", "7", "-M", "9", "--min-benchmarking-time", "2", "true")
-    limits = found.comparison.limits
+    limits = found.options.limits
     assert (limits.min_blocks, limits.blocks, limits.min_seconds) == (7, 9, 2.0)
 
 
@@ -66,7 +66,7 @@ def test_options_that_exclude_each_other_are_refused(line: tuple[str, ...], name
 
 def test_a_shell_is_the_default_one_none_or_another() -> None:
     def shell(*line: str) -> str | None:
-        return ours(*line, "true")[0].comparison.shell
+        return ours(*line, "true")[0].options.shell
 
     assert shell("-S") == "/bin/sh"
     assert shell("-N") == "none"

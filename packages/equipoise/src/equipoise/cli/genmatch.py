@@ -59,7 +59,6 @@ class GenMatchRequest(TableRequest, frozen=True, kw_only=True):
 
     variance_neighbors: int | None
     population: int
-    """Number of candidates in a generation."""
     generations: int
     hard_limit: bool
     """Whether ``generations`` limits the search even while it improves."""

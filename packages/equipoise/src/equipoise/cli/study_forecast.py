@@ -33,11 +33,7 @@ class StudyForecast:
     """
 
     def __init__(
-        self,
-        plan: Plan,
-        first_verdict_block: int,
-        blocks_before: int,
-        author_block_s: float | None,
+        self, plan: Plan, first_verdict_block: int, blocks_before: int, author_block_s: float | None
     ) -> None:
         self._trial_count = len(plan.conditions)
         self._has_comparisons = bool(plan.contrasts)

@@ -329,15 +329,8 @@ def _hooks_of(condition: Condition) -> Iterator[tuple[str, ...]]:
 
 
 def _commands_of(server: Server) -> Iterator[tuple[str, ...]]:
-    commands = (
-        server.start,
-        server.install,
-        server.fill,
-        server.prepare,
-        server.ready,
-        server.stop,
-    )
-    return (argv for argv in commands if argv is not None)
+    argvs = (server.start, server.install, server.fill, server.prepare, server.ready, server.stop)
+    return (argv for argv in argvs if argv is not None)
 
 
 def _server_environment(server: Server) -> dict[str, str]:

@@ -252,10 +252,7 @@ def remove_old_campaigns(fleets: Path) -> None:
             with contextlib.suppress(FileNotFoundError):
                 ended_campaigns.append((state.stat().st_mtime_ns, state.parent))
     for _, path in sorted(ended_campaigns)[:-MAX_ENDED_CAMPAIGNS]:
-        with (
-            contextlib.suppress(FileNotFoundError),
-            CampaignFolder(path).lock_life() as life_file,
-        ):
+        with contextlib.suppress(FileNotFoundError), CampaignFolder(path).lock_life() as life_file:
             if life_file is not None:
                 shutil.rmtree(path, ignore_errors=True)
 

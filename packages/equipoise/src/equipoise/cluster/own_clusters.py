@@ -150,9 +150,7 @@ def _key_settings(purpose: str) -> dict[str, Any]:
         .sign(key, hashes.SHA256())
     )
     private_key = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     ).decode()
     certificate_text = certificate.public_bytes(serialization.Encoding.PEM).decode()
     settings: dict[str, Any] = {

@@ -288,11 +288,8 @@ def _contradictions_in_comparison(comparison: Comparison) -> Iterator[str]:
         yield f"{name} has {effect}, not of 0 to {MAX_MIN_EFFECT:g}"
     if not (0.0 < comparison.alpha < 1.0 and 0.0 < comparison.level < 1.0):
         yield f"{name} has no alpha between 0 and 1, or no such level"
-    ratios = [
-        comparison.ratio,
-        comparison.mean_ratio,
-        *(answer.ratio for answer in comparison.answers),
-    ]
+    ratios = [comparison.ratio, comparison.mean_ratio]
+    ratios += (answer.ratio for answer in comparison.answers)
     if any(ratio is not None and not 0.0 <= ratio < math.inf for ratio in ratios):
         yield f"{name} has a ratio below 0, or an infinite ratio"
     if comparison.blocks < 0:

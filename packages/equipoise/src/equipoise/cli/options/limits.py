@@ -60,11 +60,7 @@ patient_option = flag(
 
 
 def stopping_options(
-    *,
-    blocks: str = "no limit",
-    min_blocks: str = "5",
-    min_seconds: str = "1",
-    budget: str = "60",
+    *, blocks: str = "no limit", min_blocks: str = "5", min_seconds: str = "1", budget: str = "60"
 ) -> Option:
     """Return the options that say when a campaign stops; an option without a value is ``None``.
 

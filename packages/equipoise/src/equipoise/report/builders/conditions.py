@@ -121,7 +121,8 @@ def written_table(document: ResultDocument) -> Table:
             sample.ratio, sample.ratio_ci, unknown="unknown", unlimited="unknown"
         )
         verdicts[sample.candidate] = (change, interval, document.kind.name)
-    baselines = {comparison.baseline for comparison in (*comparisons, *samples)}
+    baselines = {comparison.baseline for comparison in comparisons}
+    baselines |= {sample.baseline for sample in samples}
     rows: list[HeadedCells] = []
     for condition in document.conditions:
         no_verdict = ("baseline" if condition.name in baselines else UNKNOWN, "", "")

@@ -130,7 +130,7 @@ def match_document(
     """Build the document of a match; without an outcome, the answer is about its balance."""
     report = match_report(result, balance, naive, question)
     effect = matched_difference(result)
-    return _document(report, question, balance, command, matches=result, effect=effect, naive=naive)
+    return _document(report, question, balance, command, result, effect=effect, naive=naive)
 
 
 def balance_document(
@@ -139,7 +139,7 @@ def balance_document(
     """Build the document on the balance of covariates; ``result`` is the match, if any."""
     effect = None if result is None else matched_difference(result)
     report = balance_report(balance, result, question)
-    return _document(report, question, balance, command, matches=result, effect=effect)
+    return _document(report, question, balance, command, result, effect=effect)
 
 
 def search_document(
@@ -158,14 +158,7 @@ def search_document(
     report = search_report(search, result, balance, naive, question)
     matches = search.matches if result is None else result
     return _document(
-        report,
-        question,
-        balance,
-        command,
-        matches=matches,
-        effect=effect,
-        naive=naive,
-        search=search,
+        report, question, balance, command, matches, effect=effect, naive=naive, search=search
     )
 
 
@@ -174,8 +167,8 @@ def _document(
     question: MatchQuestion,
     balance: Balance,
     command: str,
-    *,
     matches: MatchResult | None,
+    *,
     effect: Difference | None,
     naive: Difference | None = None,
     search: GenMatchResult | None = None,
