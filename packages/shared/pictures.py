@@ -52,8 +52,9 @@ def require_figures() -> None:
     """
     missing = _missing_libraries()
     if missing:
+        names, verb = " and ".join(missing).replace("_", "-"), "is" if len(missing) == 1 else "are"
         raise UnusableInput(
-            f"figures need {' and '.join(missing).replace('_', '-')}, which is not installed",
+            f"figures need {names}, which {verb} not installed",
             hint=install_line(f"{DISTRIBUTION}[{CHARTS_EXTRA}]"),
         )
 
@@ -80,7 +81,7 @@ _ID = re.compile(r'(?<=\bid=")(?:clip|gradient_)\d+(?=")|(?<=url\(#)(?:clip|grad
 
 
 def _with_unique_ids(picture: str) -> str:
-    """Return a vector picture with ids that differ from those of other pictures on a page.
+    """Return an SVG picture whose ids differ from the ids of other pictures on a page.
 
     Vega counts ids over all pictures of a process, and two processes may draw for one notebook.
     """

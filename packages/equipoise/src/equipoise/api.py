@@ -115,7 +115,7 @@ class Result(Struct, frozen=True):
 
     @property
     def ratio(self) -> float | None:
-        """Cost of the candidate over that of the baseline: 0.5 is twice as fast."""
+        """Cost of the candidate divided by the cost of the baseline: 0.5 is twice as fast."""
         return self.comparison.ratio
 
     @property

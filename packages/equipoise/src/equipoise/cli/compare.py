@@ -40,7 +40,7 @@ class CompareRequest(Struct, frozen=True, kw_only=True):
         if own_options.what_varies and self.output.why:
             raise UnusableInput(
                 "--what-varies examines one command, --why the gap between two commands",
-                hint="remove one of these two options",
+                hint="remove --what-varies or --why",
             )
         parameters = parameters_from(
             self.parameter_list, self.parameter_scan, self.parameter_step_size

@@ -92,7 +92,7 @@ class GenMatchRequest(TableRequest, frozen=True, kw_only=True):
 @tables.count_option("--population", 100, "Number of candidates in a generation.", minimum=2)
 @tables.count_option("--generations", 100, "Generations; more only while improving.", minimum=1)
 @options.flag("--hard-limit", help="Stop after --generations in any case.")
-@tables.count_option("--wait", 4, "Stop after so many generations without improvement.")
+@tables.count_option("--wait", 4, "Stop after this many generations without improvement.")
 @click.option(
     "--fitness",
     type=click.Choice(BALANCE_MEASURES),

@@ -82,7 +82,7 @@ def measuring_options(metrics_help: str) -> Option:
             "--budget",
             metavar="SECONDS",
             show_default=f"{BUDGET_S:g}",
-            help="Stop after about so many seconds, including later builds of commits.",
+            help="Stop after about this many seconds, including later builds of commits.",
         ),
         options.judging_options(),
     )

@@ -53,7 +53,7 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     "--timeout",
     metavar="SECONDS",
     show_default="the study's, or 600",
-    help="End a trial after so many seconds; it counts as the slowest.",
+    help="End a trial after this many seconds; it counts as the slowest.",
 )
 @options.ranking_option
 @options.layout_options

@@ -67,10 +67,8 @@ _NANNY_VARIABLES = {
     "OPENBLAS_NUM_THREADS": "1",
     "PYTHONHASHSEED": "6640",
 }
-"""Variables that Dask's nanny, the parent process of a worker, sets for it (``distributed.nanny``).
-
-They would change the times of trials.
-"""
+"""Variables that Dask's nanny, the parent of a worker, sets for the worker (``distributed.nanny``).
+They would change the times of trials."""
 
 
 def begin(order: Order) -> Status:
@@ -97,7 +95,7 @@ def begin(order: Order) -> Status:
 
 
 def _must_start(order: Order, folder: CampaignFolder) -> bool:
-    """Return whether an order starts a process. No process of the campaign is alive now."""
+    """Return whether an order starts a process; the caller knows that no process is alive."""
     progress = folder.progress()
     if progress is None or order.segment > progress.segment:
         return True
@@ -107,6 +105,7 @@ def _must_start(order: Order, folder: CampaignFolder) -> bool:
 
 
 def _start_process(order: Order, folder: CampaignFolder, life_file: int) -> None:
+    """Check and write the order, then start the campaign process with the locked file."""
     earlier_order = folder.read_order()
     stored_order = StoredOrder(
         order,

@@ -72,7 +72,7 @@ def running_scheduler(access: ClusterAccess) -> Iterator[str]:
     """
     if access.tls is not None and not isinstance(access.address, SchedulerAddress):
         raise UnusableInput(
-            f"{access.address.text} makes its own key and takes no TLS files",
+            f"{access.address.text} makes its own key, so it takes no TLS files",
             hint=f"remove {option('tls_ca')}, {option('tls_cert')} and {option('tls_key')}",
         )
     match access.address:

@@ -1,7 +1,7 @@
 """The coordinator of a fleet: it sends orders to the hosts and pulls their records until the end.
 
 A fleet is a campaign on several hosts. Each host has a separate task, so that a slow or lost host
-does not delay the others. The record of a host comes in slices, each after the end of the
+does not delay the others. The record of a host comes in slices. A slice begins at the end of the
 coordinator's copy, so a repeated slice adds nothing. Only this process writes to its ledger.
 """
 

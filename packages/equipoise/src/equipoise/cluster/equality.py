@@ -18,7 +18,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from equipoise.cluster import messages, tasks
+from equipoise.cluster import tasks
 from equipoise.cluster.files import (
     FOLDER_PLACEHOLDER,
     MAX_KEPT_BYTES,
@@ -181,7 +181,8 @@ def _files_to_ship(
         )
     paths = [file.path for file in files]
     if inventory is None or [file.path for file in inventory.files] != paths:
-        raise messages.version_mismatch(f"{name} did not report its files")
+        hint = f"read the log of the worker on {name}, and run the command again"
+        raise UnusableInput(f"{name} did not report its files", hint=hint)
     differences = {
         file.path: difference
         for file, host_file in zip(files, inventory.files, strict=True)

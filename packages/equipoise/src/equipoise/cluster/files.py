@@ -52,6 +52,7 @@ _CONDITION_FIELDS = "command environment hooks process server mapped_from output
 """Fields of a condition that may name a path."""
 _MEASURE_FIELDS = ("input", "output")
 """Fields of the measurement that may name a path."""
+# Boundaries of a path in a text, so that /a/b is not found in /a/bc or in /x/a/b.
 _PATH_START = r"(?<![\w./-])"
 _PATH_END = r"""(?=$|[/:;,\s"'])"""
 

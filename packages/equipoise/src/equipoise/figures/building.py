@@ -93,7 +93,7 @@ def bars(rows: Rows, x: alt.X, y: alt.Y, names: Sequence[str], width: float = 2)
 
 
 def interval_ends(rows: Rows) -> list[float]:
-    """Return the ends of the rows' intervals that a logarithmic axis can show: those above 0."""
+    """Return the ends of intervals that a logarithmic axis can show, so only ends above 0."""
     return [float(row[end]) for row in rows for end in ("low", "high") if row[end] > 0]
 
 

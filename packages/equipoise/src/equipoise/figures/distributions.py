@@ -39,6 +39,7 @@ HOW_TO_READ = (
 ROW_HEIGHT = 112
 """Height of a condition's row in pixels. The next heights are fractions of this height."""
 BINS = 80
+"""Number of bins that replace too many dots."""
 _HILL_HEIGHT = 0.40
 _DOTS_HEIGHT = 0.34
 _GAP_HEIGHT = 0.07
@@ -91,10 +92,7 @@ def distributions(
 
 
 class _Panel(Struct, frozen=True):
-    """The panel of the chart: a row for each condition, with axes that all layers share.
-
-    A row has the density as a hill, the dots of the trials below the hill, and the median.
-    """
+    """The panel of the chart: in each condition's row its density (a hill), dots and median."""
 
     document: ResultDocument
     metric: str
@@ -191,15 +189,13 @@ class _Panel(Struct, frozen=True):
             top = -index - _GAP_HEIGHT
             rows: Rows = [
                 {
-                    "x": rounded(float(ends[bin_index])),
-                    "until": rounded(float(ends[bin_index + 1])),
+                    "x": rounded(float(ends[number])),
+                    "until": rounded(float(ends[number + 1])),
                     "y": top,
-                    "base": round(
-                        top - _DOTS_HEIGHT * int(counts[bin_index]) / int(counts.max()), 4
-                    ),
-                    "trials": int(counts[bin_index]),
+                    "base": round(top - _DOTS_HEIGHT * int(counts[number]) / int(counts.max()), 4),
+                    "trials": int(counts[number]),
                 }
-                for bin_index in np.flatnonzero(counts)
+                for number in np.flatnonzero(counts)
             ]
             bar = alt.MarkDef("rect", color=color_of(index), opacity=0.8, aria=False)
             charts.append(self.draw(rows, bar, x2="until:Q", y2="base:Q", tooltip=["trials:Q"]))

@@ -24,7 +24,7 @@ _METRIC_NAMES = {
 _MAX_LINEAR_RATIO = 5.0
 """Maximum ratio of the medians on a linear axis; above it the axis is logarithmic."""
 _OUTER_PERCENTILES = (2.0, 98.0)
-"""Percentiles of a group between which nearly all its values lie; outliers do not move them."""
+"""Percentiles that enclose nearly all values of a group; outliers do not change them."""
 _MAX_RANGES_BEYOND = 1.5
 """Maximum distance of an end of the axis from an outer percentile, in ranges of percentiles."""
 _MARGIN_SHARE = 0.07

@@ -39,7 +39,7 @@ MAX_LAWS = 4
 _MAX_LABELS = 8
 _MAX_LINEAR_RATIO = 4.0
 """Maximum ratio of the largest to the smallest value on a linear axis."""
-_COSTS = ("value", "low", "high")
+_COST_FIELDS = ("value", "low", "high")
 
 
 def size_scaling(document: ResultDocument, factor: str) -> alt.LayerChart:
@@ -110,7 +110,7 @@ def size_normalised(document: ResultDocument, factor: str) -> alt.LayerChart | N
     unit_cost = median / law(min_size)
     rows = [_row(measurement, factor, unit_cost * law(measurement[0])) for measurement in measured]
     rows = [
-        {key: rounded(value) if key in _COSTS else value for key, value in row.items()}
+        {key: rounded(value) if key in _COST_FIELDS else value for key, value in row.items()}
         for row in rows
     ]
     law_text, name = describe_law(exponent, log_power), metric_name(metric)

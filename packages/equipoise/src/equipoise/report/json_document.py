@@ -145,6 +145,7 @@ def schema(document_class: type[msgspec.Struct] = ResultDocument) -> dict[str, A
 
 
 _LONG_NUMBER = re.compile(rb"\d{19}")
+"""Pattern without which a text has no integer that needs more than 64 bits."""
 
 
 def _has_huge_integer(part: Any) -> bool:

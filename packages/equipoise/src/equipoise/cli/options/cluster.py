@@ -61,7 +61,7 @@ host_timeout_option = number_option(
     "--host-timeout",
     metavar="SECONDS",
     show_default="300",
-    help="With --cluster: give up a host after so many seconds without an answer; `equipoise "
+    help="With --cluster: give up a host after this many seconds without an answer; `equipoise "
     "resume` tries again.",
 )
 fleet_options = option_group(

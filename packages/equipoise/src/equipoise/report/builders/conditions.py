@@ -78,7 +78,7 @@ def screen_table(document: ResultDocument) -> Table:
 
 
 def grouped_table(document: ResultDocument) -> Table:
-    """Build the terminal's table of a study, with a group for the levels that are not compared."""
+    """Build the terminal's table of a study, in groups by the levels that are not compared."""
     columns, comparisons = _MainColumns.of(document), document.primary_comparisons
     factor = compared_factor(document, comparisons[0])
     by_candidate = {comparison.candidate: comparison for comparison in comparisons}

@@ -350,7 +350,7 @@ def _unusual_shapes(document: ResultDocument) -> Iterator[str]:
 
 
 def _drift_lines(document: ResultDocument) -> Iterator[str]:
-    """Yield a line for all conditions that became slower, and a line for those that became faster.
+    """Yield a line for the conditions that became slower, and a line for the faster conditions.
 
     A drift is left out if it is smaller than the smallest effect that matters, or than half the
     width of the narrowest interval of a comparison with the condition.
@@ -394,7 +394,7 @@ def _mode_name(modes: Sequence[Mode], mode_index: int, metric: str) -> str:
     if len(modes) == 2:
         upper_name, lower_name = ("slow", "fast") if metric.endswith("_s") else ("high", "low")
         return f"the {upper_name if mode_index == 1 else lower_name} one"
-    return f"that at {metric_formatter(metric)(modes[mode_index].at)}"
+    return f"the one at {metric_formatter(metric)(modes[mode_index].at)}"
 
 
 def _covariate_phrase(association: ModeAssociation) -> str:
