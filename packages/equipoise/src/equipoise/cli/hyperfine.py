@@ -203,11 +203,11 @@ class HyperfineOptions(Struct, frozen=True):
             options,
             commands=commands,
             names=names,
-            shell=self._shell(options),
-            outputs=self._outputs(options.outputs),
+            shell=self._translated_shell(options),
+            outputs=self._translated_outputs(options.outputs),
             metrics=_translate_metrics(str(options.metrics)),
             ignore_failure=options.ignore_failure or bool(options.ignored_exits),
-            limits=self._limits(options.limits),
+            limits=self._translated_limits(options.limits),
         )
 
     def translated_output(self, options: OutputOptions) -> OutputOptions:
@@ -241,7 +241,7 @@ class HyperfineOptions(Struct, frozen=True):
         if self.sort is not None:
             yield "--sort: ignored; rows keep the order of the commands, and a ranking follows"
 
-    def _limits(self, options: CampaignLimits) -> CampaignLimits:
+    def _translated_limits(self, options: CampaignLimits) -> CampaignLimits:
         values_by_option = {
             "runs": self.runs,
             "min_runs": self.min_runs,
@@ -268,7 +268,7 @@ class HyperfineOptions(Struct, frozen=True):
             ),
         )
 
-    def _shell(self, options: CompareOptions) -> str | None:
+    def _translated_shell(self, options: CompareOptions) -> str | None:
         shell = options.shell
         if sum((shell is not None, self.default_shell, self.no_shell)) > 1:
             raise UnusableInput(
@@ -285,7 +285,7 @@ class HyperfineOptions(Struct, frozen=True):
             return DEFAULT_SHELL
         return NO_SHELL if self.no_shell else shell
 
-    def _outputs(self, outputs: tuple[str, ...]) -> tuple[str, ...]:
+    def _translated_outputs(self, outputs: tuple[str, ...]) -> tuple[str, ...]:
         if not self.show_output:
             return tuple("count" if output == "pipe" else output for output in outputs)
         if outputs:

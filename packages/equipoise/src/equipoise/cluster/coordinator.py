@@ -288,7 +288,7 @@ class Coordinator:
             if not campaign.must_order:
                 return await self._pull_records(campaign)
             order = campaign.order
-            status = await self.roster.ask(host, tasks.begin, order, Status, TASK_TIMEOUT_S)
+            status = await self.roster.request(host, tasks.begin, order, Status, TASK_TIMEOUT_S)
             campaign.must_order = False
             campaign.note_answer(status, self._now())
         except NotConnected as absence:
@@ -305,7 +305,7 @@ class Coordinator:
         order, host = campaign.order, campaign.host.identity
         cursor = self.ledger.cursor(order.identity)
         request = FollowRequest(order.fleet, order.place, order.identity, cursor)
-        reply = await self.roster.ask(host, tasks.follow, request, FollowReply, TASK_TIMEOUT_S)
+        reply = await self.roster.request(host, tasks.follow, request, FollowReply, TASK_TIMEOUT_S)
         if reply.slice:
             self.ledger.append_slice(reply.slice, check=partial(_check_head, campaign))
         has_new_records = self.ledger.cursor(order.identity) != cursor
@@ -329,7 +329,7 @@ class Coordinator:
         request = HaltRequest(campaign.order.fleet, campaign.order.place)
         host = campaign.host.identity
         try:
-            status = await self.roster.ask(host, tasks.halt, request, Status, HALT_TIMEOUT_S)
+            status = await self.roster.request(host, tasks.halt, request, Status, HALT_TIMEOUT_S)
             campaign.note_answer(status, 0.0)
         except (NoAnswer, EquipoiseError) as error:
             campaign.note_silence(str(error))

@@ -108,7 +108,7 @@ async def _inventory(
         return None
     host, request = introduction.host.identity, Inventory(files)
     try:
-        return await roster.ask(host, tasks.examine, request, Inventory, EXAMINE_TIMEOUT_S)
+        return await roster.request(host, tasks.examine, request, Inventory, EXAMINE_TIMEOUT_S)
     except (NoAnswer, EquipoiseError):
         return None
 
@@ -134,7 +134,7 @@ async def _ship(
         async with semaphore:
             shipment = shipment_of(file, folder)
             try:
-                await roster.ask(
+                await roster.request(
                     host.identity, tasks.receive, shipment, ShipmentReply, SHIP_TIMEOUT_S
                 )
             except (NoAnswer, EquipoiseError) as error:

@@ -167,7 +167,7 @@ class NotConnected(NoAnswer):
 
 
 class Roster:
-    """The workers of a cluster; `keep` keeps the roster up to date."""
+    """The workers of a cluster; `keep_up_to_date` follows their changes."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -185,7 +185,7 @@ class Roster:
         self.is_complete = False
         """Whether every worker of the scheduler has introduced itself, or failed to do so."""
 
-    async def keep(self) -> None:
+    async def keep_up_to_date(self) -> None:
         """Keep the roster up to date until this task is cancelled."""
         delay = REFRESH_INTERVAL_S
         try:
@@ -210,10 +210,10 @@ class Roster:
         except TimeoutError:
             return
 
-    async def ask(
-        self, host: str, task: Task, request: Struct, answer_type: type[Message], timeout_s: float
+    async def request(
+        self, host: str, task: Task, message: Struct, answer_type: type[Message], timeout_s: float
     ) -> Message:
-        """Send a request to a host and return its answer, a message of the type ``answer_type``.
+        """Send a message to a host and return the answer, a message of the type ``answer_type``.
 
         If the host has several workers, the request goes to the worker that failed longest ago.
 
@@ -230,7 +230,7 @@ class Roster:
             raise NotConnected(self.scheduler_problem or "none of its workers is connected")
         worker = min(workers, key=lambda worker: self._last_failure.get(worker, 0))
         try:
-            answer = await self._transport.call(worker, task, to_bytes(request), timeout_s)
+            answer = await self._transport.call(worker, task, to_bytes(message), timeout_s)
         except NoAnswer:
             self._last_failure[worker] = next(self._failure_numbers)
             raise

@@ -194,7 +194,7 @@ async def _roster_of(transport_context: TransportContext, cluster: str) -> Async
                 hint="start a scheduler with `dask scheduler` and give the address that it prints",
             ) from error
         roster = Roster(transport)
-        task = asyncio.create_task(roster.keep())
+        task = asyncio.create_task(roster.keep_up_to_date())
         try:
             await _wait_for_introductions(roster, cluster)
             yield roster
