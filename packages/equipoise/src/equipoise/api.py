@@ -365,11 +365,11 @@ def run(
     options = StudyOptions(
         study=str(study), quick=quick, command=command, factors=choices, layouts=layouts, aslr=aslr
     )
-    prepared = prepare_study(options, ledger_path)
+    prepared_study = prepare_study(options, ledger_path)
     with _open_measurement(ledger_path, allow_concurrent=allow_concurrent) as store:
-        builds = prepared.build(ledger_path) if prepared.build_lines else {}
+        builds = prepared_study.build(ledger_path) if prepared_study.build_lines else {}
         plan, plan_warnings = study_plan(
-            prepared.study, prepared.grid(builds), all_limits, ranking=is_ranked
+            prepared_study.study, prepared_study.grid(builds), all_limits, ranking=is_ranked
         )
         option_values = {
             "quick": quick,
@@ -378,8 +378,8 @@ def run(
             **_common_options(layouts, aslr, is_ranked, all_limits, plan.seed),
         }
         plan = replace(plan, command_line=command_line_of("run", (str(study),), option_values))
-        warnings = (*prepared.warnings, *plan_warnings)
-        with prepared.errors_at_settings(plan):
+        warnings = (*prepared_study.warnings, *plan_warnings)
+        with prepared_study.errors_at_settings(plan):
             run_id = conduct.start(plan, store, progress or ProgressListener(), warnings=warnings)
         record = store.read_run(run_id)
     return _result_of(record, show_env=show_env)

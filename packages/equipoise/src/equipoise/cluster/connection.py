@@ -128,7 +128,7 @@ def connect(
 def security_for(
     address: str, *, tls: TlsFiles | None = None, timeout_s: float = CONNECT_TIMEOUT_S
 ) -> Any:
-    """Check that a scheduler answers at an address; return the ``Security`` to connect with.
+    """Check that a scheduler answers at an address; return Dask's ``Security`` for the connection.
 
     Raise `UnusableInput` as `connect` does.
     """

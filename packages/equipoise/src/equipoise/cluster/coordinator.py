@@ -173,7 +173,7 @@ class HostCampaign:
         self._silences += 1
         return min(2.0 ** (self._silences - 1), MAX_DELAY_S)
 
-    def give_up_silent(self, silent_s: float) -> None:
+    def give_up_silent_host(self, silent_s: float) -> None:
         """Stop following the campaign, because the host gave no answer for ``silent_s`` seconds."""
         reason = "" if self.progress.problem is None else f": {self.progress.problem}"
         problem = f"no answer for {silent_s:.0f} s{reason}"
@@ -183,7 +183,7 @@ class HostCampaign:
         """Return whether the host answers, and its campaign starts, waits or measures."""
         return self.progress.state in ("starting", "waiting", "measuring")
 
-    def give_up_idle(self, idle_s: float) -> None:
+    def give_up_idle_host(self, idle_s: float) -> None:
         """Stop following the campaign, because no new record came for ``idle_s`` seconds."""
         reason = "" if self.progress.problem is None else f": {self.progress.problem}"
         problem = f"{self.progress.state}, and recorded nothing for {idle_s:.0f} s{reason}"
@@ -274,9 +274,9 @@ class Coordinator:
             silent_s = self._now() - campaign.answered_at
             idle_s = self._now() - campaign.recorded_at
             if not campaign.is_over and silent_s > self.host_timeout_s:
-                campaign.give_up_silent(silent_s)
+                campaign.give_up_silent_host(silent_s)
             elif campaign.is_under_way() and idle_s > max(self.host_timeout_s, IDLE_TIMEOUT_S):
-                campaign.give_up_idle(idle_s)
+                campaign.give_up_idle_host(idle_s)
             self.listener.changed(self.progress())
             if not campaign.is_over:
                 await asyncio.sleep(pause_s)

@@ -39,7 +39,6 @@ HOW_TO_READ = (
 ROW_HEIGHT = 112
 """Height of a condition's row in pixels. The next heights are fractions of this height."""
 BINS = 80
-"""Number of bins that replace too many dots."""
 _HILL_HEIGHT = 0.40
 _DOTS_HEIGHT = 0.34
 _GAP_HEIGHT = 0.07

@@ -62,7 +62,7 @@ def encode(document: msgspec.Struct) -> bytes:
     except UnicodeEncodeError:
         # A command line may contain bytes that are not Unicode text.
         return msgspec.json.encode(
-            _in_unicode(msgspec.to_builtins(document, enc_hook=_to_python_number))
+            _with_escapes(msgspec.to_builtins(document, enc_hook=_to_python_number))
         )
 
 
@@ -238,15 +238,15 @@ def _with_all_fields(part: dict[str, Any]) -> dict[str, Any]:
     return new_schema
 
 
-def _in_unicode(part: Any) -> Any:
+def _with_escapes(part: Any) -> Any:
     """Replace bytes that are not Unicode text by backslash escapes, everywhere in a document."""
     match part:
         case str():
             return part.encode("utf-8", "backslashreplace").decode("utf-8")
         case dict():
-            return {_in_unicode(key): _in_unicode(value) for key, value in part.items()}
+            return {_with_escapes(key): _with_escapes(value) for key, value in part.items()}
         case list() | tuple():
-            return [_in_unicode(element) for element in part]
+            return [_with_escapes(element) for element in part]
     return part
 
 

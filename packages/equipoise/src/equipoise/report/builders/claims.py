@@ -125,21 +125,22 @@ def no_difference_sentence(document: ResultDocument) -> str:
     The sentence is empty if there is only one comparison, if a comparison found a difference or at
     least its direction, or if a condition certainly is not the fastest.
     """
-    primary = document.primary_comparisons
+    comparisons = document.primary_comparisons
     has_loser = any(
         len(ranking.contenders) < len(ranking.conditions) for ranking in document.ranking
     )
-    if len(primary) < 2 or has_loser or not all(map(_is_without_difference, primary)):
+    if len(comparisons) < 2 or has_loser or not all(map(_is_without_difference, comparisons)):
         return ""
-    if all(comparison.verdict == "equivalent" for comparison in primary):
-        baselines = {comparison.baseline for comparison in primary}
+    if all(comparison.verdict == "equivalent" for comparison in comparisons):
+        baselines = {comparison.baseline for comparison in comparisons}
         baseline = baselines.pop() if len(baselines) == 1 else "their baselines"
-        return f"No difference: all are the same as {baseline} within ±{primary[0].min_effect:g} %"
-    ends = [comparison.ratio_ci for comparison in primary]
+        limit = f"±{comparisons[0].min_effect:g} %"
+        return f"No difference: all are the same as {baseline} within {limit}"
+    ends = [comparison.ratio_ci for comparison in comparisons]
     bounds = [max(high, 1.0 / low) for low, high in ends if low and high]
-    unlimited_count = len(primary) - len(bounds)
+    unlimited_count = len(comparisons) - len(bounds)
     if unlimited_count:
-        count_text = "all" if not bounds else f"{unlimited_count} of {len(primary)}"
+        count_text = "all" if not bounds else f"{unlimited_count} of {len(comparisons)}"
         return f"No difference found; {count_text} intervals are still unlimited"
     bound = max(bounds)
     percent = 100.0 * (bound - 1.0)
@@ -170,12 +171,12 @@ def failures_of(document: ResultDocument) -> list[CampaignWarning]:
 
 def verdict_counts(document: ResultDocument) -> str:
     """Return a sentence with the number of comparisons for each verdict."""
-    primary = document.primary_comparisons
-    counts = Counter(shown_verdict(document, comparison) for comparison in primary)
+    comparisons = document.primary_comparisons
+    counts = Counter(shown_verdict(document, comparison) for comparison in comparisons)
     outcomes = ", ".join(f"{counts[name]} {name}" for name in OUTCOMES if counts[name])
-    sentence = f"{len(primary)} comparisons: {outcomes}"
+    sentence = f"{len(comparisons)} comparisons: {outcomes}"
     forecasts = [
-        comparison.blocks_to_go for comparison in primary if comparison.blocks_to_go is not None
+        comparison.blocks_to_go for comparison in comparisons if comparison.blocks_to_go is not None
     ]
     if forecasts:
         sentence += f"; about {min(forecasts)} more blocks would probably decide the next"
@@ -228,7 +229,7 @@ def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tupl
 
     They are empty if the first claim already is the answer.
     """
-    has_many_claims, primary = len(claims) > MAX_CLAIMS, document.primary_comparisons
+    has_many_claims, comparisons = len(claims) > MAX_CLAIMS, document.primary_comparisons
     counts = verdict_counts(document)
     if (kind_title := report_kind(document).title(document, claims)) is not None:
         return kind_title
@@ -239,11 +240,11 @@ def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tupl
     ranking = ranking_of_all(document)
     if ranking is not None:
         return ranking.summary, (f"{counts}.",) if has_many_claims else ()
-    if not primary and document.against is not None:
+    if not comparisons and document.against is not None:
         lines = (*largest_changes(document.against), f"{reference_title(document.against)}.")
         return reference_answer(document.against), lines
-    if primary and (has_many_claims or any(comparison.stratum for comparison in primary)):
-        return counts, tuple(_largest_difference(primary))
+    if comparisons and (has_many_claims or any(comparison.stratum for comparison in comparisons)):
+        return counts, tuple(_largest_difference(comparisons))
     if claims:
         return "", ()
     if document.typical is not None:
@@ -254,15 +255,15 @@ def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tupl
     return f"{names}: nothing was compared", ()
 
 
-def _largest_difference(primary: Sequence[Comparison]) -> Iterator[str]:
+def _largest_difference(comparisons: Sequence[Comparison]) -> Iterator[str]:
     sizes_and_indexes = [
         (abs(math.log(comparison.ratio)), index)
-        for index, comparison in enumerate(primary)
+        for index, comparison in enumerate(comparisons)
         if comparison.ratio is not None and comparison.verdict in ("faster", "slower", "mixed")
     ]
     if sizes_and_indexes:
         _, index = max(sizes_and_indexes)
-        yield f"The largest difference: {primary[index].summary}"
+        yield f"The largest difference: {comparisons[index].summary}"
 
 
 def _claim(comparison: Comparison, document: ResultDocument) -> Claim:

@@ -271,12 +271,12 @@ class _MainColumns(Struct, frozen=True):
         metrics = [comparison.metric for comparison in document.comparisons]
         if document.typical is not None:
             metrics += document.typical.other_metrics
-        requested = [
+        requested_metrics = [
             metric
             for metric in dict.fromkeys(metrics)
             if metric not in (primary_metric, PRIMARY_METRIC)
         ]
-        other_metrics = requested[:MAX_METRIC_COLUMNS]
+        other_metrics = requested_metrics[:MAX_METRIC_COLUMNS]
         has_random_order = document.has_random_order
         has_time = any(PRIMARY_METRIC in condition.metrics for condition in document.conditions)
         # Functions share a process: its time and memory do not belong to one of them.
@@ -292,8 +292,8 @@ class _MainColumns(Struct, frozen=True):
             primary_metric,
             heading,
             tuple(other_metrics),
-            tuple(requested[MAX_METRIC_COLUMNS:]),
-            owns_process and "max_rss_bytes" not in (primary_metric, *requested),
+            tuple(requested_metrics[MAX_METRIC_COLUMNS:]),
+            owns_process and "max_rss_bytes" not in (primary_metric, *requested_metrics),
             _more_is_better_notes(more_is_better),
         )
 

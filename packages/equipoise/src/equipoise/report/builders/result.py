@@ -266,13 +266,15 @@ def campaign_figures(report: CampaignReport) -> tuple[Figures, Figures]:
 
 
 def _screen_tables(document: ResultDocument) -> Iterator[Part]:
-    primary = document.primary_comparisons
-    is_grouped = len(primary) > MAX_CLAIMS or any(comparison.stratum for comparison in primary)
+    comparisons = document.primary_comparisons
+    is_grouped = len(comparisons) > MAX_CLAIMS or any(
+        comparison.stratum for comparison in comparisons
+    )
     kind_tables = report_kind(document).tables(document)
     if is_grouped or claims.no_difference_sentence(document):
         yield conditions.grouped_table(document)
         if document.run.study != COMPARE_STUDY:
-            factor = conditions.compared_factor(document, primary[0])
+            factor = conditions.compared_factor(document, comparisons[0])
             yield from conditions.scaling_tables(document, document.primary_metric, factor)
     elif kind_tables:
         yield from (replace(table, forms=VERBOSE) for table in kind_tables)

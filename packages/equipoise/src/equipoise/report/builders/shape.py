@@ -86,9 +86,9 @@ _MAX_LEVEL_ROWS = 12
 _MAX_ADVICE = 3
 
 
-def shape_section(document: ResultDocument, primary: Sequence[Comparison]) -> Section:
+def shape_section(document: ResultDocument, comparisons: Sequence[Comparison]) -> Section:
     """Build the section of a page on the distribution of each condition."""
-    min_effect = min((row.min_effect for row in primary), default=0.0)
+    min_effect = min((row.min_effect for row in comparisons), default=0.0)
     kind = report_kind(document)
     names_and_lines: list[tuple[Name, str | tuple[str, ...]]] = []
     for index, condition in enumerate(document.conditions):
@@ -104,13 +104,13 @@ def shape_section(document: ResultDocument, primary: Sequence[Comparison]) -> Se
         parts = [Section(title, tuple(parts), folded=True)]
     parts += (Paragraph(steady_sentence(steady)) for steady in document.steady_state)
     # Comparisons whose statistics disagree come first.
-    with_statistics = [row for row in primary if row.answers]
+    with_statistics = [row for row in comparisons if row.answers]
     with_statistics.sort(key=lambda row: not row.disagreement)
     for comparison in with_statistics[:MAX_STATISTICS_TABLES]:
         if comparison.disagreement:
             parts.append(Paragraph(f"{comparison.disagreement}."))
         # With many comparisons, the tables would fill printed pages.
-        on_paper = len(primary) <= MAX_CLAIMS
+        on_paper = len(comparisons) <= MAX_CLAIMS
         parts.append(replace(_statistics_section(document, comparison), on_paper=on_paper))
     return Section("Shape", tuple(parts), forms=PAGE)
 
