@@ -40,7 +40,7 @@ class StudyForecast:
         self._budget_s = plan.stopping.budget_s
         stopping = plan.stopping
         self._max_blocks = math.inf if stopping.blocks is None else stopping.blocks - blocks_before
-        self._blocks_before_budget = stopping.blocks_before_budget - blocks_before
+        self._blocks_despite_budget = stopping.blocks_before_budget - blocks_before
         self._blocks_before_verdict = max(1, first_verdict_block - blocks_before)
         self._author_block_s = author_block_s
         self._trial_seconds: list[float] = []
@@ -99,7 +99,7 @@ class StudyForecast:
     def _milestones(self, block_s: float) -> str:
         """Return when the first verdicts and the end are expected, given the time of a block."""
         # The last block may begin just before the budget is spent: it adds its own time.
-        budget_s = max(self._budget_s + block_s, self._blocks_before_budget * block_s)
+        budget_s = max(self._budget_s + block_s, self._blocks_despite_budget * block_s)
         end_s = min(budget_s, self._max_blocks * block_s)
         end_phrase = f"the end after at most {waiting_time(end_s)}"
         if not self._has_comparisons:
