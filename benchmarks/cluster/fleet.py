@@ -27,7 +27,7 @@ SCHEDULER_IS_AWAY = 2
 """Exit status of unusable input."""
 RESUME_AFTER_S = 2.0
 COORDINATOR_LOG = "coordinator.log"
-LABORATORY = "equipoise.cluster.laboratory"
+LABORATORY = "equipoise.cluster.campaign_process"
 
 TrialKey = tuple[str, int, int, bool]
 """Phase, block, position and whether it is a washout."""

@@ -120,7 +120,7 @@ def follow(hosts: int, budget_s: float) -> Course:
 
     async def run() -> None:
         roster = Roster(transport)
-        keeping = asyncio.create_task(roster.keep())
+        keeping = asyncio.create_task(roster.keep_up_to_date())
         while not roster.is_complete:
             await roster.wait_for_change(1.0)
         places = [
@@ -141,7 +141,7 @@ def follow(hosts: int, budget_s: float) -> Course:
 
 
 def _order(place: int) -> Order:
-    return Order(fleet="0" * 32, place=place, session=1, plan="{}", identity=f"{place:032x}")
+    return Order(fleet="0" * 32, place=place, segment=1, plan="{}", identity=f"{place:032x}")
 
 
 def growths() -> list[Growth]:

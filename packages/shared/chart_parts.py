@@ -15,16 +15,15 @@ Rows = list[dict[str, Any]]
 Position = TypeVar("Position", alt.X, alt.Y)
 LABEL_LIMIT = 220
 """Maximum width of a name of a row, in pixels."""
-_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 (§2.2) excludes; vl-convert aborts the process because of one in a
-name."""
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Character that XML 1.0 (§2.2) excludes. If a name has one, vl-convert aborts the process."""
 
 
 class Picture(alt.LayerChart):
     """A chart that notebooks show as a picture, without a network.
 
-    Altair's own form for notebooks loads Vega from a network. It is used if the user chose another
-    of altair's renderers.
+    By default, altair shows a chart with a script that loads Vega from a network. A renderer that
+    the user chose is used instead of the picture.
     """
 
     def _repr_mimebundle_(self, *_: Any, **options: Any) -> Any:
@@ -46,11 +45,12 @@ def layer(rows: Sequence[Mapping[str, Any]], mark: alt.MarkDef, **channels: Any)
 
 
 def labels(rows: Sequence[Mapping[str, Any]], text: str, **encoding: Any) -> list[alt.Chart]:
-    """Draw a field of the rows as text, without lines behind its letters.
+    """Draw a field of the rows as text, with a background that hides the lines behind it.
 
-    Draw them above all lines. ``mark`` has properties of the mark.
+    Put these layers above all lines. ``mark`` in ``encoding`` has properties of the text.
     """
     mark = {"aria": False, **encoding.pop("mark", {})}
+    # The first layer is the background, the second layer the letters.
     styles = (["label", "label-ground"], "label")
     return [
         layer(rows, alt.MarkDef("text", style=style, **mark), text=text, **encoding)
@@ -59,10 +59,10 @@ def labels(rows: Sequence[Mapping[str, Any]], text: str, **encoding: Any) -> lis
 
 
 def label_strips(rows: Sequence[Mapping[str, Any]], y: alt.Y, offset: float = 0.0) -> alt.Chart:
-    """Clear the strips for names above rows from the lines of the chart.
+    """Draw a strip behind the name of each row, which hides the lines of the chart.
 
-    Draw it above grid and landmarks, and below measured values. A strip is ``offset`` pixels below
-    its place on the axis.
+    Put this layer above the grid and below measured values. A strip is ``offset`` pixels below the
+    position of its row on the axis.
     """
     # Clipped, because the ends of such a thick line would widen the chart.
     mark = alt.MarkDef("rule", style="label-strip", yOffset=offset, clip=True, aria=False)
@@ -80,10 +80,10 @@ def rule(width: float | None = None, **style: Any) -> alt.MarkDef:
 
 
 def tooltips(*fields: tuple[str, ...]) -> list[alt.Tooltip]:
-    """Return the tooltips of a mark; a field may have a title and a number format."""
+    """Return the tooltips of a mark: field, title and number format; only the field is needed."""
     names = ("shorthand", "title", "format")
-    parts: list[dict[str, Any]] = [dict(zip(names, field, strict=False)) for field in fields]
-    return [alt.Tooltip(**part) for part in parts]
+    arguments: list[dict[str, Any]] = [dict(zip(names, field, strict=False)) for field in fields]
+    return [alt.Tooltip(**keywords) for keywords in arguments]
 
 
 def frame(
@@ -116,7 +116,7 @@ def frame(
 def _drawable(value: Any) -> Any:
     """Replace each character that XML excludes by its escape sequence."""
     if isinstance(value, str):
-        return _NO_XML.sub(lambda match: repr(match[0])[1:-1], value)
+        return _NOT_IN_XML.sub(lambda match: repr(match[0])[1:-1], value)
     if isinstance(value, dict):
         return {_drawable(key): _drawable(part) for key, part in value.items()}
     if isinstance(value, list):
@@ -132,17 +132,19 @@ def top_legend(**changes: Any) -> alt.Legend:
 def color_and_shape(
     field: str,
     kinds: Sequence[str],
-    places: Sequence[int],
+    color_indices: Sequence[int],
     legend: alt.Legend | None,
-    shape_places: Sequence[int] | None = None,
+    shape_indices: Sequence[int] | None = None,
 ) -> tuple[alt.Color, alt.Shape]:
     """Return colour and shape by kind, with one legend for both.
 
-    ``places`` are the positions of the kinds in the palette; ``shape_places`` are those among the
-    shapes, by default the same.
+    Parameters
+    ----------
+    color_indices, shape_indices
+        Indices of the kinds in the palette and in the list of shapes; by default both are equal.
     """
-    colors = alt.Scale(domain=list(kinds), range=[color_of(place) for place in places])
-    shapes = alt.Scale(domain=list(kinds), range=[*map(shape_of, shape_places or places)])
+    colors = alt.Scale(domain=list(kinds), range=[*map(color_of, color_indices)])
+    shapes = alt.Scale(domain=list(kinds), range=[*map(shape_of, shape_indices or color_indices)])
     return (
         alt.Color(f"{field}:N", scale=colors, legend=legend),
         alt.Shape(f"{field}:N", scale=shapes, legend=legend),

@@ -6,56 +6,55 @@ import numpy as np
 from numpy.typing import NDArray
 
 POINTS = 160
+"""Number of points at which the density is estimated."""
 MIN_VALUES = 5
-_TAIL = 3.0
+_TAIL_BANDWIDTHS = 3.0
 """Distance from the outermost values, in bandwidths, at which a normal kernel is nearly 0."""
-_NARROWEST = 1 / 250
+_MIN_BANDWIDTH_SHARE = 1 / 250
 """Minimum bandwidth as a share of the range, so that equal values have a visible peak."""
 
 
 def density(
-    places: NDArray[np.float64],
-    low: float,
-    high: float,
-    weights: NDArray[np.float64] | None = None,
+    values: NDArray[np.float64], low: float, high: float, weights: NDArray[np.float64] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Estimate a Gaussian kernel density at ``POINTS`` places from low to high, with peak 1.
+    """Estimate a Gaussian kernel density at ``POINTS`` points from low to high, with peak 1.
 
-    The bandwidth is Silverman's rule of thumb (1986, eq. 3.31). ``None`` below ``MIN_VALUES``
-    values, which do not show a curve.
+    Return the points and the densities, or ``None`` for fewer than ``MIN_VALUES`` values. The
+    bandwidth is Silverman's rule of thumb (1986, eq. 3.31).
 
     Parameters
     ----------
     weights
-        Weights of the places, by default equal; the bandwidth uses the effective number of places
-        (Kish 1965, (Σw)² / Σw²).
+        Weights of the values, by default equal. The bandwidth then uses the effective number of
+        values, (Σw)² / Σw² (Kish 1965).
     """
-    if len(places) < MIN_VALUES:
+    if len(values) < MIN_VALUES:
         return None
-    width = max(_bandwidth(places, weights), _NARROWEST * (high - low))
-    begin = max(low, float(places.min()) - _TAIL * width)
-    end = min(high, float(places.max()) + _TAIL * width)
+    bandwidth = max(_bandwidth(values, weights), _MIN_BANDWIDTH_SHARE * (high - low))
+    begin = max(low, float(values.min()) - _TAIL_BANDWIDTHS * bandwidth)
+    end = min(high, float(values.max()) + _TAIL_BANDWIDTHS * bandwidth)
     grid = np.linspace(begin, end, POINTS)
     # With bins the cost is POINTS² for any number of trials.
-    counts, edges = np.histogram(places, bins=4 * POINTS, range=(begin, end), weights=weights)
+    counts, edges = np.histogram(values, bins=4 * POINTS, range=(begin, end), weights=weights)
     centres = (edges[:-1] + edges[1:]) / 2
-    heights = np.exp(-0.5 * ((grid[:, None] - centres[None, :]) / width) ** 2) @ counts
+    heights = np.exp(-0.5 * ((grid[:, None] - centres[None, :]) / bandwidth) ** 2) @ counts
     peak = float(heights.max())
     return (grid, heights / peak) if peak > 0 else None
 
 
-def _bandwidth(places: NDArray[np.float64], weights: NDArray[np.float64] | None) -> float:
+def _bandwidth(values: NDArray[np.float64], weights: NDArray[np.float64] | None) -> float:
     if weights is None:
-        effective = float(len(places))
-        deviation = float(places.std(ddof=1))
-        low, high = np.percentile(places, [25, 75])
+        effective_count = float(len(values))
+        deviation = float(values.std(ddof=1))
+        low, high = np.percentile(values, [25, 75])
     else:
-        effective = float(weights.sum() ** 2 / np.square(weights).sum())
-        mean = np.average(places, weights=weights)
-        deviation = float(np.sqrt(np.average((places - mean) ** 2, weights=weights)))
-        order = np.argsort(places, kind="stable")
-        below = np.cumsum(weights[order]) / weights.sum()
-        low, high = places[order][np.searchsorted(below, [0.25, 0.75])]
-    quarter = float(high - low) / 1.34
-    spreads = [spread for spread in (deviation, quarter) if spread > 0]
-    return 0.9 * min(spreads, default=0.0) * float(effective**-0.2)
+        effective_count = float(weights.sum() ** 2 / np.square(weights).sum())
+        mean = np.average(values, weights=weights)
+        deviation = float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
+        order = np.argsort(values, kind="stable")
+        weight_shares = np.cumsum(weights[order]) / weights.sum()
+        low, high = values[order][np.searchsorted(weight_shares, [0.25, 0.75])]
+    # Silverman's constants: a normal distribution has quartiles 1.34 deviations apart.
+    quartile_deviation = float(high - low) / 1.34
+    spreads = [spread for spread in (deviation, quartile_deviation) if spread > 0]
+    return 0.9 * min(spreads, default=0.0) * float(effective_count**-0.2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 EXIT_UNUSABLE_INPUT = 2
+"""Exit status of the command line for an error that the user can correct."""
 MAX_TEXT_LETTERS = 1000
 """Maximum number of letters of one part of an error, which may quote a name of any length."""
 
@@ -11,7 +12,7 @@ class EquipoiseError(Exception):
     """An error that the user can correct.
 
     ``what`` is the problem, with the name and the place; ``hint`` is one thing to type or change.
-    Of a text longer than `MAX_TEXT_LETTERS` letters, the middle is left out.
+    The middle of a text with more than `MAX_TEXT_LETTERS` letters is left out.
 
     Examples
     --------

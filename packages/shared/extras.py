@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import polars
 
 Library = Literal["pandas", "polars"]
+"""Library for data frames."""
 
 DISTRIBUTION = __name__.partition(".")[0].replace("_", "-")
 """Distribution that contains this copy of the module."""
@@ -37,9 +38,10 @@ def install_line(package: str) -> str:
 
 
 def require(package: str, purpose: str, extra: str | None = None) -> Any:
-    """Import a package; ``purpose`` is a plural, such as "data frames".
+    """Import a package. ``purpose`` is a plural noun for the message, such as "data frames".
 
-    The hint of the error installs the extra of this distribution or, without an extra, the package.
+    The hint of the error installs the package or, if ``extra`` is set, this extra of the
+    distribution.
 
     Raise `UnusableInput` if the package is not installed.
     """
@@ -56,7 +58,7 @@ def require(package: str, purpose: str, extra: str | None = None) -> Any:
 def frame_of(
     rows: Sequence[Mapping[str, Any]], library: Library
 ) -> pandas.DataFrame | polars.DataFrame:
-    """Return a data frame with a row for each mapping, its keys as columns.
+    """Return a data frame with a row for each mapping; the keys are the columns.
 
     Raise `UnusableInput` if the library is unknown, or not installed.
     """

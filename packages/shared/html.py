@@ -1,6 +1,6 @@
-"""Parts of HTML for notebooks: text, tables and facts, and a chart below them.
+"""Pieces of HTML for notebooks: text, tables and facts, and a chart below them.
 
-They have no colours, so that the notebook's own are used, and no script or style sheet.
+The HTML has no colours, so the colours of the notebook apply, and no script or style sheet.
 """
 
 from __future__ import annotations
@@ -18,46 +18,48 @@ from .safe_text import visible
 if TYPE_CHECKING:
     import altair
 
-_LINE = "border-bottom:1px solid rgba(128,128,128,.4)"
+_HEADING_STYLE = "border-bottom:1px solid rgba(128,128,128,.4)"
 
 
-def with_picture(piece: str, draw: Callable[[], altair.LayerChart | None]) -> MimeBundle:
-    """Return a part of HTML for a notebook with a chart below it, and the chart alone.
+def with_picture(content: str, draw: Callable[[], altair.LayerChart | None]) -> MimeBundle:
+    """Return HTML for a notebook with a chart below it, and the chart alone.
 
     The chart is left out if altair or vl-convert is not installed, or there is nothing to draw.
     """
     chart = draw() if has_figures() else None
     if chart is None:
-        return {"text/html": piece}, {}
+        return {"text/html": content}, {}
     specification = chart.to_dict(validate=False)
     pictures, sizes = notebook_pictures(specification)
     # In a data URL, a picture shares no ids and styles with the notebook.
-    kind = next(kind for kind in ("image/svg+xml", "image/png") if kind in pictures)
-    content = pictures[kind] if kind == "image/png" else pictures[kind].encode()
-    address = f"data:{kind};base64,{base64.b64encode(content).decode()}"
+    mime_type = next(
+        mime_type for mime_type in ("image/svg+xml", "image/png") if mime_type in pictures
+    )
+    picture = pictures[mime_type] if mime_type == "image/png" else pictures[mime_type].encode()
+    address = f"data:{mime_type};base64,{base64.b64encode(picture).decode()}"
     width = round(sizes["image/png"]["width"])
     image = (
         f'<img alt="{text(str(specification["description"]))}" src="{address}" '
         f'style="width:{width}px;max-width:100%">'
     )
-    return {"text/html": f"{piece}{image}", **pictures}, sizes
+    return {"text/html": f"{content}{image}", **pictures}, sizes
 
 
-def text(plain: str) -> str:
+def text(plain_text: str) -> str:
     """Return any text as HTML, for use between tags or in an attribute."""
-    return unbroken(typed(plain))
+    return unbroken(html.escape(visible(plain_text)))
 
 
-def typed(plain: str) -> str:
-    """Return a command as HTML, with its spaces kept for copying."""
-    return html.escape(visible(plain))
+def command(line: str) -> str:
+    """Return a command as HTML, with the spaces that a reader copies."""
+    return html.escape(visible(line))
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table with headings: names in the first column, numbers in the others."""
     head = "".join(
-        f'<th scope="col" style="{_LINE};{_cell_style(place)}">{text(heading)}</th>'
-        for place, heading in enumerate(headings)
+        f'<th scope="col" style="{_HEADING_STYLE};{_cell_style(column)}">{text(heading)}</th>'
+        for column, heading in enumerate(headings)
     )
     body = "".join(f"<tr>{''.join(map(_cell, itertools.count(), cells))}</tr>" for cells in rows)
     return (
@@ -75,9 +77,9 @@ def facts(pairs: Iterable[tuple[str, object]]) -> str:
     return f'<table style="border-collapse:collapse"><tbody>{body}</tbody></table>'
 
 
-def folded(title: str, within: str) -> str:
-    """Return a part that a heading opens and closes."""
-    return f"<details><summary>{text(title)}</summary>{within}</details>"
+def folded(title: str, content: str) -> str:
+    """Return HTML content that the reader opens and closes by its title."""
+    return f"<details><summary>{text(title)}</summary>{content}</details>"
 
 
 def bullets(items: Iterable[str]) -> str:
@@ -85,9 +87,9 @@ def bullets(items: Iterable[str]) -> str:
     return f"<ul>{''.join(f'<li>{text(item)}</li>' for item in items)}</ul>"
 
 
-def _cell(place: int, content: str) -> str:
-    return f'<td style="{_cell_style(place)}">{text(content)}</td>'
+def _cell(column: int, content: str) -> str:
+    return f'<td style="{_cell_style(column)}">{text(content)}</td>'
 
 
-def _cell_style(place: int) -> str:
-    return f"padding:.2em .6em;text-align:{'right' if place else 'left'}"
+def _cell_style(column: int) -> str:
+    return f"padding:.2em .6em;text-align:{'right' if column else 'left'}"

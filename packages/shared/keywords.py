@@ -1,4 +1,4 @@
-"""Keywords of functions from a ``TypedDict``, declared once and shown in each signature."""
+"""Keyword arguments from a ``TypedDict``: declared once, shown in each signature."""
 
 from __future__ import annotations
 
@@ -11,44 +11,49 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def takes(keywords: type, defaults: object) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator for a function with the keys of a ``TypedDict`` as keywords.
+def accepts_keywords(
+    keywords: type, defaults: object
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator for a function that takes the keys of a ``TypedDict`` as keywords.
 
-    The signature of the function then has each keyword, and Python's usual error refuses any other.
+    The signature of the function then lists each keyword, and Python's usual error refuses any
+    other keyword.
 
     Parameters
     ----------
+    keywords
+        The ``TypedDict``.
     defaults
-        Object with an attribute for each key: its default.
+        Object whose attributes are the default values, by keyword.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(function)
-        named = [
+        own_parameters = [
             parameter
             for parameter in signature.parameters.values()
             if parameter.kind is not parameter.VAR_KEYWORD
         ]
-        further = [
+        keyword_parameters = [
             inspect.Parameter(
                 name,
                 inspect.Parameter.KEYWORD_ONLY,
                 default=getattr(defaults, name),
-                annotation=getattr(kind, "__forward_arg__", kind),
+                annotation=getattr(annotation, "__forward_arg__", annotation),
             )
-            for name, kind in keywords.__annotations__.items()
+            for name, annotation in keywords.__annotations__.items()
         ]
-        shown = signature.replace(parameters=[*named, *further])
+        full_signature = signature.replace(parameters=[*own_parameters, *keyword_parameters])
 
         @functools.wraps(function)
-        def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        def call_with_keywords(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
-                shown.bind(*args, **kwargs)
+                full_signature.bind(*args, **kwargs)
             except TypeError as error:
                 raise TypeError(f"{function.__name__}() {error}") from None
             return function(*args, **kwargs)
 
-        called.__signature__ = shown  # type: ignore[attr-defined]
-        return called
+        call_with_keywords.__signature__ = full_signature  # type: ignore[attr-defined]
+        return call_with_keywords
 
     return decorate

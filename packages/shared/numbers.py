@@ -39,24 +39,25 @@ def signed_amount(value: float) -> str:
 
 
 def joined(parts: Iterable[str], last: str = "and") -> str:
-    """Return parts of a sentence as ``a, b and c``."""
-    *first, end = tuple(parts) or ("",)
-    return f"{', '.join(first)} {last} {end}" if first else end
+    """Return parts of a sentence as ``a, b and c``; ``last`` is the word before the last part."""
+    *first_parts, last_part = tuple(parts) or ("",)
+    return f"{', '.join(first_parts)} {last} {last_part}" if first_parts else last_part
 
 
-def listed(values: Sequence[str], most: int = MAX_LISTED_VALUES, joint: str = ", ") -> str:
-    """Return values as ``a, b, c``; of many, the first and the number of the others.
+def listed(values: Sequence[str], max_count: int = MAX_LISTED_VALUES, separator: str = ", ") -> str:
+    """Return values as ``a, b, c``; of more than ``max_count``, ``a, b and 7 more``.
 
-    Clauses are joined by ``"; "``.
+    The separator of clauses is ``"; "``.
     """
-    shown, more = joint.join(values[:most]), len(values) - most
-    end = "; and" if joint == "; " else " and"
-    return f"{shown}{end} {more} more" if more > 0 else shown
+    text, hidden_count = separator.join(values[:max_count]), len(values) - max_count
+    conjunction = "; and" if separator == "; " else " and"
+    return f"{text}{conjunction} {hidden_count} more" if hidden_count > 0 else text
 
 
 def unbroken(text: str) -> str:
     """Return text without line breaks between a number and its unit: ``5 %``, ``12 ms``.
 
-    It is for formats whose lines break when they are shown; a command must keep its spaces.
+    Use it for formats whose lines break when they are shown. Do not use it for a command, because
+    a reader copies the command with its spaces.
     """
     return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)

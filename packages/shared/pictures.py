@@ -11,6 +11,7 @@ from .errors import UnusableInput
 from .extras import CHARTS_EXTRA, DISTRIBUTION, install_line
 
 PIXELS_PER_POINT = 2.0
+"""Scale of a PNG picture, for screens with a high resolution."""
 MAX_VECTOR_ROWS = 1500
 """Maximum number of rows in a vector picture; with more, scrolling becomes slow."""
 MimeBundle = tuple[dict[str, Any], dict[str, Any]]
@@ -20,13 +21,14 @@ MimeBundle = tuple[dict[str, Any], dict[str, Any]]
 def notebook_pictures(specification: dict[str, Any]) -> MimeBundle:
     """Return a chart for a notebook as SVG and PNG, which need no network.
 
-    A chart of many marks is only PNG: its vectors would take megabytes of the notebook.
+    A chart of many marks is only PNG, because its SVG would take megabytes of the notebook.
 
     Raise `UnusableInput` if vl-convert is missing.
     """
     require_figures()
     pixels = png(specification)
-    width, height = (int.from_bytes(pixels[place : place + 4], "big") for place in (16, 20))
+    # A PNG file has its width in four bytes at offset 16, and its height at offset 20.
+    width, height = (int.from_bytes(pixels[offset : offset + 4], "big") for offset in (16, 20))
     size = {"width": width / PIXELS_PER_POINT, "height": height / PIXELS_PER_POINT}
     pictures: dict[str, Any] = {"image/png": pixels}
     if sum(map(len, specification.get("datasets", {}).values())) <= MAX_VECTOR_ROWS:
@@ -50,8 +52,9 @@ def require_figures() -> None:
     """
     missing = _missing_libraries()
     if missing:
+        names, verb = " and ".join(missing).replace("_", "-"), "is" if len(missing) == 1 else "are"
         raise UnusableInput(
-            f"figures need {' and '.join(missing).replace('_', '-')}, which is not installed",
+            f"figures need {names}, which {verb} not installed",
             hint=install_line(f"{DISTRIBUTION}[{CHARTS_EXTRA}]"),
         )
 
@@ -70,29 +73,29 @@ def svg(specification: dict[str, Any]) -> bytes:
     picture = vl_convert.vegalite_to_svg(
         specification, vl_version=vega_lite_version(), allowed_base_urls=[]
     )
-    return _with_own_ids(picture).encode()
+    return _with_unique_ids(picture).encode()
 
 
 _ID = re.compile(r'(?<=\bid=")(?:clip|gradient_)\d+(?=")|(?<=url\(#)(?:clip|gradient_)\d+(?=\))')
+"""Id of an element that Vega made, or a reference to this id."""
 
 
-def _with_own_ids(picture: str) -> str:
-    """Return a vector picture with ids that differ from those of other pictures on a page.
+def _with_unique_ids(picture: str) -> str:
+    """Return an SVG picture whose ids differ from the ids of other pictures on a page.
 
     Vega counts ids over all pictures of a process, and two processes may draw for one notebook.
     """
-    own = blake2b(_ID.sub("", picture).encode(), digest_size=6).hexdigest()
-    places: dict[str, int] = {}
-    return _ID.sub(lambda found: f"id-{own}-{places.setdefault(found[0], len(places))}", picture)
+    digest = blake2b(_ID.sub("", picture).encode(), digest_size=6).hexdigest()
+    numbers: dict[str, int] = {}
+    return _ID.sub(
+        lambda match: f"id-{digest}-{numbers.setdefault(match[0], len(numbers))}", picture
+    )
 
 
 def png(specification: dict[str, Any]) -> bytes:
-    """Return a chart as pixels."""
+    """Return a chart as a PNG picture."""
     import vl_convert
 
     return vl_convert.vegalite_to_png(
-        specification,
-        vl_version=vega_lite_version(),
-        allowed_base_urls=[],
-        scale=PIXELS_PER_POINT,
+        specification, vl_version=vega_lite_version(), allowed_base_urls=[], scale=PIXELS_PER_POINT
     )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from .numbers import Interval, significant
 
 FACTOR_FROM = 2.0
-"""Ratio from which on "3.3 times" reads better than a percentage; also for its inverse."""
+"""Ratio from which on, and below whose inverse, "3.3 times" reads better than a percentage."""
 NO_SINGLE_RATIO = "no single ratio"
 """Text in place of an estimate that is outside its interval."""
 
@@ -47,9 +47,10 @@ def in_one_unit(*ratios: float | None) -> tuple[str, ...]:
     return _in_unit_of(largest, ratios)
 
 
-def _in_unit_of(leading: float, ratios: Sequence[float | None]) -> tuple[str, ...]:
-    show = as_factor if reads_as_factor(leading) else _percent
-    return tuple("unlimited" if ratio is None else show(ratio) for ratio in ratios)
+def _in_unit_of(unit_ratio: float, ratios: Sequence[float | None]) -> tuple[str, ...]:
+    """Return ratios in the unit, a factor or a percentage, that suits ``unit_ratio``."""
+    to_text = as_factor if reads_as_factor(unit_ratio) else _percent
+    return tuple("unlimited" if ratio is None else to_text(ratio) for ratio in ratios)
 
 
 def estimate_and_interval(
@@ -66,9 +67,10 @@ def estimate_and_interval(
     """
     ratios = (ratio, *interval)
     largest = max((ratio for ratio in ratios if ratio is not None), default=1.0)
-    # The estimate decides, as in the sentence of a verdict; but "+20000 %" would always mislead.
-    leading = largest if ratio is None or largest >= FACTOR_FROM else ratio
-    estimate, *ends = _in_unit_of(leading, ratios)
+    # The estimate decides the unit, as in the sentence of a verdict, unless an end is far above 1:
+    # "+20000 %" would mislead.
+    unit_ratio = largest if ratio is None or largest >= FACTOR_FROM else ratio
+    estimate, *ends = _in_unit_of(unit_ratio, ratios)
     if ratio is None:
         estimate = unknown
     elif leaves_out(interval, ratio):

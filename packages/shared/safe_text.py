@@ -1,4 +1,4 @@
-"""Untrusted text stays text (rule 9), on a terminal and in a CSV file."""
+"""Functions that make untrusted text safe (rule 9) for a terminal and a CSV file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 """Unicode categories: controls, directions, lone surrogates, private use, line separators."""
 
 MAX_LINE_LETTERS = 400
-"""Maximum number of letters of a line from elsewhere, such as a failure."""
+"""Maximum number of letters of a line of untrusted text, such as the reason of a failure."""
 MAX_NAME_LETTERS = 200
 """Maximum number of letters of a shown name: of a condition, a level, a host, or a commit."""
 
@@ -59,9 +59,9 @@ def csv_text(rows: Iterable[Sequence[Any]]) -> str:
     carriage return if lines end in a line feed, and a reader would end the row there.
     """
     text = io.StringIO()
-    plain = csv.writer(text, lineterminator="\n")
-    quoting = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+    plain_writer = csv.writer(text, lineterminator="\n")
+    quoting_writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     for row in rows:
-        returns = any(isinstance(cell, str) and "\r" in cell for cell in row)
-        (quoting if returns else plain).writerow(row)
+        has_return = any(isinstance(cell, str) and "\r" in cell for cell in row)
+        (quoting_writer if has_return else plain_writer).writerow(row)
     return text.getvalue()

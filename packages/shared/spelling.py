@@ -8,7 +8,7 @@ works for it, sets its own::
     with command_line_spelling():
         ...
 
-A message is spelled when it is created. A recorded warning keeps its spelling.
+The spelling is chosen when a message is created. A recorded warning keeps its spelling.
 
 Each package has a copy of this module, and a process may use several copies. So the choice is
 stored in the interpreter's own table of options (``sys._xoptions``): it applies to every copy, and
@@ -24,28 +24,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 Value = str | float | bool | list[str] | None
+"""Value of an option in a message; ``None`` for the option alone."""
 
-_SPELLING = "equipoise_spelling"
-"""Option of the interpreter with the choice, for all threads and all copies."""
+_CHOICE_KEY = "equipoise_spelling"
+"""Key of the choice in the interpreter's table, for all threads and all copies."""
 _COMMAND_LINE = "command line"
 
 
 @contextmanager
 def command_line_spelling() -> Iterator[None]:
-    """Use the command line's spelling in the block."""
-    before = sys._xoptions.get(_SPELLING)
-    sys._xoptions[_SPELLING] = _COMMAND_LINE
+    """Use the command line's spelling inside the block."""
+    previous_choice = sys._xoptions.get(_CHOICE_KEY)
+    sys._xoptions[_CHOICE_KEY] = _COMMAND_LINE
     try:
         yield
     finally:
-        if before is None:
-            del sys._xoptions[_SPELLING]
+        if previous_choice is None:
+            del sys._xoptions[_CHOICE_KEY]
         else:
-            sys._xoptions[_SPELLING] = before
+            sys._xoptions[_CHOICE_KEY] = previous_choice
 
 
 def _is_command_line() -> bool:
-    return sys._xoptions.get(_SPELLING) == _COMMAND_LINE
+    return sys._xoptions.get(_CHOICE_KEY) == _COMMAND_LINE
 
 
 _ON_THE_COMMAND_LINE: dict[tuple[str, Value], str] = {
@@ -56,10 +57,8 @@ _ON_THE_COMMAND_LINE: dict[tuple[str, Value], str] = {
     ("ratio", False): "--difference",
 }
 """Options with an irregular spelling."""
-_IN_PYTHON: dict[tuple[str, Value], str] = {
-    ("input", "FILE"): "a shell: sh -c 'A < FILE'",
-}
-"""Replacements for options that no function has."""
+_IN_PYTHON: dict[tuple[str, Value], str] = {("input", "FILE"): "a shell: sh -c 'A < FILE'"}
+"""Texts for options of the command line that no Python function has."""
 
 
 def option(name: str, value: Value = None) -> str:
@@ -88,7 +87,7 @@ def option(name: str, value: Value = None) -> str:
     if not _is_command_line():
         return name if value is None else f"{name}={_python_value(value)}"
     flag = f"--{name.replace('_', '-')}"
-    return flag if value is None or value is True else f"{flag} {_word(value)}"
+    return flag if value is None or value is True else f"{flag} {_shell_word(value)}"
 
 
 def _python_value(value: Value) -> str:
@@ -97,7 +96,7 @@ def _python_value(value: Value) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _word(value: Value) -> str:
+def _shell_word(value: Value) -> str:
     if isinstance(value, str | int | float):
         return shlex.quote(str(value))
     assert value is not None, "only an option with a value has a word for it"

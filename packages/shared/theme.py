@@ -13,7 +13,8 @@ Theme = Literal["light", "dark"]
 PALETTE = ("#1f83c4", "#d55e00", "#b0508c", "#5aa02c", "#8f7420", "#75808f")
 """Colours after Okabe and Ito (2008), with a contrast of at least 3 to both backgrounds.
 
-The first colours differ for every kind of colour blindness; tests measure contrast and difference.
+With every kind of colour blindness the first colours still differ. Tests measure the contrasts and
+the differences.
 """
 
 SHAPES = ("circle", "diamond", "square", "triangle-up", "cross", "triangle-down")
@@ -22,12 +23,14 @@ SHAPES = ("circle", "diamond", "square", "triangle-up", "cross", "triangle-down"
 BACKGROUND: dict[Theme, str] = {"light": "#ffffff", "dark": "#14181d"}
 _TEXT: dict[Theme, str] = {"light": "#1b2026", "dark": "#e8ebee"}
 _MUTED: dict[Theme, str] = {"light": "#5b6570", "dark": "#a3acb6"}
+"""Titles and labels of axes, which are less important than other text."""
 _GRID: dict[Theme, str] = {"light": "#d0d5da", "dark": "#39434c"}
 _AXIS: dict[Theme, str] = {"light": "#818b95", "dark": "#707b86"}
 """Lines and ticks of the axes, with a contrast of at least 3, as WCAG 2.1 (1.4.11) requires."""
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 WIDTH = 720
+"""Width of a chart in pixels."""
 
 
 def color_of(index: int) -> str:
@@ -78,14 +81,14 @@ def configuration(theme: Theme) -> dict[str, Any]:
             "reference": {"color": muted, "strokeDash": [5, 3], "strokeWidth": 1.5},
             "negligible": {"color": muted, "fillOpacity": 0.13},
             "label": {"color": text, "fontSize": 13, "fontWeight": "bold"},
-            # The ground around the letters of a label.
+            # The background around the letters of a label.
             "label-ground": {
                 "color": BACKGROUND[theme],
                 "stroke": BACKGROUND[theme],
                 "strokeWidth": 6,
                 "strokeJoin": "round",
             },
-            # The ground of a name's row, which hides the lines of the chart.
+            # The background of the strip with a name, which hides the lines of the chart.
             "label-strip": {"color": BACKGROUND[theme], "strokeWidth": LABEL_STRIP},
             "median": {"color": BACKGROUND[theme], "stroke": text, "strokeWidth": 2},
             "median-interval": {"color": text, "strokeWidth": 3},

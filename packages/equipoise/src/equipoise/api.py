@@ -29,7 +29,7 @@ from equipoise.model.quantities import Interval
 from equipoise.model.record import RunRecord
 from equipoise.model.result import Comparison, ResultDocument, Verdict
 from equipoise.shared.extras import Library, frame_of
-from equipoise.shared.keywords import takes
+from equipoise.shared.keywords import accepts_keywords
 from equipoise.shared.pictures import MimeBundle, require_figures
 from equipoise.studies.catalogue import with_findings
 from equipoise.studies.preparation import StudyOptions, prepare_study
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class Limits(TypedDict, total=False):
-    """Numbers that limit and judge a campaign; ``None`` is the default, or that of the study."""
+    """Numbers that limit and judge a campaign; ``None`` means the study's value or the default."""
 
     alpha: float | None
     """Largest chance of a wrong verdict; by default 0.05."""
@@ -115,7 +115,7 @@ class Result(Struct, frozen=True):
 
     @property
     def ratio(self) -> float | None:
-        """Cost of the candidate over that of the baseline: 0.5 is twice as fast."""
+        """Cost of the candidate divided by the cost of the baseline: 0.5 is twice as fast."""
         return self.comparison.ratio
 
     @property
@@ -187,7 +187,7 @@ class Result(Struct, frozen=True):
         return f"{comparison.summary}\n  {interval}"
 
 
-@takes(Limits, CampaignLimits())
+@accepts_keywords(Limits, CampaignLimits())
 def compare(
     *commands: str | Sequence[str] | Callable[..., object],
     setup: Callable[[], object] | None = None,
@@ -215,7 +215,7 @@ def compare(
 
     Raise `UnusableInput` if no campaign is possible; nothing was measured then.
     Raise `ConditionFailed` if a command failed. Raise `KeyboardInterrupt` if the user interrupted
-    it; every finished trial is in the ledger.
+    the campaign; every finished trial is in the ledger.
 
     Examples
     --------
@@ -227,8 +227,8 @@ def compare(
     Parameters
     ----------
     commands
-        A command is a sequence of arguments, or a string that is split like in a POSIX shell;
-        no shell runs it. A function is called with the value of ``setup``, or without an
+        A command is a sequence of arguments, or a string that is split as a POSIX shell splits it;
+        no shell runs the command. A function is called with the value of ``setup``, or without an
         argument. An ``async`` function is awaited.
     setup
         Function that makes the argument of functions, untimed: once in each process, or before
@@ -262,9 +262,10 @@ def compare(
     limits
         Numbers that limit and judge the campaign (`Limits`).
     """
-    is_ranked, numbers = _parse_ranking(ranking), CampaignLimits(**limits)
+    is_ranked, all_limits = _parse_ranking(ranking), CampaignLimits(**limits)
     if setup is not None or any(map(callable, commands)):
-        command_options: dict[str, object] = {
+        # Functions accept none of these options, so a value of one is refused.
+        options_of_commands: dict[str, object] = {
             "environments": environments,
             "washout": washout,
             "control": control,
@@ -274,9 +275,9 @@ def compare(
             "layouts": layouts,
             "aslr": aslr,
         }
-        request = FunctionsRequest(numbers, names, is_ranked, ledger, allow_concurrent, progress)
+        request = FunctionsRequest(all_limits, names, is_ranked, ledger, allow_concurrent, progress)
         compare_functions = load_part("compare_callables", *_FUNCTIONS_KIND)
-        record = compare_functions(commands, setup, request, command_options)
+        record = compare_functions(commands, setup, request, options_of_commands)
         return _result_of(record, show_env=show_env)
     options = CompareOptions(
         commands=_checked_commands([command for command in commands if not callable(command)]),
@@ -294,7 +295,7 @@ def compare(
         layouts=layouts,
         aslr=aslr,
         ranking=is_ranked,
-        limits=numbers,
+        limits=all_limits,
     )
     plan, warnings = compare_plan(options)
     plan = replace(plan, command_line=_comparison_command_line(options, plan.seed))
@@ -304,7 +305,7 @@ def compare(
     return _result_of(record, show_env=show_env)
 
 
-@takes(Limits, CampaignLimits())
+@accepts_keywords(Limits, CampaignLimits())
 def run(
     study: Path | str,
     *,
@@ -324,7 +325,7 @@ def run(
 
     Raise `UnusableInput` if there is no such study, factor or level, or no part of it can run here.
     Raise `ConditionFailed` if a command failed. Raise `KeyboardInterrupt` if the user interrupted
-    it; every finished trial is in the ledger.
+    the campaign; every finished trial is in the ledger.
 
     Examples
     --------
@@ -355,30 +356,30 @@ def run(
     ranking, layouts, aslr, ledger, allow_concurrent, show_env, progress, limits
         As for ``compare``; ``None`` is the value of the study, or else the default.
     """
-    is_ranked, numbers = _parse_ranking(ranking), CampaignLimits(**limits)
+    is_ranked, all_limits = _parse_ranking(ranking), CampaignLimits(**limits)
     ledger_path = Path(ledger or default_ledger())
-    chosen = [
+    choices = [
         f"{name}={','.join(map(str, levels)) if isinstance(levels, list | tuple) else levels}"
         for name, levels in (factors or {}).items()
     ]
     options = StudyOptions(
-        study=str(study), quick=quick, command=command, factors=chosen, layouts=layouts, aslr=aslr
+        study=str(study), quick=quick, command=command, factors=choices, layouts=layouts, aslr=aslr
     )
-    prepared = prepare_study(options, ledger_path)
+    prepared_study = prepare_study(options, ledger_path)
     with _open_measurement(ledger_path, allow_concurrent=allow_concurrent) as store:
-        builds = prepared.build(ledger_path) if prepared.build_lines else {}
+        builds = prepared_study.build(ledger_path) if prepared_study.build_lines else {}
         plan, plan_warnings = study_plan(
-            prepared.study, prepared.grid(builds), numbers, ranking=is_ranked
+            prepared_study.study, prepared_study.grid(builds), all_limits, ranking=is_ranked
         )
         option_values = {
             "quick": quick,
-            "factor": chosen,
+            "factor": choices,
             "command": command,
-            **_common_options(layouts, aslr, is_ranked, numbers, plan.seed),
+            **_common_options(layouts, aslr, is_ranked, all_limits, plan.seed),
         }
         plan = replace(plan, command_line=command_line_of("run", (str(study),), option_values))
-        warnings = (*prepared.warnings, *plan_warnings)
-        with prepared.errors_at_settings(plan):
+        warnings = (*prepared_study.warnings, *plan_warnings)
+        with prepared_study.errors_at_settings(plan):
             run_id = conduct.start(plan, store, progress or ProgressListener(), warnings=warnings)
         record = store.read_run(run_id)
     return _result_of(record, show_env=show_env)
@@ -397,7 +398,7 @@ def _open_measurement(ledger: Path | str | None, *, allow_concurrent: bool) -> I
             raise KeyboardInterrupt(f"resume run {interruption.run_id}") from interruption
 
 
-@takes(Limits, CampaignLimits())
+@accepts_keywords(Limits, CampaignLimits())
 def compare_code(
     *codes: str,
     setup: str = "",
@@ -416,7 +417,7 @@ def compare_code(
 
     Raise `UnusableInput` if no campaign is possible; nothing was measured then. Raise
     `ConditionFailed` if a piece of code failed. Raise `KeyboardInterrupt` if the user interrupted
-    it; every finished trial is in the ledger.
+    the campaign; every finished trial is in the ledger.
 
     Examples
     --------
@@ -443,8 +444,8 @@ def compare_code(
         Names that the code may use, with their values, such as ``globals()``; the values of the
         used names are sent to the fresh processes.
     """
-    is_ranked, numbers = _parse_ranking(ranking), CampaignLimits(**limits)
-    request = FunctionsRequest(numbers, names, is_ranked, ledger, allow_concurrent, progress)
+    is_ranked, all_limits = _parse_ranking(ranking), CampaignLimits(**limits)
+    request = FunctionsRequest(all_limits, names, is_ranked, ledger, allow_concurrent, progress)
     record = load_part("compare_code", *_FUNCTIONS_KIND)(codes, setup, globals or {}, request)
     return _result_of(record, show_env=show_env)
 
@@ -499,7 +500,7 @@ def _checked_commands(commands: Sequence[str | Sequence[str]]) -> tuple[str | tu
     for command in checked:
         if not isinstance(command, str) and _are_commands(command, is_alone=len(checked) == 1):
             raise UnusableInput(
-                f"{[*command]} looks like several commands, but a list has the arguments of one",
+                f"{[*command]} looks like several commands, but a list is one command",
                 hint="give each command separately: equipoise.compare(*commands)",
             )
     return checked
@@ -513,6 +514,7 @@ def _are_commands(arguments: tuple[object, ...], *, is_alone: bool) -> bool:
     texts = [argument for argument in arguments if isinstance(argument, str)]
     if len(texts) < len(arguments):
         return True
+    # A program's name has no space, unless a file has this name.
     if texts and " " in texts[0].strip() and not Path(texts[0]).exists():
         return True
     return is_alone and len(texts) > 1 and all(map(shutil.which, texts))

@@ -53,6 +53,7 @@ def register(shell: Any) -> None:
 
 
 def _compare_code(line: str, cell: str | None, names: dict[str, object]) -> Result:
+    # On the line are the pieces of code for %compare, and SETUP for %%compare.
     limits, code_or_setup = _split_options(line)
     if cell is None:
         codes, setup = _SEPARATOR.split(code_or_setup), ""
@@ -99,8 +100,8 @@ def _option_value(option: re.Match[str]) -> str:
         ) from None
 
 
-def _parse_number(value: str, kind: type[int] | type[float]) -> int | float | str:
+def _parse_number(value: str, number_type: type[int] | type[float]) -> int | float | str:
     try:
-        return kind(value)
+        return number_type(value)
     except ValueError:
         return value

@@ -62,7 +62,7 @@ def plan_from(line: list[str]) -> Plan:
     """The plan of a command line."""
     context = compare.command.make_context("compare", list(line))
     request = read_request(CompareRequest, context.params)
-    plan, _ = compare_plan(request.normalized().comparison)
+    plan, _ = compare_plan(request.normalized().options)
     with context:
         return replace(plan, command_line=typed_command(seed=plan.seed))
 

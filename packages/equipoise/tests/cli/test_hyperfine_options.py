@@ -28,7 +28,7 @@ def document_of(equipoise: Equipoise, *arguments: str) -> dict[str, Any]:
 def ours(*line: str) -> tuple[CompareRequest, tuple[str, ...]]:
     """The request of a command line in our words, and the notes."""
     request = compare_request(*line)
-    return request.normalized(), tuple(request.hyperfine.notes(request.comparison))
+    return request.normalized(), tuple(request.hyperfine.notes(request.options))
 
 
 def test_runs_are_exactly_that_many_whatever_is_known_before(equipoise: Equipoise) -> None:
@@ -39,7 +39,7 @@ def test_runs_are_exactly_that_many_whatever_is_known_before(equipoise: Equipois
 
 def test_at_least_and_at_most_so_many_runs() -> None:
     found, _ = ours("-m", "7", "-M", "9", "--min-benchmarking-time", "2", "true")
-    limits = found.comparison.limits
+    limits = found.options.limits
     assert (limits.min_blocks, limits.blocks, limits.min_seconds) == (7, 9, 2.0)
 
 
@@ -66,7 +66,7 @@ def test_options_that_exclude_each_other_are_refused(line: tuple[str, ...], name
 
 def test_a_shell_is_the_default_one_none_or_another() -> None:
     def shell(*line: str) -> str | None:
-        return ours(*line, "true")[0].comparison.shell
+        return ours(*line, "true")[0].options.shell
 
     assert shell("-S") == "/bin/sh"
     assert shell("-N") == "none"
@@ -170,7 +170,7 @@ def test_a_time_unit_is_that_of_the_tables_that_are_exported(
 )
 def test_metrics_have_hyperfine_s_names_too(given: str, found: str, noted: bool) -> None:
     request, notes = ours("--metrics", given, "true")
-    assert request.comparison.metrics == found
+    assert request.options.metrics == found
     assert bool(notes) == noted
 
 

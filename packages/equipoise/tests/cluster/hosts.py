@@ -71,7 +71,7 @@ def order_for(plan: Plan, *, place: int = 0, builds: Sequence[str] = ()) -> Orde
     return Order(
         fleet=fleet,
         place=place,
-        session=1,
+        segment=1,
         plan=portable_plan(member, builds),
         identity=f"{int(fleet, 16) ^ (place + 1):032x}",
         allow_concurrent=True,

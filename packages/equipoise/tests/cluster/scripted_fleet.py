@@ -108,9 +108,9 @@ class ScriptedHost:
         self._deaths = list(self.dies_at)
 
     def order(self, order: Order, now: float) -> Status:
-        """Start the campaign, unless it goes on or has ended in this session."""
+        """Start the campaign, unless it goes on or has ended in this segment."""
         self.advance(now)
-        is_later = not self.orders or order.session > self.orders[-1].session
+        is_later = not self.orders or order.segment > self.orders[-1].segment
         if self.state in ("died", "failed") or (self.state != "running" and is_later):
             self._start(order, now)
         return self.status()

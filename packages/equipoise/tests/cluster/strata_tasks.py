@@ -6,7 +6,7 @@ import os
 import signal
 from pathlib import Path
 
-from equipoise.cluster.strata import judge_request
+from equipoise.cluster.strata import analyse_stratum
 
 
 def dies_once(marker: str, request: bytes) -> bytes:
@@ -14,6 +14,6 @@ def dies_once(marker: str, request: bytes) -> bytes:
     try:
         Path(marker).touch(exist_ok=False)
     except FileExistsError:
-        return judge_request(request)
+        return analyse_stratum(request)
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError("the worker was killed")

@@ -59,7 +59,7 @@ def server_that_says(greeting: bytes) -> Iterator[str]:
 def test_another_server_is_no_scheduler(greeting: bytes) -> None:
     with (
         server_that_says(greeting) as address,
-        pytest.raises(UnusableInput, match="the server there is not a Dask scheduler"),
+        pytest.raises(UnusableInput, match="the server at this address is not a Dask scheduler"),
     ):
         connect(address, timeout_s=PATIENCE_S)
 

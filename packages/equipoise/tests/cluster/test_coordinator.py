@@ -210,7 +210,7 @@ def test_new_limits_have_every_host_go_on(fleet_of: MakeFleet, plan: Plan) -> No
     fleet.start(plan)
     fleet.resume(CampaignLimits(blocks=2 * BLOCKS))
     for host in fleet.hosts:
-        assert [order.session for order in host.orders] == [1, 2]
+        assert [order.segment for order in host.orders] == [1, 2]
         assert host.orders[1].limits == CampaignLimits(blocks=2 * BLOCKS)
     assert whole(fleet)
 

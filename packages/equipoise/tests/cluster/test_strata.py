@@ -18,9 +18,9 @@ from equipoise.cluster.strata import (
     DaskWorkers,
     LostWorker,
     StratumRequest,
-    judge_on_workers,
-    judge_request,
+    analyse_stratum,
     read_reply,
+    strata_on_workers,
 )
 from equipoise.model.errors import UnusableInput
 from equipoise_matching.observation.result import ObservationResult
@@ -105,7 +105,7 @@ class Scripted:
     def answer(self, task: Any) -> bytes:
         request = task[1]
         scripted = self._instead(from_bytes(request, StratumRequest))
-        return judge_request(request) if scripted is None else scripted
+        return analyse_stratum(request) if scripted is None else scripted
 
     def forget(self, tasks: Iterable[Any]) -> None:
         for task in tasks:
@@ -119,7 +119,7 @@ def judge_on(workers: Any, strata: StratifiedLog[StratumRows], **changed: Any) -
         strata,
         msgspec.structs.replace(QUESTION, **changed),
         source="log",
-        match_strata=judge_on_workers(workers),
+        match_strata=strata_on_workers(workers),
     )
 
 
@@ -196,7 +196,7 @@ def test_a_worker_that_does_not_see_the_file_is_named(file: Path, tmp_path: Path
 
 def test_a_worker_with_another_version_is_named(strata: StratifiedLog[StratumRows]) -> None:
     def older(request: StratumRequest) -> bytes:
-        return judge_request(to_bytes(msgspec.structs.replace(request, version="0.0.1")))
+        return analyse_stratum(to_bytes(msgspec.structs.replace(request, version="0.0.1")))
 
     with pytest.raises(UnusableInput, match=r"the worker w. has Equipoise .*0\.0\.1") as caught:
         judge_on(Scripted(instead=older), strata)
@@ -228,7 +228,7 @@ def test_an_answer_that_does_not_fit_together_is_refused(
         requests[request.name] = request
 
     judge_on(Scripted(instead=note), strata)
-    answer = judge_request(to_bytes(requests["a"]))
+    answer = analyse_stratum(to_bytes(requests["a"]))
     assert read_reply(answer, "a").outcome is not None
     document = msgspec.msgpack.decode(answer)
     for changes in (

@@ -93,10 +93,10 @@ def test_campaign_without_an_order_is_absent(host: Path) -> None:
 
 def test_final_progress_fits_the_reserved_file_size(host: Path) -> None:
     folder = CampaignFolder(host)
-    folder.write_progress(Progress("waiting", session=1))
+    folder.write_progress(Progress("waiting", segment=1))
     size = (host / "state").stat().st_size
     long = Progress(
-        "failed", session=1, failure="\U0001f525\x1b\n" * 9999, hint="\udcff" * 9999, run="r" * 99
+        "failed", segment=1, failure="\U0001f525\x1b\n" * 9999, hint="\udcff" * 9999, run="r" * 99
     )
     folder.write_progress(long)
     assert (host / "state").stat().st_size == size
@@ -109,7 +109,7 @@ def test_final_progress_fits_the_reserved_file_size(host: Path) -> None:
 
 def test_damaged_state_is_ignored(host: Path) -> None:
     folder = CampaignFolder(host)
-    folder.write_progress(Progress("running", session=1, process=123))
+    folder.write_progress(Progress("running", segment=1, process=123))
     content = (host / "state").read_bytes()
     (host / "state").write_bytes(content.replace(b"123", b"456"))
     assert folder.progress() is None

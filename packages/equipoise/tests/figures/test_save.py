@@ -45,7 +45,7 @@ def test_a_page_of_one_chart_lets_no_name_out_of_its_string(tmp_path: Path) -> N
 
 
 def test_another_ending_is_refused_with_those_that_are_known(tmp_path: Path) -> None:
-    with pytest.raises(UnusableInput, match="cannot be written as '.gif'") as refusal:
+    with pytest.raises(UnusableInput, match="the extension '.gif' does not") as refusal:
         save(distributions(document_of()), tmp_path / "figure.gif")
     assert refusal.value.hint == "end the name in .html, .svg, .png"
 

@@ -90,7 +90,7 @@ def test_three_modes_are_named_by_their_values() -> None:
     )
     assert sentence is not None
     assert sentence.startswith("3 modes: 8.10 ms (70 %), 9.60 ms (30 %) and 20.0 ms (10 %); ")
-    assert sentence.endswith("that at 20.0 ms goes with CPU 0")
+    assert sentence.endswith("the one at 20.0 ms goes with CPU 0")
 
 
 def test_modes_of_memory_are_bytes_and_high_or_low() -> None:

@@ -13,8 +13,8 @@ from equipoise.report.units import (
     in_one_unit,
     interval_text,
     percent_change,
-    seconds_left,
     significant,
+    time_left_text,
     with_coverage,
 )
 
@@ -92,6 +92,6 @@ def test_significant_digits_do_not_hide_the_size() -> None:
 
 
 def test_the_time_left_is_the_sooner_of_budget_and_blocks() -> None:
-    assert seconds_left(10.0, 60.0, 10, 20) == "0:10"
-    assert seconds_left(10.0, 100.0, 1, 200) == "1:30"
-    assert seconds_left(0.0, 90.0, 0, 200) == "1:30"
+    assert time_left_text(10.0, 60.0, 10, 20) == "0:10"
+    assert time_left_text(10.0, 100.0, 1, 200) == "1:30"
+    assert time_left_text(0.0, 90.0, 0, 200) == "1:30"

@@ -18,7 +18,9 @@ class BalanceRequest(TableRequest, frozen=True, kw_only=True):
     metric: str
     propensity: bool
     boot: int
+    """Number of bootstrap samples of the Kolmogorov-Smirnov tests."""
     ks: bool
+    """Whether to make Kolmogorov-Smirnov tests."""
 
 
 @click.command(
@@ -67,7 +69,7 @@ def command(request: BalanceRequest) -> int:
         )
     settings = {name: getattr(request, name) for name in ("metric", "propensity", "unmatched")}
     question = question_of(table, pairing, settings)
-    report = balance_document(balance, result, question, command_line())
-    document = {"schema": "equipoise.balance/1", **problems_as_json(table, result, balance)}
-    write_match_outputs(request, output, report, balance.love_plot, document, balance)
+    document = balance_document(balance, result, question, command_line())
+    json_fields = {"schema": "equipoise.balance/1", **problems_as_json(table, result, balance)}
+    write_match_outputs(request, output, document, balance.love_plot, json_fields, balance)
     return 0

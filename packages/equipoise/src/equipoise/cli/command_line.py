@@ -16,7 +16,7 @@ OUTPUT_OPTIONS = frozenset(
     "show_env style time_unit_name export_json export_csv export_markdown export_asciidoc "
     "export_orgmode".split()
 )
-"""Options that change no number, so they are left out of a recorded command line."""
+"""Options that change no measured number, so a recorded command line leaves them out."""
 
 
 class CommandRecorder(click.Command):
@@ -58,18 +58,19 @@ def typed_command(**fixed_values: object) -> tuple[str, ...]:
     parameters = {parameter.name: parameter for parameter in context.command.params}
     options: list[str] = []
     arguments: list[str] = []
-    takes_command = False
+    # A command to measure (CMD after --) has options of its own, which click does not process.
+    ends_with_command = False
     for name, value in (typed_values | fixed_values).items():
         parameter = parameters[name]
         if name in OUTPUT_OPTIONS or value is None:
             continue
         if isinstance(parameter, click.Argument):
             arguments += map(str, value if parameter.nargs == -1 else (value,))
-            takes_command = parameter.type is click.UNPROCESSED
+            ends_with_command = parameter.type is click.UNPROCESSED
         else:
             options += _typed_option(parameter, value)
     command = ("equipoise", str(context.command.name))
-    if takes_command and arguments:
+    if ends_with_command and arguments:
         return (*command, *options, "--", *arguments)
     if any(argument.startswith("-") for argument in arguments):
         return (*command, *options, *arguments_after_options(arguments))

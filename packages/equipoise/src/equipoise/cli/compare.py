@@ -20,37 +20,40 @@ from equipoise.model.plan import PRIMARY_METRIC
 class CompareRequest(Struct, frozen=True, kw_only=True):
     """Request of `equipoise compare`, with our options and those of hyperfine."""
 
-    comparison: CompareOptions
+    options: CompareOptions
     hyperfine: HyperfineOptions
+    """Options under hyperfine's names, which `normalized` replaces."""
     parameter_list: tuple[tuple[str, str], ...]
+    """Name and values of each ``--parameter-list``."""
     parameter_scan: tuple[tuple[str, str, str], ...]
+    """Name, minimum and maximum of each ``--parameter-scan``."""
     parameter_step_size: str | None
     output: OutputOptions
     hosts: HostOptions
 
     def normalized(self) -> CompareRequest:
-        """Return the same request, with each option of hyperfine replaced by our own option.
+        """Return the same request, with our own options in place of those of hyperfine.
 
         Raise `UnusableInput` if two options exclude each other, or a parameter cannot be read.
         """
-        comparison = self.hyperfine.comparison(self.comparison)
-        if comparison.what_varies and self.output.why:
+        own_options = self.hyperfine.translated_options(self.options)
+        if own_options.what_varies and self.output.why:
             raise UnusableInput(
                 "--what-varies examines one command, --why the gap between two commands",
-                hint="remove one of these two options",
+                hint="remove --what-varies or --why",
             )
         parameters = parameters_from(
             self.parameter_list, self.parameter_scan, self.parameter_step_size
         )
         return replace(
             self,
-            comparison=replace(comparison, parameters=parameters),
+            options=replace(own_options, parameters=parameters),
             hyperfine=HyperfineOptions(),
             parameter_list=(),
             parameter_scan=(),
             parameter_step_size=None,
-            output=self.hyperfine.output(self.output),
-            hosts=replace(self.hosts, outputs=comparison.outputs),
+            output=self.hyperfine.translated_output(self.output),
+            hosts=replace(self.hosts, outputs=own_options.outputs),
         )
 
 
@@ -110,8 +113,8 @@ class CompareRequest(Struct, frozen=True, kw_only=True):
 @options.flag("--control", help="Run the baseline as a second condition, to check Equipoise.")
 @options.flag(
     "--what-varies",
-    help="Fix each source of random variation of one command, and say which of them spread its "
-    "times.",
+    help="Fix each source of random variation of one command in turn, and report which sources "
+    "make its times vary.",
 )
 @options.flag(
     "--adjust",
@@ -121,8 +124,8 @@ class CompareRequest(Struct, frozen=True, kw_only=True):
 @options.ranking_option
 @options.layout_options
 @options.stopping_options(
-    f"no limit; {WHAT_VARIES_BLOCKS} with --what-varies",
-    "5; a verdict at alpha 0.05 takes 7",
+    blocks=f"no limit; {WHAT_VARIES_BLOCKS} with --what-varies",
+    min_blocks="5; a verdict at alpha 0.05 takes 7",
     budget=f"60; {ONE_COMMAND_LIMITS.budget_s:g} for one command, and at least "
     f"{ONE_COMMAND_LIMITS.blocks_before_budget} runs",
 )
@@ -148,9 +151,9 @@ def command(request: CompareRequest) -> int:
     normalized = request.normalized()
     output = normalized.output.checked()
     if not output.quiet:
-        for note in request.hyperfine.notes(request.comparison):
+        for note in request.hyperfine.notes(request.options):
             say(note)
-    plan, warnings = compare_plan(normalized.comparison)
+    plan, warnings = compare_plan(normalized.options)
     plan = replace(plan, command_line=typed_command(seed=plan.seed))
     access = normalized.hosts.access()
     if access is not None:

@@ -130,8 +130,8 @@ def write_figures(result: CampaignResult, output: OutputOptions) -> None:
     from equipoise.shared.pictures import require_figures
     from equipoise.studies.catalogue import analysis_of
 
-    study = analysis_of(document.run.study)
-    if study is None:
+    study_analysis = analysis_of(document.run.study)
+    if study_analysis is None:
         return
     try:
         require_figures()
@@ -144,7 +144,7 @@ def write_figures(result: CampaignResult, output: OutputOptions) -> None:
     from equipoise.report.renderers.terminal import print_parts
 
     folder = output.figures or output.ledger.parent / FIGURES_FOLDER / document.run.id
-    files = save_figures([*study.figures(document), *iteration_figures(document)], folder)
+    files = save_figures([*study_analysis.figures(document), *iteration_figures(document)], folder)
     if files and output.has_screen:
         print_parts([Paragraph(f"figure: {file}") for file in files], color=output.color)
 

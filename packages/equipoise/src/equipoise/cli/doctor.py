@@ -183,14 +183,14 @@ def certificate_document(certificate: Certificate) -> Document:
 def _certificate_facts(certificate: Certificate) -> tuple[tuple[str, str], ...]:
     made_at = datetime.fromtimestamp(certificate.made_at).astimezone()
     host = f"{certificate.cpu_model or 'unknown CPU'}, Linux {certificate.kernel or 'unknown'}"
-    alarms = f"{certificate.called_different} of {certificate.campaigns} campaigns of a program"
     trial_time, spread = duration(certificate.trial_s), f"{certificate.spread:.2g} %"
     return (
         ("certificate of", host),
         ("made", f"{made_at:%Y-%m-%d %H:%M}, {len(certificate.runs)} campaigns in the ledger"),
         (
             "false alarms",
-            f"{alarms} against itself (at most {certificate.blocks} blocks, "
+            f"{certificate.called_different} of {certificate.campaigns} campaigns of a program "
+            f"against itself (at most {certificate.blocks} blocks, "
             f"alpha {certificate.alpha:g}) called it different",
         ),
         (

@@ -43,6 +43,7 @@ FORMATS: dict[str, Callable[[ResultDocument], bytes]] = {
     "json": trials.to_json,
     "bmf": bencher.to_bmf,
 }
+"""Functions that write a result, by the name of the format."""
 REPORT_FORMATS = {"markdown": ".md", "latex": ".tex"}
 """Formats of `equipoise report`, with their file extensions."""
 FORMAT_BY_EXTENSION = {

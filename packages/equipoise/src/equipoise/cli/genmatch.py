@@ -1,6 +1,7 @@
-"""``equipoise genmatch``: search for the weights of covariates whose matches are balanced best.
+"""``equipoise genmatch``: search for the covariate weights whose match has the best balance.
 
-The search is genetic: a candidate is a vector of weights, and each generation has better ones.
+The search is genetic. A candidate is a vector with one weight for each covariate. The fitness of a
+candidate is the balance of its match, by one of the `BALANCE_MEASURES`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from equipoise_matching.tables.matching import TableMatch
 
 
-_FITNESS_MEASURES = (
+BALANCE_MEASURES = (
     "pvals",
     "qqmean.mean",
     "qqmean.max",
@@ -30,6 +31,7 @@ _FITNESS_MEASURES = (
     "qqmax.mean",
     "qqmax.max",
 )
+"""Measures of balance: the p-values of all tests, or a summary of the empirical quantile plots."""
 _SEARCH_FIELDS = (
     "seed",
     "generations",
@@ -59,11 +61,16 @@ class GenMatchRequest(TableRequest, frozen=True, kw_only=True):
     population: int
     generations: int
     hard_limit: bool
+    """Whether ``generations`` limits the search even while it improves."""
     wait: int
+    """Number of generations without improvement after which the search stops."""
     fitness: str
+    """Measure of balance that the search improves."""
     loss: str
     boot: int
+    """Number of bootstrap samples of the Kolmogorov-Smirnov tests."""
     ks: bool
+    """Whether to make Kolmogorov-Smirnov tests."""
     hosts: ClusterOptions
 
 
@@ -85,10 +92,10 @@ class GenMatchRequest(TableRequest, frozen=True, kw_only=True):
 @tables.count_option("--population", 100, "Number of candidates in a generation.", minimum=2)
 @tables.count_option("--generations", 100, "Generations; more only while improving.", minimum=1)
 @options.flag("--hard-limit", help="Stop after --generations in any case.")
-@tables.count_option("--wait", 4, "Stop after so many generations without improvement.")
+@tables.count_option("--wait", 4, "Stop after this many generations without improvement.")
 @click.option(
     "--fitness",
-    type=click.Choice(_FITNESS_MEASURES),
+    type=click.Choice(BALANCE_MEASURES),
     default="pvals",
     show_default=True,
     help="Measure of balance that the search improves.",
@@ -106,7 +113,7 @@ class GenMatchRequest(TableRequest, frozen=True, kw_only=True):
 @tables.plot_options("Draw the balance before, along the search and after")
 @options.pass_request(GenMatchRequest)
 def command(request: GenMatchRequest) -> int:
-    """Search for the weights of the covariates whose matches are balanced best.
+    """Search for the covariate weights whose match has the best balance.
 
     FILE is CSV or Parquet. The result is the best match and its balance and, with --outcome, the
     effect that this match estimates.
@@ -118,8 +125,8 @@ def command(request: GenMatchRequest) -> int:
 
     output = request.checked_output()
     table = read_table(request.file, request.columns)
-    criterion = "smallest p" if request.fitness == "pvals" else request.fitness
-    bar = search_bar(criterion, quiet=output.quiet, color=output.color)
+    measure = "smallest p" if request.fitness == "pvals" else request.fitness
+    bar = search_bar(measure, quiet=output.quiet, color=output.color)
     with _worker_pool(request.hosts) as executor, bar as progress:
         result = search_table(
             table,
@@ -139,9 +146,9 @@ def command(request: GenMatchRequest) -> int:
     write_matched_rows(result, request.matched)
     search = result.search
     assert search is not None
-    report = table_document(result, command_line(seed=search.seed))
-    document = _search_as_json(result, search)
-    write_match_outputs(request, output, report, search.plot, document, result.balance)
+    document = table_document(result, command_line(seed=search.seed))
+    json_fields = _search_as_json(result, search)
+    write_match_outputs(request, output, document, search.plot, json_fields, result.balance)
     return 0
 
 
@@ -156,6 +163,7 @@ def _worker_pool(hosts: ClusterOptions) -> AbstractContextManager[Any]:
 
 
 def _search_as_json(result: TableMatch, search: GenMatchResult) -> dict[str, Any]:
+    """Return the fields of the JSON document, without the fields on balance."""
     effect = None
     if result.estimate is not None:
         effect = {name: getattr(result.array_match, name) for name in _EFFECT_FIELDS}

@@ -31,6 +31,7 @@ from equipoise.model.errors import UnusableInput
 
 DEFAULT_SHELL = "/bin/sh"
 STYLES = ("auto", "basic", "full", "nocolor", "color", "none")
+"""Values of ``--style``."""
 TIME_UNITS = {
     "ns": ("ns", "nanosecond", "nanoseconds"),
     "µs": ("us", "µs", "microsecond", "microseconds"),
@@ -58,9 +59,11 @@ PRESETS = {
     "time": ("time_wall_clock", "time_cpu", "time_user", "time_system"),
     "all": tuple(METRICS),
 }
+"""Values of hyperfine's ``--metrics`` that name several metrics."""
 _SHELL_NAMES = frozenset({"sh", "bash", "dash", "fish", "ksh", "zsh", "default", "none"})
 _INTERPRETER = re.compile(r"(python|pypy)[\d.]*|(ba|da|k|z|fi|c|tc)?sh")
 _IGNORED_EXITS_OPTION = "--ignored-exits"
+"""Hidden option that takes the exit statuses of ``--ignore-failure=1,2``."""
 
 
 class HyperfineCommand(CommandRecorder):
@@ -90,8 +93,9 @@ def _refuse_split_command(arguments: list[str]) -> None:
     Raise `UnusableInput` if ``-c`` directly follows the name of an interpreter.
     """
     for index, (program, option) in enumerate(itertools.pairwise(arguments)):
-        is_value = index > 0 and arguments[index - 1].startswith("-")
-        if option == "-c" and not is_value and _INTERPRETER.fullmatch(os.path.basename(program)):
+        is_option_value = index > 0 and arguments[index - 1].startswith("-")
+        is_interpreter = _INTERPRETER.fullmatch(os.path.basename(program))
+        if option == "-c" and is_interpreter and not is_option_value:
             command = shlex.join(arguments[index : index + 3])
             raise UnusableInput(
                 f"-c after {program} means --cleanup here; it is not a part of the command",
@@ -178,8 +182,8 @@ class HyperfineOptions(Struct, frozen=True):
     sort: str | None = None
     min_benchmarking_time: float | None = None
 
-    def comparison(self, options: CompareOptions) -> CompareOptions:
-        """Return the options of a comparison, with hyperfine's options translated into them.
+    def translated_options(self, options: CompareOptions) -> CompareOptions:
+        """Return our options of a comparison, with hyperfine's options translated into them.
 
         Raise `UnusableInput` if two options exclude each other, or the name of a shell follows
         ``-S``.
@@ -199,15 +203,15 @@ class HyperfineOptions(Struct, frozen=True):
             options,
             commands=commands,
             names=names,
-            shell=self._shell(options),
-            outputs=self._outputs(options.outputs),
+            shell=self._translated_shell(options),
+            outputs=self._translated_outputs(options.outputs),
             metrics=_translate_metrics(str(options.metrics)),
             ignore_failure=options.ignore_failure or bool(options.ignored_exits),
-            limits=self._limits(options.limits),
+            limits=self._translated_limits(options.limits),
         )
 
-    def output(self, options: OutputOptions) -> OutputOptions:
-        """Return the output options, changed by ``--style`` and ``--time-unit``."""
+    def translated_output(self, options: OutputOptions) -> OutputOptions:
+        """Return our output options, with ``--style`` and ``--time-unit`` translated into them."""
         unit_name = self.time_unit_name
         unit = next((unit for unit, names in TIME_UNITS.items() if unit_name in names), None)
         return replace(
@@ -237,7 +241,7 @@ class HyperfineOptions(Struct, frozen=True):
         if self.sort is not None:
             yield "--sort: ignored; rows keep the order of the commands, and a ranking follows"
 
-    def _limits(self, options: CampaignLimits) -> CampaignLimits:
+    def _translated_limits(self, options: CampaignLimits) -> CampaignLimits:
         values_by_option = {
             "runs": self.runs,
             "min_runs": self.min_runs,
@@ -264,7 +268,7 @@ class HyperfineOptions(Struct, frozen=True):
             ),
         )
 
-    def _shell(self, options: CompareOptions) -> str | None:
+    def _translated_shell(self, options: CompareOptions) -> str | None:
         shell = options.shell
         if sum((shell is not None, self.default_shell, self.no_shell)) > 1:
             raise UnusableInput(
@@ -281,7 +285,7 @@ class HyperfineOptions(Struct, frozen=True):
             return DEFAULT_SHELL
         return NO_SHELL if self.no_shell else shell
 
-    def _outputs(self, outputs: tuple[str, ...]) -> tuple[str, ...]:
+    def _translated_outputs(self, outputs: tuple[str, ...]) -> tuple[str, ...]:
         if not self.show_output:
             return tuple("count" if output == "pipe" else output for output in outputs)
         if outputs:

@@ -43,7 +43,7 @@ GROUPS = {
     "Observe": {
         "observe": "The effect of a change from logs, among comparable rows.",
         "match": "Match comparable units in a table: the effect of a treatment.",
-        "genmatch": "Search for the weights whose matches are balanced best.",
+        "genmatch": "Search for the covariate weights with the best balance.",
         "balance": "How alike treated and untreated units are, before and after matching.",
     },
     "Results": {

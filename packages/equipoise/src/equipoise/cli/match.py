@@ -1,6 +1,6 @@
 """``equipoise match``: estimate the effect of a treatment by matching rows of a table.
 
-`genmatch` and `balance` use the functions that write matched rows, a chart and the JSON document.
+`genmatch` and `balance` also use its functions that write matched rows, a chart and JSON.
 """
 
 from __future__ import annotations
@@ -45,21 +45,21 @@ def write_matched_rows(result: TableMatch, file: Path | None) -> None:
 def write_match_outputs(
     request: TableRequest,
     output: OutputOptions,
-    report: Document,
+    document: Document,
     plot: Callable[[], LayerChart],
-    document: Mapping[str, Any],
+    json_fields: Mapping[str, Any],
     balance: Balance,
 ) -> None:
-    """Write the requested files; print the report unless the JSON goes to stdout.
+    """Write the requested files; print the document unless the JSON goes to stdout.
 
     Parameters
     ----------
-    report
+    document
         Document for the terminal, ``--report`` and ``--figures``.
     plot
         Function that draws the chart of ``--plot``.
-    document
-        The JSON document without its fields on balance, which are added here.
+    json_fields
+        Fields of the JSON document; this function adds the fields on balance.
     """
     if request.plot_file is not None:
         from equipoise.figures.save import save
@@ -72,18 +72,18 @@ def write_match_outputs(
 
     def to_json() -> bytes:
         p_after = balance.smallest_after
-        full_document = {
-            **document,
+        all_fields = {
+            **json_fields,
             "balance": balance.rows(),
             "smallest_p_before": smallest_p_as_json(balance.smallest_before),
             "smallest_p_after": None if p_after is None else smallest_p_as_json(p_after),
         }
         # msgspec writes null for a number that is infinite or not a number.
-        json_bytes = msgspec.json.encode(full_document, enc_hook=methodcaller("tolist"))
+        json_bytes = msgspec.json.encode(all_fields, enc_hook=methodcaller("tolist"))
         json_values = msgspec.json.decode(json_bytes)
         return f"{json.dumps(json_values, indent=2, ensure_ascii=False)}\n".encode()
 
-    write_output(report, to_json, output)
+    write_output(document, to_json, output)
 
 
 def pairs_as_json(result: TableMatch) -> dict[str, Any]:
@@ -130,6 +130,7 @@ _EFFECT_FIELDS = (
     "n_weighted",
     "n_dropped",
 )
+"""Fields of a match that the JSON document repeats."""
 
 
 class MatchRequest(TableRequest, frozen=True, kw_only=True):
@@ -187,15 +188,15 @@ def command(request: MatchRequest) -> int:
             progress=progress,
         )
     write_matched_rows(result, request.matched)
-    document = {
+    json_fields = {
         "schema": "equipoise.match/1",
         "estimand": request.pairing.estimand,
         **{name: getattr(result.array_match, name) for name in _EFFECT_FIELDS},
         **pairs_as_json(result),
         **_strata_as_json(result.array_match),
     }
-    report, balance = table_document(result, command_line()), result.balance
-    write_match_outputs(request, output, report, balance.love_plot, document, balance)
+    document, balance = table_document(result, command_line()), result.balance
+    write_match_outputs(request, output, document, balance.love_plot, json_fields, balance)
     return 0
 
 

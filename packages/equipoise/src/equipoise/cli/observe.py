@@ -127,7 +127,7 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
         if access is not None and self.strata is None:
             raise UnusableInput(
                 f"--cluster {access.address.text} needs --strata: each worker analyses a stratum",
-                hint="add --strata COLUMN, or remove the address",
+                hint=f"add --strata COLUMN, or remove --cluster {access.address.text}",
             )
         return access
 
@@ -274,7 +274,6 @@ def command(request: ObserveRequest) -> int:
 def _observe_log(
     question: Question, request: ObserveRequest, progress: Progress
 ) -> ObservationResult:
-    from equipoise.cli.observe import read_log
     from equipoise_matching.observation.analysis import observe
     from equipoise_matching.tables.missing import complete_log
     from equipoise_matching.warning import AnalysisWarning
@@ -311,11 +310,13 @@ def _observe_strata(
     if access is None:
         return observe_strata(log, question, source=source, progress=progress)
     from equipoise.cluster.connection import cluster_client
-    from equipoise.cluster.strata import DaskWorkers, judge_on_workers
+    from equipoise.cluster.strata import DaskWorkers, strata_on_workers
 
     with cluster_client(access) as client:
-        judge = judge_on_workers(DaskWorkers(client))
-        return observe_strata(log, question, source=source, match_strata=judge, progress=progress)
+        match_strata = strata_on_workers(DaskWorkers(client))
+        return observe_strata(
+            log, question, source=source, match_strata=match_strata, progress=progress
+        )
 
 
 LAUNCHER_METRICS = (
@@ -331,17 +332,19 @@ class ObservedLog(Struct, frozen=True):
     """Columns of a log, and the differences between the environments of its campaigns."""
 
     source: str
+    """File or run from which the log was read."""
     columns: dict[str, NDArray[Any]]
     left_out: dict[str, int] = field(default_factory=dict)
     """Number of trials that are not rows, by reason."""
     differences: ValuesByFact = field(default_factory=dict)
+    """Facts in which the environments of the campaigns differ, with their values."""
     unit: str = "rows"
     """Plural noun for the rows."""
 
     def allow_differences(
         self, allowed: Sequence[str], matched_columns: Sequence[str] | None
     ) -> tuple[dict[str, NDArray[Any]], tuple[CampaignWarning, ...]]:
-        """Return the columns without the allowed differences, and a warning for each of these.
+        """Return the columns without the allowed differences, and a warning for each difference.
 
         Raise `UnusableInput` if the campaigns differ in a fact that is neither a matched column nor
         allowed. ``matched_columns`` are the columns on which the user wants to match; ``None``
@@ -386,7 +389,7 @@ def read_log(name: str, ledger_path: Path, treatment: str, *, show_env: bool) ->
     if path.is_file():
         with open_for_reading(path) as ledger:
             records = [ledger.read_run(run.id) for run in ledger.runs()]
-        return _trials_as_rows(records_for_display(records, show_env=show_env), name)
+        return _log_of_trials(records_for_display(records, show_env=show_env), name)
     if path.suffix:
         raise UnusableInput(
             f"{name}: there is no such file",
@@ -394,11 +397,11 @@ def read_log(name: str, ledger_path: Path, treatment: str, *, show_env: bool) ->
         )
     with open_for_reading(ledger_path) as ledger:
         record = ledger.read_run(name)
-    return _trials_as_rows(records_for_display((record,), show_env=show_env), record.id)
+    return _log_of_trials(records_for_display((record,), show_env=show_env), record.id)
 
 
-def _trials_as_rows(records: Sequence[RunRecord], source: str) -> ObservedLog:
-    """Return the measured trials of campaigns as columns.
+def _log_of_trials(records: Sequence[RunRecord], source: str) -> ObservedLog:
+    """Return a log whose rows are the measured trials of campaigns.
 
     The columns are ``run``, ``study``, ``boot``, ``day`` (UTC), ``started_at`` (seconds), ``block``
     (with its run), ``position``, ``condition``, the `LAUNCHER_METRICS`, and ``level_<factor>``,

@@ -62,8 +62,10 @@ class ProgressLines(ProgressListener):
         is_compare = plan.chosen_contrasts is None or COMMAND in plan.conditions[0].levels
         if is_compare or not plan.rules.runs_whole_blocks:
             return
-        earliest = max(earliest_block, plan.stopping.min_blocks)
-        self._forecast = StudyForecast(plan, earliest, blocks_before, self._author_block_s)
+        first_verdict_block = max(earliest_block, plan.stopping.min_blocks)
+        self._forecast = StudyForecast(
+            plan, first_verdict_block, blocks_before, self._author_block_s
+        )
         if plan.stopping.budget_s >= MIN_BUDGET_FOR_FORECAST_S:
             say(self._forecast.initial_forecast())
 

@@ -17,7 +17,7 @@ from equipoise.model.inverse_ratios import inverse_interval, inverse_ratio
 from equipoise.model.metrics import verdict_word
 from equipoise.model.plan import Plan
 from equipoise.report.renderers.terminal import STYLES
-from equipoise.report.units import estimate_and_interval, seconds_left
+from equipoise.report.units import estimate_and_interval, time_left_text
 from equipoise.shared.safe_text import visible
 
 PAIR_SIZE = 2
@@ -43,7 +43,7 @@ class _ProgressAndTable(Progress):
 
 
 class Bar(ProgressListener):
-    """Live bar of a campaign: its blocks, the time left, and the interval as it narrows."""
+    """Live bar of a campaign: the number of blocks, the time left, and the current interval."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Bar(ProgressListener):
         )
         self._task: TaskID | None = None
         self._budget_s = 0.0
-        self._blocks: int | None = None
+        self._max_blocks: int | None = None
         self._drawn_at = 0.0
         self._forecast: StudyForecast | None = None
 
@@ -72,14 +72,18 @@ class Bar(ProgressListener):
         self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int
     ) -> None:
         """Print the limits of the campaign, and start the bar."""
-        self._budget_s, self._blocks = plan.stopping.budget_s, plan.stopping.blocks
-        earliest = max(earliest_block, plan.stopping.min_blocks)
-        verdict = f"; earliest possible verdict: block {earliest}" if plan.contrasts else ""
-        block_limit = "" if self._blocks is None else f"{self._blocks} blocks or "
-        self._say(f"campaign {run_id}: at most {block_limit}{self._budget_s:g} s{verdict}")
+        self._budget_s, self._max_blocks = plan.stopping.budget_s, plan.stopping.blocks
+        first_verdict_block = max(earliest_block, plan.stopping.min_blocks)
+        verdict = (
+            f"; earliest possible verdict: block {first_verdict_block}" if plan.contrasts else ""
+        )
+        block_limit_text = "" if self._max_blocks is None else f"{self._max_blocks} blocks or "
+        self._say(f"campaign {run_id}: at most {block_limit_text}{self._budget_s:g} s{verdict}")
         # If a block runs only some conditions, the first block does not predict the next ones.
         if len(plan.conditions) > PAIR_SIZE and plan.rules.runs_whole_blocks:
-            self._forecast = StudyForecast(plan, earliest, blocks_before, self._author_block_s)
+            self._forecast = StudyForecast(
+                plan, first_verdict_block, blocks_before, self._author_block_s
+            )
             if self._author_block_s is not None:
                 self._say(self._forecast.initial_forecast())
         self._progress.start()
@@ -105,7 +109,7 @@ class Bar(ProgressListener):
         self._describe(f"building {' and '.join(names)}")
 
     def block_ended(self, progress: CampaignProgress) -> None:
-        """Show the blocks, the time left, and the interval of a comparison still undecided."""
+        """Show the blocks, the time left, and the interval of an undecided comparison."""
         if not self._is_due():
             return
         statuses = progress.statuses
@@ -114,10 +118,12 @@ class Bar(ProgressListener):
             self._progress.table = status_table(statuses, rows)
         fraction_done = progress.elapsed_s / self._budget_s
         limit_text = ""
-        if self._blocks is not None:
-            fraction_done = max(fraction_done, progress.blocks / self._blocks)
-            limit_text = f"/{self._blocks}"
-        time_left = seconds_left(progress.elapsed_s, self._budget_s, progress.blocks, self._blocks)
+        if self._max_blocks is not None:
+            fraction_done = max(fraction_done, progress.blocks / self._max_blocks)
+            limit_text = f"/{self._max_blocks}"
+        time_left = time_left_text(
+            progress.elapsed_s, self._budget_s, progress.blocks, self._max_blocks
+        )
         text = f"block {progress.blocks}{limit_text}, at most {time_left} left"
         if statuses:
             # The campaign continues because of an undecided comparison, so show that one.

@@ -123,8 +123,8 @@ def require_allowed(differences: ValuesByFact, allowed: Collection[str], alterna
     """Check that campaigns differ only in facts that are allowed by name.
 
     Raise `UnusableInput` if another fact differs; the message lists these facts and their values.
-    ``alternative`` is the other remedy of the hint. In this text, the name of the first such fact
-    replaces ``{name}``.
+    ``alternative`` is the remedy that the hint offers before ``--allow``. In this text, the name of
+    the first of these facts replaces ``{name}``.
     """
     names = [name for name in differences if name not in allowed]
     if not names:

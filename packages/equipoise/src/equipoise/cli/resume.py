@@ -28,7 +28,9 @@ class ResumeRequest(Struct, frozen=True, kw_only=True):
 
 @click.command("resume")
 @click.argument("run", shell_complete=complete_runs)
-@options.stopping_options(*["the campaign's"] * 4)
+@options.stopping_options(
+    **dict.fromkeys(("blocks", "min_blocks", "min_seconds", "budget"), "the campaign's")
+)
 @options.patient_option
 @options.campaign_files
 @options.cluster_option("If the campaign ran on a cluster that has a new address: use every host")

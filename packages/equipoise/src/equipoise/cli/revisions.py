@@ -82,7 +82,7 @@ def measuring_options(metrics_help: str) -> Option:
             "--budget",
             metavar="SECONDS",
             show_default=f"{BUDGET_S:g}",
-            help="Stop after about so many seconds, including later builds of commits.",
+            help="Stop after about this many seconds, including later builds of commits.",
         ),
         options.judging_options(),
     )
@@ -104,24 +104,27 @@ class SuiteOptions(Struct, frozen=True):
     argv: tuple[str, ...] = ()
     """Command after ``--``: the program and its arguments."""
     kind: str | None = None
+    """Name of a benchmark tool, from ``--kind``."""
     benches: tuple[str, ...] = ()
+    """Values of ``--bench``, such as ``sort=./sort words``."""
     suite: Path | None = None
     build: str | None = None
+    """Command line that builds a revision."""
 
     @property
     def tool(self) -> BenchmarkTool | None:
         """Benchmark tool that ``--kind`` names."""
         return None if self.kind is None else TOOLS[self.kind]
 
-    def read(self, user: str, example: str) -> Suite:
+    def read(self, purpose: str, example: str) -> Suite:
         """Return the benchmarks and the command that builds them.
 
         Raise `UnusableInput` if the benchmarks are not named in exactly one way, or cannot be read.
 
         Parameters
         ----------
-        user
-            Noun with its article for what needs the benchmarks, such as ``a gate``.
+        purpose
+            Kind of campaign that needs the benchmarks, with its article, such as ``a gate``.
         example
             Complete command line, for the hint.
         """
@@ -130,7 +133,7 @@ class SuiteOptions(Struct, frozen=True):
         command = self.argv or (() if tool is None else tool.command)
         if sum(map(bool, (command, self.benches, self.suite))) != 1:
             raise UnusableInput(
-                f"{user} needs exactly one of a command after --, --bench, --suite or --kind",
+                f"{purpose} needs exactly one of a command after --, --bench, --suite or --kind",
                 hint=f"run, for example: {example}",
             )
         if self.benches:
@@ -156,16 +159,19 @@ class CommitsOptions(Struct, frozen=True, kw_only=True):
     limits: CampaignLimits
     output: OutputOptions
 
-    def request(self, user: str, example: str) -> RevisionsRequest:
+    def request(self, campaign_noun: str, example: str) -> RevisionsRequest:
         """Return the benchmarks to run in each commit of the repository in the working folder.
+
+        ``campaign_noun`` is the kind of campaign in messages, such as ``history``; ``example`` is a
+        complete command line for a hint.
 
         Raise `UnusableInput` if there is no command, or several metrics are named without a tool.
         """
-        tool, suite = self.program.tool, self.program.read(f"a {user}", example)
+        tool, suite = self.program.tool, self.program.read(f"a {campaign_noun}", example)
         metrics = None if self.metrics is None else metric_names(self.metrics)
         if tool is None and metrics is not None and len(metrics) > 1:
             raise UnusableInput(
-                f"a {user} uses one metric, but --metrics names {len(metrics)}",
+                f"a {campaign_noun} uses one metric, but --metrics names {len(metrics)}",
                 hint=f"run the command once for each metric, first with --metrics {metrics[0]}",
             )
         return RevisionsRequest(
@@ -196,7 +202,8 @@ def builds_of_record(record: RunRecord) -> Iterator[CommitBuilds]:
 
     Raise `UnusableInput` if the repository, a commit or the toolchain has changed since then.
     """
-    terms = commits_plan_of(record.plan)
-    repository, tool = repository_of(terms), tool_of(terms)
-    with scratch_folder() as scratch, open_cache(repository, terms.build, tool, scratch) as cache:
+    commits_plan = commits_plan_of(record.plan)
+    repository, tool = repository_of(commits_plan), tool_of(commits_plan)
+    build_line = commits_plan.build
+    with scratch_folder() as scratch, open_cache(repository, build_line, tool, scratch) as cache:
         yield builds_of_plan(record.plan, cache)

@@ -53,15 +53,15 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     "--timeout",
     metavar="SECONDS",
     show_default="the study's, or 600",
-    help="End a trial after so many seconds; it counts as the slowest.",
+    help="End a trial after this many seconds; it counts as the slowest.",
 )
 @options.ranking_option
 @options.layout_options
 @options.stopping_options(
-    f"the study's; {STUDY_BLOCKS} if it compares nothing",
-    "the study's, or 5; a verdict at alpha 0.05 takes 7",
-    "the study's, or 1",
-    "the study's, or 60",
+    blocks=f"the study's; {STUDY_BLOCKS} if it compares nothing",
+    min_blocks="the study's, or 5; a verdict at alpha 0.05 takes 7",
+    min_seconds="the study's, or 1",
+    budget="the study's, or 60",
 )
 @options.patient_option
 @options.judging_options(study_defaults=True)
@@ -88,38 +88,38 @@ def command(request: RunRequest) -> int:
     """
     output, access = request.output.checked(), request.hosts.access()
     limits, ranking = request.limits, request.ranking
-    prepared = prepare_study(request.options, output.ledger)
+    prepared_study = prepare_study(request.options, output.ledger)
     if sys.stderr.isatty() and not output.quiet:
         # The result repeats the warnings, but perhaps hours later.
-        for warning in prepared.warnings:
+        for warning in prepared_study.warnings:
             say(warning.summary, warning.hint)
-    study = prepared.study
+    study = prepared_study.study
     # A study without builds is checked before this campaign waits for another one.
     plan_and_warnings = None
-    if not prepared.build_lines:
-        plan_and_warnings = study_plan(study, prepared.grid({}), limits, ranking=ranking)
+    if not prepared_study.build_lines:
+        plan_and_warnings = study_plan(study, prepared_study.grid({}), limits, ranking=ranking)
     if access is not None:
-        folders = prepared.build(output.ledger) if plan_and_warnings is None else {}
+        folders = prepared_study.build(output.ledger) if plan_and_warnings is None else {}
         plan, plan_warnings = plan_and_warnings or study_plan(
-            study, prepared.grid(folders), limits, ranking=ranking
+            study, prepared_study.grid(folders), limits, ranking=ranking
         )
         return measure_on_hosts(
             replace(plan, command_line=typed_command(seed=plan.seed)),
             access,
             request.hosts,
             output,
-            build_lines=prepared.build_lines,
+            build_lines=prepared_study.build_lines,
             build_folders=folders,
-            warnings=(*prepared.warnings, *plan_warnings),
+            warnings=(*prepared_study.warnings, *plan_warnings),
         )
     with measuring(output, author_block_s=study.measure.about) as (ledger, listener):
         if plan_and_warnings is None:
-            grid = prepared.grid(prepared.build(output.ledger))
+            grid = prepared_study.grid(prepared_study.build(output.ledger))
             plan_and_warnings = study_plan(study, grid, limits, ranking=ranking)
         plan, plan_warnings = plan_and_warnings
         plan = replace(plan, command_line=typed_command(seed=plan.seed))
-        warnings = (*prepared.warnings, *plan_warnings)
-        with prepared.errors_at_settings(plan):
+        warnings = (*prepared_study.warnings, *plan_warnings)
+        with prepared_study.errors_at_settings(plan):
             run_id = conduct.start(plan, ledger, listener, warnings=warnings)
         result = analyse(run_id, ledger, output)
     return show_result(result, output)

@@ -1,6 +1,7 @@
-"""Forecasts, as sentences, of how long a study will take.
+"""Sentences that forecast how long a study will take.
 
-There is a forecast before the first block, one during a long first block, and one at its end.
+There is a forecast before the first block, one during a long first block, and one at the end of the
+first block.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ MIN_FORECAST_S = 20.0
 
 
 class StudyForecast:
-    """Forecast of a study's time from the trials of its first block, which may be a warm-up.
+    """Forecast of a study's time, from the trials of its first block.
 
-    A resumed campaign gets a new forecast, from its first block after the interruption.
+    The first block may be a warm-up. A resumed campaign gets a new forecast, from the first block
+    after the interruption.
 
     Parameters
     ----------
-    earliest
+    first_verdict_block
         Number of the first block after which a verdict is possible.
     blocks_before
         Number of complete blocks before the campaign was resumed.
@@ -31,18 +33,18 @@ class StudyForecast:
     """
 
     def __init__(
-        self, plan: Plan, earliest: int, blocks_before: int, author_block_s: float | None
+        self, plan: Plan, first_verdict_block: int, blocks_before: int, author_block_s: float | None
     ) -> None:
-        self._conditions = len(plan.conditions)
+        self._trial_count = len(plan.conditions)
         self._has_comparisons = bool(plan.contrasts)
         self._budget_s = plan.stopping.budget_s
         stopping = plan.stopping
         self._max_blocks = math.inf if stopping.blocks is None else stopping.blocks - blocks_before
-        self._blocks_before_budget = stopping.blocks_before_budget - blocks_before
-        self._earliest = max(1, earliest - blocks_before)
+        self._blocks_despite_budget = stopping.blocks_before_budget - blocks_before
+        self._blocks_before_verdict = max(1, first_verdict_block - blocks_before)
         self._author_block_s = author_block_s
         self._trial_seconds: list[float] = []
-        self._was_forecast = False
+        self._gave_early_forecast = False
 
     @property
     def first_block_s(self) -> float:
@@ -51,18 +53,18 @@ class StudyForecast:
 
     @property
     def first_block_is_over(self) -> bool:
-        """Whether every condition has had its trial."""
-        return len(self._trial_seconds) >= self._conditions
+        """Whether all trials of the first block have ended."""
+        return len(self._trial_seconds) >= self._trial_count
 
     def initial_forecast(self) -> str:
         """Return a forecast from the facts that are known before the first trial."""
         if self._author_block_s is None:
             return (
-                f"{self._conditions} conditions, no new block after "
+                f"{self._trial_count} conditions, no new block after "
                 f"{waiting_time(self._budget_s)}; the first block will show how long a block takes"
             )
         return (
-            f"{self._conditions} conditions, "
+            f"{self._trial_count} conditions, "
             f"about {waiting_time(self._author_block_s)} a block on the machine of the study's "
             f"author: {self._milestones(self._author_block_s)}"
         )
@@ -70,19 +72,18 @@ class StudyForecast:
     def trial_ended(self, seconds: float, trial_count: int) -> str | None:
         """Record a trial of the first block; return a forecast or ``None``.
 
-        There is one forecast while a long first block runs, and one at its end. ``trial_count`` is
-        the number of trials of the first block.
+        ``trial_count`` is the number of trials that the first block has.
         """
-        self._conditions = trial_count
+        self._trial_count = trial_count
         self._trial_seconds.append(seconds)
         if self.first_block_is_over:
             block_s = self.first_block_s
             milestones = self._milestones(block_s)
             return f"{trial_count} conditions, {waiting_time(block_s)} a block: {milestones}"
-        forecast = forecast_block(self._trial_seconds, self._conditions)
-        if forecast is None or self._was_forecast or self.first_block_s < MIN_FORECAST_S:
+        forecast = forecast_block(self._trial_seconds, self._trial_count)
+        if forecast is None or self._gave_early_forecast or self.first_block_s < MIN_FORECAST_S:
             return None
-        self._was_forecast = True
+        self._gave_early_forecast = True
         return (
             f"after {len(self._trial_seconds)} of {trial_count} trials: a block takes about "
             f"{waiting_time(forecast.block_s)} ({waiting_time(forecast.low_s)} to "
@@ -90,20 +91,20 @@ class StudyForecast:
         )
 
     def first_block_progress(self) -> str:
-        """Return how many trials of the first block have ended, and the expected time of all."""
-        forecast = forecast_block(self._trial_seconds, self._conditions)
+        """Return how many trials of the first block have ended, and the forecast for the block."""
+        forecast = forecast_block(self._trial_seconds, self._trial_count)
         total = "" if forecast is None else f", about {waiting_time(forecast.block_s)} in all"
-        return f"first trials: {len(self._trial_seconds)} of {self._conditions}{total}"
+        return f"first trials: {len(self._trial_seconds)} of {self._trial_count}{total}"
 
     def _milestones(self, block_s: float) -> str:
         """Return when the first verdicts and the end are expected, given the time of a block."""
-        # The last block begins before the budget is spent.
-        budget_s = max(self._budget_s + block_s, self._blocks_before_budget * block_s)
+        # The last block may begin just before the budget is spent: it adds its own time.
+        budget_s = max(self._budget_s + block_s, self._blocks_despite_budget * block_s)
         end_s = min(budget_s, self._max_blocks * block_s)
         end_phrase = f"the end after at most {waiting_time(end_s)}"
         if not self._has_comparisons:
             return end_phrase
-        first_verdict_s = self._earliest * block_s
+        first_verdict_s = self._blocks_before_verdict * block_s
         if first_verdict_s > budget_s:
             end_phrase = f"too long for the budget: add --budget {2 * first_verdict_s:.0f}"
         return f"first verdicts after about {waiting_time(first_verdict_s)}, {end_phrase}"

@@ -75,14 +75,14 @@ def work_bar(
     with _bar(description, columns, None, quiet=quiet, color=color) as update:
         updated_at = 0.0
 
-        def work_done(done: int, total: int) -> None:
+        def show_progress(done: int, total: int) -> None:
             nonlocal updated_at
             now = time.monotonic()
             if update is not None and (done >= total or now - updated_at >= MIN_REDRAW_S):
                 updated_at = now
                 update(completed=done, total=total)
 
-        yield None if update is None else work_done
+        yield None if update is None else show_progress
 
 
 @contextmanager
@@ -101,13 +101,13 @@ def status_line(*, quiet: bool, color: bool) -> Iterator[Callable[[str], object]
 
 @contextmanager
 def search_bar(
-    criterion: str, *, quiet: bool, color: bool
+    measure: str, *, quiet: bool, color: bool
 ) -> Iterator[Callable[[Generation, int], None] | None]:
     """Show a bar for a genetic search; yield the function to call after each generation.
 
     The function takes the generation and the largest number of generations. It is ``None`` if
-    ``quiet`` is set or stderr is not a terminal. ``criterion`` is the name of the first criterion
-    of the search, whose best value the bar shows.
+    ``quiet`` is set or stderr is not a terminal. ``measure`` is the name of the measure of
+    balance, whose best value the bar shows.
     """
     columns = (BarColumn(bar_width=24), description_column())
     started = time.monotonic()
@@ -119,7 +119,7 @@ def search_bar(
             generation_s = (time.monotonic() - started) / generation_count
             time_left = _clock_format(round(generation_s * max(limit - generation.number, 0)))
             description = (
-                f"generation {generation.number}/{limit}, {criterion} {generation.value[0]:.4g}, "
+                f"generation {generation.number}/{limit}, {measure} {generation.value[0]:.4g}, "
                 f"at most {time_left} left"
             )
             if update is not None:

@@ -111,11 +111,11 @@ def report_of(
     from equipoise.studies.catalogue import analysis_of
 
     require_figures()
-    study = analysis_of(document.run.study)
+    study_analysis = analysis_of(document.run.study)
     return CampaignReport(
         document,
         sequences=sequences_of_document(document) if record is None else sequences_of(record),
-        study_figures=() if study is None else tuple(study.figures(document)),
+        study_figures=() if study_analysis is None else tuple(study_analysis.figures(document)),
         flame_graph=None if record is None else flame_graph_of(record, document),
     )
 

@@ -68,7 +68,7 @@ class LocalWorkers(Struct, frozen=True):
     """Workers on this host, for ``local:N``."""
 
     text: str
-    workers: int
+    worker_count: int
 
 
 ClusterAddress = SchedulerAddress | SshHosts | LocalWorkers

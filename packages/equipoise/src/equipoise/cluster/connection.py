@@ -36,7 +36,7 @@ CONNECT_TIMEOUT_S = 5.0
 """Seconds in which a scheduler must answer."""
 
 _GREETING_LENGTH = struct.Struct("<Q")
-"""Length of the first message, which a scheduler sends without a request."""
+"""Begin of the greeting, the message that a scheduler sends first: the greeting's length."""
 _MAX_GREETING_BYTES = 1 << 20
 
 
@@ -72,7 +72,7 @@ def running_scheduler(access: ClusterAccess) -> Iterator[str]:
     """
     if access.tls is not None and not isinstance(access.address, SchedulerAddress):
         raise UnusableInput(
-            f"{access.address.text} makes its own key and takes no TLS files",
+            f"{access.address.text} makes its own key, so it takes no TLS files",
             hint=f"remove {option('tls_ca')}, {option('tls_cert')} and {option('tls_key')}",
         )
     match access.address:
@@ -87,10 +87,10 @@ def running_scheduler(access: ClusterAccess) -> Iterator[str]:
                 if not access.insecure:
                     refuse_unprotected(read_scheduler(scheduler))
                 yield scheduler
-        case LocalWorkers(workers=workers):
+        case LocalWorkers(worker_count=worker_count):
             from equipoise.cluster.own_clusters import local_cluster
 
-            with local_cluster(workers) as scheduler:
+            with local_cluster(worker_count) as scheduler:
                 yield scheduler
 
 
@@ -121,14 +121,14 @@ def connect(
             address, timeout=timeout_s, set_as_default=False, security=security
         )
     except (OSError, ValueError) as error:
-        raise unreachable(address, error) from error
+        raise unreachable_error(address, error) from error
     return client
 
 
 def security_for(
     address: str, *, tls: TlsFiles | None = None, timeout_s: float = CONNECT_TIMEOUT_S
 ) -> Any:
-    """Check that a scheduler answers at an address; return the ``Security`` to connect with.
+    """Check that a scheduler answers at an address; return Dask's ``Security`` for the connection.
 
     Raise `UnusableInput` as `connect` does.
     """
@@ -156,18 +156,19 @@ def security_for(
             hint=f"add {option('tls_ca')}, {option('tls_cert')} and {option('tls_key')}",
         )
     try:
-        _greet(scheduler, context if scheduler.is_encrypted else None, timeout_s)
+        _check_greeting(scheduler, context if scheduler.is_encrypted else None, timeout_s)
     except ssl.SSLCertVerificationError as error:
         raise UnusableInput(
             f"the certificate of the scheduler at {address} is refused: {error.verify_message}",
-            hint=f"renew an expired certificate, or give its authority with {option('tls_ca')}",
+            hint="renew the certificate if it has expired, or give the file of the authority that "
+            f"signed it: {option('tls_ca', 'FILE.pem')}",
         ) from error
     except (OSError, ValueError) as error:
-        raise unreachable(address, error) from error
+        raise unreachable_error(address, error) from error
     return security
 
 
-def unreachable(address: str, error: Exception) -> UnusableInput:
+def unreachable_error(address: str, error: Exception) -> UnusableInput:
     """Return the error for a scheduler that does not answer."""
     reason = getattr(error, "strerror", None) or str(error)
     return UnusableInput(
@@ -182,7 +183,9 @@ def _tls_context(tls: TlsFiles) -> ssl.SSLContext:
     for file in (tls.authority, tls.certificate, tls.key):
         # Opening a FIFO would wait for a writer.
         if file.exists() and not file.is_file():
-            raise UnusableInput(f"the TLS file {file} is not a regular file", hint="give PEM files")
+            raise UnusableInput(
+                f"the TLS file {file} is not a regular file", hint="give a PEM file"
+            )
     try:
         context = ssl.create_default_context(cafile=tls.authority)
     except (OSError, ValueError) as error:
@@ -212,8 +215,10 @@ def _no_password() -> str:
     raise ValueError("it has a password")
 
 
-def _greet(address: SchedulerAddress, context: ssl.SSLContext | None, timeout_s: float) -> None:
-    """Check that a scheduler answers, because Dask would wait without end for another server."""
+def _check_greeting(
+    address: SchedulerAddress, context: ssl.SSLContext | None, timeout_s: float
+) -> None:
+    """Check that the server sends a scheduler's greeting; Dask would wait for it without end."""
     with socket.create_connection((address.host, address.port), timeout_s) as tcp:
         connection = (
             tcp if context is None else context.wrap_socket(tcp, server_hostname=address.host)
@@ -222,4 +227,4 @@ def _greet(address: SchedulerAddress, context: ssl.SSLContext | None, timeout_s:
             greeting = stream.read(_GREETING_LENGTH.size)
     is_complete = len(greeting) == _GREETING_LENGTH.size
     if not is_complete or not 0 < _GREETING_LENGTH.unpack(greeting)[0] <= _MAX_GREETING_BYTES:
-        raise ValueError("the server there is not a Dask scheduler")
+        raise ValueError("the server at this address is not a Dask scheduler")

@@ -1,7 +1,7 @@
 """The coordinator of a fleet: it sends orders to the hosts and pulls their records until the end.
 
 A fleet is a campaign on several hosts. Each host has a separate task, so that a slow or lost host
-does not delay the others. The record of a host comes in slices, each after the end of the
+does not delay the others. The record of a host comes in slices. A slice begins at the end of the
 coordinator's copy, so a repeated slice adds nothing. Only this process writes to its ledger.
 """
 
@@ -35,6 +35,7 @@ TASK_TIMEOUT_S = 20.0
 HALT_TIMEOUT_S = 4.0
 """Seconds in which all hosts together must answer the request to stop."""
 MIN_PAUSE_S, MAX_PAUSE_S = 0.3, 5.0
+"""Shortest and longest pause between two requests to a host that answers."""
 PAUSE_FRACTION = 0.02
 """Pause between two requests to a host, as a fraction of the time since its campaign began. A host
 answers while its trials run, so requests must be rare."""
@@ -51,9 +52,11 @@ MAX_DEATHS = 3
 """Largest number of deaths of a host's process without a new block."""
 
 _MAX_TIME_S = 1e9
+"""Longest running time that a host may report; a longer time is replaced."""
 
 HostState = Literal["starting", "waiting", "measuring", "no answer", "ended", "failed", "missing"]
-"""``waiting``: for the host's measurement lock; ``missing``: no answer or record for too long."""
+"""``waiting``: the host waits for its measurement lock; ``missing``: the coordinator gave up the
+host, because no answer or no new record came for too long."""
 END_STATES: frozenset[HostState] = frozenset({"ended", "failed", "missing"})
 
 
@@ -111,20 +114,25 @@ class HostCampaign:
     host: HostReference
     progress: HostProgress
     may_have_ended: bool
-    """Whether the campaign may have ended in an earlier session. The host then gets the order only
+    """Whether the campaign may have ended in an earlier segment. The host then gets the order only
     if the campaign was interrupted or failed, or if the order has new limits."""
     answered_at: float = 0.0
     """Time of the latest answer."""
     recorded_at: float = 0.0
     """Time of the latest new record."""
     _silences: int = 0
+    """Number of consecutive requests without an answer."""
     _absences: int = 0
+    """Number of consecutive answers that the host has no such campaign."""
     _deaths: int = 0
+    """Number of deaths of the host's process since the last new block."""
     _restarts: int = 0
+    """Number of all deaths of the host's process."""
     _blocks_at_death: int = 0
+    """Number of complete blocks at the last death after a new block."""
 
     def __post_init__(self) -> None:
-        """Order a new campaign at once."""
+        """Send the order of a new campaign with the first request."""
         self.must_order = not self.may_have_ended
 
     @property
@@ -165,7 +173,7 @@ class HostCampaign:
         self._silences += 1
         return min(2.0 ** (self._silences - 1), MAX_DELAY_S)
 
-    def give_up_silent(self, silent_s: float) -> None:
+    def give_up_silent_host(self, silent_s: float) -> None:
         """Stop following the campaign, because the host gave no answer for ``silent_s`` seconds."""
         reason = "" if self.progress.problem is None else f": {self.progress.problem}"
         problem = f"no answer for {silent_s:.0f} s{reason}"
@@ -175,7 +183,7 @@ class HostCampaign:
         """Return whether the host answers, and its campaign starts, waits or measures."""
         return self.progress.state in ("starting", "waiting", "measuring")
 
-    def give_up_idle(self, idle_s: float) -> None:
+    def give_up_idle_host(self, idle_s: float) -> None:
         """Stop following the campaign, because no new record came for ``idle_s`` seconds."""
         reason = "" if self.progress.problem is None else f": {self.progress.problem}"
         problem = f"{self.progress.state}, and recorded nothing for {idle_s:.0f} s{reason}"
@@ -187,11 +195,11 @@ class HostCampaign:
             repeat_count = max(self._deaths, self._absences)
             return min(2.0 ** (repeat_count - 1), MAX_DELAY_S) if repeat_count else 0.0
         pause_s = PAUSE_FRACTION * self.progress.status.running_s
-        # In this order the bounds also hold for NaN.
+        # `min` and `max` in this order keep the bounds even if the running time is NaN.
         return max(MIN_PAUSE_S, min(MAX_PAUSE_S, pause_s))
 
     def _has_more_to_do(self, status: Status) -> bool:
-        """Return whether a campaign that ended in an earlier session must continue."""
+        """Return whether a campaign that ended in an earlier segment must continue."""
         if not self.may_have_ended:
             return False
         was_halted = status.stopped_because == INTERRUPTED
@@ -234,7 +242,7 @@ class Coordinator:
         return FleetProgress(self.run_id, hosts, self.roster.scheduler_problem)
 
     async def run(self) -> None:
-        """Follow each host to the end of its campaign. If this is cancelled, halt the hosts first.
+        """Follow each host to the end of its campaign. If this task is cancelled, halt the hosts.
 
         The caller keeps the roster up to date at the same time.
         """
@@ -266,9 +274,9 @@ class Coordinator:
             silent_s = self._now() - campaign.answered_at
             idle_s = self._now() - campaign.recorded_at
             if not campaign.is_over and silent_s > self.host_timeout_s:
-                campaign.give_up_silent(silent_s)
+                campaign.give_up_silent_host(silent_s)
             elif campaign.is_under_way() and idle_s > max(self.host_timeout_s, IDLE_TIMEOUT_S):
-                campaign.give_up_idle(idle_s)
+                campaign.give_up_idle_host(idle_s)
             self.listener.changed(self.progress())
             if not campaign.is_over:
                 await asyncio.sleep(pause_s)
@@ -280,7 +288,7 @@ class Coordinator:
             if not campaign.must_order:
                 return await self._pull_records(campaign)
             order = campaign.order
-            status = await self.roster.ask(host, tasks.begin, order, Status, TASK_TIMEOUT_S)
+            status = await self.roster.request(host, tasks.begin, order, Status, TASK_TIMEOUT_S)
             campaign.must_order = False
             campaign.note_answer(status, self._now())
         except NotConnected as absence:
@@ -297,7 +305,7 @@ class Coordinator:
         order, host = campaign.order, campaign.host.identity
         cursor = self.ledger.cursor(order.identity)
         request = FollowRequest(order.fleet, order.place, order.identity, cursor)
-        reply = await self.roster.ask(host, tasks.follow, request, FollowReply, TASK_TIMEOUT_S)
+        reply = await self.roster.request(host, tasks.follow, request, FollowReply, TASK_TIMEOUT_S)
         if reply.slice:
             self.ledger.append_slice(reply.slice, check=partial(_check_head, campaign))
         has_new_records = self.ledger.cursor(order.identity) != cursor
@@ -321,7 +329,7 @@ class Coordinator:
         request = HaltRequest(campaign.order.fleet, campaign.order.place)
         host = campaign.host.identity
         try:
-            status = await self.roster.ask(host, tasks.halt, request, Status, HALT_TIMEOUT_S)
+            status = await self.roster.request(host, tasks.halt, request, Status, HALT_TIMEOUT_S)
             campaign.note_answer(status, 0.0)
         except (NoAnswer, EquipoiseError) as error:
             campaign.note_silence(str(error))

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from equipoise.cluster import messages, tasks
+from equipoise.cluster import tasks
 from equipoise.cluster.files import (
     FOLDER_PLACEHOLDER,
     MAX_KEPT_BYTES,
@@ -27,7 +27,7 @@ from equipoise.cluster.files import (
     digest_of,
     is_inside,
     local_file,
-    too_large,
+    too_large_error,
 )
 from equipoise.cluster.messages import File, Introduction, Inventory, Shipment, ShipmentReply
 from equipoise.cluster.roster import NoAnswer, Roster
@@ -47,6 +47,7 @@ SHIP_TIMEOUT_S = 300.0
 _MAX_SHIPMENTS = 2
 """Largest number of files that are shipped at the same time, as each is in memory as a whole."""
 _KERNEL_FOLDERS = ("/proc/", "/sys/", "/dev/")
+"""Folders whose files are made by the kernel, so they are not compared."""
 _SHELL_CHARACTERS = re.compile(r"[|&;<>()$`*?\[\]{}~!#\n]")
 _SHELL_SEPARATORS = re.compile(r"[\s;&|<>()='\"`]+")
 _MAX_DIFFERENCES = 3
@@ -107,7 +108,7 @@ async def _inventory(
         return None
     host, request = introduction.host.identity, Inventory(files)
     try:
-        return await roster.ask(host, tasks.examine, request, Inventory, EXAMINE_TIMEOUT_S)
+        return await roster.request(host, tasks.examine, request, Inventory, EXAMINE_TIMEOUT_S)
     except (NoAnswer, EquipoiseError):
         return None
 
@@ -133,7 +134,7 @@ async def _ship(
         async with semaphore:
             shipment = shipment_of(file, folder)
             try:
-                await roster.ask(
+                await roster.request(
                     host.identity, tasks.receive, shipment, ShipmentReply, SHIP_TIMEOUT_S
                 )
             except (NoAnswer, EquipoiseError) as error:
@@ -152,7 +153,7 @@ def compare_hosts(
     *,
     ship: bool,
 ) -> HostComparison:
-    """Decide which hosts may be compared, and which files to ship if ``ship`` is true.
+    """Decide which hosts may be compared and, if ``ship`` is true, which files to ship to them.
 
     ``files`` are the files of the plan on the coordinator (`files_of`). Introductions and
     inventories are in the same order; a host with another version needs no inventory.
@@ -180,7 +181,8 @@ def _files_to_ship(
         )
     paths = [file.path for file in files]
     if inventory is None or [file.path for file in inventory.files] != paths:
-        raise messages.version_mismatch(f"{name} did not report its files")
+        hint = f"read the log of the worker on {name}, and run the command again"
+        raise UnusableInput(f"{name} did not report its files", hint=hint)
     differences = {
         file.path: difference
         for file, host_file in zip(files, inventory.files, strict=True)
@@ -228,7 +230,7 @@ def shipment_of(file: File, folder: str) -> Shipment:
         path, hint="do not change the file until the hosts have it", max_bytes=MAX_SHIPPED_BYTES
     )
     if len(content) > MAX_SHIPPED_BYTES:
-        raise too_large(file.path, path.stat().st_size)
+        raise too_large_error(file.path, path.stat().st_size)
     if digest_of(content) != file.digest:
         raise UnusableInput(
             f"{path} changed while it was shipped",
@@ -245,7 +247,7 @@ def files_of(
     These are the program of each command, the interpreter of a script, the file for standard input,
     and every argument, variable and library that names a file. Hooks are included if their lines
     have no shell syntax. If the hosts build a level themselves, the files in the working folder
-    that the build line names are included. Folders in a command are not.
+    that the build line names are included. Folders that a command names are not included.
 
     Parameters
     ----------
@@ -258,8 +260,8 @@ def files_of(
     """
     folders = MachineFolders(plan.measure.working_folder, tuple(builds))
     files: dict[str, File] = {}
-    sources = _source_files(map(folders.to_local, build_lines), folders.folder)
-    for path, is_program in (*_files_of_plan(plan), *sources):
+    build_files = _files_of_lines(map(folders.to_local, build_lines), folders.folder)
+    for path, is_program in (*_files_of_plan(plan), *build_files):
         name = folders.to_portable(path)
         if name.startswith("{equipoise:build:") or name in files:
             continue
@@ -308,7 +310,7 @@ def _files_of_plan(plan: Plan) -> Iterator[tuple[str, bool]]:
             yield from _existing_file(path, folder)
 
 
-def _source_files(lines: Iterable[str], folder: str) -> Iterator[tuple[str, bool]]:
+def _files_of_lines(lines: Iterable[str], folder: str) -> Iterator[tuple[str, bool]]:
     """Yield the files inside a folder that shell lines name, and whether each is a program."""
     for word in dict.fromkeys(word for line in lines for word in _SHELL_SEPARATORS.split(line)):
         for path, is_program in _existing_file(word, folder):
@@ -328,15 +330,8 @@ def _hooks_of(condition: Condition) -> Iterator[tuple[str, ...]]:
 
 
 def _commands_of(server: Server) -> Iterator[tuple[str, ...]]:
-    commands = (
-        server.start,
-        server.install,
-        server.fill,
-        server.prepare,
-        server.ready,
-        server.stop,
-    )
-    return (argv for argv in commands if argv is not None)
+    argvs = (server.start, server.install, server.fill, server.prepare, server.ready, server.stop)
+    return (argv for argv in argvs if argv is not None)
 
 
 def _server_environment(server: Server) -> dict[str, str]:

@@ -1,12 +1,13 @@
 """Ship the files of a plan to hosts, and translate the paths that differ between machines.
 
-The BLAKE2b digest of its bytes identifies a file. A host keeps shipped files under their digests in
-``STATE/shipped``. A campaign that needs shipped files gets a separate working folder with copies of
-them.
+The BLAKE2b digest of a file's bytes identifies the file. A host keeps shipped files under their
+digests in ``STATE/shipped``. A campaign that needs shipped files gets a separate working folder
+with copies of them.
 
-A plan contains absolute paths of the machine on which it was made: the working folder, the package,
-its environment, builds. `portable_plan` replaces each of these paths by a placeholder, and
-`local_plan` replaces the placeholders by the host's own paths. Names of conditions do not change.
+A plan contains absolute paths of the machine on which the plan was made: the working folder, the
+package of Equipoise, its virtual environment, builds. `portable_plan` replaces each of these paths
+by a placeholder, and `local_plan` replaces the placeholders by the host's own paths. Names of
+conditions do not change.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ _CONDITION_FIELDS = "command environment hooks process server mapped_from output
 """Fields of a condition that may name a path."""
 _MEASURE_FIELDS = ("input", "output")
 """Fields of the measurement that may name a path."""
+# Boundaries of a path in a text, so that /a/b is not found in /a/bc or in /x/a/b.
 _PATH_START = r"(?<![\w./-])"
 _PATH_END = r"""(?=$|[/:;,\s"'])"""
 
@@ -63,6 +65,7 @@ class MachineFolders(Struct, frozen=True):
     builds: tuple[str, ...] = ()
     """Folder of each level that a study builds, in the sequence of `Order.builds`."""
     package: str = str(native_programs().parent)
+    """Folder of the installed package Equipoise."""
     packages: Mapping[str, str] = field(
         default_factory=lambda: {
             name: str(folder) for name, folder in folders_with_programs().items()
@@ -202,7 +205,7 @@ _DIGEST_PATTERN = re.compile("[0-9a-f]{32}")
 
 
 def local_file(file: File, folder: str) -> File:
-    """Return the same file on this host, without a digest if the host has no such readable file."""
+    """Return the same file on this host; without a digest if this host cannot read such a file."""
     path = os.path.join(folder, MachineFolders(folder).to_local(file.path))
     if file.is_program and not os.path.isfile(path):
         # A program of the system may be in another folder on this host.
@@ -254,7 +257,7 @@ def keep_file(shipment: Shipment) -> str:
     file, content = shipment.file, shipment.content
     digest = check_shipped(file)
     if len(content) > MAX_SHIPPED_BYTES:
-        raise too_large(file.path, len(content))
+        raise too_large_error(file.path, len(content))
     if digest_of(content) != digest:
         raise UnusableInput(
             f"{file.path} arrived with different content",
@@ -294,7 +297,7 @@ def _make_room(folder: Path, size: int) -> None:
         free_bytes += status.st_size
 
 
-def too_large(path: str, size: int) -> UnusableInput:
+def too_large_error(path: str, size: int) -> UnusableInput:
     """Return the error for a file that is too large to be shipped."""
     return UnusableInput(
         f"{path} is too large to be shipped: it has {size >> 20} MiB, and the limit is "
@@ -331,13 +334,13 @@ def _copy(file: File, content: Path, target: Path) -> None:
         ):
             shutil.copyfileobj(source, target_file)
     except FileNotFoundError as error:
-        raise _missing_file(file) from error
+        raise _missing_file_error(file) from error
     if digest_of_file(target) != file.digest:
-        raise _missing_file(file)
+        raise _missing_file_error(file)
     target.chmod((file.mode & 0o777) | stat.S_IRUSR | stat.S_IWUSR)
 
 
-def _missing_file(file: File) -> UnusableInput:
+def _missing_file_error(file: File) -> UnusableInput:
     return UnusableInput(
         f"{os.uname().nodename} has lost the shipped file {file.path}",
         hint=f"run the command again with {option('ship')}",

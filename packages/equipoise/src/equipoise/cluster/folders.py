@@ -5,7 +5,7 @@
 order   the order, with the host's ledger and working folder
 state   the progress, in a file of fixed size, so that a full disk cannot prevent the last report
 life    a file that is locked (flock(2)) while the process is alive
-halt    the session in which the campaign was halted
+halt    the segment of the coordinator's run in which the campaign was halted
 work    the working folder, if files were shipped
 builds  the builds of the levels of a study
 log     the output of the process
@@ -45,9 +45,11 @@ _STATE_BYTES = 4096
 _END_STATES: frozenset[State] = frozenset({"ended", "failed"})
 _DIGEST_BYTES = 8
 _DIGEST_PREFIX_BYTES = 2 * _DIGEST_BYTES + 1
+"""Bytes of the digest's hexadecimal digits, and of the space after them."""
 _MAX_READS = 5
 _MAX_LOCK_ATTEMPTS = 40
 _PAUSE_S = 0.01
+"""Seconds between two attempts to read the state file or to lock the file ``life``."""
 _LOCK_TIMEOUT_S = 20.0
 
 
@@ -64,9 +66,10 @@ class StoredOrder(Struct, frozen=True):
 class Progress(Status, frozen=True, kw_only=True):
     """Progress of a campaign, which its process writes."""
 
-    session: int
-    """Segment of the coordinator's run (`Order.session`)."""
+    segment: int
+    """Segment of the coordinator's run (`Order.segment`)."""
     process: int | None = None
+    """Id of the process that runs the campaign."""
     began: float | None = None
     """Time of the start, by the host's monotonic clock, in seconds."""
     run: str | None = None
@@ -168,7 +171,7 @@ class CampaignFolder:
             # `is_alive` has the lock for a moment, so a few attempts are necessary. A process that
             # has reported its end, or was halted, ends soon.
             ends_soon = progress is not None and (
-                progress.state in _END_STATES or self.is_halted(progress.session)
+                progress.state in _END_STATES or self.is_halted(progress.segment)
             )
             if time.monotonic() > deadline or (attempts > _MAX_LOCK_ATTEMPTS and not ends_soon):
                 return False
@@ -202,23 +205,23 @@ class CampaignFolder:
         """Return the progress of a campaign, given that its process is dead."""
         if progress.state in _END_STATES:
             return progress
-        if self.is_halted(progress.session):
+        if self.is_halted(progress.segment):
             return replace(progress, state="ended", stopped_because=INTERRUPTED, hint=None)
         return replace(progress, state="died", hint=None)
 
-    def is_halted(self, session: int) -> bool:
-        """Return whether this session was halted."""
+    def is_halted(self, segment: int) -> bool:
+        """Return whether this segment was halted."""
         try:
-            return int((self.path / "halt").read_text() or 0) >= session
+            return int((self.path / "halt").read_text() or 0) >= segment
         except (FileNotFoundError, NotADirectoryError):
             return False
 
     def halt(self) -> None:
-        """Interrupt the campaign if it has not ended, and let nothing more start in its session."""
+        """Interrupt the campaign unless it has ended, and let nothing more start in its segment."""
         progress = self.progress()
         if progress is None or progress.state in _END_STATES:
             return
-        write_whole(self.path / "halt", str(progress.session).encode())
+        write_whole(self.path / "halt", str(progress.segment).encode())
         # The process writes its id, then reads ``halt``: it reads the file, or gets the signal.
         progress = self.progress()
         if progress is not None and progress.process is not None:
@@ -249,10 +252,7 @@ def remove_old_campaigns(fleets: Path) -> None:
             with contextlib.suppress(FileNotFoundError):
                 ended_campaigns.append((state.stat().st_mtime_ns, state.parent))
     for _, path in sorted(ended_campaigns)[:-MAX_ENDED_CAMPAIGNS]:
-        with (
-            contextlib.suppress(FileNotFoundError),
-            CampaignFolder(path).lock_life() as life_file,
-        ):
+        with contextlib.suppress(FileNotFoundError), CampaignFolder(path).lock_life() as life_file:
             if life_file is not None:
                 shutil.rmtree(path, ignore_errors=True)
 

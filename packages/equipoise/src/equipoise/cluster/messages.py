@@ -22,6 +22,7 @@ Message = TypeVar("Message", bound=Struct)
 Task = Callable[[bytes], bytes]
 """Function on a worker that takes the bytes of a request and returns the bytes of the answer."""
 _MAX_BLOCKS = 2**53
+"""Largest number of blocks that a host may report."""
 _DECODING_ERRORS = (msgspec.DecodeError, msgspec.ValidationError, RecursionError)
 
 
@@ -85,16 +86,16 @@ class Order(Struct, frozen=True):
     """Request: measure this plan, or continue its campaign. The answer is a `Status`.
 
     A repeated order starts nothing while the process of the campaign is alive, or if the campaign
-    has ended in this session. It starts a campaign that died or failed again.
+    has ended in the segment of the order. If the process died or failed, the order starts it again.
     """
 
     fleet: str
     """Identity of the coordinator's run."""
     place: int
     """Index of the host in the fleet, from 0."""
-    session: int
-    """Segment of the coordinator's run, from 1. An order of a later session continues a campaign
-    that was halted or has ended. Late orders of an earlier session start nothing."""
+    segment: int
+    """Segment of the coordinator's run, from 1. An order of a later segment continues a campaign
+    that was halted or has ended. A late order of an earlier segment starts nothing."""
     plan: str
     """The host's plan, with its own seed and membership, and placeholders for paths
     (`equipoise.cluster.files.portable_plan`)."""
@@ -108,6 +109,7 @@ class Order(Struct, frozen=True):
     limits: CampaignLimits | None = None
     """New limits of a resumed campaign."""
     allow_concurrent: bool = False
+    """Whether to measure although another campaign runs on the host."""
     durable: bool = False
     """Whether the host's ledger waits for the disk after each trial."""
 
@@ -138,7 +140,9 @@ class FollowRequest(Struct, frozen=True):
 
     fleet: str
     place: int
+    """Index of the host in the fleet (`Order.place`)."""
     identity: str
+    """Identity of the host's run."""
     after: bytes
     """End of the coordinator's copy (`equipoise.ledger.parts`); empty without a copy."""
 
@@ -157,6 +161,7 @@ class HaltRequest(Struct, frozen=True):
 
     fleet: str
     place: int
+    """Index of the host in the fleet (`Order.place`)."""
 
 
 class Refusal(Struct, frozen=True, tag="refusal"):

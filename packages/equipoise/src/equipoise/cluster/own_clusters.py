@@ -72,7 +72,7 @@ _MAX_FILE_BYTES = 1 << 20
 
 
 @contextmanager
-def local_cluster(workers: int) -> Iterator[str]:
+def local_cluster(worker_count: int) -> Iterator[str]:
     """Start a scheduler and workers on this host; yield the address of the scheduler.
 
     Raise `UnusableInput` if a package is missing.
@@ -82,7 +82,7 @@ def local_cluster(workers: int) -> Iterator[str]:
         with _ignore_interrupts():
             cluster = stack.enter_context(
                 distributed.LocalCluster(
-                    n_workers=workers,
+                    n_workers=worker_count,
                     threads_per_worker=1,
                     host="127.0.0.1",
                     protocol="tls://",
@@ -99,9 +99,9 @@ def local_cluster(workers: int) -> Iterator[str]:
 
 @contextmanager
 def _ignore_interrupts() -> Iterator[None]:
-    """Ignore Ctrl-C during the block, and always in the processes that it starts.
+    """Ignore Ctrl-C during the block, and always in the processes that the block starts.
 
-    The terminal sends Ctrl-C to these processes, too, but they must live to stop the campaigns.
+    The terminal sends Ctrl-C to these processes, too. They must stay alive to stop the campaigns.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -128,8 +128,8 @@ def _dask_with_key(purpose: str) -> Iterator[Any]:
 def _key_settings(purpose: str) -> dict[str, Any]:
     """Return settings of Dask with a new key for the processes of one cluster.
 
-    A scheduler without a key obeys everybody who can connect to its port, also other users of this
-    host. Dask's pages about a cluster are switched off, because they are not encrypted.
+    A scheduler without a key obeys everybody who can connect to its port, even another user of this
+    host. The settings also switch off Dask's pages about a cluster, which are not encrypted.
     """
     x509 = require("cryptography.x509", purpose, "cluster")
     from cryptography.hazmat.primitives import hashes, serialization
@@ -150,9 +150,7 @@ def _key_settings(purpose: str) -> dict[str, Any]:
         .sign(key, hashes.SHA256())
     )
     private_key = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     ).decode()
     certificate_text = certificate.public_bytes(serialization.Encoding.PEM).decode()
     settings: dict[str, Any] = {
@@ -171,6 +169,7 @@ class SshHost(Struct, frozen=True):
     """A host that runs a worker, from one line of the file of hosts."""
 
     host: str
+    """Name or numeric address."""
     user: str | None = None
     port: int | None = None
     python: str | None = None
@@ -275,7 +274,7 @@ def ssh_cluster(file: Path) -> Iterator[str]:
         except (OSError, RuntimeError) as error:
             raise UnusableInput(
                 f"the cluster of {file} cannot be started: {error}",
-                hint="check that every host can connect to the first, which runs the scheduler",
+                hint="check that every host can connect to the first host: it runs the scheduler",
             ) from error
         with cluster:
             _wait_for_workers(cluster, len(hosts), file)
@@ -295,15 +294,15 @@ def _ssh_options(host: SshHost, folder: str, settings: dict[str, Any]) -> dict[s
     }
 
 
-def _wait_for_workers(cluster: Any, hosts: int, file: Path) -> None:
+def _wait_for_workers(cluster: Any, host_count: int, file: Path) -> None:
     """Wait for the worker of every host, because a fleet includes only workers that exist."""
     try:
-        cluster.wait_for_workers(hosts, timeout=WORKERS_TIMEOUT_S)
+        cluster.wait_for_workers(host_count, timeout=WORKERS_TIMEOUT_S)
     except TimeoutError as error:
         raise UnusableInput(
-            f"{len(cluster.scheduler_info['workers'])} of {hosts} hosts of {file} have a worker "
-            f"after {WORKERS_TIMEOUT_S:g} s",
-            hint="check that every host can connect to the first, which runs the scheduler",
+            f"{len(cluster.scheduler_info['workers'])} of {host_count} hosts of {file} have a "
+            f"worker after {WORKERS_TIMEOUT_S:g} s",
+            hint="check that every host can connect to the first host: it runs the scheduler",
         ) from error
 
 

@@ -31,6 +31,7 @@ from equipoise.shared.safe_text import MAX_NAME_LETTERS, short_line
 SCHEDULER_TIMEOUT_S = 10.0
 """Seconds in which the scheduler must answer."""
 _CLOSE_TIMEOUT_S = 3.0
+"""Seconds in which Dask must cancel a task or close a connection."""
 
 
 class Unreachable(Exception):
@@ -81,13 +82,13 @@ class DaskTransport:
             async with self._connection_lock:
                 if self._client is None or self._client.status != "running":
                     await self._connect()
-            threads = await _answer_of(self._client.nthreads(), SCHEDULER_TIMEOUT_S)
+            threads_by_worker = await _answer_of(self._client.nthreads(), SCHEDULER_TIMEOUT_S)
         except (EquipoiseError, OSError, CancelledError, RuntimeError) as error:
             # TimeoutError is an OSError.
             await self._disconnect()
             reason = error.what if isinstance(error, EquipoiseError) else str(error)
             raise Unreachable(reason or "the scheduler does not answer") from error
-        return tuple(threads)
+        return tuple(threads_by_worker)
 
     async def call(self, worker: str, task: Task, request: bytes, timeout_s: float) -> bytes:
         """Run a task on a worker and return its answer."""
@@ -142,7 +143,7 @@ async def _answer_of(request: Awaitable[Any], timeout_s: float) -> Any:
     """Await an answer of Dask; raise `ConnectionAbortedError` if Dask cancels the request.
 
     A client that loses its scheduler closes itself and cancels all requests. Without this error,
-    the task that follows a host would mistake this for its own cancellation.
+    the task that follows a host would think that it was cancelled itself.
     """
     try:
         return await asyncio.wait_for(request, timeout_s)
@@ -166,12 +167,13 @@ class NotConnected(NoAnswer):
 
 
 class Roster:
-    """The workers of a cluster; `keep` keeps the roster up to date."""
+    """The workers of a cluster; `keep_up_to_date` follows their changes."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self._introduction_tasks: dict[str, asyncio.Task[None]] = {}
-        self._failed_at: dict[str, int] = {}
+        self._last_failure: dict[str, int] = {}
+        """Number of the last failed request to a worker, by the worker's address."""
         self._failure_numbers = itertools.count(1)
         self._change = asyncio.Event()
         self.introductions: dict[str, Introduction] = {}
@@ -183,8 +185,8 @@ class Roster:
         self.is_complete = False
         """Whether every worker of the scheduler has introduced itself, or failed to do so."""
 
-    async def keep(self) -> None:
-        """Keep the roster up to date until this is cancelled."""
+    async def keep_up_to_date(self) -> None:
+        """Keep the roster up to date until this task is cancelled."""
         delay = REFRESH_INTERVAL_S
         try:
             while True:
@@ -208,10 +210,10 @@ class Roster:
         except TimeoutError:
             return
 
-    async def ask(
-        self, host: str, task: Task, request: Struct, answer_type: type[Message], timeout_s: float
+    async def request(
+        self, host: str, task: Task, message: Struct, answer_type: type[Message], timeout_s: float
     ) -> Message:
-        """Send a request to a host and return its answer, a message of the type ``answer_type``.
+        """Send a message to a host and return the answer, a message of the type ``answer_type``.
 
         If the host has several workers, the request goes to the worker that failed longest ago.
 
@@ -226,11 +228,11 @@ class Roster:
         ]
         if not workers:
             raise NotConnected(self.scheduler_problem or "none of its workers is connected")
-        worker = min(workers, key=lambda worker: self._failed_at.get(worker, 0))
+        worker = min(workers, key=lambda worker: self._last_failure.get(worker, 0))
         try:
-            answer = await self._transport.call(worker, task, to_bytes(request), timeout_s)
+            answer = await self._transport.call(worker, task, to_bytes(message), timeout_s)
         except NoAnswer:
-            self._failed_at[worker] = next(self._failure_numbers)
+            self._last_failure[worker] = next(self._failure_numbers)
             raise
         return from_bytes(answer, answer_type)
 
@@ -239,8 +241,8 @@ class Roster:
         self.scheduler_problem = None
         for worker in self.introductions.keys() - set(workers):
             del self.introductions[worker]
-        self._failed_at = {
-            worker: number for worker, number in self._failed_at.items() if worker in workers
+        self._last_failure = {
+            worker: number for worker, number in self._last_failure.items() if worker in workers
         }
         self.silent_workers = {
             worker: reason for worker, reason in self.silent_workers.items() if worker in workers

@@ -1,10 +1,10 @@
-"""Judge the strata of a log on the workers of a cluster, with the same outcomes as on one machine.
+"""Analyse the strata of a log on the workers of a cluster, with the outcomes of one machine.
 
-A stratum is a group of rows that is analysed alone. Every worker has at most one stratum at a time,
+A stratum is a group of rows that is matched alone. Every worker has at most one stratum at a time,
 so it needs memory for its largest stratum. Rows are not sent: the worker reads the rows of the
-stratum from the same files, and answers with the values that the combination over all strata needs.
+stratum from the same files. It answers with the values that the combination over all strata needs.
 Strata start in their order. The next free worker repeats the stratum of a lost worker. If several
-strata cannot be judged, the error is that of the first of them, as on one machine.
+strata cannot be analysed, the error is about the first of these strata, as on one machine.
 """
 
 from __future__ import annotations
@@ -46,11 +46,12 @@ MAX_ANSWER_BYTES = 1 << 28
 
 
 class StratumRequest(Struct, frozen=True):
-    """Request: judge the rows of one stratum; the answer is a `StratumReply`."""
+    """Request: analyse the rows of one stratum; the answer is a `StratumReply`."""
 
     version: str
     """Version of Equipoise; another version may give another answer."""
     name: str
+    """Name of the stratum."""
     rows: StratumRows
     question: Question
     versions: Versions
@@ -64,15 +65,15 @@ class StratumReply(Struct, frozen=True, forbid_unknown_fields=True):
 
     outcome: StratumOutcome | None = None
     unfit: Refusal | None = None
-    """Reason why this worker cannot judge any stratum: a clause that follows the worker's name."""
+    """Reason why this worker cannot analyse any stratum: a clause that follows its name."""
 
 
 @command_line_spelling()
-def judge_request(request: bytes) -> bytes:
-    """Judge the stratum of a `StratumRequest` on a worker; return a `StratumReply`."""
+def analyse_stratum(request: bytes) -> bytes:
+    """Analyse the stratum of a `StratumRequest` on a worker; return a `StratumReply`."""
     try:
         with converted_errors():
-            reply = _judged_reply(from_bytes(request, StratumRequest))
+            reply = _reply_to(from_bytes(request, StratumRequest))
         answer = msgspec.msgpack.encode(reply, enc_hook=_python_number)
     except UnusableInput as error:
         return to_bytes(Refusal.of(error))
@@ -93,6 +94,7 @@ def read_reply(content: bytes, name: str) -> StratumReply:
     if (outcome is None) == (reply.unfit is None):
         raise _inconsistent_reply(name)
     if outcome is not None:
+        # A worker may be faulty, so its numbers must not contradict each other.
         rows = (outcome.candidate_rows, outcome.baseline_rows)
         if (
             outcome.name != name
@@ -107,7 +109,7 @@ def read_reply(content: bytes, name: str) -> StratumReply:
     return reply
 
 
-def _judged_reply(request: StratumRequest) -> StratumReply:
+def _reply_to(request: StratumRequest) -> StratumReply:
     release = version("equipoise")
     if release != request.version:
         return StratumReply(
@@ -141,13 +143,13 @@ def _inconsistent_reply(name: str) -> UnusableInput:
 
 
 class LostWorker(Exception):
-    """Error that the worker of a task is gone, and the answer with it."""
+    """Error that the worker of a task is gone, so its answer is lost."""
 
 
-def judge_on_workers(workers: DaskWorkers) -> MatchStrata[StratumRows]:
-    """Return a function that judges the strata of a log on workers that can read the same files."""
+def strata_on_workers(workers: DaskWorkers) -> MatchStrata[StratumRows]:
+    """Return a function that analyses the strata of a log on workers, which read the same files."""
 
-    def judge(
+    def match_strata(
         log: StratifiedLog[StratumRows], question: Question, versions: Versions, progress: Progress
     ) -> list[StratumOutcome]:
         release = version("equipoise")
@@ -159,11 +161,11 @@ def judge_on_workers(workers: DaskWorkers) -> MatchStrata[StratumRows]:
 
         return _StrataQueue(workers, tuple(log.rows), request, progress).outcomes()
 
-    return judge
+    return match_strata
 
 
 class _StrataQueue:
-    """The waiting, running and finished strata, each by its index in the order of the strata."""
+    """The waiting, running and finished strata; the index of a stratum is its place in the log."""
 
     def __init__(
         self,
@@ -181,6 +183,7 @@ class _StrataQueue:
         """Index of the stratum, and task, of each busy worker."""
         self._outcome_by_index: dict[int, StratumOutcome] = {}
         self._losses: Counter[int] = Counter()
+        """Number of lost workers, by the index of the stratum that they had."""
         self._first_problem: tuple[int, UnusableInput] | None = None
 
     def outcomes(self) -> list[StratumOutcome]:
@@ -206,7 +209,7 @@ class _StrataQueue:
     def _collect(self, threads: Mapping[str, int]) -> None:
         for worker, (index, task) in list(self._tasks.items()):
             if worker not in self._tasks:
-                # A stratum before this one failed in this loop, so this one is not needed.
+                # An earlier stratum failed in this loop, so the stratum of this worker is dropped.
                 continue
             if self._workers.has_ended(task):
                 del self._tasks[worker]
@@ -234,7 +237,9 @@ class _StrataQueue:
             )
         if reply.outcome is not None:
             self._outcome_by_index[index] = reply.outcome
-            self._progress(f"judged {len(self._outcome_by_index):,} of {len(self._names):,} strata")
+            self._progress(
+                f"analysed {len(self._outcome_by_index):,} of {len(self._names):,} strata"
+            )
 
     def _note_problem(self, index: int, problem: UnusableInput) -> None:
         """Note a problem of a stratum, and drop later strata, as on one machine."""
@@ -267,11 +272,11 @@ class DaskWorkers(DaskClient):
     def start(self, worker: str, request: bytes) -> Any:
         """Start a task that no other worker may take."""
         return self._client.submit(
-            judge_request, request, workers=[worker], allow_other_workers=False, pure=False
+            analyse_stratum, request, workers=[worker], allow_other_workers=False, pure=False
         )
 
     def wait(self, tasks: Sequence[Any]) -> None:
-        """Return once a task has ended, or after `POLL_S`."""
+        """Return once a task has ended, or after `POLL_INTERVAL_S`."""
         try:
             with self._client.as_current():
                 self._distributed.wait(

@@ -12,7 +12,7 @@ from functools import wraps
 from importlib.metadata import version
 from pathlib import Path
 
-from equipoise.cluster import files, laboratory
+from equipoise.cluster import campaign_process, files
 from equipoise.cluster.folders import CampaignFolder, require_run_identity
 from equipoise.cluster.messages import (
     FollowReply,
@@ -35,8 +35,9 @@ from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.shared.spelling import command_line_spelling
 
 MAX_SLICE_BYTES = 1 << 20
+"""Approximate maximum size of a slice, the part of a host's record in one answer."""
 _MAX_TRIALS = 1000
-"""Largest number of trials in a slice; a slice of large trials has fewer."""
+"""Maximum number of trials in a slice; a slice of large trials has fewer."""
 
 
 def _with_refusals(task: Task) -> Task:
@@ -86,7 +87,7 @@ def receive(request: bytes) -> bytes:
 @_with_refusals
 def begin(request: bytes) -> bytes:
     """Start or continue the campaign of an `Order`; answer with its `Status`."""
-    return to_bytes(laboratory.begin(from_bytes(request, Order)))
+    return to_bytes(campaign_process.begin(from_bytes(request, Order)))
 
 
 @_with_refusals
@@ -102,10 +103,10 @@ def follow(request: bytes) -> bytes:
 
 def _new_records(folder: CampaignFolder, request: FollowRequest) -> tuple[bytes, bool]:
     """Return at most about `MAX_SLICE_BYTES` of new records, and whether there are more."""
-    stored, progress = folder.read_order(), folder.progress()
-    path = default_ledger() if stored is None else Path(stored.ledger)
+    stored_order, progress = folder.read_order(), folder.progress()
+    path = default_ledger() if stored_order is None else Path(stored_order.ledger)
     has_begun = progress is not None and progress.run is not None
-    if not has_begun and (stored is not None or not path.exists()):
+    if not has_begun and (stored_order is not None or not path.exists()):
         return b"", False
     with open_for_reading(path) as ledger:
         if ledger.id_of(request.identity) is None:
@@ -115,14 +116,14 @@ def _new_records(folder: CampaignFolder, request: FollowRequest) -> tuple[bytes,
         )
 
 
-def bounded_slice(slice_of: Callable[[int], tuple[bytes, bool]]) -> tuple[bytes, bool]:
-    """Return a slice of a run of at most about `MAX_SLICE_BYTES`, and whether there is more.
+def bounded_slice(slice_with: Callable[[int], tuple[bytes, bool]]) -> tuple[bytes, bool]:
+    """Return a slice of a record with about `MAX_SLICE_BYTES` at most, and whether there is more.
 
-    ``slice_of`` takes the largest number of trials and returns a slice.
+    ``slice_with`` takes the maximum number of trials and returns a slice.
     """
     max_trials = _MAX_TRIALS
     while True:
-        content, has_more = slice_of(max_trials)
+        content, has_more = slice_with(max_trials)
         if len(content) <= MAX_SLICE_BYTES or max_trials == 1:
             return content, has_more
         max_trials = max(1, max_trials * MAX_SLICE_BYTES // (2 * len(content)))

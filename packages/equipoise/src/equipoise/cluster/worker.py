@@ -38,6 +38,7 @@ from equipoise.shared.spelling import command_line_spelling
 FIRST_DELAY_S = 1.0
 """Seconds between the end of a worker and the start of the next one."""
 MAX_DELAY_S = 30.0
+"""Maximum number of seconds before the start of the next worker."""
 STABLE_LIFETIME_S = 60.0
 """Lifetime of a worker after which the delays start again at `FIRST_DELAY_S`."""
 KILL_DELAY_S = 10.0
@@ -48,6 +49,7 @@ DASK_FOLDER = "dask"
 """Name of the folder for Dask's own files, in the user's state folder. Dask imports modules from
 it, so it must not be in the shared temporary folder, where another user could create it."""
 _PR_SET_PDEATHSIG = 1
+"""Command of prctl(2) that chooses the signal which a process gets when its parent ends."""
 QUIET_SETTINGS: dict[str, object] = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
@@ -142,7 +144,7 @@ async def supervise(
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Run a worker repeatedly, at growing intervals, until this is cancelled.
+    """Run a worker again and again, at growing intervals, until this task is cancelled.
 
     ``run`` runs one worker and returns a description of its end.
     """
@@ -158,7 +160,7 @@ async def supervise(
 
 
 async def run_worker(command: Sequence[str], environment: dict[str, str]) -> str:
-    """Run one worker to its end; if this is cancelled, end the worker first."""
+    """Run one worker to its end; if this task is cancelled, end the worker first."""
     worker = await asyncio.create_subprocess_exec(
         *command, env=environment, preexec_fn=_end_with_parent
     )
@@ -189,7 +191,7 @@ async def _end(worker: asyncio.subprocess.Process) -> None:
 
 
 def _end_with_parent() -> None:
-    # Without this, a killed supervisor would leave its worker, and its next start a second one.
+    # Otherwise the worker of a killed supervisor would go on next to the worker of the next one.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 

@@ -35,18 +35,20 @@ _MAX_PERCENT_RATIO = 2.0
 _LABEL_GAP_AT_ONE = 0.11
 """Share of an axis of ratios, on both sides of 1, without another label."""
 _MARGIN_SHARE = 0.08
+"""Empty space at each end of an axis, as a share of the range of the ratios."""
 _MIN_LOG_SPAN = 0.002
+"""Smallest range of the ratios on an axis, as a logarithm."""
 
 
 def condition_color(names: Sequence[str]) -> alt.Color:
-    """Return the colour channel of conditions, in the order of the plan, with a legend."""
+    """Return the channel for the colours of conditions, in the order of the plan, with a legend."""
     return _condition_channels(names)[0]
 
 
 def condition_shape(names: Sequence[str]) -> alt.Shape:
-    """Return the shape channel of conditions, in the order of the plan, without a legend.
+    """Return the channel for the shapes of conditions, in the order of the plan.
 
-    If colours repeat, the shapes with them differ.
+    Conditions with the same colour have different shapes.
     """
     return _condition_channels(names)[1]
 
@@ -55,8 +57,8 @@ def _condition_channels(names: Sequence[str]) -> tuple[alt.Color, alt.Shape]:
     indices = range(len(names))
     # By default, Vega shows at most 30 entries of a legend.
     legend = top_legend(columns=1, labelLimit=300, symbolLimit=0)
-    shapes = [index + index // len(PALETTE) for index in indices]
-    return color_and_shape("condition", names, indices, legend, shapes)
+    shape_indices = [index + index // len(PALETTE) for index in indices]
+    return color_and_shape("condition", names, indices, legend, shape_indices)
 
 
 def condition_index(document: ResultDocument, name: str) -> int:
@@ -91,7 +93,7 @@ def bars(rows: Rows, x: alt.X, y: alt.Y, names: Sequence[str], width: float = 2)
 
 
 def interval_ends(rows: Rows) -> list[float]:
-    """Return the ends of bars that are above 0, which a logarithmic axis can show."""
+    """Return the ends of intervals that a logarithmic axis can show, so only ends above 0."""
     return [float(row[end]) for row in rows for end in ("low", "high") if row[end] > 0]
 
 
@@ -137,9 +139,10 @@ def quantity_scale(quantity: DrawnQuantity) -> alt.Scale:
 
 
 class RatioAxis(Struct, frozen=True):
-    """Axis of ratios of costs: in percent near 1, otherwise in factors."""
+    """Axis of ratios of costs: changes in percent near 1, otherwise factors."""
 
     low: float
+    """Smallest drawn ratio."""
     high: float
     """Largest drawn ratio."""
     in_percent: bool
@@ -189,12 +192,12 @@ class RatioAxis(Struct, frozen=True):
             if tick == 1.0 or abs(math.log(tick)) >= gap:
                 yield tick
 
-    def landmarks(self, min_effect: float, along: alt.X | alt.Y) -> list[alt.Chart]:
+    def landmarks(self, min_effect: float, channel: alt.X | alt.Y) -> list[alt.Chart]:
         """Draw the line of no difference, and a strip of differences too small to matter."""
         margin = 1.0 + min_effect / 100.0
         strip = [{"low": self.coordinate(1.0 / margin), "until": self.coordinate(margin)}]
-        axis = "x" if isinstance(along, alt.X) else "y"
-        start, end = {axis: along}, {f"{axis}2": "until:Q"}
+        axis = "x" if isinstance(channel, alt.X) else "y"
+        start, end = {axis: channel}, {f"{axis}2": "until:Q"}
         return [
             layer(strip, alt.MarkDef("rect", style="negligible", aria=False), **start, **end),
             layer([{"low": self.coordinate(1.0)}], rule(style="reference", aria=False), **start),
@@ -202,13 +205,13 @@ class RatioAxis(Struct, frozen=True):
 
 
 def ratio_axis(ratios: Iterable[float | None], min_effect: float) -> RatioAxis:
-    """Return an axis for the finite ratios; it includes 1 and differences too small to matter."""
+    """Return an axis with all finite ratios, the ratio 1 and differences too small to matter."""
     margin = 1.0 + min_effect / 100.0
     finite = [ratio for ratio in ratios if ratio is not None and math.isfinite(ratio) and ratio > 0]
     low, high = min([*finite, 1.0 / margin, 1.0]), max([*finite, margin, 1.0])
     in_percent = high < _MAX_PERCENT_RATIO and low > 1.0 / _MAX_PERCENT_RATIO
-    step = math.exp(_MARGIN_SHARE * max(math.log(high / low), _MIN_LOG_SPAN))
-    return RatioAxis(low / step, high * step, in_percent)
+    padding = math.exp(_MARGIN_SHARE * max(math.log(high / low), _MIN_LOG_SPAN))
+    return RatioAxis(low / padding, high * padding, in_percent)
 
 
 RATIO_TOOLTIPS = tuple((f"{field}:Q", field, "+.4~r") for field in ("ratio", "low", "high"))

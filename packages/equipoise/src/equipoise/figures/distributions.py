@@ -37,7 +37,7 @@ HOW_TO_READ = (
 )
 
 ROW_HEIGHT = 112
-"""Height of a condition's row in pixels; the heights below are shares of it."""
+"""Height of a condition's row in pixels. The next heights are fractions of this height."""
 BINS = 80
 _HILL_HEIGHT = 0.40
 _DOTS_HEIGHT = 0.34
@@ -59,24 +59,26 @@ def distributions(
     metric = metric or primary_metric(document)
     values = analysed_values(document, metric)
     quantity = drawn_quantity(metric, list(values.values()))
-    rows, count = len(values), sum(len(group) for group in values.values())
+    row_count, trial_count = len(values), sum(map(len, values.values()))
     panel = _Panel(
         document,
         metric,
         values,
         quantity,
         alt.X("x:Q", scale=quantity_scale(quantity), axis=quantity_axis(quantity, 8)),
-        alt.Y("y:Q", scale=plain_scale(0.5 - rows, _LABEL_Y + _STRIP_HEIGHT / 2), axis=None),
+        alt.Y("y:Q", scale=plain_scale(0.5 - row_count, _LABEL_Y + _STRIP_HEIGHT / 2), axis=None),
     )
     notes = panel.notes()
-    if count > max_dots:
-        notes.insert(0, f"{count} trials are too many for a dot each: bars show their counts.")
+    if trial_count > max_dots:
+        notes.insert(
+            0, f"{trial_count} trials are too many for a dot each: bars show their counts."
+        )
     return frame(
         [
             panel.name_strips(),
             *panel.hills(),
-            *(panel.bars() if count > max_dots else panel.dots()),
-            *panel.edges(),
+            *(panel.bars() if trial_count > max_dots else panel.dots()),
+            *panel.edge_arrows(),
             *panel.medians(),
             *panel.modes(),
             *panel.name_labels(),
@@ -84,31 +86,32 @@ def distributions(
         title=f"Distribution of the {quantity.name}",
         notes=notes,
         description=panel.describe(),
-        height=ROW_HEIGHT * max(rows, 1),
+        height=ROW_HEIGHT * max(row_count, 1),
     )
 
 
 class _Panel(Struct, frozen=True):
-    """The values of each condition, one row for each, and the axes that all layers share."""
+    """The panel of the chart: in each condition's row its density (a hill), dots and median."""
 
     document: ResultDocument
     metric: str
-    values: dict[str, list[float]]
+    values_by_condition: dict[str, list[float]]
     quantity: DrawnQuantity
     x: alt.X
     y: alt.Y
 
-    def density_of(self, group: list[float]) -> tuple[Floats, Floats] | None:
-        """Estimate the density of a group of values in the drawn range."""
+    def density_of(self, values: list[float]) -> tuple[Floats, Floats] | None:
+        """Estimate the density of values in the drawn range; ``None`` for too few values."""
         quantity = self.quantity
-        coordinates = np.array([quantity.coordinate(quantity.clipped(value)) for value in group])
+        coordinates = np.array([quantity.coordinate(quantity.clipped(value)) for value in values])
         low, high = quantity.coordinate(quantity.low), quantity.coordinate(quantity.high)
         return density(coordinates, low, high)
 
-    def crowding(self, group: list[float]) -> Callable[[float], float]:
+    def relative_density(self, values: list[float]) -> Callable[[float], float]:
         """Return the function from a value to the density of trials around it, from 0 to 1."""
-        quantity, hill = self.quantity, self.density_of(group)
+        quantity, hill = self.quantity, self.density_of(values)
         if hill is None:
+            # Too few values for a density: spread all dots equally.
             return lambda value: 0.6
         return lambda value: float(np.interp(quantity.coordinate(quantity.scaled(value)), *hill))
 
@@ -118,9 +121,9 @@ class _Panel(Struct, frozen=True):
 
     def analysed_trials(self) -> Iterator[tuple[TrialRow, int, float]]:
         """Yield each analysed trial with a value, the row of its condition, and the value."""
-        names = list(self.values)
+        names = list(self.values_by_condition)
         for _, trial, value in trials_with_values(self.document, self.metric):
-            if trial.analysed and trial.condition in self.values:
+            if trial.analysed and trial.condition in self.values_by_condition:
                 yield trial, names.index(trial.condition), value
 
     def summaries(self) -> list[tuple[int, MetricSummary]]:
@@ -135,8 +138,8 @@ class _Panel(Struct, frozen=True):
     def hills(self) -> list[alt.Chart]:
         """Draw the density of each condition."""
         charts = []
-        for index, group in enumerate(self.values.values()):
-            hill = self.density_of(group)
+        for index, values in enumerate(self.values_by_condition.values()):
+            hill = self.density_of(values)
             if hill is None:
                 continue
             rows: Rows = [
@@ -154,12 +157,12 @@ class _Panel(Struct, frozen=True):
     def dots(self) -> list[alt.Chart]:
         """Draw each trial as a dot, spread where trials are dense."""
         quantity = self.quantity
-        rows: list[Rows] = [[] for _ in self.values]
-        crowding = [self.crowding(group) for group in self.values.values()]
+        rows: list[Rows] = [[] for _ in self.values_by_condition]
+        densities = [self.relative_density(values) for values in self.values_by_condition.values()]
         for trial, index, value in self.analysed_trials():
             if math.isfinite(value) and not quantity.is_beyond(value):
                 # Golden-ratio steps spread neighbours in time evenly, without a random source.
-                spread = (len(rows[index]) * _GOLDEN_RATIO) % 1.0 * crowding[index](value)
+                spread = (len(rows[index]) * _GOLDEN_RATIO) % 1.0 * densities[index](value)
                 y = round(-index - _GAP_HEIGHT - _DOTS_HEIGHT * spread, 3)
                 rows[index].append({"x": quantity.scaled(value), "y": y, "block": trial.block})
         tooltip = tooltips(("x:Q", quantity.title(), ".5~r"), ("block:Q", "block"))
@@ -177,27 +180,27 @@ class _Panel(Struct, frozen=True):
         quantity = self.quantity
         low, high = quantity.coordinate(quantity.low), quantity.coordinate(quantity.high)
         charts = []
-        for index, group in enumerate(self.values.values()):
-            drawn = [quantity.scaled(value) for value in group if not quantity.is_beyond(value)]
+        for index, values in enumerate(self.values_by_condition.values()):
+            drawn = [quantity.scaled(value) for value in values if not quantity.is_beyond(value)]
             coordinates = [quantity.coordinate(value) for value in drawn]
             counts, edges = np.histogram(coordinates, bins=BINS, range=(low, high))
             ends = np.exp(edges) if quantity.logarithmic else edges
             top = -index - _GAP_HEIGHT
             rows: Rows = [
                 {
-                    "x": rounded(float(ends[bin_])),
-                    "until": rounded(float(ends[bin_ + 1])),
+                    "x": rounded(float(ends[number])),
+                    "until": rounded(float(ends[number + 1])),
                     "y": top,
-                    "base": round(top - _DOTS_HEIGHT * int(counts[bin_]) / int(counts.max()), 4),
-                    "trials": int(counts[bin_]),
+                    "base": round(top - _DOTS_HEIGHT * int(counts[number]) / int(counts.max()), 4),
+                    "trials": int(counts[number]),
                 }
-                for bin_ in np.flatnonzero(counts)
+                for number in np.flatnonzero(counts)
             ]
             bar = alt.MarkDef("rect", color=color_of(index), opacity=0.8, aria=False)
             charts.append(self.draw(rows, bar, x2="until:Q", y2="base:Q", tooltip=["trials:Q"]))
         return charts
 
-    def edges(self) -> list[alt.Chart]:
+    def edge_arrows(self) -> list[alt.Chart]:
         """Draw arrows at the edge, with the counts of trials that timed out or lie beyond it."""
         quantity = self.quantity
         edge_counts: Counter[tuple[int, bool, str]] = Counter()
@@ -286,8 +289,8 @@ class _Panel(Struct, frozen=True):
     def name_rows(self) -> Rows:
         """Return the position and the name of each condition."""
         return [
-            {"y": _LABEL_Y - index, "words": name if group else f"{name} (no trial to show)"}
-            for index, (name, group) in enumerate(self.values.items())
+            {"y": _LABEL_Y - index, "words": name if values else f"{name} (no trial to show)"}
+            for index, (name, values) in enumerate(self.values_by_condition.items())
         ]
 
     def notes(self) -> list[str]:

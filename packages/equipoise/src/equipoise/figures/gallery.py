@@ -26,7 +26,7 @@ _MAX_NAME_LENGTH = 80
 """Maximum length of a figure's name, which may contain a very long command."""
 _NOT_ALPHANUMERIC = re.compile("[^A-Za-z0-9]+")
 
-Document = TypeVar("Document", bound=ResultDocument)
+DocumentT = TypeVar("DocumentT", bound=ResultDocument)
 
 
 class Figure(Struct, frozen=True):
@@ -86,15 +86,16 @@ def gallery(
     yield from optional_figure("ratios", ratios.HOW_TO_READ_RATIOS, ratios.ratios(document))
     metric = primary_metric(document)
     comparisons = document.primary_comparisons
-    changing = [comparison for comparison in comparisons if not comparison.ratio_is_constant]
-    constant = [comparison for comparison in comparisons if comparison.ratio_is_constant]
-    yield from _shift_figures(document, changing)
+    # The shift function is important if fast and slow runs have different ratios.
+    with_constant_ratio = [row for row in comparisons if row.ratio_is_constant]
+    with_varying_ratio = [row for row in comparisons if not row.ratio_is_constant]
+    yield from _shift_figures(document, with_varying_ratio)
     for comparison in comparisons:
         points = sequences.get(comparison.candidate)
         if points:
             chart = ratios.sequence(document, comparison, points)
             yield Figure("sequence", ratios.HOW_TO_READ_SEQUENCE, chart)
-    yield from _shift_figures(document, constant)
+    yield from _shift_figures(document, with_constant_ratio)
     other_ratios = ratios.other_ratios(document)
     yield from optional_figure("other_ratios", ratios.HOW_TO_READ_METRICS, other_ratios)
     variance_chart = variance_by_level.variance_by_level(document)
@@ -126,20 +127,20 @@ def optional_figure(name: str, how_to_read: str, chart: alt.LayerChart | None) -
         yield Figure(name, how_to_read, chart)
 
 
-def as_value_ratios(document: Document, sequences: Sequences) -> tuple[Document, Sequences]:
+def as_value_ratios(document: DocumentT, sequences: Sequences) -> tuple[DocumentT, Sequences]:
     """Return the document and the sequences with ratios of values instead of costs.
 
-    They differ only for a metric of which more is better: there, a cost is the inverse of a value.
+    The two differ only if more of the metric is better: a cost is then the inverse of a value.
     """
-    increasing = document.more_is_better
+    metrics_as_values = document.more_is_better
     comparisons = tuple(
-        with_ratios_of_values(comparison) if comparison.metric in increasing else comparison
+        with_ratios_of_values(comparison) if comparison.metric in metrics_as_values else comparison
         for comparison in document.comparisons
     )
     control = document.control
-    if control is not None and control.comparison.metric in increasing:
+    if control is not None and control.comparison.metric in metrics_as_values:
         control = replace(control, comparison=with_ratios_of_values(control.comparison))
-    if document.primary_metric in increasing:
+    if document.primary_metric in metrics_as_values:
         sequences = {
             candidate: tuple(map(_value_point, points)) for candidate, points in sequences.items()
         }

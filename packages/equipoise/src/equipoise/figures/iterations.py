@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import altair as alt
@@ -31,8 +32,9 @@ HOW_TO_READ = (
 )
 HEIGHT = 260
 MAX_POINTS = 200
-"""Maximum points of a line; of a longer series, medians of several iterations are drawn."""
+"""Maximum number of points of a line; in a longer line, a point is the median of iterations."""
 MAX_TRIALS = 10
+"""Maximum number of trials in the chart."""
 _MAX_LINEAR_RATIO = 3.0
 """Maximum ratio of the largest to the smallest value on a linear axis."""
 _MARGIN_SHARE = 0.05
@@ -58,7 +60,7 @@ def iterations(
     values = np.concatenate([trial.values for trial in trials])
     divisor, unit = unit_of(metric, float(np.median(values)))
     max_length = max(len(trial.values) for trial in trials)
-    group_size = max(1, -(-max_length // MAX_POINTS))
+    group_size = max(1, math.ceil(max_length / MAX_POINTS))
     name = metric_name(metric)
     x = count_axis("iteration", 0.0, 1.0 + max_length, "iteration")
     y = _value_axis(name, unit, values / divisor)

@@ -24,11 +24,12 @@ _METRIC_NAMES = {
 _MAX_LINEAR_RATIO = 5.0
 """Maximum ratio of the medians on a linear axis; above it the axis is logarithmic."""
 _OUTER_PERCENTILES = (2.0, 98.0)
+"""Percentiles that enclose nearly all values of a group; outliers do not change them."""
 _MAX_RANGES_BEYOND = 1.5
 """Maximum distance of an end of the axis from an outer percentile, in ranges of percentiles."""
 _MARGIN_SHARE = 0.07
 _DIGITS = 6
-
+"""Significant digits of a drawn number."""
 _MAX_TICKS = 9
 _MIN_DECADE_FACTOR = 4.0
 """Minimum factor of an axis with labels by decades; on a narrower axis they are evenly spaced."""
@@ -36,7 +37,7 @@ _DECADE_LABELS = ((1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,)
 """Choices of labels within a decade, as multiples of a power of ten, from dense to sparse."""
 
 _MAX_BAR_LENGTHS = 4.0
-"""Maximum distance of a shown end of a bar from the outermost mark, in median bar lengths."""
+"""Maximum distance of a shown end of a bar from the outermost ratio, in median bar lengths."""
 
 
 class DrawnQuantity(Struct, frozen=True):
@@ -144,8 +145,8 @@ def log_ticks(low: float, high: float) -> list[float]:
         ticks = [tick for tick in candidates if low <= tick <= high]
         if len(ticks) <= _MAX_TICKS:
             return ticks
-    step_of_powers = math.ceil(len(powers) / _MAX_TICKS)
-    candidates = [10.0**power for power in powers if power % step_of_powers == 0]
+    power_step = math.ceil(len(powers) / _MAX_TICKS)
+    candidates = [10.0**power for power in powers if power % power_step == 0]
     return [tick for tick in candidates if low <= tick <= high]
 
 
@@ -158,30 +159,34 @@ def _even_ticks(low: float, high: float) -> list[float]:
 
 
 def _drawn_range(groups: Sequence[NDArray[np.float64]], logarithmic: bool) -> tuple[float, float]:
+    """Return the range of an axis: all values, except outliers far beyond the percentiles."""
     if not groups:
         return (0.0, 1.0)
     arrays = [np.log(group) if logarithmic else group for group in groups]
     percentiles = [np.percentile(group, _OUTER_PERCENTILES) for group in arrays]
     lowest = min(float(low) for low, _ in percentiles)
     highest = max(float(high) for _, high in percentiles)
-    fence = _MAX_RANGES_BEYOND * (highest - lowest)
-    low = max(min(float(group.min()) for group in arrays), lowest - fence)
-    high = min(max(float(group.max()) for group in arrays), highest + fence)
+    max_distance = _MAX_RANGES_BEYOND * (highest - lowest)
+    low = max(min(float(group.min()) for group in arrays), lowest - max_distance)
+    high = min(max(float(group.max()) for group in arrays), highest + max_distance)
     span = high - low if high > low else 1.0 if logarithmic else abs(high)
     margin = _MARGIN_SHARE * span
     low, high = low - margin, high + (margin or 1.0)
     return (math.exp(low), math.exp(high)) if logarithmic else (low, high)
 
 
-def axis_values(bars: Sequence[tuple[float | None, Interval]]) -> Iterator[float | None]:
-    """Yield the ratios, and those ends of their intervals that are not far from them."""
+def values_on_axis(bars: Sequence[tuple[float | None, Interval]]) -> Iterator[float | None]:
+    """Yield the values that an axis must include: all ratios, and ends of intervals near them.
+
+    A bar is a ratio with its interval. A very long bar may reach beyond the axis.
+    """
     yield from (ratio for ratio, _ in bars)
     known = [(ratio, interval) for ratio, interval in bars if ratio]
     lengths = [
         abs(math.log(end) - math.log(ratio)) for ratio, interval in known for end in interval if end
     ]
-    limit = max((abs(math.log(ratio)) for ratio, _ in known), default=0.0)
-    limit += _MAX_BAR_LENGTHS * (float(np.median(lengths)) if lengths else 0.0)
+    max_log = max((abs(math.log(ratio)) for ratio, _ in known), default=0.0)
+    max_log += _MAX_BAR_LENGTHS * (float(np.median(lengths)) if lengths else 0.0)
     yield from (
-        end for _, interval in bars for end in interval if end and abs(math.log(end)) <= limit
+        end for _, interval in bars for end in interval if end and abs(math.log(end)) <= max_log
     )

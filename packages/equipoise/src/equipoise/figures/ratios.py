@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.figures.building import RATIO_TOOLTIPS, condition_index, count_axis, ratio_axis
-from equipoise.figures.quantity import axis_values, metric_name
+from equipoise.figures.quantity import metric_name, values_on_axis
 from equipoise.figures.values import primary_metric
 from equipoise.model.result import Comparison, ResultDocument, SampleComparison
 from equipoise.shared.chart_parts import (
@@ -52,6 +53,8 @@ HOW_TO_READ_SHIFT = (
 )
 COMPARED, CONTROL = "compared", "control"
 """Kinds of rows in the chart."""
+_COLOR_INDEX_BY_KIND = {COMPARED: 0, CONTROL: 5}
+"""Index of the colour of each kind in the palette; the control is grey."""
 MAX_ROWS = 40
 MAX_POINTS = 400
 _ROW_HEIGHT = 38
@@ -73,9 +76,9 @@ class _Row(Struct, frozen=True):
 
     def describe(self) -> str:
         ratio, ends = self.comparison.ratio, self.comparison.ratio_ci
-        numbers = ("unlimited" if end is None else f"{end:.4g}" for end in ends)
+        end_texts = ("unlimited" if end is None else f"{end:.4g}" for end in ends)
         estimate = "unknown" if ratio is None else f"{ratio:.4g}"
-        return f"{self.label}: ratio {estimate}, {' to '.join(numbers)}"
+        return f"{self.label}: ratio {estimate}, {' to '.join(end_texts)}"
 
     def verdict(self) -> str:
         if self.kind == CONTROL:
@@ -157,13 +160,14 @@ def sequence(
     )
     name = metric_name(comparison.metric)
     y = axis.channel(alt.Y, f"{name} against the baseline")
-    step = -(-len(points) // MAX_POINTS)
+    step = math.ceil(len(points) / MAX_POINTS)
     rows: Rows = [
         {"block": point.block, **axis.coordinates(point.ratio, (point.low, point.high))}
-        # Evenly spaced, the last one included.
+        # The points are evenly spaced, and the last point is one of them.
         for point in points[::-1][::step][::-1]
     ]
     known_rows = [row for row in rows if row["ratio"] is not None]
+    # The band has steps: each interval reaches from the point before it to its own point.
     starts = [0.5, *(row["block"] + 0.5 for row in rows[:-1])]
     band = [
         {"block": edge, "low": row["low"], "high": row["high"]}
@@ -200,11 +204,11 @@ def sequence(
 
 
 def shift(
-    document: ResultDocument, comparison: Comparison, numbers: ShiftFunction
+    document: ResultDocument, comparison: Comparison, estimates: ShiftFunction
 ) -> alt.LayerChart:
     """Draw the ratio of each quantile of one comparison, with bootstrap intervals."""
-    is_known = ~np.isnan(numbers.ratio)
-    columns = (numbers.quantiles, numbers.ratio, numbers.low, numbers.high)
+    is_known = ~np.isnan(estimates.ratio)
+    columns = (estimates.quantiles, estimates.ratio, estimates.low, estimates.high)
     points = np.column_stack(columns)[is_known]
     axis = ratio_axis(points[:, 1:].ravel().tolist(), comparison.min_effect)
     y = axis.channel(alt.Y, f"{metric_name(comparison.metric)} against the baseline")
@@ -216,7 +220,7 @@ def shift(
         "share:Q",
         title="quantile: share of the runs that were faster",
         scale=alt.Scale(domain=[0.0, 1.0], nice=False),
-        axis=alt.Axis(format=".0%", values=numbers.quantiles.round(4).tolist(), grid=False),
+        axis=alt.Axis(format=".0%", values=estimates.quantiles.round(4).tolist(), grid=False),
     )
     color = color_of(condition_index(document, comparison.candidate))
     tooltip = tooltips(("share:Q", "quantile", ".0%"), *RATIO_TOOLTIPS)
@@ -229,7 +233,7 @@ def shift(
         layer(rows, line, x=x, y="ratio:Q"),
         layer(rows, point(60, color=color), x=x, y="ratio:Q", tooltip=tooltip),
     ]
-    missing_count = len(numbers.ratio) - len(rows)
+    missing_count = len(estimates.ratio) - len(rows)
     notes = [] if comparison.disagreement is None else [f"{comparison.disagreement}."]
     if missing_count:
         notes.append(f"{missing_count} of the quantiles have no ratio: both sides timed out.")
@@ -239,7 +243,7 @@ def shift(
         notes=notes,
         description=(
             f"Ratio of {comparison.candidate} to {comparison.baseline} at "
-            f"{len(numbers.quantiles)} quantiles, with intervals, over {numbers.blocks} blocks."
+            f"{len(estimates.quantiles)} quantiles, with intervals, over {estimates.blocks} blocks."
         ),
         height=_HEIGHT,
     )
@@ -248,13 +252,14 @@ def shift(
 def _draw(
     rows: Sequence[_Row], title: str, subject: str, notes: list[str], min_effect: float
 ) -> alt.LayerChart:
+    """Draw a mark and a bar for each comparison, with its name above the bar."""
     drawn_rows = rows[:MAX_ROWS]
-    # The control, which all others are compared with, is the last row.
+    # The control is the last row, and it is always drawn.
     if len(rows) > MAX_ROWS:
         drawn_rows = [*rows[: MAX_ROWS - 1], rows[-1]]
         notes = [*notes, f"{len(drawn_rows)} of {len(rows)} comparisons are drawn."]
     ratio_bars = [(row.comparison.ratio, row.comparison.ratio_ci) for row in drawn_rows]
-    axis = ratio_axis(axis_values(ratio_bars), min_effect)
+    axis = ratio_axis(values_on_axis(ratio_bars), min_effect)
     notes = [*notes, *axis.edge_note(row.comparison.ratio_ci for row in drawn_rows)]
     names = list(dict.fromkeys(row.label for row in drawn_rows))
     kinds = list(dict.fromkeys(row.kind for row in drawn_rows))
@@ -269,9 +274,9 @@ def _draw(
     ]
     x = axis.channel(alt.X, subject)
     y = alt.Y("label:N", sort=None, scale=alt.Scale(domain=names), axis=None)
-    palette_indices = [0 if kind == COMPARED else 5 for kind in kinds]
+    color_indices = [_COLOR_INDEX_BY_KIND[kind] for kind in kinds]
     legend = top_legend() if len(kinds) > 1 else None
-    color, shape = color_and_shape("kind", kinds, palette_indices, legend)
+    color, shape = color_and_shape("kind", kinds, color_indices, legend)
     tooltip = tooltips(("label:N", "of"), ("says:N", "verdict"), *RATIO_TOOLTIPS)
     bars: dict[str, Any] = {"y": y, "color": color, "tooltip": tooltip}
     label_rows = [{"label": label} for label in names]

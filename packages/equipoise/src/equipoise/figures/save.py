@@ -60,8 +60,9 @@ def save(chart: alt.LayerChart, path: Path, theme: Theme = "light") -> None:
     }
     write = writers.get(path.suffix.lower())
     if write is None:
+        extension = f"the extension '{path.suffix}'" if path.suffix else "a name without extension"
         raise UnusableInput(
-            f"{path}: a figure cannot be written as '{path.suffix}'",
+            f"{path}: {extension} does not select a format of figures",
             hint=f"end the name in {', '.join(writers)}",
         )
     content = write({**chart.to_dict(validate=False), "config": configuration(theme)})

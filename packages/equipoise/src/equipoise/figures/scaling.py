@@ -39,7 +39,7 @@ MAX_LAWS = 4
 _MAX_LABELS = 8
 _MAX_LINEAR_RATIO = 4.0
 """Maximum ratio of the largest to the smallest value on a linear axis."""
-_COSTS = ("value", "low", "high")
+_COST_FIELDS = ("value", "low", "high")
 
 
 def size_scaling(document: ResultDocument, factor: str) -> alt.LayerChart:
@@ -82,28 +82,35 @@ def size_scaling(document: ResultDocument, factor: str) -> alt.LayerChart:
 def size_normalised(document: ResultDocument, factor: str) -> alt.LayerChart | None:
     """Draw the median of each condition, divided by a simple law of one factor.
 
-    The law is the simple law nearest to the fitted exponent of the first line. If some laws fit
-    every size, it is one of them. ``None`` if no line has a law.
+    The law is the simple law nearest to the fitted exponent of the first line. If simple laws fit
+    every size, only these laws count. ``None`` if no line has a law.
     """
     metric = primary_metric(document)
     laws = scaling_laws(document, factor, metric)
     if not laws:
         return None
     exponent, log_power = _nearest_simple_law(next(iter(laws.values())))
-    measured = [point for point in measured_sizes(document, factor, metric) if point[0] > 1]
+    # The logarithm in a law is 0 at the size 1.
+    measured = [
+        (size, condition, summary)
+        for size, condition, summary in measured_sizes(document, factor, metric)
+        if size > 1
+    ]
 
     def law(size: float) -> float:
         return float(size**exponent * math.log(size) ** log_power)
 
     first_line = other_levels(measured[0][1], factor)
-    size, _, summary = min(
-        (point for point in measured if other_levels(point[1], factor) == first_line),
-        key=lambda point: point[0],
+    sizes_and_medians = (
+        (size, summary.median)
+        for size, condition, summary in measured
+        if other_levels(condition, factor) == first_line
     )
-    unit_cost = summary.median / law(size)
+    min_size, median = min(sizes_and_medians, key=lambda pair: pair[0])
+    unit_cost = median / law(min_size)
     rows = [_row(measurement, factor, unit_cost * law(measurement[0])) for measurement in measured]
     rows = [
-        {key: rounded(value) if key in _COSTS else value for key, value in row.items()}
+        {key: rounded(value) if key in _COST_FIELDS else value for key, value in row.items()}
         for row in rows
     ]
     law_text, name = describe_law(exponent, log_power), metric_name(metric)
@@ -146,6 +153,7 @@ def _normalised_y(title: str, ends: Sequence[float]) -> alt.Y:
 
 
 def _nearest_simple_law(law: ScalingLaw) -> tuple[float, int]:
+    """Return the exponent of the size, and the power of its logarithm."""
     exponents = {exponent.log_power: exponent.exponent for exponent in law.exponents}
     candidates = law.simple or tuple((exponent, 0) for exponent in SIMPLE_EXPONENTS)
     return min(candidates, key=lambda candidate: abs(candidate[0] - exponents[candidate[1]]))

@@ -135,7 +135,7 @@ def _points(
 
 def _bands(rows: Rows, axes: Mapping[str, Any]) -> list[alt.Chart]:
     """Draw bands from the smallest to the largest of neighbouring trials of a condition."""
-    trials_per_bin = -(-len(rows) // BINS)
+    trials_per_bin = math.ceil(len(rows) / BINS)
     groups: dict[tuple[str, int], Rows] = {}
     for row in rows:
         groups.setdefault((row["condition"], row["trial"] // trials_per_bin), []).append(row)
@@ -156,16 +156,17 @@ def _running_medians(rows: Rows, names: list[str]) -> Rows:
     points: Rows = []
     for name in names:
         trials = [row for row in rows if row["condition"] == name and row["analysed"]]
-        half = max(_MIN_WINDOW_TRIALS, len(trials) // _WINDOWS) // 2
-        if len(trials) <= 2 * half:
+        half_width = max(_MIN_WINDOW_TRIALS, len(trials) // _WINDOWS) // 2
+        if len(trials) <= 2 * half_width:
             continue
         values = np.array([row["value"] for row in trials])
-        windows = np.lib.stride_tricks.sliding_window_view(values, 2 * half + 1)
-        step = -(-len(windows) // _MAX_LINE_POINTS)
+        windows = np.lib.stride_tricks.sliding_window_view(values, 2 * half_width + 1)
+        step = math.ceil(len(windows) / _MAX_LINE_POINTS)
         medians = np.median(windows[::step], axis=1).tolist()
+        centres = trials[half_width : half_width + len(windows) : step]
         points += [
             {"trial": row["trial"], "value": median, "condition": name}
-            for row, median in zip(trials[half : half + len(windows) : step], medians, strict=True)
+            for row, median in zip(centres, medians, strict=True)
         ]
     return points
 
@@ -173,19 +174,20 @@ def _running_medians(rows: Rows, names: list[str]) -> Rows:
 def _states(
     document: ResultDocument, metric: str, quantity: DrawnQuantity, axes: Mapping[str, Any]
 ) -> list[alt.Chart]:
-    """Draw the levels of conditions that had several levels, and their changes."""
+    """Draw the levels of conditions whose state changed, and the changes."""
     levels: Rows = []
     for condition in document.conditions:
         summary = condition.metrics.get(metric)
         states = () if summary is None else summary.states or ()
-        trials = [
-            trial
-            for trial, row, value in trials_with_values(document, metric)
+        trial_numbers = [
+            number
+            for number, row, value in trials_with_values(document, metric)
             if row.analysed and row.condition == condition.name and math.isfinite(value)
         ]
-        if len(states) < 2 or len(trials) <= states[-1].begin:
+        if len(states) < 2 or len(trial_numbers) <= states[-1].begin:
             continue
-        starts = [trials[state.begin] for state in states]
+        starts = [trial_numbers[state.begin] for state in states]
+        ends = [*starts[1:], trial_numbers[-1]]
         levels += [
             {
                 "trial": start,
@@ -194,7 +196,7 @@ def _states(
                 "condition": condition.name,
                 "first": start == starts[0],
             }
-            for state, start, until in zip(states, starts, [*starts[1:], trials[-1]], strict=True)
+            for state, start, until in zip(states, starts, ends, strict=True)
         ]
     if not levels:
         return []

@@ -20,16 +20,18 @@ from equipoise.model.result import (
 from equipoise.stats.scaling import Exponent, ScalingLaw, describe_law, scaling_law
 
 MIN_SIZES = 2
+"""Number of sizes that a scaling law needs."""
 Measurement = tuple[float, ConditionResult, MetricSummary]
 """Size, condition and summary of the cost."""
 MAX_DOTS = 5000
 """Maximum number of trials that are drawn one by one; more are binned, with a note."""
 TIMED_OUT = math.inf
+"""Value of a trial that timed out."""
 LATENCY = "latency_s"
 """Metric of programs that time their own operations.
 
-Charts without a comparison draw it, because the time of such a process depends on the number of its
-operations.
+A chart without a comparison draws this metric, because the time of such a process depends on the
+number of its operations.
 """
 
 

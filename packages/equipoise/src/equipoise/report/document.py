@@ -1,8 +1,8 @@
 """The document model of reports: a `Document` is a list of parts in reading order.
 
-A builder turns a result of one kind into a document. A renderer writes any document in one form:
-for a terminal, as a page, as a text, or for a notebook. The field ``forms`` of a part says which
-forms show the part. All texts are plain, and each renderer escapes them.
+A builder turns a result of one kind into a document. A renderer writes any document in one form,
+such as a terminal or a page. The field ``forms`` of a part lists the forms that show the part. All
+texts are plain, and each renderer escapes them.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ MAX_CLAIMS = 3
 MAX_ALIKE = 3
 """Maximum number of similar lines, such as warnings of one kind, that a terminal or text shows."""
 
-Number = str | float | None
-"""Value of a cell in the CSV table."""
-NumberRow = dict[str, Number]
+CsvValue = str | float | None
+"""Value of a cell in the CSV table; ``None`` if it is unknown."""
+NumberRow = dict[str, CsvValue]
 """Row of the CSV table: the values by column; a missing column means an unknown value."""
 
 
@@ -113,8 +113,8 @@ def columns_and_rows(
     """Return the columns and the rows of a table whose rows have a heading for each cell.
 
     A heading may end in the kind of its column: ``:name``, ``:number``, ``:words`` or ``:id``. A
-    heading with text of a user must end so, because this text may contain a colon. The headings of
-    the table are those of the longest row. A row of one cell is a heading for the rows below it.
+    heading with text of a user must have such an end, because the text may contain a colon. The
+    longest row gives the headings of the table. A row of one cell is a heading for the rows below.
     """
     cells = [tuple(row.items() if isinstance(row, Mapping) else row) for row in rows]
     columns = (heading.rpartition(":") for heading, _ in max(cells, key=len, default=()))
@@ -257,7 +257,7 @@ class Figures(PagePart, frozen=True):
     draw: Callable[[], Iterable[Figure]]
     title: str = "Figures"
     unprinted_names: frozenset[str] = frozenset()
-    """Names of figures that the page shows but does not print."""
+    """Names of figures that a screen shows and a printed page does not."""
 
     def figures(self) -> tuple[Figure, ...]:
         """Draw the figures, without a check of the charts against the schema of Vega-Lite.
@@ -282,7 +282,7 @@ class Strip(Struct, frozen=True):
     ratio_one: float
     """Position of the ratio 1."""
     negligible: tuple[float, float]
-    """Begin and width of the range of ratios that are too close to 1 to matter."""
+    """Begin and width of the range of ratios whose difference from 1 is too small to matter."""
     interval: tuple[float, float]
     """Begin and width of the interval."""
     is_open_left: bool
@@ -353,7 +353,7 @@ class Section(BasePart, frozen=True):
     """Whether the section is printed."""
 
 
-ScreenPart = TypeVar("ScreenPart", bound=BasePart)
+AnyPart = TypeVar("AnyPart", bound=BasePart)
 Part = (
     Answer
     | Section
@@ -395,7 +395,7 @@ class Document(Struct, frozen=True):
     origin: Origin | None = None
 
 
-def whole_and_brief(full_part: ScreenPart, brief_part: ScreenPart) -> tuple[ScreenPart, ScreenPart]:
+def whole_and_brief(full_part: AnyPart, brief_part: AnyPart) -> tuple[AnyPart, AnyPart]:
     """Return a part for all forms except ``BRIEF``, and its replacement for ``BRIEF``."""
     return replace(full_part, forms=full_part.forms - BRIEF), replace(brief_part, forms=BRIEF)
 

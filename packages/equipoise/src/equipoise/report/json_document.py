@@ -25,11 +25,11 @@ from equipoise.report.kind import report_kind
 
 MAX_FILE_BYTES = 1024 * 1024 * 1024
 """Maximum size of a document; a campaign of 100,000 trials writes about 100 MB."""
-_HINT = "name a file that `equipoise … --json FILE` wrote"
+_HINT = "name a result document, such as the file of `equipoise show last --json result.json`"
 _VERSION_HINT = "read the file with the version of Equipoise that wrote it"
 MAX_MIN_EFFECT = 1000.0
 """Largest possible smallest effect that matters, in percent."""
-_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _SCHEMAS: dict[type, str] = {ResultDocument: SCHEMA, PooledCampaigns: POOLED_SCHEMA}
 """Schema names of the documents whose field ``schema`` has no default."""
 
@@ -62,7 +62,7 @@ def encode(document: msgspec.Struct) -> bytes:
     except UnicodeEncodeError:
         # A command line may contain bytes that are not Unicode text.
         return msgspec.json.encode(
-            _in_unicode(msgspec.to_builtins(document, enc_hook=_to_python_number))
+            _with_escapes(msgspec.to_builtins(document, enc_hook=_to_python_number))
         )
 
 
@@ -102,11 +102,11 @@ def decode(content: bytes, name: str) -> ResultDocument:
             f"{name}: it contains a measured value above {MAX_MEASURED_VALUE:g}", hint=_HINT
         )
     # JSON has no infinity, so null in a summary means infinity.
-    infinite = {
+    summaries = {
         key: _with_infinity(fields[key]) for key in ("conditions", "control") if key in fields
     }
     try:
-        document: ResultDocument = msgspec.convert({**fields, **infinite}, document_class)
+        document: ResultDocument = msgspec.convert({**fields, **summaries}, document_class)
         return document
     except msgspec.ValidationError as error:
         raise UnusableInput(f"{name}: it is not a result document: {error}", hint=_HINT) from None
@@ -119,7 +119,8 @@ def read_document(path: Path) -> ResultDocument:
     """
     content = read_whole(path, hint=_HINT, max_bytes=MAX_FILE_BYTES)
     if len(content) > MAX_FILE_BYTES:
-        raise UnusableInput(f"{path} is larger than {MAX_FILE_BYTES >> 30} GiB", hint=_HINT)
+        problem = f"it is larger than {MAX_FILE_BYTES >> 30} GiB"
+        raise UnusableInput(f"{path}: it is not a result document: {problem}", hint=_HINT)
     document = decode(content, str(path))
     for contradiction in _contradictions(document):
         raise UnusableInput(f"{path}: it is not a result document: {contradiction}", hint=_HINT)
@@ -140,10 +141,11 @@ def schema(document_class: type[msgspec.Struct] = ResultDocument) -> dict[str, A
     generated = _with_all_fields(msgspec.json.schema(Union[classes]))  # noqa: UP007 - of a tuple
     for each_class in classes:
         generated["$defs"][each_class.__name__]["properties"]["schema"] = {"const": name}
-    return {"$schema": _DIALECT, "$id": f"urn:{name}", **generated}
+    return {"$schema": _JSON_SCHEMA_DIALECT, "$id": f"urn:{name}", **generated}
 
 
 _LONG_NUMBER = re.compile(rb"\d{19}")
+"""Pattern without which a text has no integer that needs more than 64 bits."""
 
 
 def _has_huge_integer(part: Any) -> bool:
@@ -236,23 +238,23 @@ def _with_all_fields(part: dict[str, Any]) -> dict[str, Any]:
     return new_schema
 
 
-def _in_unicode(part: Any) -> Any:
+def _with_escapes(part: Any) -> Any:
     """Replace bytes that are not Unicode text by backslash escapes, everywhere in a document."""
     match part:
         case str():
             return part.encode("utf-8", "backslashreplace").decode("utf-8")
         case dict():
-            return {_in_unicode(key): _in_unicode(value) for key, value in part.items()}
+            return {_with_escapes(key): _with_escapes(value) for key, value in part.items()}
         case list() | tuple():
-            return [_in_unicode(element) for element in part]
+            return [_with_escapes(element) for element in part]
     return part
 
 
 def _contradictions(document: ResultDocument) -> Iterator[str]:
-    """Yield phrases on values that no campaign computes."""
+    """Yield a phrase for each value that no campaign computes."""
     run = document.run
     if not 0 <= run.seed < 2**64:
-        yield f"its seed is {run.seed}"
+        yield f"its seed is {run.seed}, not a number from 0 to 2^64 - 1"
     conditions, comparisons = [*document.conditions], [*document.comparisons]
     if document.control is not None:
         conditions.append(document.control.condition)
@@ -283,16 +285,14 @@ def is_possible_ratio(part: RatioWithLevel) -> bool:
 def _contradictions_in_comparison(comparison: Comparison) -> Iterator[str]:
     name = f"{comparison.candidate} against {comparison.baseline}"
     if not 0.0 <= comparison.min_effect <= MAX_MIN_EFFECT:
-        yield f"{name} has a smallest effect of {comparison.min_effect:g} percent"
+        effect = f"a smallest effect of {comparison.min_effect:g} percent"
+        yield f"{name} has {effect}, not of 0 to {MAX_MIN_EFFECT:g}"
     if not (0.0 < comparison.alpha < 1.0 and 0.0 < comparison.level < 1.0):
-        yield f"{name} has no alpha between 0 and 1"
-    ratios = [
-        comparison.ratio,
-        comparison.mean_ratio,
-        *(answer.ratio for answer in comparison.answers),
-    ]
+        yield f"{name} has no alpha between 0 and 1, or no such level"
+    ratios = [comparison.ratio, comparison.mean_ratio]
+    ratios += (answer.ratio for answer in comparison.answers)
     if any(ratio is not None and not 0.0 <= ratio < math.inf for ratio in ratios):
-        yield f"{name} has a ratio below 0"
+        yield f"{name} has a ratio below 0, or an infinite ratio"
     if comparison.blocks < 0:
         yield f"{name} has {comparison.blocks} blocks"
     if not 0.0 < comparison.equivalence_level < 1.0:
@@ -301,7 +301,7 @@ def _contradictions_in_comparison(comparison: Comparison) -> Iterator[str]:
         yield f"{name} has a segment of blocks whose ratio is not a positive number"
     for interval in (comparison.ratio_ci, comparison.mean_ratio_ci, comparison.equivalence_ci):
         if not is_interval_of_ratios(interval):
-            yield f"{name} has an interval {interval[0]} to {interval[1]}"
+            yield f"{name} has an interval {interval[0]} to {interval[1]}, which ratios cannot have"
 
 
 def is_interval_of_ratios(interval: Interval) -> bool:

@@ -32,18 +32,18 @@ def waiting_time(seconds: float) -> str:
     return f"{hours:.1f} h" if hours < 99.95 else f"{hours / 24.0:.0f} days"
 
 
-def with_coverage(interval: str, level: float, alpha: float, kind: str = "interval") -> str:
+def with_coverage(interval: str, level: float, alpha: float, noun: str = "interval") -> str:
     """Return the text of an interval with its coverage: ``95 % interval 1.1 to 1.3``.
 
     1 minus ``level`` is the coverage of this interval. 1 minus ``alpha`` is the joint coverage of
-    all intervals that share ``alpha``. ``kind`` is the noun for the interval.
+    all intervals that share ``alpha``. ``noun`` is the word for the interval.
     """
-    if is_shared(level, alpha):
-        return f"{kind} {interval} ({percentage(1.0 - alpha)} over the comparisons reported)"
-    return f"{percentage(1.0 - level)} {kind} {interval}"
+    if shares_alpha(level, alpha):
+        return f"{noun} {interval} ({percentage(1.0 - alpha)} over the comparisons reported)"
+    return f"{percentage(1.0 - level)} {noun} {interval}"
 
 
-def is_shared(level: float, alpha: float) -> bool:
+def shares_alpha(level: float, alpha: float) -> bool:
     """Return whether several comparisons share ``alpha``, so that the level of each is smaller."""
     return level < alpha and not math.isclose(level, alpha)
 
@@ -59,7 +59,7 @@ def range_text(interval: Interval, to_text: Callable[[float], str], unknown: str
     return unknown if low is None or high is None else f"{to_text(low)} to {to_text(high)}"
 
 
-def seconds_left(elapsed_s: float, budget_s: float, blocks: int, block_limit: int | None) -> str:
+def time_left_text(elapsed_s: float, budget_s: float, blocks: int, block_limit: int | None) -> str:
     """Return the time until the budget or the block limit ends a campaign: ``0:48``."""
     budget_left_s = max(0.0, budget_s - elapsed_s)
     blocks_left_s = budget_left_s

@@ -22,7 +22,7 @@ from equipoise_matching.observation.report import observation_report
 from equipoise_matching.observation.result import Effect, ObservationResult
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.html import with_picture
-from equipoise_matching.shared.keywords import takes
+from equipoise_matching.shared.keywords import accepts_keywords
 from equipoise_matching.shared.numbers import Interval
 from equipoise_matching.shared.pictures import MimeBundle
 from equipoise_matching.tables.matching import (
@@ -45,7 +45,7 @@ from equipoise_matching.tables.reading import read_columns, source_of
 
 
 @with_matchit_hints
-@takes(PairingOptions, Pairing())
+@accepts_keywords(PairingOptions, Pairing())
 def match(
     table: Any,
     outcome: str | None = None,
@@ -199,7 +199,7 @@ def match_balance(
 
 
 @with_matchit_hints
-@takes(PairingOptions, Pairing())
+@accepts_keywords(PairingOptions, Pairing())
 def gen_match(
     table: Any,
     treatment: str | None = None,

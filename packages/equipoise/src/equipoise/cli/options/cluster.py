@@ -61,7 +61,7 @@ host_timeout_option = number_option(
     "--host-timeout",
     metavar="SECONDS",
     show_default="300",
-    help="With --cluster: give up a host after so many seconds without an answer; `equipoise "
+    help="With --cluster: give up a host after this many seconds without an answer; `equipoise "
     "resume` tries again.",
 )
 fleet_options = option_group(
@@ -125,6 +125,7 @@ class HostOptions(Struct, frozen=True):
     layouts: int | None = None
     against_file: Path | None = None
     outputs: tuple[str, ...] = ()
+    """Values of ``--output``."""
 
     def access(self) -> ClusterAccess | None:
         """Return the cluster to measure on; ``None`` for this host alone.
@@ -135,11 +136,12 @@ class HostOptions(Struct, frozen=True):
         access = self.cluster.access()
         if access is None:
             cluster_only = {"--ship": self.ship, "--host-timeout": self.host_timeout is not None}
-            for option in (option for option, is_given in cluster_only.items() if is_given):
-                raise UnusableInput(
-                    f"{option} is given without --cluster",
-                    hint=f"remove {option}, or add --cluster ADDRESS",
-                )
+            for option, is_given in cluster_only.items():
+                if is_given:
+                    raise UnusableInput(
+                        f"{option} is given without --cluster",
+                        hint=f"remove {option}, or add --cluster ADDRESS",
+                    )
             return None
         for option, value, reason in self._options_for_one_host():
             if value:
@@ -157,12 +159,15 @@ class HostOptions(Struct, frozen=True):
 
     def _options_for_one_host(self) -> tuple[tuple[str, object, str], ...]:
         """Return the options that cannot be combined with ``--cluster``: name, value and reason."""
-        times = "hyperfine's formats have the times of one host"
+        export_reason = "hyperfine's formats have the times of one host"
         return (
             ("--why", self.why, "a gap is explained on one host"),
             ("--what-varies", self.what_varies, "the sources of chance of one host are examined"),
             ("--adjust", self.adjust, "the result over hosts uses unadjusted blocks"),
             ("--layouts", self.layouts, "the result over hosts uses blocks, not layouts"),
             ("--against", self.against_file, "a reference result is compared with one host"),
-            *((f"--export-{name}", file, times) for name, file in self.exports.files().items()),
+            *(
+                (f"--export-{name}", file, export_reason)
+                for name, file in self.exports.files().items()
+            ),
         )

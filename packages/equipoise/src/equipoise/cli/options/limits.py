@@ -16,7 +16,7 @@ timeout_option = number_option(
     "--timeout",
     default=600.0,
     metavar="SECONDS",
-    help="End a trial after so many seconds; it counts as the slowest.",
+    help="End a trial after this many seconds; it counts as the slowest.",
 )
 seed_option = number_option(
     "--seed", metavar="N", help="Seed of the random order; without it a seed is drawn and recorded."
@@ -60,9 +60,9 @@ patient_option = flag(
 
 
 def stopping_options(
-    blocks: str = "no limit", min_blocks: str = "5", min_seconds: str = "1", budget: str = "60"
+    *, blocks: str = "no limit", min_blocks: str = "5", min_seconds: str = "1", budget: str = "60"
 ) -> Option:
-    """Return the options that say when a campaign stops; the value of a missing option is ``None``.
+    """Return the options that say when a campaign stops; an option without a value is ``None``.
 
     Parameters
     ----------
@@ -81,13 +81,13 @@ def stopping_options(
             "--min-seconds",
             metavar="SECONDS",
             show_default=min_seconds,
-            help="Run blocks for at least so many seconds before a verdict.",
+            help="Run blocks for at least this many seconds before a verdict.",
         ),
         number_option(
             "--budget",
             metavar="SECONDS",
             show_default=budget,
-            help="Stop after about so many seconds.",
+            help="Stop after about this many seconds.",
         ),
         number_option(
             "--precision",

@@ -199,7 +199,7 @@ async def _roster_of(transport_context: TransportContext, cluster: str) -> Async
                 hint="start a scheduler with `dask scheduler` and give the address that it prints",
             ) from error
         roster = Roster(transport)
-        task = asyncio.create_task(roster.keep())
+        task = asyncio.create_task(roster.keep_up_to_date())
         try:
             await _wait_for_introductions(roster, cluster)
             yield roster
@@ -280,7 +280,7 @@ def _host_campaigns(
             Order(
                 fleet=identity,
                 place=position,
-                session=session,
+                segment=session,
                 plan=portable_plan(member_plan(plan, identity, position), terms.build_folders),
                 identity=member_identity(identity, position),
                 shipped=terms.shipped if position in terms.shipped_to else (),

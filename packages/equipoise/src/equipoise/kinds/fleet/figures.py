@@ -16,7 +16,7 @@ from equipoise.figures.gallery import (
     as_value_ratios,
     optional_figure,
 )
-from equipoise.figures.quantity import axis_values, metric_name
+from equipoise.figures.quantity import metric_name, values_on_axis
 from equipoise.figures.ratios import HOW_TO_READ_RATIOS, ratios
 from equipoise.kinds.fleet.terms import FleetComparison, FleetDocument, HostEffect
 from equipoise.model.quantities import Interval, counted
@@ -75,7 +75,7 @@ def hosts_chart(comparison: FleetComparison) -> alt.LayerChart | None:
     # The row of one more host has no ratio, so an end of its interval gives its position.
     ratios_and_ends = [(row.ratio or next(filter(None, row.ends), None), row.ends) for row in rows]
     drawn_ratios = [(ratio, ends) for ratio, ends in ratios_and_ends if ratio is not None]
-    axis = ratio_axis(axis_values(drawn_ratios), comparison.min_effect)
+    axis = ratio_axis(values_on_axis(drawn_ratios), comparison.min_effect)
     x = axis.channel(alt.X, f"{metric_name(comparison.metric)} against {comparison.baseline}")
     y = name_rows("label", [row.label for row in rows])
     kinds = [kind for kind in _BAR_KINDS if any(row.kind == kind for row in rows)]

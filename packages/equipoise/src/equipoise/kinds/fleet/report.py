@@ -47,8 +47,8 @@ from equipoise.report.document import (
     Claim,
     Column,
     Command,
+    CsvValue,
     Document,
-    Number,
     NumberRow,
     Paragraph,
     Part,
@@ -197,7 +197,7 @@ def _number_rows(document: FleetDocument, fleet: FleetResult) -> Iterator[Number
             }
 
 
-def _number_cell(value: object) -> Number:
+def _number_cell(value: object) -> CsvValue:
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 

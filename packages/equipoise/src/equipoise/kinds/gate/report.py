@@ -34,9 +34,9 @@ from equipoise.report.renderers.markdown import text
 from equipoise.report.units import (
     estimate_and_interval,
     interval_text,
-    is_shared,
     metric_value,
     percentage,
+    shares_alpha,
     waiting_time,
 )
 from equipoise.shared.spelling import option
@@ -225,7 +225,7 @@ def _equivalence_interval(row: GateRow, alpha: float) -> str:
     """Return the interval that decided the outcome, with its coverage."""
     interval, level = row.equivalence_ci, row.equivalence_level
     shared_level = max(alpha, row.level) * level / row.level
-    scope = " over the benchmarks reported" if is_shared(level, shared_level) else ""
+    scope = " over the benchmarks reported" if shares_alpha(level, shared_level) else ""
     return f"{interval_text(interval, 'open')} ({percentage(1.0 - shared_level)}{scope})"
 
 

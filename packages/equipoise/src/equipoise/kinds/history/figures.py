@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from equipoise.figures.building import RATIO_TOOLTIPS, RatioAxis, count_axis, ratio_axis
 from equipoise.figures.gallery import Figure, FiguresKind, Sequences
-from equipoise.figures.quantity import axis_values, metric_name, rounded
+from equipoise.figures.quantity import metric_name, rounded, values_on_axis
 from equipoise.kinds.history.terms import (
     HistoryDocument,
     HistoryResult,
@@ -85,7 +85,7 @@ def history_chart(result: HistoryResult) -> alt.LayerChart:
     indices = {revision.commit: revision.place for revision in result.revisions}
     marks = list(_change_marks(result, indices))
     axis = ratio_axis(
-        axis_values([(revision.ratio, revision.ratio_ci) for revision in revisions]),
+        values_on_axis([(revision.ratio, revision.ratio_ci) for revision in revisions]),
         result.min_effect,
     )
     last_x = max([1, *indices.values()]) + 0.5

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from equipoise.design.command_line import shell_line
-from equipoise.figures.quantity import axis_values, metric_name
+from equipoise.figures.quantity import metric_name, values_on_axis
 from equipoise.kinds.history.terms import (
     HistoryCampaign,
     HistoryChange,
@@ -392,7 +392,7 @@ def _screen_table(
 ) -> Table:
     """Build the table for a terminal: each commit with a picture of its interval."""
     margin = 1.0 + result.min_effect / 100.0
-    extremes = axis_values([(revision.ratio, revision.ratio_ci) for revision in revisions])
+    extremes = values_on_axis([(revision.ratio, revision.ratio_ci) for revision in revisions])
     drawn_ratios = [1.0 / margin, margin, *filter(None, extremes)]
     low, high = math.log(min(drawn_ratios)), math.log(max(drawn_ratios))
 

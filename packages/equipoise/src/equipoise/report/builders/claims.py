@@ -82,7 +82,10 @@ _MIN_WORD_SPACE = 35.0
 
 
 def claims_of(document: ResultDocument) -> tuple[Claim, ...]:
-    """Return a claim for each comparison on the primary metric, or for each sample comparison."""
+    """Return a claim for each comparison on the primary metric, or for each sample comparison.
+
+    A sample comparison is about trials without a random order, such as imported trials.
+    """
     if not document.samples:
         return tuple(_claim(comparison, document) for comparison in document.primary_comparisons)
     return tuple(_sample_claim(sample, document) for sample in document.samples)
@@ -91,13 +94,13 @@ def claims_of(document: ResultDocument) -> tuple[Claim, ...]:
 def campaign_answer(document: ResultDocument) -> Answer:
     """Build the answer: title, claims and tiles, which a reader sees first."""
     claims = claims_of(document)
-    # If the campaign failed, the title is the reason; claims follow from the blocks before.
+    # If the campaign failed, the title is the reason. The claims use the blocks before the failure.
     title, lines = ("", ()) if failures_of(document) else _title(document, claims)
-    has_room = len(claims) <= MAX_CLAIMS and not no_difference_sentence(document)
+    shows_claims = len(claims) <= MAX_CLAIMS and not no_difference_sentence(document)
     answer = Answer(
         title=title,
         lines=lines,
-        claims=claims if has_room else (),
+        claims=claims if shows_claims else (),
         tiles=tuple(report_kind(document).tiles(document)),
     )
     return with_failures(document, answer, "The campaign")
@@ -123,22 +126,23 @@ def no_difference_sentence(document: ResultDocument) -> str:
     The sentence is empty if there is only one comparison, if a comparison found a difference or at
     least its direction, or if a condition certainly is not the fastest.
     """
-    primary = document.primary_comparisons
+    comparisons = document.primary_comparisons
     has_loser = any(
         len(ranking.contenders) < len(ranking.conditions) for ranking in document.ranking
     )
-    if len(primary) < 2 or has_loser or not all(map(_is_without_difference, primary)):
+    if len(comparisons) < 2 or has_loser or not all(map(_is_without_difference, comparisons)):
         return ""
-    if all(comparison.verdict == "equivalent" for comparison in primary):
-        baselines = {comparison.baseline for comparison in primary}
+    if all(comparison.verdict == "equivalent" for comparison in comparisons):
+        baselines = {comparison.baseline for comparison in comparisons}
         baseline = baselines.pop() if len(baselines) == 1 else "their baselines"
-        return f"No difference: all are the same as {baseline} within ±{primary[0].min_effect:g} %"
-    ends = [comparison.ratio_ci for comparison in primary]
+        limit = f"±{comparisons[0].min_effect:g} %"
+        return f"No difference: all are the same as {baseline} within {limit}"
+    ends = [comparison.ratio_ci for comparison in comparisons]
     bounds = [max(high, 1.0 / low) for low, high in ends if low and high]
-    unlimited_count = len(primary) - len(bounds)
+    unlimited_count = len(comparisons) - len(bounds)
     if unlimited_count:
-        part = "all" if not bounds else f"{unlimited_count} of {len(primary)}"
-        return f"No difference found; {part} intervals are still unlimited"
+        count_text = "all" if not bounds else f"{unlimited_count} of {len(comparisons)}"
+        return f"No difference found; {count_text} intervals are still unlimited"
     bound = max(bounds)
     percent = 100.0 * (bound - 1.0)
     limit = f"a factor of {_rounded_up(bound)}" if bound >= 2.0 else f"±{_rounded_up(percent)} %"
@@ -157,6 +161,7 @@ def _rounded_up(bound: float) -> str:
     if bound <= 0.0:
         return "0"
     step = 10.0 ** (math.floor(math.log10(bound)) - 1)
+    # The small number keeps a bound such as 4.7 from becoming 4.8 by an error of its last bit.
     return f"{math.ceil(bound / step - 1e-9) * step:.15g}"
 
 
@@ -167,12 +172,12 @@ def failures_of(document: ResultDocument) -> list[CampaignWarning]:
 
 def verdict_counts(document: ResultDocument) -> str:
     """Return a sentence with the number of comparisons for each verdict."""
-    primary = document.primary_comparisons
-    counts = Counter(shown_verdict(document, comparison) for comparison in primary)
+    comparisons = document.primary_comparisons
+    counts = Counter(shown_verdict(document, comparison) for comparison in comparisons)
     outcomes = ", ".join(f"{counts[name]} {name}" for name in OUTCOMES if counts[name])
-    sentence = f"{len(primary)} comparisons: {outcomes}"
+    sentence = f"{len(comparisons)} comparisons: {outcomes}"
     forecasts = [
-        comparison.blocks_to_go for comparison in primary if comparison.blocks_to_go is not None
+        comparison.blocks_to_go for comparison in comparisons if comparison.blocks_to_go is not None
     ]
     if forecasts:
         sentence += f"; about {min(forecasts)} more blocks would probably decide the next"
@@ -225,22 +230,22 @@ def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tupl
 
     They are empty if the first claim already is the answer.
     """
-    is_long, primary = len(claims) > MAX_CLAIMS, document.primary_comparisons
+    has_many_claims, comparisons = len(claims) > MAX_CLAIMS, document.primary_comparisons
     counts = verdict_counts(document)
     if (kind_title := report_kind(document).title(document, claims)) is not None:
         return kind_title
     if document.findings is not None and document.findings.answer:
-        return document.findings.answer, (f"{counts}.",) if is_long else ()
+        return document.findings.answer, (f"{counts}.",) if has_many_claims else ()
     if sentence := no_difference_sentence(document):
         return sentence, (f"{counts}.",)
     ranking = ranking_of_all(document)
     if ranking is not None:
-        return ranking.summary, (f"{counts}.",) if is_long else ()
-    if not primary and document.against is not None:
+        return ranking.summary, (f"{counts}.",) if has_many_claims else ()
+    if not comparisons and document.against is not None:
         lines = (*largest_changes(document.against), f"{reference_title(document.against)}.")
         return reference_answer(document.against), lines
-    if primary and (is_long or any(comparison.stratum for comparison in primary)):
-        return counts, tuple(_largest_difference(primary))
+    if comparisons and (has_many_claims or any(comparison.stratum for comparison in comparisons)):
+        return counts, tuple(_largest_difference(comparisons))
     if claims:
         return "", ()
     if document.typical is not None:
@@ -251,15 +256,15 @@ def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tupl
     return f"{names}: nothing was compared", ()
 
 
-def _largest_difference(primary: Sequence[Comparison]) -> Iterator[str]:
+def _largest_difference(comparisons: Sequence[Comparison]) -> Iterator[str]:
     sizes_and_indexes = [
         (abs(math.log(comparison.ratio)), index)
-        for index, comparison in enumerate(primary)
+        for index, comparison in enumerate(comparisons)
         if comparison.ratio is not None and comparison.verdict in ("faster", "slower", "mixed")
     ]
     if sizes_and_indexes:
         _, index = max(sizes_and_indexes)
-        yield f"The largest difference: {primary[index].summary}"
+        yield f"The largest difference: {comparisons[index].summary}"
 
 
 def _claim(comparison: Comparison, document: ResultDocument) -> Claim:
@@ -294,6 +299,7 @@ def _time_or_speed(comparison: Comparison) -> tuple[str, float | None, Interval]
 
 
 def _terminal_certainty(comparison: Comparison, document: ResultDocument) -> Iterator[str]:
+    """Yield the lines of a terminal that say how certain a claim is."""
     in_layouts = comparison.in_these_layouts
     if in_layouts is not None:
         estimate, bounds = estimate_and_interval(in_layouts.ratio, in_layouts.ratio_ci)
@@ -335,10 +341,11 @@ def _three_ratios(comparison: Comparison) -> str:
     """
     medians = [answer.ratio for answer in comparison.answers if answer.statistic == "p50"]
     ratios = (comparison.ratio, *medians, comparison.mean_ratio)
-    known = [ratio for ratio in ratios if ratio is not None and ratio > 0]
-    if len(known) < 3 or max(known) <= min(known) * (1.0 + comparison.min_effect / 100.0):
+    known_ratios = [ratio for ratio in ratios if ratio is not None and ratio > 0]
+    min_factor = 1.0 + comparison.min_effect / 100.0
+    if len(known_ratios) < 3 or max(known_ratios) <= min(known_ratios) * min_factor:
         return ""
-    typical, median, mean = in_one_unit(*known)
+    typical, median, mean = in_one_unit(*known_ratios)
     return (
         f"typical {typical}, medians {median}, means {mean}: the typical ratio compares the two "
         "runs of a block, and the interval is for it; the ratio of medians compares the middle "
@@ -378,6 +385,7 @@ def _fast_and_slow_runs(comparison: Comparison) -> str:
 
 
 def _page_certainty(comparison: Comparison, document: ResultDocument) -> Iterator[tuple[str, str]]:
+    """Yield the names and values of a page that say how certain a claim is."""
     if sentence := _fast_and_slow_runs(comparison):
         yield "Fast and slow runs", sentence
     if equivalence := equivalence_text(comparison):
@@ -440,7 +448,7 @@ def _sample_claim(comparison: SampleComparison, document: ResultDocument) -> Cla
 def sample_effect(comparison: SampleComparison, unknown: str, missing: str) -> tuple[str, str]:
     """Return the text for the estimate of a sample comparison, and the text for its interval.
 
-    ``unknown`` replaces an estimate, and ``missing`` an interval, that is not known.
+    ``unknown`` replaces an unknown estimate, and ``missing`` an unknown interval.
     """
     estimate, bounds = estimate_and_interval(
         comparison.ratio, comparison.ratio_ci, unknown=unknown, unlimited=""
@@ -532,17 +540,18 @@ def typical_lines(document: ResultDocument) -> Iterator[str]:
     summary = None if value is None else condition.metrics.get(value.metric)
     if value is None or summary is None:
         return
-    text = metric_formatter(value.metric)
-    spread = "" if summary.sd is None else f" ± {text(summary.sd)} (standard deviation)"
+    to_text = metric_formatter(value.metric)
+    spread = "" if summary.sd is None else f" ± {to_text(summary.sd)} (standard deviation)"
     yield (
-        f"mean {text(summary.mean)}{spread}; from {text(summary.min)} to {text(summary.max)}, "
-        f"the middle 90 % from {text(summary.p05)} to {text(summary.p95)}"
+        f"mean {to_text(summary.mean)}{spread}; from {to_text(summary.min)} to "
+        f"{to_text(summary.max)}, the middle 90 % from {to_text(summary.p05)} to "
+        f"{to_text(summary.p95)}"
     )
     yield "; ".join(_resource_medians(condition))
     if failures := condition.failures:
         yield f"{failures} {'run' if failures == 1 else 'runs'} failed, warm-up included"
     if len(summary.modes) == 1:
-        yield f"1 mode: {text(summary.modes[0].at)}"
+        yield f"1 mode: {to_text(summary.modes[0].at)}"
     elif modes := modes_sentence(value.metric, summary):
         yield modes
 

@@ -79,11 +79,11 @@ def screen_table(document: ResultDocument) -> Table:
 
 
 def grouped_table(document: ResultDocument) -> Table:
-    """Build the terminal's table of a study, grouped by the levels that are not compared."""
-    columns, primary = _MainColumns.of(document), document.primary_comparisons
-    factor = compared_factor(document, primary[0])
-    by_candidate = {comparison.candidate: comparison for comparison in primary}
-    baselines = {comparison.baseline for comparison in primary}
+    """Build the terminal's table of a study, in groups by the levels that are not compared."""
+    columns, comparisons = _MainColumns.of(document), document.primary_comparisons
+    factor = compared_factor(document, comparisons[0])
+    by_candidate = {comparison.candidate: comparison for comparison in comparisons}
+    baselines = {comparison.baseline for comparison in comparisons}
     # In `compare`, the name of a condition already contains its levels.
     has_full_names = document.run.study == COMPARE_STUDY
     heading = "condition" if has_full_names else factor or "condition"
@@ -108,10 +108,11 @@ def grouped_table(document: ResultDocument) -> Table:
 
 def written_table(document: ResultDocument) -> Table:
     """Build the table for Markdown, LaTeX and a notebook, with the verdict of each condition."""
-    columns, primary = _MainColumns.of(document), document.primary_comparisons
+    columns, comparisons = _MainColumns.of(document), document.primary_comparisons
     samples = document.samples
+    # The change against the baseline, its interval and the verdict, by candidate.
     verdicts: dict[str, tuple[str, str, str]] = {}
-    for comparison in primary:
+    for comparison in comparisons:
         shown = shown_comparison(document, comparison)
         change, interval = estimate_and_interval(shown.ratio, shown.ratio_ci)
         verdict_text = shown_verdict(document, comparison)
@@ -121,7 +122,8 @@ def written_table(document: ResultDocument) -> Table:
             sample.ratio, sample.ratio_ci, unknown="unknown", unlimited="unknown"
         )
         verdicts[sample.candidate] = (change, interval, document.kind.name)
-    baselines = {row.baseline for row in primary} | {sample.baseline for sample in samples}
+    baselines = {comparison.baseline for comparison in comparisons}
+    baselines |= {sample.baseline for sample in samples}
     rows: list[HeadedCells] = []
     for condition in document.conditions:
         no_verdict = ("baseline" if condition.name in baselines else UNKNOWN, "", "")
@@ -130,7 +132,7 @@ def written_table(document: ResultDocument) -> Table:
         rows.append(
             (
                 ("Condition:name", condition.name),
-                *_distribution_cells(condition, columns.primary),
+                *_distribution_cells(condition, columns.primary_metric),
                 *columns.memory_cells(condition, "Peak memory"),
                 ("Trials:number", _trials_text(condition)),
                 *zip(headings, verdict, strict=False),
@@ -143,7 +145,7 @@ def written_table(document: ResultDocument) -> Table:
 def page_table(document: ResultDocument) -> Table:
     """Build the table of an HTML page, with the command and the colour of each condition."""
     columns = _MainColumns.of(document)
-    metric = columns.primary
+    metric = columns.primary_metric
     rows: list[HeadedCells] = []
     for index, condition in enumerate(document.conditions):
         command = shlex.join(condition.command)
@@ -167,7 +169,7 @@ def page_table(document: ResultDocument) -> Table:
 
 def further_tables(document: ResultDocument) -> Iterator[Table]:
     """Build the tables of the requested metrics that have no column in the main table."""
-    further_metrics = _MainColumns.of(document).further
+    further_metrics = _MainColumns.of(document).further_metrics
     for begin in range(0, len(further_metrics), MAX_METRIC_COLUMNS + 1):
         metrics = further_metrics[begin : begin + MAX_METRIC_COLUMNS + 1]
         more_is_better = [metric for metric in metrics if metric in document.more_is_better]
@@ -256,12 +258,12 @@ def shown_verdict(document: ResultDocument, comparison: Comparison) -> str:
 class _MainColumns(Struct, frozen=True):
     """Metrics that have a column in the main table, and metrics that have none."""
 
-    primary: str
+    primary_metric: str
     heading: str
     """Heading of the median of the primary metric."""
     other_metrics: tuple[str, ...]
     """Metrics in the last columns: requested metrics, then the wall time of the process."""
-    further: tuple[str, ...]
+    further_metrics: tuple[str, ...]
     """Requested metrics without a column in the main table."""
     has_memory: bool
     """Whether the peak memory has a column although it was not requested."""
@@ -270,40 +272,43 @@ class _MainColumns(Struct, frozen=True):
     @classmethod
     def of(cls, document: ResultDocument) -> _MainColumns:
         """Return the metrics of a result."""
-        primary = document.primary_metric
+        primary_metric = document.primary_metric
         metrics = [comparison.metric for comparison in document.comparisons]
         if document.typical is not None:
             metrics += document.typical.other_metrics
-        requested = [
-            metric for metric in dict.fromkeys(metrics) if metric not in (primary, PRIMARY_METRIC)
+        requested_metrics = [
+            metric
+            for metric in dict.fromkeys(metrics)
+            if metric not in (primary_metric, PRIMARY_METRIC)
         ]
-        other_metrics = requested[:MAX_METRIC_COLUMNS]
+        other_metrics = requested_metrics[:MAX_METRIC_COLUMNS]
         has_random_order = document.has_random_order
         has_time = any(PRIMARY_METRIC in condition.metrics for condition in document.conditions)
         # Functions share a process: its time and memory do not belong to one of them.
         owns_process = not document.shares_processes
-        if has_random_order and owns_process and has_time and primary != PRIMARY_METRIC:
+        if has_random_order and owns_process and has_time and primary_metric != PRIMARY_METRIC:
             other_metrics.append(PRIMARY_METRIC)
-        names_metric = primary != PRIMARY_METRIC and has_random_order
-        more_is_better = [
-            metric for metric in (primary, *other_metrics) if metric in document.more_is_better
-        ]
+        heading = "median"
+        if primary_metric != PRIMARY_METRIC and has_random_order:
+            heading = f"median {metric_name(primary_metric)}"
+        shown_metrics = (primary_metric, *other_metrics)
+        more_is_better = [metric for metric in shown_metrics if metric in document.more_is_better]
         return cls(
-            primary,
-            f"median {metric_name(primary)}" if names_metric else "median",
+            primary_metric,
+            heading,
             tuple(other_metrics),
-            tuple(requested[MAX_METRIC_COLUMNS:]),
-            owns_process and "max_rss_bytes" not in (primary, *requested),
+            tuple(requested_metrics[MAX_METRIC_COLUMNS:]),
+            owns_process and "max_rss_bytes" not in (primary_metric, *requested_metrics),
             _more_is_better_notes(more_is_better),
         )
 
     def primary_cells(self, condition: ConditionResult) -> Iterator[tuple[str, Cell]]:
         """Yield the median of the primary metric, its interval and spread, and the peak memory."""
-        summary = condition.metrics.get(self.primary)
+        summary = condition.metrics.get(self.primary_metric)
         median: Cell = UNKNOWN
         interval, spread = UNKNOWN, UNKNOWN
         if summary is not None:
-            format_value = metric_formatter(self.primary)
+            format_value = metric_formatter(self.primary_metric)
             median, spread = Styled(format_value(summary.median), "strong"), spread_text(summary)
             interval = range_text(summary.median_ci, format_value)
         yield f"{self.heading}:number", median
@@ -384,10 +389,14 @@ def _groups_by_levels(
 ) -> dict[tuple[tuple[str, str], ...], list[ConditionResult]]:
     """Group conditions by their levels of the varying factors, without ``factor``."""
     names = {name for condition in conditions for name in condition.levels} - {factor}
-    varying = {name for name in names if len({other.levels.get(name) for other in conditions}) > 1}
+    varying_factors = {
+        name for name in names if len({other.levels.get(name) for other in conditions}) > 1
+    }
     groups: dict[tuple[tuple[str, str], ...], list[ConditionResult]] = {}
     for condition in conditions:
-        levels = tuple(pair for pair in condition.levels.items() if pair[0] in varying)
+        levels = tuple(
+            (name, level) for name, level in condition.levels.items() if name in varying_factors
+        )
         groups.setdefault(levels, []).append(condition)
     return groups
 

@@ -1,6 +1,7 @@
 """Builds the documents of `equipoise_matching`: match, balance, search for weights, log.
 
-In a match, a treated row is compared with control rows that have similar covariates.
+In a match, a treated row is compared with control rows that have similar covariates. The naive
+difference is the difference between all treated rows and all control rows, without matching.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def answers_by_form(
 
 
 def table_of(table: TextTable) -> Table:
-    """Build a table from columns with names, then with labels, then with numbers."""
+    """Build a table whose columns have names first, then labels, then numbers."""
     name_heading, *other_headings = table.headings
     columns = [Column(name_heading, "name")]
     for index, heading in enumerate(other_headings, start=1):
@@ -102,7 +103,7 @@ def table_of(table: TextTable) -> Table:
 _MAX_BRIEF_ROWS = 10
 """Maximum number of covariates that a terminal shows without ``--verbose``."""
 MAX_COVARIATES_WITH_FIGURES = 3
-"""Number of covariates with figures of their own; they differ most in distribution."""
+"""Number of covariates with figures of their own: the covariates that differ most."""
 _MATCHED_LABEL = "comparable units"
 _ALL_ROWS_LABEL = "all rows as they are"
 
@@ -128,9 +129,8 @@ def match_document(
 ) -> Document:
     """Build the document of a match; without an outcome, the answer is about its balance."""
     report = match_report(result, balance, naive, question)
-    return _document(
-        report, question, balance, matched_difference(result), naive, None, result, command
-    )
+    effect = matched_difference(result)
+    return _document(report, question, balance, command, result, effect=effect, naive=naive)
 
 
 def balance_document(
@@ -139,7 +139,7 @@ def balance_document(
     """Build the document on the balance of covariates; ``result`` is the match, if any."""
     effect = None if result is None else matched_difference(result)
     report = balance_report(balance, result, question)
-    return _document(report, question, balance, effect, None, None, result, command)
+    return _document(report, question, balance, command, result, effect=effect)
 
 
 def search_document(
@@ -157,20 +157,23 @@ def search_document(
     effect = None if result is None else matched_difference(result)
     report = search_report(search, result, balance, naive, question)
     matches = search.matches if result is None else result
-    return _document(report, question, balance, effect, naive, search, matches, command)
+    return _document(
+        report, question, balance, command, matches, effect=effect, naive=naive, search=search
+    )
 
 
 def _document(
     report: Report,
     question: MatchQuestion,
     balance: Balance,
-    effect: Difference | None,
-    naive: Difference | None,
-    search: GenMatchResult | None,
-    matches: MatchResult | None,
     command: str,
+    matches: MatchResult | None,
+    *,
+    effect: Difference | None,
+    naive: Difference | None = None,
+    search: GenMatchResult | None = None,
 ) -> Document:
-    """Build the document of a match, a balance or a search; an argument is None if unknown."""
+    """Build the document of a match, a balance or a search for weights."""
 
     def draw_figures() -> Iterator[Figure]:
         yield from _effect_figures(effect, naive, question)
@@ -297,7 +300,7 @@ def _effect_figures(
 
 
 def _balance_figures(balance: Balance, search: GenMatchResult | None) -> Iterator[Figure]:
-    """Draw the course of a search, all covariates, and those that differ most in distribution."""
+    """Draw the course of a search, all covariates, and the covariates that differ most."""
     from equipoise.figures.gallery import Figure
     from equipoise_matching.charts import balance as charts
 
@@ -306,13 +309,13 @@ def _balance_figures(balance: Balance, search: GenMatchResult | None) -> Iterato
         yield Figure("search", charts.HOW_TO_READ_VALUES, search.search_plot())
     yield Figure("balance", charts.HOW_TO_READ_LOVE_PLOT, balance.love_plot())
     # Covariates with two values, such as yes and no.
-    shares = balance.shares_plot()
-    if shares is not None:
-        yield Figure("shares", charts.HOW_TO_READ_SHARES, shares)
+    shares_chart = balance.shares_plot()
+    if shares_chart is not None:
+        yield Figure("shares", charts.HOW_TO_READ_SHARES, shares_chart)
     for name in balance.most_different(MAX_COVARIATES_WITH_FIGURES):
-        densities = balance.density_plot(name)
-        if densities is not None:
-            yield Figure("distribution", charts.HOW_TO_READ_DENSITY, densities)
+        density_chart = balance.density_plot(name)
+        if density_chart is not None:
+            yield Figure("distribution", charts.HOW_TO_READ_DENSITY, density_chart)
         yield Figure("quantiles", charts.HOW_TO_READ_QQ_PLOT, balance.qq_plot(name))
 
 

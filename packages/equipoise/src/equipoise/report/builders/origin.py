@@ -20,10 +20,10 @@ _MAX_NAME_LETTERS = 32
 
 def origin_of(document: ResultDocument, command: str) -> Origin:
     """Return the origin of a result; ``command`` is the command that runs its campaign again."""
-    folder, _, rest = command.partition(" && ")
-    if folder.startswith("cd ") and rest:
-        # A reader does not need the change of folder at the beginning of the command.
-        command = rest
+    first_command, _, last_command = command.partition(" && ")
+    if first_command.startswith("cd ") and last_command:
+        # A reader does not need the change of folder.
+        command = last_command
     kind = report_kind(document)
     return Origin(
         question=kind.question(document) or _question(document),
@@ -75,8 +75,8 @@ def _question(document: ResultDocument) -> str:
     compared_names = [comparisons[0].baseline]
     compared_names += [row.candidate for row in comparisons if row.stratum == stratum]
     commands = {condition.name: condition.levels.get("command", "") for condition in conditions}
-    names = [_short_name(commands[condition]) for condition in compared_names]
-    return f"{_comparison_question(names, metric)}, at each {' and '.join(stratum)}?"
+    command_names = [_short_name(commands[condition]) for condition in compared_names]
+    return f"{_comparison_question(command_names, metric)}, at each {' and '.join(stratum)}?"
 
 
 def _short_name(name: str) -> str:

@@ -57,21 +57,23 @@ def reference_title(reference: ReferenceComparison) -> str:
 
 def reference_answer(reference: ReferenceComparison) -> str:
     """Return the sentence on how many rows changed."""
-    known = [row for row in reference.rows if row.changed is not None]
-    changed = [row for row in known if row.changed]
-    more_count = sum(1 for row in changed if row.ratio is not None and row.ratio > 1.0)
-    unknown_count = len(reference.rows) - len(known)
+    judged_rows = [row for row in reference.rows if row.changed is not None]
+    changed_rows = [row for row in judged_rows if row.changed]
+    changed_count = len(changed_rows)
+    more_count = sum(1 for row in changed_rows if row.ratio is not None and row.ratio > 1.0)
+    unknown_count = len(reference.rows) - len(judged_rows)
     unknown = f"; for {unknown_count} rows this is unknown" if unknown_count else ""
     return (
-        f"{len(changed)} of {len(known)} rows changed by more than {reference.min_effect:g} %: "
-        f"{more_count} cost more, {len(changed) - more_count} less{unknown}."
+        f"{changed_count} of {len(judged_rows)} rows changed by more than "
+        f"{reference.min_effect:g} %: {more_count} cost more, {changed_count - more_count} "
+        f"less{unknown}."
     )
 
 
 def largest_changes(reference: ReferenceComparison) -> Iterator[str]:
-    """Yield a line with the rows that cost more, then one with the rows that cost less.
+    """Yield a line with the rows that cost more, then a line with the rows that cost less.
 
-    The largest change is first in each line.
+    Each line begins with the largest change.
     """
     for verb, sign in (("Costs more", 1.0), ("Costs less", -1.0)):
         ratios = [
@@ -86,6 +88,7 @@ def largest_changes(reference: ReferenceComparison) -> Iterator[str]:
 
 
 def _reference_cells(row: ReferenceRow) -> Mapping[str, Cell]:
+    """Return the cells of a row: ``there`` is the reference result, ``here`` the present one."""
     there, here = (
         UNKNOWN if value is None else metric_value(value, row.metric)
         for value in (row.there, row.here)
@@ -131,8 +134,8 @@ def _difference_lines(reference: ReferenceComparison) -> Iterator[str]:
         yield "Environments: no difference is known."
         return
     count = len(reference.differences)
-    differ = "1 thing differs" if count == 1 else f"{count} things differ"
-    yield f"Environments: {differ} (there → here):"
+    phrase = "1 thing differs" if count == 1 else f"{count} things differ"
+    yield f"Environments: {phrase} (there → here):"
     for difference in reference.differences[:_MAX_LISTED_DIFFERENCES]:
         yield f"  {_difference_text(difference)}"
     hidden_count = len(reference.differences) - _MAX_LISTED_DIFFERENCES
@@ -167,14 +170,14 @@ def pooled_document(pooled: PooledCampaigns) -> Document:
     ]
     boots = len({(campaign.boot, campaign.kernel) for campaign in pooled.campaigns})
     kernels = len({campaign.kernel for campaign in pooled.campaigns})
-    replicates = "hosts" if pooled.hosts > 1 else "boots" if boots > 1 else "campaigns"
+    replicate_noun = "hosts" if pooled.hosts > 1 else "boots" if boots > 1 else "campaigns"
     on_hosts = f" and {_counted(pooled.hosts, 'host')}" if pooled.hosts > 1 else ""
     scope = (
         f"scope: across {len(pooled.campaigns)} campaigns on {_counted(boots, 'boot')} of "
         f"{_counted(kernels, 'kernel')}{on_hosts}. One common ratio: if all campaigns have the "
         "same ratio, this interval contains it in at least 95 of 100 pools, whenever each "
         "campaign stopped. Mean over campaigns: for campaigns whose ratios may differ. Its "
-        f"replicates are {replicates} of equal weight (Student's t). It uses only the first "
+        f"replicates are {replicate_noun} of equal weight (Student's t). It uses only the first "
         "blocks of each campaign, which ran whatever they showed, because a campaign that stops "
         "at its verdict overstates the effect. Both results are valid only if the campaigns were "
         "not chosen by their results."
@@ -226,7 +229,7 @@ def _comparisons_table(pooled: PooledCampaigns) -> Table:
 
 
 def _pooled_cells(comparison: PooledComparison, numbers: Sequence[int]) -> tuple[Cell, ...]:
-    """Return the row of a comparison; ``numbers`` are of the campaigns that have a column."""
+    """Return the row of a comparison; ``numbers`` are the numbers of campaigns with a column."""
     between_percent = 100.0 * math.expm1(comparison.pooled.between_sd)
     ratios = (comparison.ratios[number - 1] for number in numbers)
     common_ratio, common_interval = estimate_and_interval(

@@ -83,6 +83,7 @@ _IMPORTANT_WARNINGS = (
 )
 """Codes of the warnings that a brief screen shows before all others, the most important first."""
 _UNIMPORTANT_WARNING = "inflated"
+"""Code of the warning that comes after all others."""
 _MAIN_FACTS = frozenset(
     {"equipoise", "system", "kernel", "cpu model", "cpus", "governor", "memory", "hypervisor"}
 )
@@ -125,7 +126,7 @@ def campaign_document(report: CampaignReport) -> Document:
     answer = claims.campaign_answer(document)
     first_figures, other_figures = campaign_figures(report)
     has_kind_tables = bool(report_kind(document).tables(document))
-    measured = tuple(_measured_parts(document))
+    measured_parts = tuple(_measured_parts(document))
     parts: tuple[Part, ...] = (
         *_answer_for_each_form(document, answer),
         *_screen_tables(document),
@@ -138,7 +139,9 @@ def campaign_document(report: CampaignReport) -> Document:
         *claims_section(document, answer, claims.claims_of(document)),
         *why.why_parts(document, report.flame_graph),
         *([] if document.against is None else [reference.reference_section(document.against)]),
-        *((other_figures, *measured) if has_kind_tables else (*measured, other_figures)),
+        *([other_figures] if has_kind_tables else []),
+        *measured_parts,
+        *([] if has_kind_tables else [other_figures]),
         *_control_parts(document),
         *how_it_ran(report),
         # The tables of a kind have other metrics than the process times that these lines describe.
@@ -253,21 +256,25 @@ def campaign_figures(report: CampaignReport) -> tuple[Figures, Figures]:
             (top_figures if figure.name in names_at_top else other_figures).append(figure)
         return tuple(top_figures), tuple(other_figures)
 
-    unprinted = _FIGURES_PER_COMPARISON | kind.figures_per_comparison
+    unprinted_names: frozenset[str] = frozenset()
+    if is_long:
+        unprinted_names = _FIGURES_PER_COMPARISON | kind.figures_per_comparison
     return (
         Figures(lambda: draw()[0], "At a glance"),
-        Figures(lambda: draw()[1], unprinted_names=unprinted if is_long else frozenset()),
+        Figures(lambda: draw()[1], unprinted_names=unprinted_names),
     )
 
 
 def _screen_tables(document: ResultDocument) -> Iterator[Part]:
-    primary = document.primary_comparisons
-    is_grouped = len(primary) > MAX_CLAIMS or any(comparison.stratum for comparison in primary)
+    comparisons = document.primary_comparisons
+    is_grouped = len(comparisons) > MAX_CLAIMS or any(
+        comparison.stratum for comparison in comparisons
+    )
     kind_tables = report_kind(document).tables(document)
     if is_grouped or claims.no_difference_sentence(document):
         yield conditions.grouped_table(document)
         if document.run.study != COMPARE_STUDY:
-            factor = conditions.compared_factor(document, primary[0])
+            factor = conditions.compared_factor(document, comparisons[0])
             yield from conditions.scaling_tables(document, document.primary_metric, factor)
     elif kind_tables:
         yield from (replace(table, forms=VERBOSE) for table in kind_tables)
@@ -336,15 +343,15 @@ def _control_parts(document: ResultDocument) -> Iterator[Part]:
     comparison = conditions.shown_comparison(document, control.comparison)
     floor = control.noise_floor
     estimate, interval = estimate_and_interval(comparison.ratio, comparison.ratio_ci)
-    noise = "unknown: the interval is still unlimited"
+    floor_text = "unknown: the interval is still unlimited"
     if floor is not None:
-        noise = f"{percent_change(floor).removeprefix('+')}: less than that may be noise here"
+        floor_text = f"{percent_change(floor).removeprefix('+')}: less than that may be noise here"
     yield Paragraph(f"control: {control.summary}; interval {interval}", forms=SCREEN)
     difference = f"{comparison.candidate} against {comparison.baseline}"
     facts = (
         (difference, estimate),
         (f"{percentage(1.0 - comparison.level)} interval", interval),
-        ("Noise floor", noise),
+        ("Noise floor", floor_text),
         ("Trials", str(control.condition.trials)),
     )
     parts = (Paragraph(capitalized(control.summary)), Facts(facts))

@@ -1,4 +1,4 @@
-"""Builds lists of the campaigns in a ledger: all campaigns, or those of the same commands."""
+"""Builds lists of the campaigns in a ledger: all, or the campaigns of the same commands."""
 
 from __future__ import annotations
 

@@ -63,6 +63,7 @@ MAX_STATISTICS_TABLES = 3
 MAX_UNFOLDED_CONDITIONS = 6
 """Number of conditions above which the page folds their distributions."""
 STATISTICS = {"minimum": "Minimum", "p50": "Median", "maximum": "Maximum", "mean": "Mean"}
+"""Names of statistics; another statistic, such as p90, is shown as its percentile."""
 MIN_TRIALS = 20
 """Minimum number of trials to describe the tail and the correlation of neighbouring trials."""
 _MODE_COVARIATES = {
@@ -79,14 +80,15 @@ _RUN_TIME_METRICS = (PRIMARY_METRIC, CALL_METRIC)
 _MIN_TAIL_RATIO = 2.0
 """Ratio of the upper to the lower tail from which on the upper tail is described."""
 _MIN_AUTOCORRELATION = 0.3
+"""Correlation of neighbouring trials from which on the report describes it."""
 _MAX_STATES = 4
 _MAX_LEVEL_ROWS = 12
 _MAX_ADVICE = 3
 
 
-def shape_section(document: ResultDocument, primary: Sequence[Comparison]) -> Section:
+def shape_section(document: ResultDocument, comparisons: Sequence[Comparison]) -> Section:
     """Build the section of a page on the distribution of each condition."""
-    min_effect = min((row.min_effect for row in primary), default=0.0)
+    min_effect = min((row.min_effect for row in comparisons), default=0.0)
     kind = report_kind(document)
     names_and_lines: list[tuple[Name, str | tuple[str, ...]]] = []
     for index, condition in enumerate(document.conditions):
@@ -102,13 +104,13 @@ def shape_section(document: ResultDocument, primary: Sequence[Comparison]) -> Se
         parts = [Section(title, tuple(parts), folded=True)]
     parts += (Paragraph(steady_sentence(steady)) for steady in document.steady_state)
     # Comparisons whose statistics disagree come first.
-    with_statistics = [row for row in primary if row.answers]
+    with_statistics = [row for row in comparisons if row.answers]
     with_statistics.sort(key=lambda row: not row.disagreement)
     for comparison in with_statistics[:MAX_STATISTICS_TABLES]:
         if comparison.disagreement:
             parts.append(Paragraph(f"{comparison.disagreement}."))
         # With many comparisons, the tables would fill printed pages.
-        on_paper = len(primary) <= MAX_CLAIMS
+        on_paper = len(comparisons) <= MAX_CLAIMS
         parts.append(replace(_statistics_section(document, comparison), on_paper=on_paper))
     return Section("Shape", tuple(parts), forms=PAGE)
 
@@ -134,7 +136,7 @@ def modes_sentence(metric: str, summary: MetricSummary) -> str | None:
     sentence = f"{len(modes)} modes: {', '.join(mode_texts[:-1])} and {mode_texts[-1]}"
     described_modes: set[int] = set()
     for association in summary.companions:
-        # Only the strongest association of each mode, because the next ones often mean the same.
+        # Describe only the strongest association of a mode: the next ones often mean the same.
         if association.mode not in described_modes:
             described_modes.add(association.mode)
             mode = _mode_name(modes, association.mode, metric)
@@ -170,19 +172,19 @@ def drift_sentence(metric: str, summary: MetricSummary, min_percent: float) -> s
 
 
 def _drift_ratio(summary: MetricSummary, min_percent: float) -> float | None:
-    """Return the drift of a condition as a ratio; ``None`` unless it is certain and matters."""
+    """Return the drift of a condition as a ratio; ``None`` unless it is certain and not small."""
     drift = summary.drift
     if drift is None or drift.ratio is None:
         return None
     exceeds_chance = drift.chance is None or drift.chance <= _MAX_DRIFT_P_VALUE
-    matters = abs(drift.ratio - 1.0) > min_percent / 100.0
+    is_large = abs(drift.ratio - 1.0) > min_percent / 100.0
     is_certain = excludes_one(drift.ratio_ci) and exceeds_chance
-    return drift.ratio if is_certain and matters else None
+    return drift.ratio if is_certain and is_large else None
 
 
 def _drift_phrase(metric: str, ratios: Sequence[float]) -> str:
     """Describe drifts in one direction by the smallest and the largest of them."""
-    ratio = ratios[0]
+    is_increase = ratios[0] > 1.0
     ascending_ratios = sorted(ratios, key=lambda ratio: abs(ratio - 1.0))
     extremes = (ascending_ratios[0], ascending_ratios[-1])
     sizes = [percent_change(extreme).lstrip("+-") for extreme in extremes]
@@ -191,9 +193,9 @@ def _drift_phrase(metric: str, ratios: Sequence[float]) -> str:
         slow = "slow" if metric in _RUN_TIME_METRICS else "large"
         change = f"became {size_text.removeprefix('×')} times as {slow}"
     elif metric in _RUN_TIME_METRICS:
-        change = f"became {size_text} {'slower' if ratio > 1.0 else 'faster'}"
+        change = f"became {size_text} {'slower' if is_increase else 'faster'}"
     else:
-        change = f"{'rose' if ratio > 1.0 else 'fell'} by {size_text}"
+        change = f"{'rose' if is_increase else 'fell'} by {size_text}"
     return f"{change} from the first to the last third of the campaign"
 
 
@@ -201,7 +203,7 @@ def iteration_sentences(condition: ConditionResult) -> Iterator[str]:
     """Describe iterations: ``iterations of request_s: warm-up in all 10 trials, steady from …``."""
     for metric, shape in condition.iterations.items():
         if shape.kind is None:
-            # There are too few iterations to describe; the JSON document counts them.
+            # There are too few iterations to describe. The JSON document has their number.
             continue
         sentence = f"iterations of {metric}: {shape.summary}"
         steady_values = [trial.steady for trial in shape.trials if trial.steady is not None]
@@ -230,7 +232,9 @@ class VarianceRow(Struct, frozen=True):
     is_comparison: bool
     by_level: VarianceByLevel
     format_value: Callable[[float], str]
+    """Function that returns the mean of the row as text."""
     format_interval: Callable[[Interval], str]
+    """Function that returns an interval of this mean as text."""
 
 
 def variance_rows(document: ResultDocument) -> Iterator[VarianceRow]:
@@ -275,7 +279,7 @@ def variance_parts(rows: Sequence[VarianceRow]) -> Iterator[Part]:
 
 
 def level_facts(by_level: VarianceByLevel) -> Iterator[tuple[str, str]]:
-    """Yield names and values: the interval of a ratio in each scope, the variance of each level."""
+    """Yield the interval of a ratio in each scope, and the variance of each level, with names."""
     if by_level.unknown_because is not None:
         yield "Variance by level", f"unknown: {by_level.unknown_because}"
         return
@@ -346,7 +350,7 @@ def _unusual_shapes(document: ResultDocument) -> Iterator[str]:
 
 
 def _drift_lines(document: ResultDocument) -> Iterator[str]:
-    """Yield a line for all conditions that became slower, and a line for those that became faster.
+    """Yield a line for the conditions that became slower, and a line for the faster conditions.
 
     A drift is left out if it is smaller than the smallest effect that matters, or than half the
     width of the narrowest interval of a comparison with the condition.
@@ -390,7 +394,7 @@ def _mode_name(modes: Sequence[Mode], mode_index: int, metric: str) -> str:
     if len(modes) == 2:
         upper_name, lower_name = ("slow", "fast") if metric.endswith("_s") else ("high", "low")
         return f"the {upper_name if mode_index == 1 else lower_name} one"
-    return f"that at {metric_formatter(metric)(modes[mode_index].at)}"
+    return f"the one at {metric_formatter(metric)(modes[mode_index].at)}"
 
 
 def _covariate_phrase(association: ModeAssociation) -> str:
@@ -415,9 +419,10 @@ def _variance_table(rows: Sequence[VarianceRow]) -> Table:
     levels = list(
         dict.fromkeys(component.level for row in rows for component in row.by_level.components)
     )
+    # The inner scope of a mean is, for example, "these 20 processes", the outer scope "across
+    # processes". The inner scope may have another number in each row.
     inner_scopes = {row.by_level.these for row in rows}
     outer_scope = rows[0].by_level.across
-    # A scope, such as "these 20 processes", may have another number in each row.
     general_scope = outer_scope.replace("across", "these", 1)
     inner_heading = inner_scopes.pop() if len(inner_scopes) == 1 else general_scope
     table_rows: list[HeadedCells] = []

@@ -1,7 +1,7 @@
 """Builds the sections that explain a result: extra time, interventions, and random variation.
 
-An intervention changes both conditions in the same way to test a cause. It closes a fraction of the
-gap, the difference between the two conditions.
+The gap is the extra time of the slower condition. An intervention changes both conditions in the
+same way to test a cause, and it closes a fraction of the gap.
 """
 
 from __future__ import annotations
@@ -55,11 +55,14 @@ _STATUS_PHRASES = {
     "open": "not tested by changing it, or not decided",
     "not reachable": "no intervention reaches it",
 }
+"""Phrases for the statuses of a cause that are not clear as a word alone."""
 _PART_NAMES = {"queueing": "waiting for a processor"}
+"""Names of parts of the extra time that are not clear as they are."""
 _SOURCE_STATUS = "source"
 """Status of a source of variation that certainly spreads the times."""
-_ROUNDING = 0.005
-_MAX_SHOWN_AS_ONE = 1.0 + _ROUNDING
+_MAX_SHOWN_AS_ZERO = 0.005
+"""Largest fraction that is shown as 0 %."""
+_MAX_SHOWN_AS_ONE = 1.0 + _MAX_SHOWN_AS_ZERO
 """Largest fraction that is shown as 100 %."""
 
 
@@ -89,14 +92,18 @@ def remedy_sentences(document: ResultDocument) -> tuple[str, ...]:
     causes = [
         cause for cause in document.why if cause.kind != CHANCE_KIND and cause.status != "refuted"
     ]
-    tests = (test for cause in causes for test in cause.tested)
-    confirmed_tests = {test.intervention: test for test in tests if test.outcome == "confirmed"}
+    confirmed_by_name = {
+        intervention.intervention: intervention
+        for cause in causes
+        for intervention in cause.tested
+        if intervention.outcome == "confirmed"
+    }
     change_sentences = tuple(
-        f"{capitalized(outcome.summary)} closes "
-        f"{describe_fraction(outcome.share, outcome.share_ci)} of the gap. "
-        f"To keep it: {outcome.advice}"
-        for outcome in confirmed_tests.values()
-        if outcome.advice
+        f"{capitalized(intervention.summary)} closes "
+        f"{describe_fraction(intervention.share, intervention.share_ci)} of the gap. "
+        f"To keep it: {intervention.advice}"
+        for intervention in confirmed_by_name.values()
+        if intervention.advice
     )
     first_cause = next(
         (cause for cause in causes if cause.status == "confirmed"), next(iter(causes), None)
@@ -114,29 +121,29 @@ def cause_sentence(document: ResultDocument, comparison: Comparison) -> str:
     if extra_time is None or (extra_time.baseline, extra_time.candidate) != pair:
         return ""
     causes = [cause for cause in document.why if cause.kind != CHANCE_KIND]
-    confirmed = [cause for cause in causes if cause.status == "confirmed"]
+    confirmed_causes = [cause for cause in causes if cause.status == "confirmed"]
     if not causes:
         return f"Why: {extra_time.summary}; no rule finds a cause for it."
-    possible_causes = confirmed or [cause for cause in causes if cause.status != "refuted"]
+    possible_causes = confirmed_causes or [cause for cause in causes if cause.status != "refuted"]
     if not possible_causes:
         return f"Why: {extra_time.summary}; every tested cause is refuted."
     cause = possible_causes[0]
     summary, *_ = cause.summary.partition(". ")
     sentence = f"Why ({_STATUS_PHRASES.get(cause.status, cause.status)}): {summary.rstrip('.')}."
-    test = next((test for test in cause.tested if test.outcome == "confirmed"), None)
-    if test is not None:
-        fraction = describe_fraction(test.share, test.share_ci)
-        sentence += f" {capitalized(test.summary)} closes {fraction} of the gap."
+    confirmed = (outcome for outcome in cause.tested if outcome.outcome == "confirmed")
+    if (intervention := next(confirmed, None)) is not None:
+        fraction = describe_fraction(intervention.share, intervention.share_ci)
+        sentence += f" {capitalized(intervention.summary)} closes {fraction} of the gap."
     return f"{sentence} What to do: {cause.remedy}" if cause.remedy else sentence
 
 
 def interventions_section(document: ResultDocument) -> Section | None:
     """Build the section with the effect of each intervention; ``None`` if there are none."""
     by_name: dict[str, InterventionOutcome] = {}
-    for test in (test for cause in document.why for test in cause.tested):
+    for intervention in (outcome for cause in document.why for outcome in cause.tested):
         # An intervention may reach one cause and not another: show the cause that it reaches.
-        if test.unchanged is None or test.intervention not in by_name:
-            by_name[test.intervention] = test
+        if intervention.unchanged is None or intervention.intervention not in by_name:
+            by_name[intervention.intervention] = intervention
     # Interventions that ran come first.
     interventions = sorted(by_name.values(), key=lambda intervention: intervention.blocks == 0)
     if not interventions:
@@ -152,8 +159,8 @@ def interventions_section(document: ResultDocument) -> Section | None:
     if not any(intervention.outcome == "confirmed" for intervention in interventions):
         is_undecided = any(map(_may_yet_be_confirmed, interventions))
         outcomes = {intervention.outcome for intervention in interventions}
-        unknown_cause = NO_CHANGE_REACHES if outcomes == {"not reachable"} else NO_CHANGE_CLOSES
-        parts.append(Paragraph(NO_CHANGE_DECIDED if is_undecided else unknown_cause))
+        sentence = NO_CHANGE_REACHES if outcomes == {"not reachable"} else NO_CHANGE_CLOSES
+        parts.append(Paragraph(NO_CHANGE_DECIDED if is_undecided else sentence))
     unknown_lines = tuple(
         f"{intervention.summary}: {intervention.unknown_because}"
         for intervention in interventions
@@ -184,9 +191,9 @@ def _fraction_notes(interventions: Sequence[InterventionOutcome]) -> Iterator[st
         yield "More than 100 %: with the change the order of the two is reversed."
     elif any(share > _MAX_SHOWN_AS_ONE for share, _, _ in fractions):
         yield "An estimate above 100 % with 100 % in its interval: all of the gap may be gone."
-    if any(high is not None and high < -_ROUNDING for _, _, high in fractions):
+    if any(high is not None and high < -_MAX_SHOWN_AS_ZERO for _, _, high in fractions):
         yield "Below 0 %: the change makes the gap larger."
-    elif any(share < -_ROUNDING for share, _, _ in fractions):
+    elif any(share < -_MAX_SHOWN_AS_ZERO for share, _, _ in fractions):
         yield "An estimate below 0 % with 0 % in its interval: the change may do nothing."
     confirmed_fractions = [
         intervention.share
@@ -214,7 +221,7 @@ def _share_notes(extra_time: ExtraTime) -> tuple[str, ...]:
 
 
 def _sources_section(sources: Sequence[Explanation]) -> Section:
-    """Build the table on sources of variation: how much the spread shrinks if each is fixed."""
+    """Build the table on sources of variation: how much the spread shrinks if one is held fixed."""
     columns = (
         Column("held", "name"),
         *(Column(heading, "number") for heading in ("spread", "variance", "interval", "p")),
@@ -296,8 +303,8 @@ def _extra_time_section(
         rows = [_cause_cells(cause) for cause in causes]
         table = Table(*columns_and_rows(rows), label=label, max_rows=_MAX_CAUSES, notes=notes)
         brief_rows = [{name: row[name] for name in _BRIEF_COLUMNS} for row in rows]
-        brief = Table(*columns_and_rows(brief_rows), max_rows=_MAX_BRIEF_ROWS)
-        parts += whole_and_brief(table, brief)
+        brief_table = Table(*columns_and_rows(brief_rows), max_rows=_MAX_BRIEF_ROWS)
+        parts += whole_and_brief(table, brief_table)
     else:
         no_cause = "No rule finds a cause in what was observed (docs/reference/causes.md)."
         parts.append(Paragraph(no_cause))
@@ -339,6 +346,7 @@ def _percent(share: float | None) -> str:
 
 def _unseen_lines(extra_time: ExtraTime) -> Iterator[str]:
     for source, remarks in extra_time.unseen.items():
+        # A source is a tool that observed the runs, such as a profiler.
         yield f"not seen by {source}: {listed(remarks, _MAX_REMARKS, '; ')}"
 
 
@@ -366,29 +374,30 @@ def _brief_intervention_cells(intervention: InterventionOutcome) -> Mapping[str,
     }
 
 
-def _fraction_by_condition(outcome: InterventionOutcome) -> str:
+def _fraction_by_condition(intervention: InterventionOutcome) -> str:
     """Return the median fraction that comes from each condition: ``96 % + 1 %``."""
-    if outcome.share is None or outcome.from_candidate is None or outcome.from_baseline is None:
+    candidate, baseline = intervention.from_candidate, intervention.from_baseline
+    if intervention.share is None or candidate is None or baseline is None:
         return "unknown"
-    return f"{round(100 * outcome.from_candidate)} % + {round(100 * outcome.from_baseline)} %"
+    return f"{round(100 * candidate)} % + {round(100 * baseline)} %"
 
 
-def _may_yet_be_confirmed(outcome: InterventionOutcome) -> bool:
-    if outcome.outcome != "open" or outcome.unknown_because is not None:
+def _may_yet_be_confirmed(intervention: InterventionOutcome) -> bool:
+    if intervention.outcome != "open" or intervention.unknown_because is not None:
         return False
-    low, high = outcome.share_ci
+    low, high = intervention.share_ci
     return low is None or high is None or high - low > CONFIRMED_WIDTH
 
 
 def _interventions_title(document: ResultDocument) -> str:
-    gap = _explained_comparison(document)
-    if gap is None or gap.ratio is None:
+    comparison = _explained_comparison(document)
+    if comparison is None or comparison.ratio is None:
         return "What was changed on both conditions, and how much of the gap each change closes"
-    low, high = gap.ratio_ci
+    low, high = comparison.ratio_ci
     interval = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
     return (
-        f"{gap.candidate} takes {gap.ratio:.2f}{interval} times as long as {gap.baseline}. "
-        "What was changed on both:"
+        f"{comparison.candidate} takes {comparison.ratio:.2f}{interval} times as long as "
+        f"{comparison.baseline}. What was changed on both:"
     )
 
 

@@ -56,8 +56,8 @@ def page(documents: Sequence[Document]) -> str:
         "tables": {name: table for chart in charts for name, table in chart.tables.items()},
     }
 
-    def without_control_characters(value: object) -> object:
-        """Make control characters visible, because some reverse the text around them."""
+    def with_visible_characters(value: object) -> object:
+        """Make control characters visible, because some of them reverse the text around them."""
         is_text = isinstance(value, str) and not isinstance(value, Markup)
         return unbroken(visible_lines(str(value))) if is_text else value
 
@@ -73,7 +73,7 @@ def page(documents: Sequence[Document]) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES_FOLDER),
         autoescape=True,
-        finalize=without_control_characters,
+        finalize=with_visible_characters,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -197,9 +197,9 @@ def _with_charts(
                 if views:
                     yield DrawnFigures(part.title, views)
             case FlameGraph():
-                has_room = len(part.svg) <= MAX_FLAME_GRAPH_BYTES
+                is_small = len(part.svg) <= MAX_FLAME_GRAPH_BYTES
                 address = f"data:image/svg+xml;base64,{base64.b64encode(part.svg).decode()}"
-                yield FlameGraphView(f"{anchor}-flames", address if has_room else None)
+                yield FlameGraphView(f"{anchor}-flames", address if is_small else None)
             case _:
                 yield part
 

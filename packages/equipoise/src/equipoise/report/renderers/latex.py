@@ -56,7 +56,7 @@ _ESCAPES = str.maketrans(
     }
 )
 _LIGATURE = re.compile(r"([-',])(?=\1)")
-"""First of two characters that LaTeX joins into another one: a dash or a quotation mark."""
+"""First of two equal characters that LaTeX joins into one: a dash or a quotation mark."""
 
 
 def to_latex(document: Document) -> str:

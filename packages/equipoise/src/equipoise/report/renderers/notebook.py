@@ -80,9 +80,9 @@ def _html_pieces(parts: Iterable[Part]) -> Iterator[str]:
             case Facts():
                 yield html.facts(part.texts("; "))
             case Command():
-                yield f"<p>{text(part.purpose)} <code>{html.typed(part.line)}</code></p>"
+                yield f"<p>{text(part.purpose)} <code>{html.command(part.line)}</code></p>"
             case Listing():
-                lines = "\n".join(map(html.typed, part.lines))
+                lines = "\n".join(map(html.command, part.lines))
                 yield f"<pre>{lines}</pre>"
             case Warnings():
                 yield from _warnings(part)

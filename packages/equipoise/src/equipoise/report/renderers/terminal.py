@@ -55,6 +55,7 @@ STYLES = {
     "weakens": "yellow",
     "lacks": "dim",
 }
+"""Style of rich for each style of a text, verdict, status, and severity of a warning."""
 BARS = " ▁▂▃▄▅▆▇█"
 """Characters for the bars of a histogram, from the lowest to the highest."""
 _ADJACENT_PARTS = ((Paragraph, Bullets, Facts), (Warnings,))
@@ -64,15 +65,16 @@ _UNLIMITED_WIDTH = 10_000
 _INDENT = 2
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 _PLACEHOLDER = "\ue000"
-"""Letter that replaces a no-break space while rich breaks lines, because rich breaks at it."""
+"""Letter that replaces a no-break space while rich breaks lines: rich would break there, too."""
 _INTERVAL_PATTERN = re.compile(r"\d.* to .*\d")
+"""Text with two ends, such as ``1.2 ms to 1.4 ms``."""
 
 
 class _Layout(Struct, frozen=True):
     """Widths of the parts of a table."""
 
     name_width: int
-    bins: int
+    bin_count: int
     """Number of bins of a histogram."""
     has_ends: bool
     """Whether the smallest and the largest value are next to a histogram."""
@@ -136,8 +138,8 @@ def text_histogram(values: Sequence[float], low: float, high: float, width: int 
 
     A bin with any value has at least the lowest bar, so that rare values are visible.
     """
-    finite = np.asarray(values, dtype=np.float64)
-    finite = finite[np.isfinite(finite)]
+    all_values = np.asarray(values, dtype=np.float64)
+    finite = all_values[np.isfinite(all_values)]
     fractions = (finite - low) / (high - low) if high > low else np.full(len(finite), 0.5)
     bin_indexes = np.clip((fractions * width).astype(np.int64), 0, width - 1)
     counts = np.bincount(bin_indexes, minlength=width).tolist()
@@ -331,7 +333,7 @@ def _rich_table(fitted: _FittedTable) -> RichTable:
 
 def _cell_text(cell: Cell, layout: _Layout) -> Text:
     if isinstance(cell, Histogram):
-        drawing = text_histogram(cell.values, cell.low, cell.high, layout.bins)
+        drawing = text_histogram(cell.values, cell.low, cell.high, layout.bin_count)
         return Text(f"{cell.ends[0]} {drawing} {cell.ends[1]}" if layout.has_ends else drawing)
     style = STYLES.get(cell.style, "") if hasattr(cell, "style") else ""
     return Text(visible(text_of(cell)), style=style)

@@ -23,7 +23,7 @@ import psutil
 import pytest
 from msgspec.structs import replace
 
-from equipoise.cluster import folders, laboratory, tasks
+from equipoise.cluster import campaign_process, folders, tasks
 from equipoise.cluster.files import portable_builds
 from equipoise.cluster.folders import CampaignFolder, Progress
 from equipoise.cluster.messages import (
@@ -85,9 +85,9 @@ def test_repeated_order_starts_no_second_campaign(host: Path) -> None:
     assert record.plan.membership.whole == order.fleet
     assert record.plan.measure.working_folder == str(host)
     assert record.segments[0].stopped_because == "block limit"
-    # Once more, and as a late task of an earlier session: nothing starts.
+    # Once more, and as a late task of an earlier segment: nothing starts.
     assert begun(order) == end
-    assert begun(replace(order, session=0)) == end
+    assert begun(replace(order, segment=0)) == end
     # Nor where its folder had to make room.
     shutil.rmtree(CampaignFolder.of(order.fleet, order.place).path)
     begun(order)
@@ -144,7 +144,7 @@ def test_a_halted_campaign_goes_on_in_the_next_session(host: Path) -> None:
     assert begun(order) == end
     before = recorded(host)
     limits = CampaignLimits(blocks=end.blocks + 2, min_blocks=end.blocks + 2)
-    later = replace(order, session=2, limits=limits)
+    later = replace(order, segment=2, limits=limits)
     begun(later)
     end = status_at_end(later)
     assert (end.state, end.stopped_because) == ("ended", "block limit")
@@ -160,10 +160,10 @@ def test_a_campaign_that_is_still_ending_goes_on_in_the_next_session(host: Path)
     begun(order)
     until(partial(has_blocks, order, 1))
     assert halted(order).state in ("running", "ended")
-    assert begun(replace(order, session=2)).state in ("waiting", "running")
+    assert begun(replace(order, segment=2)).state in ("waiting", "running")
     progress = CampaignFolder.of(order.fleet, order.place).progress()
     assert progress is not None
-    assert progress.session == 2
+    assert progress.segment == 2
 
 
 def test_campaign_halted_before_its_first_trial_never_starts(host: Path) -> None:
@@ -316,7 +316,7 @@ def test_folders_of_ended_campaigns_are_bounded(
     for number, state in enumerate(states):
         folder = CampaignFolder(fleets / str(number))
         folder.path.mkdir()
-        folder.write_progress(Progress(state, session=1))
+        folder.write_progress(Progress(state, segment=1))
         os.utime(folder.path / "state", (number, number))
     folders.remove_old_campaigns(fleets)
     assert sorted(path.name for path in fleets.iterdir()) == ["1", "2", "3", "4", "5"]
@@ -338,7 +338,7 @@ def test_a_folder_that_another_worker_removes_meanwhile_is_no_failure(
     for number in range(2):
         folder = CampaignFolder(fleets / str(number))
         folder.path.mkdir()
-        folder.write_progress(Progress("ended", session=1))
+        folder.write_progress(Progress("ended", segment=1))
         os.utime(folder.path / "state", (number, number))
     monkeypatch.setattr(CampaignFolder, moment, removed_meanwhile)
     folders.remove_old_campaigns(fleets)
@@ -442,14 +442,16 @@ def test_variables_of_a_dask_worker_reach_no_trial(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("MKL_NUM_THREADS", "2")
     # A cluster of an earlier test may have left it.
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    alone = laboratory.environment_without_dask()
+    alone = campaign_process.environment_without_dask()
     assert alone == {key: each for key, each in os.environ.items() if not key.startswith("DASK_")}
     # Below a nanny, which was started with one of them.
     monkeypatch.setattr(multiprocessing, "parent_process", lambda: object())
-    monkeypatch.setattr(laboratory, "_environment_of_parent", lambda: {"OMP_NUM_THREADS": "1"})
+    monkeypatch.setattr(
+        campaign_process, "_environment_of_parent", lambda: {"OMP_NUM_THREADS": "1"}
+    )
     withheld = {"MALLOC_TRIM_THRESHOLD_", "PYTHONHASHSEED"}
     kept = {key: each for key, each in alone.items() if key not in withheld}
-    assert laboratory.environment_without_dask() == kept
+    assert campaign_process.environment_without_dask() == kept
 
 
 def test_trials_lack_exactly_the_variables_of_the_nanny() -> None:
@@ -457,4 +459,4 @@ def test_trials_lack_exactly_the_variables_of_the_nanny() -> None:
     config = pytest.importorskip("dask").config
     importlib.import_module("distributed")
     names = {name: str(value) for name, value in config.get(NANNY).items()}
-    assert {**names, "PYTHONHASHSEED": "6640"} == laboratory._NANNY_VARIABLES
+    assert {**names, "PYTHONHASHSEED": "6640"} == campaign_process._NANNY_VARIABLES

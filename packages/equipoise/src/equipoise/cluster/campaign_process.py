@@ -1,10 +1,15 @@
 """Run a host's campaign in a separate process, which needs neither the worker nor the coordinator.
 
-`begin` writes the order into the folder of the campaign and starts
-``python -m equipoise.cluster.laboratory FOLDER LIFE``. That process leads a new session, has no
-variable and no descriptor of Dask, and runs the campaign as ``equipoise run`` does: with the
-measurement lock of the host, its launcher and its ledger. LIFE is the descriptor of a locked file:
-the kernel unlocks the file at the end of the process, whatever the reason.
+Two processes of the host use this module:
+
+1. The Dask worker calls `begin`, which writes the order into the folder of the campaign and starts
+   ``python -m equipoise.cluster.campaign_process FOLDER LIFE``.
+2. That campaign process runs `main`, which calls `run`, which calls `_measure`. It has its own Unix
+   session, and no variable and no descriptor of Dask. It measures as ``equipoise run`` does: with
+   the measurement lock, the launcher and the ledger of the host.
+
+LIFE is the descriptor of a locked file. The kernel unlocks this file when the process ends,
+whatever the reason.
 """
 
 from __future__ import annotations
@@ -53,7 +58,7 @@ from equipoise.model.plan import Plan
 from equipoise.model.record import INTERRUPTED
 from equipoise.shared.spelling import command_line_spelling, option
 
-MODULE = "equipoise.cluster.laboratory"
+MODULE = "equipoise.cluster.campaign_process"
 _MAX_LOG_BYTES = 1 << 16
 _NANNY_VARIABLES = {
     "MALLOC_TRIM_THRESHOLD_": "65536",
@@ -67,10 +72,10 @@ They would change the times of trials."""
 
 
 def begin(order: Order) -> Status:
-    """Start the campaign of an order in a detached process, unless the campaign runs or has ended.
+    """Start the campaign of an order in a separate process, unless the campaign runs or has ended.
 
-    Two orders at once start one process: the first order locks the file ``life`` of the campaign,
-    and the process inherits the lock.
+    The worker calls this function. If two orders come at once, only one process starts: the first
+    order locks the file ``life`` of the campaign, and the process inherits the lock.
 
     Raise `UnusableInput` if the order has no usable plan, a shipped file is missing, or the folder
     of the campaign cannot be written.
@@ -81,35 +86,37 @@ def begin(order: Order) -> Status:
         if not folder.path.exists():
             remove_old_campaigns(folder.path.parent)
             folder.path.mkdir(mode=0o700, exist_ok=True)
-        with folder.lock_life() as life:
-            if life is not None and _must_start(order, folder):
-                _start_process(order, folder, life)
+        with folder.lock_life() as life_file:
+            if life_file is not None and _must_start(order, folder):
+                _start_process(order, folder, life_file)
     except OSError as error:
         raise _folder_error(folder, error) from error
     return folder.status()
 
 
 def _must_start(order: Order, folder: CampaignFolder) -> bool:
-    """Return whether an order starts a process, if no process of the campaign is alive."""
+    """Return whether an order starts a process; the caller knows that no process is alive."""
     progress = folder.progress()
-    if progress is None or order.session > progress.session:
+    if progress is None or order.segment > progress.segment:
         return True
+    # A repeated order starts a campaign again only if its process died or failed.
     state = folder.after_death(progress).state
-    return order.session == progress.session and state in ("died", "failed")
+    return order.segment == progress.segment and state in ("died", "failed")
 
 
-def _start_process(order: Order, folder: CampaignFolder, life: int) -> None:
+def _start_process(order: Order, folder: CampaignFolder, life_file: int) -> None:
+    """Check and write the order, then start the campaign process with the locked file."""
     earlier_order = folder.read_order()
-    stored = StoredOrder(
+    stored_order = StoredOrder(
         order,
         str(default_ledger().absolute()) if earlier_order is None else earlier_order.ledger,
         os.getcwd() if earlier_order is None else earlier_order.folder,
     )
-    check_plan(local_plan(order.plan, _machine_folders(stored, folder)), order)
+    check_plan(local_plan(order.plan, _machine_folders(stored_order, folder)), order)
     if order.shipped:
         fill_working_folder(order.shipped, folder.working_folder)
-    folder.write_order(stored)
-    progress = Progress("waiting", session=order.session)
+    folder.write_order(stored_order)
+    progress = Progress("waiting", segment=order.segment)
     if (earlier_progress := folder.progress()) is not None:
         progress = replace(progress, run=earlier_progress.run, blocks=earlier_progress.blocks)
     folder.write_progress(progress)
@@ -120,13 +127,13 @@ def _start_process(order: Order, folder: CampaignFolder, life: int) -> None:
     try:
         # -P: modules in the working folder, such as a user's random.py, must not be imported.
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", MODULE, str(folder.path), str(life)],
-            cwd=stored.folder,
+            [sys.executable, "-P", "-m", MODULE, str(folder.path), str(life_file)],
+            cwd=stored_order.folder,
             env=environment_without_dask(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=log,
-            pass_fds=(life,),
+            pass_fds=(life_file,),
             start_new_session=True,
         )
     finally:
@@ -165,14 +172,16 @@ def _environment_of_parent() -> Mapping[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _machine_folders(stored: StoredOrder, folder: CampaignFolder) -> MachineFolders:
-    return MachineFolders(str(folder.working_folder) if stored.order.shipped else stored.folder)
+def _machine_folders(stored_order: StoredOrder, folder: CampaignFolder) -> MachineFolders:
+    return MachineFolders(
+        str(folder.working_folder) if stored_order.order.shipped else stored_order.folder
+    )
 
 
-def _build_levels(stored: StoredOrder, folder: CampaignFolder) -> MachineFolders:
+def _build_levels(stored_order: StoredOrder, folder: CampaignFolder) -> MachineFolders:
     """Build the levels of a study; return the folders of this machine, with one for each level."""
-    folders = _machine_folders(stored, folder)
-    lines = {build.level: folders.to_local(build.line) for build in stored.order.builds}
+    folders = _machine_folders(stored_order, folder)
+    lines = {build.level: folders.to_local(build.line) for build in stored_order.order.builds}
     # A killed process may have left incomplete builds.
     shutil.rmtree(folder.builds, ignore_errors=True)
     builds = build_levels(lines, folder.builds, own_environment(), folders.folder)
@@ -199,7 +208,7 @@ def _folder_error(folder: CampaignFolder, error: OSError) -> EquipoiseError:
     )
 
 
-class _Reporter(ProgressListener):
+class _ProgressWriter(ProgressListener):
     """Listener that writes the campaign's progress, between trials only."""
 
     def __init__(self, folder: CampaignFolder, progress: Progress) -> None:
@@ -210,13 +219,13 @@ class _Reporter(ProgressListener):
         self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int
     ) -> None:
         """Write the run id."""
-        self.report(run=run_id, blocks=blocks_before)
+        self.write(run=run_id, blocks=blocks_before)
 
     def block_ended(self, progress: CampaignProgress) -> None:
         """Write the number of complete blocks."""
-        self.report(blocks=progress.blocks)
+        self.write(blocks=progress.blocks)
 
-    def report(self, **changes: object) -> None:
+    def write(self, **changes: object) -> None:
         """Change fields of the progress, and write it."""
         began = self.progress.began
         running_s = 0.0 if began is None else time.monotonic() - began
@@ -225,18 +234,18 @@ class _Reporter(ProgressListener):
 
 
 def run(folder: CampaignFolder) -> None:
-    """Carry out the order in the folder of a campaign, and write how the campaign ended."""
-    stored = folder.read_order()
+    """Measure the campaign of the order in a folder, and write how the campaign ended."""
+    stored_order = folder.read_order()
     progress = folder.progress()
-    assert stored is not None
+    assert stored_order is not None
     assert progress is not None
-    reporter = _Reporter(folder, progress)
+    writer = _ProgressWriter(folder, progress)
     stopped_because = INTERRUPTED
     failure: EquipoiseError | None = None
     try:
-        reporter.report(process=os.getpid())
-        if not folder.is_halted(stored.order.session):
-            stopped_because = _measure(folder, stored, reporter)
+        writer.write(process=os.getpid())
+        if not folder.is_halted(stored_order.order.segment):
+            stopped_because = _measure(folder, stored_order, writer)
     except (KeyboardInterrupt, Interrupted):
         stopped_because = INTERRUPTED
     except EquipoiseError as error:
@@ -249,7 +258,7 @@ def run(folder: CampaignFolder) -> None:
             f"a defect of Equipoise: {type(error).__name__}: {error}",
             hint=f"report this defect, with the file {folder.log} of {os.uname().nodename}",
         )
-    reporter.report(
+    writer.write(
         state="failed" if failure else "ended",
         stopped_because=None if failure else stopped_because,
         failure=failure and failure.what,
@@ -258,36 +267,37 @@ def run(folder: CampaignFolder) -> None:
     )
 
 
-def _measure(folder: CampaignFolder, stored: StoredOrder, reporter: _Reporter) -> str:
-    order = stored.order
+def _measure(folder: CampaignFolder, stored_order: StoredOrder, writer: _ProgressWriter) -> str:
+    """Start or resume the campaign on this host; return why it stopped."""
+    order = stored_order.order
 
-    def report_wait(owner: LockOwner) -> None:
-        reporter.report(
+    def write_wait(owner: LockOwner) -> None:
+        writer.write(
             hint=f"another campaign runs on this host ({owner.describe()}): wait for its end, "
             f"or add {option('allow_concurrent', True)}"
         )
 
     with (
-        measurement_lock(report_wait, allow_concurrent=order.allow_concurrent),
-        open_for_writing(stored.ledger, durable=order.durable) as ledger,
+        measurement_lock(write_wait, allow_concurrent=order.allow_concurrent),
+        open_for_writing(stored_order.ledger, durable=order.durable) as ledger,
     ):
         clear_leftovers()
-        reporter.report(state="running", began=time.monotonic(), hint=None)
+        writer.write(state="running", began=time.monotonic(), hint=None)
         run_id = ledger.id_of(order.identity)
         if run_id is None:
-            plan = local_plan(order.plan, _build_levels(stored, folder))
+            plan = local_plan(order.plan, _build_levels(stored_order, folder))
             identity = bytes.fromhex(order.identity)
-            run_id = conduct.start(plan, ledger, reporter, identity=identity)
+            run_id = conduct.start(plan, ledger, writer, identity=identity)
         else:
-            _resume(run_id, order, ledger, reporter)
-        reporter.report(run=run_id)
+            _resume(run_id, order, ledger, writer)
+        writer.write(run=run_id)
         return ledger.read_run(run_id).segments[-1].stopped_because or INTERRUPTED
 
 
-def _resume(run_id: str, order: Order, ledger: Ledger, reporter: _Reporter) -> None:
+def _resume(run_id: str, order: Order, ledger: Ledger, writer: _ProgressWriter) -> None:
     record = ledger.read_run(run_id)
-    blocks = len(complete_blocks(record.draws, record.trials))
-    reporter.report(run=run_id, blocks=blocks)
+    block_count = len(complete_blocks(record.draws, record.trials))
+    writer.write(run=run_id, blocks=block_count)
     stop_reason = record.segments[-1].stopped_because
     if order.limits is None and stop_reason in get_args(StopReason):
         # The campaign has ended; only its folder was removed.
@@ -296,11 +306,11 @@ def _resume(run_id: str, order: Order, ledger: Ledger, reporter: _Reporter) -> N
     if stop_reason == "block limit" and limits.blocks is None:
         # The campaign has all blocks of its plan.
         return
-    conduct.resume(run_id, limits, ledger, reporter)
+    conduct.resume(run_id, limits, ledger, writer)
 
 
-def _terminate(signal_number: int, frame: FrameType | None) -> NoReturn:
-    # Later signals are ignored: they must not interrupt an orderly end.
+def _interrupt_campaign(signal_number: int, frame: FrameType | None) -> NoReturn:
+    # Later signals are ignored, because they must not interrupt the end of the campaign.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt
@@ -308,13 +318,13 @@ def _terminate(signal_number: int, frame: FrameType | None) -> NoReturn:
 
 @command_line_spelling()
 def main() -> int:
-    """Carry out the order in the folder that the command line names."""
-    signal.signal(signal.SIGINT, _terminate)
-    signal.signal(signal.SIGTERM, _terminate)
-    folder, life = sys.argv[1:]
+    """Run the campaign whose folder the command line names."""
+    signal.signal(signal.SIGINT, _interrupt_campaign)
+    signal.signal(signal.SIGTERM, _interrupt_campaign)
+    folder_path, life_file = sys.argv[1:]
     # Trials must not inherit the lock.
-    os.set_inheritable(int(life), False)
-    run(CampaignFolder(Path(folder)))
+    os.set_inheritable(int(life_file), False)
+    run(CampaignFolder(Path(folder_path)))
     return 0
 
 
