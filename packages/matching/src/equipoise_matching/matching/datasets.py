@@ -70,7 +70,7 @@ def _with_common_columns(frame: Any, package: str) -> pandas.DataFrame:
     if missing:
         raise UnusableInput(
             f"LaLonde's data from {package} lack the columns {', '.join(missing)}",
-            hint=f"install the newest version: pip install --upgrade {package}",
+            hint=f"install the newest version of the package {package}",
         )
     # The packages store years in 8 bits and earnings in 32 bits, which are too few for squares.
     types = {name: np.float64 if name.startswith("re") else np.int64 for name in COLUMNS}
