@@ -50,9 +50,7 @@ def call_runs_alike(path: Path) -> None:
         connection.execute(trigger)
 
 
-def test_ledgers_of_two_hosts_become_one(
-    equipoise: Equipoise, tmp_path: Path, ledgers: list[Path]
-) -> None:
+def test_ledgers_of_two_hosts_become_one(equipoise: Equipoise, ledgers: list[Path]) -> None:
     answer = equipoise("merge", "all.db", "one.db", "two.db")
     assert (answer.status, answer.err) == (0, "")
     assert answer.out.splitlines() == [

@@ -73,9 +73,7 @@ def test_a_resumed_campaign_has_the_orders_that_it_would_have_had(
     assert orders[0] == orders[1]
 
 
-def test_a_campaign_that_has_its_verdict_is_left_as_it_is(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_a_campaign_that_has_its_verdict_is_left_as_it_is(equipoise: Equipoise) -> None:
     assert equipoise("compare", "true", "sleep 0.05", "--quiet").status == 0
     before = equipoise("show", "--json", "-").out
     assert json.loads(before)["comparisons"][0]["verdict"] == "slower"
@@ -90,9 +88,7 @@ def test_a_campaign_at_its_block_limit_says_how_to_ask_for_more(equipoise: Equip
     assert "--blocks 4" in answer.err
 
 
-def test_a_campaign_in_which_a_condition_failed_is_not_resumed(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_a_campaign_in_which_a_condition_failed_is_not_resumed(equipoise: Equipoise) -> None:
     assert equipoise("compare", "true", "false").status == 3
     answer = equipoise("resume", "last")
     assert answer.status == 3

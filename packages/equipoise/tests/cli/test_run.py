@@ -107,9 +107,7 @@ def assert_that_every_allocator_ran(found: Any) -> None:
     assert all(condition["trials"] == 2 for condition in found["conditions"])
 
 
-def test_every_allocator_that_is_here_runs_and_the_others_are_named(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_every_allocator_that_is_here_runs_and_the_others_are_named(equipoise: Equipoise) -> None:
     listed = equipoise("list", "allocators").out
     answer = equipoise("run", "allocators", "--factor", "size=1024", "--blocks", "1", "--json", "-")
     result = result_of(answer)

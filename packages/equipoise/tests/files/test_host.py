@@ -75,9 +75,7 @@ def test_an_invalid_identity_is_unknown(state: Path, content: str) -> None:
     assert this_host() is None
 
 
-def test_a_state_folder_that_others_can_write_keeps_no_identity(
-    state: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_state_folder_that_others_can_write_keeps_no_identity(state: Path) -> None:
     state.parent.mkdir(mode=0o777)
     state.parent.chmod(0o777)
     with pytest.raises(StateFolderUnusable, match="other users"):

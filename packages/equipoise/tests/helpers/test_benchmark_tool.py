@@ -146,7 +146,7 @@ def test_a_program_without_google_benchmark_is_an_error() -> None:
     assert done.stderr == "true wrote no results: it does not use Google Benchmark\n"
 
 
-def test_the_error_of_a_failed_tool_has_its_output(tmp_path: Path) -> None:
+def test_the_error_of_a_failed_tool_has_its_output() -> None:
     done = run("go", "sh", "-c", "echo --- FAIL: TestIt; exit 3")
     assert done.returncode == 1
     assert done.stderr == "--- FAIL: TestIt\n\nsh ended with status 3\n"

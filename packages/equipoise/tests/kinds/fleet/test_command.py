@@ -213,7 +213,7 @@ TWO = ("compare", "true", "false")
     ],
 )
 def test_options_without_a_cluster_are_named_before_anything_is_measured(
-    equipoise: Equipoise, tmp_path: Path, arguments: tuple[str, ...], what: str
+    equipoise: Equipoise, arguments: tuple[str, ...], what: str
 ) -> None:
     answer = equipoise(*arguments)
     assert (answer.status, answer.out) == (2, "")

@@ -324,7 +324,7 @@ def test_the_users_own_program_is_not_run_as_both_revisions(
 
 
 def test_outside_of_a_repository_the_hint_says_where_to_run(
-    equipoise: Equipoise, tmp_path: Path, scratch: Path
+    equipoise: Equipoise, scratch: Path
 ) -> None:
     answer = equipoise("gate", "--baseline", "main", "--", "true")
     assert answer.status == 2
