@@ -10,34 +10,17 @@ import jsonschema
 import msgspec.structs
 import pytest
 
-from equipoise.cli.main import run
 from equipoise.ledger import open_for_writing
 from equipoise.model.record import Draw
 from equipoise.report.json_document import schema
 from equipoise_matching.observation.result import ObservationResult
-from packages.equipoise.tests.cli.conftest import Answer, Equipoise
+from packages.equipoise.tests.cli.conftest import Equipoise
 from packages.equipoise.tests.clusters import litter_collected
 from packages.equipoise.tests.plans import plan_of, trial_of
 from packages.matching.tests.observation.logs import Log, loaded_log
 
 ARGUMENTS = ("--treatment", "version=2.0:1.0", "--outcome", "wall_s", "--method", "mahalanobis")
 LOAD = (*ARGUMENTS, "--covariates", "load")
-
-
-@pytest.fixture
-def equipoise(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Equipoise:
-    """Run one ``equipoise`` command line in ``tmp_path``, in this process."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str) -> Answer:
-        capsys.readouterr()
-        status = run(arguments)
-        answer = capsys.readouterr()
-        return Answer(status, answer.out, answer.err)
-
-    return call
 
 
 def write(path: Path, log: Log) -> None:
@@ -291,12 +274,7 @@ def test_strata_are_read_one_by_one_from_parquet_and_reported_each(
     by_host = (*LOAD, "--cluster", "day", "--strata", "host_type")
     answer = equipoise("observe", "ci.parquet", *by_host, "--report", "answer.html", "--verbose")
     assert answer.status == 0, answer.err
-    for words in (
-        "amd",
-        "arm",
-        "strata: host_type",
-        "shared clusters: 40 have rows",
-    ):
+    for words in ("amd", "arm", "strata: host_type", "shared clusters: 40 have rows"):
         assert words in answer.out
     assert "strata" in (tmp_path / "answer.html").read_text()
     document = json.loads(equipoise("observe", "ci.parquet", *by_host, "--json", "-").out)
