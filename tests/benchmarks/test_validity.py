@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from dataclasses import replace
 from functools import cache
@@ -44,6 +43,7 @@ from benchmarks.validity.show import (
 from benchmarks.validity.simulate import RUNS, simulate
 from benchmarks.validity.summary import Summary, broken_claims, summarise
 from equipoise.stats.verdict import judge
+from packages.equipoise.tests.programs import finished
 
 CAMPAIGNS = 40
 SEED = 20
@@ -185,12 +185,10 @@ def test_the_answer_does_not_depend_on_the_number_of_workers(
 ) -> None:
     arguments = ["--campaigns", "27", "--scenario", "AR(1) 0.6", "--workers"]
     # In a process of their own: workers leave a helper behind until the program ends.
-    together = subprocess.run(
+    together = finished(
         [sys.executable, "-m", "benchmarks.validity", *arguments, "2"],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
         check=True,
     ).stdout
     monkeypatch.setattr(sys, "argv", ["validity", *arguments, "1"])

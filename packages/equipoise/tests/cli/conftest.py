@@ -25,6 +25,7 @@ from equipoise.cli.compare import CompareRequest
 from equipoise.cli.main import run
 from equipoise.cli.options.declaration import read_request
 from equipoise.model.plan import Plan
+from packages.equipoise.tests.programs import finished
 from packages.equipoise.tests.repositories import MadeRepository
 from packages.equipoise.tests.schema import valid_result
 
@@ -116,15 +117,11 @@ def equipoise_process(tmp_path: Path) -> Equipoise:
     """The same in a process of its own."""
 
     def call(*arguments: str, environment: dict[str, str] | None = None) -> Answer:
-        done = subprocess.run(
+        done = finished(
             [*ENTRY, *arguments],
             cwd=tmp_path,
             env={**os.environ, **(environment or {})},
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
         )
         assert "Traceback" not in done.stderr, done.stderr
         return Answer(done.returncode, done.stdout, done.stderr)

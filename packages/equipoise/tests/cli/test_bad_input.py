@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from packages.equipoise.tests.cli.conftest import ENTRY, Answer, Equipoise
+from packages.equipoise.tests.programs import finished
 
 Script = Callable[[str, Sequence[str]], str]
 
@@ -179,16 +180,12 @@ def test_a_ledger_that_is_a_folder(equipoise: Equipoise, tmp_path: Path) -> None
 
 def test_a_full_disk_in_mid_campaign_ends_it_with_a_clear_line(tmp_path: Path) -> None:
     # A limit on the size of files: the write-ahead log cannot grow, as on a full disk.
-    done = subprocess.run(
+    done = finished(
         ["/bin/sh", "-c", 'ulimit -f 200; trap "" XFSZ; exec "$@"', "sh", *ENTRY]
         + [*TRUE, "--min-effect", "0", "--blocks", "100000"]
         + ["--budget", "60", "--alpha", "0.0001"],
         cwd=tmp_path,
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
     )
     assert "Traceback" not in done.stderr
     assert done.returncode == 2, done

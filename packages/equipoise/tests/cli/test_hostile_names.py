@@ -24,6 +24,7 @@ from equipoise.cli.main import run
 from equipoise.shared.safe_text import MAX_NAME_LETTERS, shortened
 from packages.equipoise.tests.cli.conftest import Equipoise, Gate
 from packages.equipoise.tests.payloads import LONG, PAYLOADS
+from packages.equipoise.tests.programs import finished
 from packages.equipoise.tests.repositories import repository
 
 NAMES = tuple(name for name in PAYLOADS if name.strip() and name.isprintable())
@@ -210,8 +211,6 @@ def test_completion_in_a_shell_runs_nothing(tmp_path: Path) -> None:
         COMP_WORDS=(equipoise report {words}) COMP_CWORD={len(NAMES) + 1}
         _equipoise_completion equipoise "${{COMP_WORDS[COMP_CWORD]}}" report
     """
-    done = subprocess.run(
-        ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = finished(["bash", "-c", script], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "made").exists()

@@ -39,6 +39,12 @@ def written(folder: Path, text: str) -> str:
     return str(path)
 
 
+def small_study(factor: str, *levels: str, command: str = "true") -> str:
+    """A study of one factor, whose command is given as words of TOML."""
+    head = f'\n[study]\nname = "small"\n[workload]\ncommand = ["{command}"]\n'
+    return "\n".join([f"{head}[factors.{factor}]", *levels, ""])
+
+
 def test_a_study_compares_its_factor_at_each_level_of_the_others(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
@@ -122,16 +128,8 @@ def test_every_allocator_that_is_here_runs_and_the_others_are_named(equipoise: E
 def test_a_level_that_is_not_installed_is_named_with_its_package(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
-    text = """
-[study]
-name = "missing"
-[workload]
-command = ["true"]
-[factors.allocator]
-usual = {}
-other = { env = { A = "1" } }
-absent = { preload = "libabsent.so.9", package = "libabsent9" }
-"""
+    absent = 'absent = { preload = "libabsent.so.9", package = "libabsent9" }'
+    text = small_study("allocator", "usual = {}", 'other = { env = { A = "1" } }', absent)
     answer = equipoise("run", written(tmp_path, text), "--blocks", "1", "--json", "-")
     (warning,) = [
         warning for warning in result_of(answer)["warnings"] if warning["code"] == "level_missing"
@@ -145,14 +143,8 @@ absent = { preload = "libabsent.so.9", package = "libabsent9" }
 def test_every_blas_that_is_here_runs_verified_and_the_others_are_named(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
-    text = """
-[study]
-name = "products"
-[workload]
-command = ["equipoise-workload", "dgemm", "--size", "64"]
-[factors.library]
-kind = "blas"
-"""
+    command = 'equipoise-workload", "dgemm", "--size", "64'
+    text = small_study("library", 'kind = "blas"', command=command)
     here = {level.name for level in BLAS if Path(level.library_path[0]).is_dir()}
     answer = equipoise("run", written(tmp_path, text), "--blocks", "1", "--json", "-")
     if "reference" not in here or len(here) < 2:
@@ -171,15 +163,8 @@ kind = "blas"
 def test_a_condition_that_did_not_take_effect_is_an_error_before_the_first_block(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
-    text = """
-[study]
-name = "ignored"
-[workload]
-command = ["true"]
-[factors.allocator]
-usual = {}
-tuned = { env = { GLIBC_TUNABLES = "glibc.malloc.mmap_treshold=15360" } }
-"""
+    tuned = 'tuned = { env = { GLIBC_TUNABLES = "glibc.malloc.mmap_treshold=15360" } }'
+    text = small_study("allocator", "usual = {}", tuned)
     answer = equipoise("run", written(tmp_path, text))
     assert answer.status == 2
     place = "study.toml:8: [factors.allocator.tuned.env] GLIBC_TUNABLES"
@@ -193,15 +178,7 @@ tuned = { env = { GLIBC_TUNABLES = "glibc.malloc.mmap_treshold=15360" } }
 def test_a_cpu_that_is_not_ours_is_named_with_file_line_and_key(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
-    text = """
-[study]
-name = "elsewhere"
-[workload]
-command = ["true"]
-[factors.cpu]
-here = {}
-there = { cpu = 4321 }
-"""
+    text = small_study("cpu", "here = {}", "there = { cpu = 4321 }")
     answer = equipoise("run", written(tmp_path, text))
     assert answer.status == 2
     place = "study.toml:8: [factors.cpu.there] cpu"
@@ -213,15 +190,11 @@ def test_levels_are_built_once_before_the_campaign(equipoise: Equipoise, tmp_pat
     (tmp_path / "work.c").write_text(
         "int main(void) { for (volatile int i = 0; i < WORK; i++) ; return 0; }\n"
     )
-    text = """
-[study]
-name = "built"
-[workload]
-command = ["{build}/work"]
-[factors.work]
-little = { build = "cc -DWORK=1000 -o {build}/work work.c && echo x >> built" }
-much = { build = "cc -DWORK=90000000 -o {build}/work work.c && echo x >> built" }
-"""
+    levels = (
+        f'{name} = {{ build = "cc -DWORK={work} -o {{build}}/work work.c && echo x >> built" }}'
+        for name, work in (("little", 1000), ("much", 90_000_000))
+    )
+    text = small_study("work", *levels, command="{build}/work")
     path = written(tmp_path, text)
     result = result_of(equipoise("run", path, "--json", "-"))
     assert result["comparisons"][0]["verdict"] == "slower"

@@ -15,6 +15,7 @@ import pytest
 from equipoise.cli import crash, main
 from packages.equipoise.tests.cli.conftest import ENTRY, Equipoise
 from packages.equipoise.tests.cli.test_bad_input import recorded_trials
+from packages.equipoise.tests.programs import finished
 
 ENTRY_LINE = shlex.join(ENTRY)
 FULL = "cannot write to standard output: no space left on device"
@@ -23,15 +24,11 @@ CLOSED = "cannot write to standard output: it is closed"
 
 def in_shell(line: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a line in which ``$E`` is equipoise, in a process of its own."""
-    return subprocess.run(
+    return finished(
         ["/bin/bash", "-c", line],
         cwd=folder,
         env={**os.environ, "E": ENTRY_LINE, **environment},
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
     )
 
 

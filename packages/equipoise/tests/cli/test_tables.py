@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-import subprocess
 import sys
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from equipoise_matching import match
 from equipoise_matching.matching.datasets import lalonde
 from equipoise_matching.observation.result import ObservationResult
 from packages.equipoise.tests.cli.conftest import ENTRY, Equipoise, document
+from packages.equipoise.tests.programs import finished
 from packages.matching.tests.observation.logs import loaded_log
 
 WORDS = ("--treatment", "trained", "--covariates", "age,educ,region,married")
@@ -205,18 +205,9 @@ def test_csv_needs_no_pyarrow(
         "sys.argv = ['equipoise', *sys.argv[1:]]\n"
         "sys.exit(main())\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    done = finished([sys.executable, "-c", code, *arguments], cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    whole = subprocess.run(
-        [*ENTRY, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=600, check=True
-    )
+    whole = finished([*ENTRY, *arguments], cwd=tmp_path, check=True)
     assert done.stdout == whole.stdout
     assert done.stdout
 

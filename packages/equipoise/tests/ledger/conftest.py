@@ -13,6 +13,7 @@ import pytest
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import Accounting, Draw, Observation, Trial
+from packages.equipoise.tests.programs import finished
 
 OPEN_EACH_WAY = pytest.mark.parametrize(
     "open_it",
@@ -79,13 +80,7 @@ def run_script(
     source: str, *arguments: str, before: tuple[str, ...] = ()
 ) -> subprocess.CompletedProcess[str]:
     """Run Python source with arguments in its own process, and return its output."""
-    return subprocess.run(
-        [*before, sys.executable, "-c", source, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    return finished([*before, sys.executable, "-c", source, *arguments])
 
 
 def row_count(path: Path, table: str) -> int:

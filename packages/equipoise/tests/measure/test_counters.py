@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -25,6 +24,7 @@ from equipoise.measure.launcher import (
 from equipoise.measure.trials import accounting_of
 from equipoise.model.errors import UnusableInput
 from packages.equipoise.tests.measure.conftest import Shell
+from packages.equipoise.tests.programs import finished
 
 PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 NOBODY = 65534
@@ -277,9 +277,7 @@ def test_an_unknown_counter_is_refused_with_those_that_there_are(launcher_progra
 
 
 def test_the_launcher_knows_the_same_counters(launcher_program: Path) -> None:
-    refused = subprocess.run(
-        [launcher_program, "--counters", "luck"], capture_output=True, text=True, check=False
-    )
+    refused = finished([launcher_program, "--counters", "luck"])
     assert refused.returncode == 2
     there_are = refused.stderr.strip().partition("there are ")[2]
     assert sorted(there_are.split(", ")) == sorted(COUNTERS)

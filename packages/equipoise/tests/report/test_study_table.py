@@ -64,9 +64,9 @@ def test_three_warnings_of_one_code_are_shown_and_the_others_counted() -> None:
     many = tuple(
         CampaignWarning("inflated", f"the effect of c{n}", "--precision 1") for n in range(9)
     )
-    lines = screen(
-        replace(study(), warnings=(*many, CampaignWarning("other", "else", "change it")))
-    )
+    other = CampaignWarning("other", "else", "change it")
+    printed = screen(replace(study(), warnings=(*many, other)))
+    lines = [line.rstrip() for line in printed.splitlines()]
     assert sum(line.startswith("warning: the effect") for line in lines) == 3
     assert "  and 6 more like these; --json has all" in lines
     assert "warning: else" in lines

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from equipoise.revisions.checkout import (
     untracked_files,
 )
 from equipoise.revisions.git import CheckoutFailed, without_git_variables
+from packages.equipoise.tests.programs import finished
 from packages.equipoise.tests.repositories import MadeRepository, everything_in, repository
 
 HOSTILE = ["--help", "-q", "HEAD; touch x", "$(touch x)", "a..b", "", "HEAD:file", "\0", "ü\n"]
@@ -92,9 +92,7 @@ def test_a_folder_may_have_any_name(name: str, tmp_path: Path) -> None:
 
 def test_a_build_finds_the_version_by_its_tag(made: MadeRepository) -> None:
     tree = checked_out(made, "main")
-    said = subprocess.run(
-        ["git", "describe", "--tags"], cwd=tree, capture_output=True, text=True, check=True
-    )
+    said = finished(["git", "describe", "--tags"], cwd=tree, check=True)
     assert said.stdout == "v2\n"
 
 

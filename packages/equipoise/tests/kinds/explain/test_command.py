@@ -18,6 +18,7 @@ import pytest
 from equipoise.ledger import open_for_reading
 from equipoise.why.evidence.sources import DEFAULT_SOURCES
 from packages.equipoise.tests.cli.conftest import ENTRY, Equipoise
+from packages.equipoise.tests.programs import finished
 from packages.equipoise.tests.report.forms import breakable
 from packages.equipoise.tests.schema import valid_result
 from packages.equipoise.tests.why.evidence.programs import compiled
@@ -192,14 +193,8 @@ WITHOUT_RIGHTS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
 @pytest.mark.live("setpriv", package="util-linux")
 def test_without_rights_it_collects_what_is_possible_and_reports_the_rest(tmp_path: Path) -> None:
     def run(*command: str) -> Any:
-        done = subprocess.run(
-            [*WITHOUT_RIGHTS, *command, "--json", "-"],
-            cwd=tmp_path,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
+        done = finished(
+            [*WITHOUT_RIGHTS, *command, "--json", "-"], cwd=tmp_path, stdin=subprocess.DEVNULL
         )
         assert done.returncode == 0, done.stderr
         return valid_result(done.stdout)["extra_time"]

@@ -19,6 +19,7 @@ import pytest
 from equipoise.kinds.gate.command import COMMENT_MARK
 from equipoise.report.json_document import schema
 from packages.equipoise.tests.cli.conftest import ENTRY, Answer, Equipoise, Gate, RunIn
+from packages.equipoise.tests.programs import finished
 from packages.equipoise.tests.report.forms import breakable
 from packages.equipoise.tests.repositories import MadeRepository, everything_in, repository
 
@@ -419,9 +420,7 @@ def test_a_gate_that_is_killed_while_it_measures_leaves_no_trial_and_no_worktree
 
 def cleared_by_the_doctor(project: MadeRepository, left: Path) -> None:
     """Let the doctor name the leftovers, and check that disk and repository lose them."""
-    done = subprocess.run(
-        [*ENTRY, "doctor"], cwd=project.path, capture_output=True, text=True, check=True
-    )
+    done = finished([*ENTRY, "doctor"], cwd=project.path, check=True)
     assert str(left) in done.stderr
     assert not left.exists()
     # The repository has no reference to it.
