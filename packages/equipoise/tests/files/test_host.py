@@ -56,7 +56,7 @@ def test_machines_that_share_a_home_have_different_identities(
 ) -> None:
     identities = set()
     for machine in ("one", "two", "one"):
-        monkeypatch.setattr(state_folder, "_MACHINE_ID", tmp_path / machine)
+        monkeypatch.setattr("equipoise.files.state._MACHINE_ID", tmp_path / machine)
         (tmp_path / machine).write_text(f"{machine}\n")
         known = this_host()
         assert known is not None

@@ -180,19 +180,16 @@ def test_a_brief_screen_has_the_answer_first_and_ends_with_how_to_see_the_rest()
         assert expected in verbose
 
 
-def test_the_fullest_bin_is_the_tallest() -> None:
-    drawn = text_histogram([1.0] * 10 + [2.0], 0.0, 4.0, width=4)
-    assert drawn == f" {BARS[-1]}{BARS[1]} "
-
-
-def test_a_rare_value_is_still_seen() -> None:
-    drawn = text_histogram([0.0] * 100_000 + [1.0], 0.0, 1.0, width=5)
-    assert drawn[-1] == BARS[1]
-
-
-def test_equal_values_stand_in_the_middle() -> None:
-    assert text_histogram([3.0, 3.0], 3.0, 3.0, width=3) == f" {BARS[-1]} "
-
-
-def test_trials_that_timed_out_are_not_drawn() -> None:
-    assert text_histogram([math.inf], 0.0, 1.0, width=3) == "   "
+@pytest.mark.parametrize(
+    ("values", "low", "high", "drawn"),
+    [
+        pytest.param([1.0] * 10 + [2.0], 0.0, 4.0, f" {BARS[-1]}{BARS[1]} ", id="fullest bin"),
+        pytest.param([0.0] * 100_000 + [1.0], 0.0, 1.0, f"{BARS[-1]}  {BARS[1]}", id="rare value"),
+        pytest.param([3.0, 3.0], 3.0, 3.0, f"  {BARS[-1]} ", id="equal values in the middle"),
+        pytest.param([math.inf], 0.0, 1.0, "    ", id="a trial that timed out"),
+    ],
+)
+def test_the_histogram_of_a_screen_has_a_bar_for_each_bin(
+    values: list[float], low: float, high: float, drawn: str
+) -> None:
+    assert text_histogram(values, low, high, width=4) == drawn
