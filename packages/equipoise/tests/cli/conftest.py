@@ -74,7 +74,17 @@ def compare_request(*line: str) -> CompareRequest:
     return read_request(CompareRequest, context.params)
 
 
-Equipoise = Callable[..., Answer]
+@dataclass(frozen=True)
+class Equipoise:
+    """Run one ``equipoise`` command line in a folder."""
+
+    folder: Path
+    call: Callable[..., Answer]
+
+    def __call__(self, *arguments: str, environment: dict[str, str] | None = None) -> Answer:
+        return self.call(*arguments, environment=environment)
+
+
 Gate = Callable[..., Answer]
 RunIn = Callable[..., Answer]
 
@@ -95,7 +105,7 @@ def equipoise(
         answer = capfd.readouterr()
         return Answer(status, answer.out, answer.err)
 
-    return call
+    return Equipoise(tmp_path, call)
 
 
 @pytest.fixture
@@ -126,7 +136,7 @@ def equipoise_process(tmp_path: Path) -> Equipoise:
         assert "Traceback" not in done.stderr, done.stderr
         return Answer(done.returncode, done.stdout, done.stderr)
 
-    return call
+    return Equipoise(tmp_path, call)
 
 
 @pytest.fixture

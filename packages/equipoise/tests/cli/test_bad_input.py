@@ -68,18 +68,14 @@ def test_a_program_that_cannot_be_executed(equipoise: Equipoise, tmp_path: Path)
     assert_refused(equipoise("compare", "true", "./tool"), "cannot be executed")
 
 
-def test_a_program_that_exists_and_still_cannot_be_started(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
-    (tmp_path / "broken").write_text("#!/no/such/interpreter\n", encoding="ascii")
-    (tmp_path / "broken").chmod(0o755)
+def test_a_program_that_exists_and_still_cannot_be_started(equipoise: Equipoise) -> None:
+    (equipoise.folder / "broken").write_text("#!/no/such/interpreter\n", encoding="ascii")
+    (equipoise.folder / "broken").chmod(0o755)
     assert_refused(equipoise("compare", "true", "./broken"), "could not be started", status=3)
 
 
-def test_a_command_without_quotes_whose_option_is_one_of_ours(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
-    (tmp_path / "text").write_text("text", encoding="ascii")
+def test_a_command_without_quotes_whose_option_is_one_of_ours(equipoise: Equipoise) -> None:
+    (equipoise.folder / "text").write_text("text", encoding="ascii")
     answer = equipoise("compare", "gzip", "-c", "text", "true", "--blocks", "1")
     assert_refused(answer, "put the whole command in quotes", status=3)
 
@@ -203,14 +199,12 @@ def test_a_ledger_that_may_not_be_written(equipoise: Equipoise, tmp_path: Path) 
     assert_refused(answer, "ledger")
 
 
-def test_a_child_that_floods_its_output_harms_nothing(
-    equipoise: Equipoise, script: Script, tmp_path: Path
-) -> None:
+def test_a_child_that_floods_its_output_harms_nothing(equipoise: Equipoise, script: Script) -> None:
     flood = script("flood", ["head -c 50000000 /dev/zero", "head -c 50000000 /dev/zero >&2"])
     for kind in ("null", "count"):
         answer = equipoise("compare", flood, flood, "--blocks", "2", "--output", kind, "--quiet")
         assert (answer.status, answer.out, answer.err) == (0, "", "")
-    assert sum(f.stat().st_size for f in tmp_path.rglob("*") if f.is_file()) < 10_000_000
+    assert sum(f.stat().st_size for f in equipoise.folder.rglob("*") if f.is_file()) < 10_000_000
 
 
 def test_a_child_that_forks_a_background_process_leaves_none(

@@ -324,9 +324,7 @@ def test_the_gap_that_why_explains_has_the_names_of_the_report(ledger: Path) -> 
     assert gap_for_report(gap, found, found) is gap
 
 
-def test_a_campaign_is_resumed_with_the_values_that_it_had(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_a_campaign_is_resumed_with_the_values_that_it_had(equipoise: Equipoise) -> None:
     # A command says what it says, so the value that it expects comes by another variable.
     check = 'test "$TOKEN" = "$EXPECTED"'
     options = ["--warmup", "0", "--min-blocks", "1", "--quiet", "--shell", "default"]
@@ -337,7 +335,7 @@ def test_a_campaign_is_resumed_with_the_values_that_it_had(
     )
     assert begun.status == 0, begun.err
     assert CANARY not in begun.out
-    page = tmp_path / "page.md"
+    page = equipoise.folder / "page.md"
     more = ("--blocks", "2", "--quiet", "--report", str(page))
     resumed = equipoise("resume", "last", *more, environment={"EXPECTED": CANARY})
     assert resumed.status == 0, resumed.err

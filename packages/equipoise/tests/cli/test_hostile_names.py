@@ -33,14 +33,12 @@ EVERY = (*PAYLOADS, LONG)
 SHORT = ("--blocks", "1", "--warmup", "0", "--budget", "600", "--min-blocks", "1")
 
 
-def test_names_of_an_imported_file_come_back_as_they_went_in(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_names_of_an_imported_file_come_back_as_they_went_in(equipoise: Equipoise) -> None:
     rows = io.StringIO()
     writer = csv.writer(rows)
     writer.writerow(["condition", "value"])
     writer.writerows([name, 1.0 + 0.01 * place] for name in NAMES for place in range(3))
-    (tmp_path / "rows.csv").write_text(rows.getvalue(), encoding="utf-8")
+    (equipoise.folder / "rows.csv").write_text(rows.getvalue(), encoding="utf-8")
     done = equipoise("import", "rows.csv", "--json", "-")
     assert done.status == 0, done.err
     assert [condition["name"] for condition in json.loads(done.out)["conditions"]] == list(NAMES)

@@ -33,11 +33,9 @@ def table(tmp_path: Path) -> str:
     return "disc.csv"
 
 
-def test_a_process_of_its_own_says_what_this_one_says(
-    equipoise: Equipoise, table: str, tmp_path: Path
-) -> None:
+def test_a_process_of_its_own_says_what_this_one_says(equipoise: Equipoise, table: str) -> None:
     arguments = ("match", table, "--outcome", "y", *COLUMNS, "--json", "-")
-    own = finished([*ENTRY, *arguments], cwd=tmp_path)
+    own = finished([*ENTRY, *arguments], cwd=equipoise.folder)
     assert Answer(own.returncode, own.stdout, own.stderr) == equipoise(*arguments)
 
 

@@ -45,10 +45,8 @@ def small_study(factor: str, *levels: str, command: str = "true") -> str:
     return "\n".join([f"{head}[factors.{factor}]", *levels, ""])
 
 
-def test_a_study_compares_its_factor_at_each_level_of_the_others(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
-    answer = equipoise("run", written(tmp_path, SLEEPS), "--json", "-")
+def test_a_study_compares_its_factor_at_each_level_of_the_others(equipoise: Equipoise) -> None:
+    answer = equipoise("run", written(equipoise.folder, SLEEPS), "--json", "-")
     result = result_of(answer)
     assert [condition["levels"] for condition in result["conditions"]] == [
         {"seconds": seconds, "size": size} for seconds in ("short", "long") for size in ("1", "2")
@@ -125,12 +123,10 @@ def test_every_allocator_that_is_here_runs_and_the_others_are_named(equipoise: E
     assert {"glibc", "glibc_15k", "glibc_never", "dlmalloc"} <= ran
 
 
-def test_a_level_that_is_not_installed_is_named_with_its_package(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_a_level_that_is_not_installed_is_named_with_its_package(equipoise: Equipoise) -> None:
     absent = 'absent = { preload = "libabsent.so.9", package = "libabsent9" }'
     text = small_study("allocator", "usual = {}", 'other = { env = { A = "1" } }', absent)
-    answer = equipoise("run", written(tmp_path, text), "--blocks", "1", "--json", "-")
+    answer = equipoise("run", written(equipoise.folder, text), "--blocks", "1", "--json", "-")
     (warning,) = [
         warning for warning in result_of(answer)["warnings"] if warning["code"] == "level_missing"
     ]
@@ -175,11 +171,9 @@ def test_a_condition_that_did_not_take_effect_is_an_error_before_the_first_block
     )
 
 
-def test_a_cpu_that_is_not_ours_is_named_with_file_line_and_key(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_a_cpu_that_is_not_ours_is_named_with_file_line_and_key(equipoise: Equipoise) -> None:
     text = small_study("cpu", "here = {}", "there = { cpu = 4321 }")
-    answer = equipoise("run", written(tmp_path, text))
+    answer = equipoise("run", written(equipoise.folder, text))
     assert answer.status == 2
     place = "study.toml:8: [factors.cpu.there] cpu"
     assert f"{place}: nothing is left to compare here with: cpu there" in answer.err
@@ -284,11 +278,9 @@ def test_the_built_in_studies_are_listed_and_found(equipoise: Equipoise) -> None
     assert "did you mean allocators?" in answer.err
 
 
-def test_options_of_a_study_are_below_those_of_the_command_line(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_options_of_a_study_are_below_those_of_the_command_line(equipoise: Equipoise) -> None:
     text = SLEEPS + "[measure]\nalpha = 0.1\nmin_effect = 3\nblocks = 2\n"
-    path = written(tmp_path, text)
+    path = written(equipoise.folder, text)
     result = result_of(equipoise("run", path, "--json", "-"))
     assert result["run"]["blocks"] == 2
     assert {
@@ -299,15 +291,13 @@ def test_options_of_a_study_are_below_those_of_the_command_line(
     assert {
         (comparison["alpha"], comparison["min_effect"]) for comparison in result["comparisons"]
     } == {(0.05, 3.0)}
-    page = tmp_path / "page.md"
+    page = equipoise.folder / "page.md"
     assert equipoise("report", "last", "-o", str(page)).status == 0
     options = f"--alpha 0.05 --blocks 1 --seed {result['run']['seed']}"
     assert f"equipoise run {shlex.quote(path)} {options}\n" in page.read_text()
 
 
-def test_the_study_of_2006_prints_its_tables_and_writes_its_figures(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_the_study_of_2006_prints_its_tables_and_writes_its_figures(equipoise: Equipoise) -> None:
     answer = equipoise(
         *("run", "sekhon2006", "--factor", "algorithm=blas,fast", "--blocks", "1"),
         *("--factor", "allocator=glibc,glibc_15k", "--factor", "rows=445", "--figures", "drawn"),
@@ -316,7 +306,7 @@ def test_the_study_of_2006_prints_its_tables_and_writes_its_figures(
     assert "Table 1" in answer.out and "mean of the best" in answer.out
     assert "the gap that the 15 KB policy makes" not in answer.out
     assert "figure: drawn/figure_1.html" in answer.out
-    assert {path.name for path in (tmp_path / "drawn").iterdir()} == {
+    assert {path.name for path in (equipoise.folder / "drawn").iterdir()} == {
         f"{name}.{ending}" for name in ("figure_1", "ratios") for ending in ("html", "svg", "png")
     }
     repeated = equipoise("show", "last").out

@@ -88,11 +88,9 @@ def test_a_reader_that_has_enough_is_no_failure(tmp_path: Path) -> None:
     assert (answer.stdout, answer.stderr) == ("line\n0\n", "")
 
 
-def test_a_stream_that_lacks_a_character_gets_a_replacement(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_a_stream_that_lacks_a_character_gets_a_replacement(equipoise: Equipoise) -> None:
     assert equipoise("compare", "true", "true", "-n", "ä", "--blocks", "1", "--quiet").status == 0
-    answer = in_shell("$E show", tmp_path, PYTHONIOENCODING="ascii")
+    answer = in_shell("$E show", equipoise.folder, PYTHONIOENCODING="ascii")
     assert answer.returncode == 0, answer
     assert "\\xe4" in answer.stdout
     assert answer.stdout.isascii()

@@ -51,9 +51,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def printed(command: object, *arguments: str) -> str:
     """Stdout of a command that must succeed."""
-    with contextlib.redirect_stdout(io.StringIO()) as text:
+    with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO(), "utf-8")) as text:
         assert call(command, *arguments) == 0
-    return text.getvalue()
+    text.seek(0)
+    return text.read()
 
 
 def run_import(*arguments: str) -> str:
