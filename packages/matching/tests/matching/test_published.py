@@ -6,7 +6,6 @@ what R computed from causaldata (packages/matching/tests/golden/lalonde.json) to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,7 @@ def table(data: dict[str, Any], names: tuple[str, ...]) -> Any:
     return np.column_stack([data[name] for name in names])
 
 
-def matched(names: Sequence[str], *, outcome_unit: float = 1.0, **options: Any) -> MatchResult:
+def matched(names: tuple[str, ...], *, outcome_unit: float = 1.0, **options: Any) -> MatchResult:
     """A match of the published data on these covariates, as R has it."""
     data = lalonde()
     y, x = data["re78"] / outcome_unit, table(data, names)
