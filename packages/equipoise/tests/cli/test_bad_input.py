@@ -27,7 +27,7 @@ def assert_refused(answer: Answer, words: str, status: int = 2) -> None:
     assert answer.out == ""
 
 
-TRUE = ("compare", "true", "true")
+COMPARE = ("compare", "true", "true")
 
 
 @pytest.mark.parametrize(
@@ -37,17 +37,17 @@ TRUE = ("compare", "true", "true")
         (("compare",), "compare needs a command"),
         (("compare", "true", "echo 'a"), "no closing quotation"),
         (("compare", "true", ""), "a command is empty"),
-        ((*TRUE, "--min-blocks", "9", "--blocks", "8"), "minimum of 9 blocks is above the maximum"),
-        ((*TRUE, "--frobnicate"), "--frobnicate"),
+        ((*COMPARE, "--min-blocks", "9", "--blocks", "8"), "9 blocks is above the maximum"),
+        ((*COMPARE, "--frobnicate"), "--frobnicate"),
         (("frobnicate",), "frobnicate"),
         (("compare", "true", "echo", "--env", "3:A=1"), "names no condition: '3'"),
         (("compare", "cat", "cat", "--input", "nowhere"), "nowhere"),
-        ((*TRUE, "--output", "no/such/file"), "there is no folder"),
-        ((*TRUE, "--json", "no/such/file.json"), "there is no folder"),
+        ((*COMPARE, "--output", "no/such/file"), "there is no folder"),
+        ((*COMPARE, "--json", "no/such/file.json"), "there is no folder"),
         (("show",), "no ledger"),
         (("list", "--ledger", "other.db"), "no ledger"),
         # /dev/full stands for a disk without space where a real one cannot be mounted.
-        ((*TRUE, "--ledger", "/dev/full"), "/dev/full"),
+        ((*COMPARE, "--ledger", "/dev/full"), "/dev/full"),
     ],
 )
 def test_words_that_cannot_be_used_are_named(
@@ -102,7 +102,7 @@ def test_a_command_that_hangs_beside_one_that_does_not_is_slower(equipoise: Equi
 
 
 def test_a_failing_hook(equipoise: Equipoise) -> None:
-    answer = equipoise(*TRUE, "-n", "a", "--prepare", "echo lost >&2; exit 3")
+    answer = equipoise(*COMPARE, "-n", "a", "--prepare", "echo lost >&2; exit 3")
     assert_refused(answer, "failed: exit status 3", status=3)
     assert "--prepare of" in answer.err
     assert "lost" in answer.err
@@ -137,11 +137,11 @@ def test_a_failing_hook(equipoise: Equipoise) -> None:
 def test_a_number_out_of_range_names_its_option(
     equipoise: Equipoise, option: str, value: str
 ) -> None:
-    assert_refused(equipoise(*TRUE, option, value), option)
+    assert_refused(equipoise(*COMPARE, option, value), option)
 
 
 def test_an_unknown_run(equipoise: Equipoise) -> None:
-    assert equipoise(*TRUE, "--blocks", "1", "--quiet").status == 0
+    assert equipoise(*COMPARE, "--blocks", "1", "--quiet").status == 0
     for command in ("show", "resume"):
         assert_refused(equipoise(command, "19990101"), "19990101")
 
@@ -158,12 +158,12 @@ def test_another_programs_database_is_not_written_to(equipoise: Equipoise, tmp_p
     with sqlite3.connect(other) as database:
         database.execute("CREATE TABLE precious (x)")
     before = other.read_bytes()
-    assert_refused(equipoise(*TRUE, "--ledger", "other.db"), "other.db")
+    assert_refused(equipoise(*COMPARE, "--ledger", "other.db"), "other.db")
     assert other.read_bytes() == before
 
 
 def test_a_ledger_from_a_newer_version(equipoise: Equipoise, tmp_path: Path) -> None:
-    assert equipoise(*TRUE, "--blocks", "1", "--ledger", "l.db").status == 0
+    assert equipoise(*COMPARE, "--blocks", "1", "--ledger", "l.db").status == 0
     with sqlite3.connect(tmp_path / "l.db") as database:
         database.execute("PRAGMA user_version = 999")
     assert_refused(equipoise("show", "--ledger", "l.db"), "version 999")
@@ -171,14 +171,14 @@ def test_a_ledger_from_a_newer_version(equipoise: Equipoise, tmp_path: Path) -> 
 
 def test_a_ledger_that_is_a_folder(equipoise: Equipoise, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
-    assert_refused(equipoise(*TRUE, "--ledger", "folder"), "folder")
+    assert_refused(equipoise(*COMPARE, "--ledger", "folder"), "folder")
 
 
 def test_a_full_disk_in_mid_campaign_ends_it_with_a_clear_line(tmp_path: Path) -> None:
     # A limit on the size of files: the write-ahead log cannot grow, as on a full disk.
     done = finished(
         ["/bin/sh", "-c", 'ulimit -f 200; trap "" XFSZ; exec "$@"', "sh", *ENTRY]
-        + [*TRUE, "--min-effect", "0", "--blocks", "100000"]
+        + [*COMPARE, "--min-effect", "0", "--blocks", "100000"]
         + ["--budget", "60", "--alpha", "0.0001"],
         cwd=tmp_path,
         stdin=subprocess.DEVNULL,
@@ -189,13 +189,13 @@ def test_a_full_disk_in_mid_campaign_ends_it_with_a_clear_line(tmp_path: Path) -
 
 
 def test_a_ledger_that_may_not_be_written(equipoise: Equipoise, tmp_path: Path) -> None:
-    assert equipoise(*TRUE, "--blocks", "1", "--ledger", "l.db").status == 0
+    assert equipoise(*COMPARE, "--blocks", "1", "--ledger", "l.db").status == 0
     (tmp_path / "l.db").chmod(0o400)
     if os.geteuid() == 0:
         # Root may write whatever the mode; a folder in /proc refuses everybody.
-        answer = equipoise(*TRUE, "--ledger", "/proc/self/ledger.db")
+        answer = equipoise(*COMPARE, "--ledger", "/proc/self/ledger.db")
     else:
-        answer = equipoise(*TRUE, "--ledger", "l.db")
+        answer = equipoise(*COMPARE, "--ledger", "l.db")
     assert_refused(answer, "ledger")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -96,7 +97,7 @@ def test_answer_is_the_cost_of_the_policy_by_algorithm() -> None:
     ],
 )
 def test_a_claim_holds_where_the_numbers_say_so(
-    beginning: str, gap: dict[str, float], others: dict[str, float], words: str
+    beginning: str, gap: dict[str, float], others: dict[str, Any], words: str
 ) -> None:
     assert words in claim(document(gap, **others), beginning)
 
