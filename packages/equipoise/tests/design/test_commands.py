@@ -40,6 +40,7 @@ def test_a_command_is_split_as_a_shell_splits_words() -> None:
 
 
 def test_a_condition_is_named_by_its_command_and_a_duplicate_is_numbered() -> None:
+    assert names_of("true") == ["true"]
     assert names_of("true", "true", "true") == ["true", "true (2)", "true (3)"]
 
 
