@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +43,7 @@ from benchmarks.validity.show import (
 from benchmarks.validity.simulate import RUNS, simulate
 from benchmarks.validity.summary import Summary, broken_claims, summarise
 from equipoise.stats.verdict import judge
+from packages.equipoise.tests.programs import finished
 
 CAMPAIGNS = 40
 SEED = 20
@@ -54,14 +55,14 @@ def scenario_named(name: str) -> Scenario:
     return next(scenario for scenario in SCENARIOS if scenario.name == name)
 
 
-@pytest.fixture(scope="module")
+@cache
 def summaries() -> dict[str, Summary]:
     """Every scenario, few campaigns each, always the same ones."""
     outcomes = simulate(SCENARIOS, CAMPAIGNS, seed=SEED, workers=1)
     return {one.name: summarise(one, outcomes[one.name]) for one in SCENARIOS}
 
 
-@pytest.fixture(scope="module")
+@cache
 def pools() -> dict[str, PooledSummary]:
     """Every scenario of pools, few pools each, always the same ones."""
     return {
@@ -70,7 +71,7 @@ def pools() -> dict[str, PooledSummary]:
     }
 
 
-@pytest.fixture(scope="module")
+@cache
 def over_layouts() -> dict[str, LayoutSummary]:
     """Every scenario of layouts, few campaigns each, always the same ones."""
     return {
@@ -79,84 +80,71 @@ def over_layouts() -> dict[str, LayoutSummary]:
     }
 
 
-@pytest.fixture(scope="module")
-def results(
-    summaries: dict[str, Summary],
-    pools: dict[str, PooledSummary],
-    over_layouts: dict[str, LayoutSummary],
-) -> Results:
+def results() -> Results:
     """All of them together."""
-    return Results(tuple(summaries.values()), tuple(pools.values()), tuple(over_layouts.values()))
+    return Results(
+        tuple(summaries().values()), tuple(pools().values()), tuple(over_layouts().values())
+    )
 
 
 def pooled(shares: list[Share]) -> Share:
     return Share(sum(one.count for one in shares), sum(one.total for one in shares))
 
 
-def test_no_claim_is_broken_in_any_scenario(results: Results) -> None:
-    assert results.broken_claims() == []
+def test_no_claim_is_broken_in_any_scenario() -> None:
+    assert results().broken_claims() == []
 
 
-def test_campaigns_that_stopped_are_pooled_with_the_coverage_that_is_claimed(
-    pools: dict[str, PooledSummary],
-) -> None:
-    alike = [one for one in pools.values() if one.scenario.claims_common_ratio]
+def test_campaigns_that_stopped_are_pooled_with_the_coverage_that_is_claimed() -> None:
+    alike = [one for one in pools().values() if one.scenario.claims_common_ratio]
     assert not pooled([one.common_missed for one in alike]).exceeds(ALPHA)
-    assert not pooled([one.mean_missed for one in pools.values()]).exceeds(ALPHA)
-    assert pools["20 stopped campaigns"].naive_missed.exceeds(ALPHA)
+    assert not pooled([one.mean_missed for one in pools().values()]).exceeds(ALPHA)
+    assert pools()["20 stopped campaigns"].naive_missed.exceeds(ALPHA)
 
 
-def test_the_claim_across_layouts_is_none_about_the_drawn_ones(
-    over_layouts: dict[str, LayoutSummary],
-) -> None:
-    everything = list(over_layouts.values())
+def test_the_claim_across_layouts_is_none_about_the_drawn_ones() -> None:
+    everything = list(over_layouts().values())
     assert not pooled([one.called for one in everything]).exceeds(ALPHA)
     assert not pooled([one.missed for one in everything]).exceeds(ALPHA)
     assert pooled([one.called_in_these for one in everything]).exceeds(ALPHA)
-    assert over_layouts["12 layouts, 3 %, normal"].found.count > CAMPAIGNS // 8
+    assert over_layouts()["12 layouts, 3 %, normal"].found.count > CAMPAIGNS // 8
 
 
-def test_all_claimed_scenarios_together_have_no_more_false_alarms_than_alpha(
-    summaries: dict[str, Summary],
-) -> None:
-    claimed = [one for one in summaries.values() if one.scenario.claims_error_rate]
+def test_all_claimed_scenarios_together_have_no_more_false_alarms_than_alpha() -> None:
+    claimed = [one for one in summaries().values() if one.scenario.claims_error_rate]
     assert len(claimed) == 21
     assert not pooled([one.any_effect for one in claimed]).exceeds(ALPHA)
     assert not pooled([one.default for one in claimed]).exceeds(ALPHA)
 
 
-def test_all_claimed_scenarios_together_miss_the_truth_no_more_often_than_alpha(
-    summaries: dict[str, Summary],
-) -> None:
-    claimed = [one.missed for one in summaries.values() if one.scenario.claims_coverage]
-    known = [one.probability_missed for one in summaries.values()]
+def test_all_claimed_scenarios_together_miss_the_truth_no_more_often_than_alpha() -> None:
+    claimed = [one.missed for one in summaries().values() if one.scenario.claims_coverage]
+    known = [one.probability_missed for one in summaries().values()]
     assert len(claimed) == 19
     assert not pooled(claimed).exceeds(ALPHA)
     assert not pooled([one for one in known if one is not None]).exceeds(ALPHA)
 
 
-def test_three_percent_is_found_in_two_percent_of_noise(summaries: dict[str, Summary]) -> None:
-    found = summaries["Gauss 2 %"].found[3.0]
+def test_three_percent_is_found_in_two_percent_of_noise() -> None:
+    found = summaries()["Gauss 2 %"].found[3.0]
     assert found.slower.count >= CAMPAIGNS - 1
     assert found.length.median < 30
 
 
-def test_where_nothing_is_claimed_it_is_shown_what_happens(summaries: dict[str, Summary]) -> None:
-    carried = summaries["unequal carry-over"]
+def test_where_nothing_is_claimed_it_is_shown_what_happens() -> None:
+    carried = summaries()["unequal carry-over"]
     assert carried.verdicts["slower"].count > 0.9 * CAMPAIGNS
     assert carried.warned.count > CAMPAIGNS / 2
-    shapes = summaries["90/10 shapes"]
+    shapes = summaries()["90/10 shapes"]
     assert shapes.verdicts["mixed"].count > CAMPAIGNS / 4
     assert shapes.verdicts["faster"].count + shapes.verdicts["mixed"].count > 0.9 * CAMPAIGNS
 
 
-def test_commands_that_run_one_after_the_other_are_told_apart_by_a_drift(
-    summaries: dict[str, Summary],
-) -> None:
-    peers = summaries["drift"].peers
+def test_commands_that_run_one_after_the_other_are_told_apart_by_a_drift() -> None:
+    peers = summaries()["drift"].peers
     for one_after_the_other in ("hyperfine, Welch", "benchstat", "pyperf"):
         assert peers[one_after_the_other].called.count == CAMPAIGNS
-    assert summaries["slot 5 %"].peers["tachometer"].called.count > 0.9 * CAMPAIGNS
+    assert summaries()["slot 5 %"].peers["tachometer"].called.count > 0.9 * CAMPAIGNS
 
 
 @pytest.mark.parametrize("name", ["Gauss 2 %", "spikes", "timeouts", "90/10 shapes"])
@@ -197,12 +185,10 @@ def test_the_answer_does_not_depend_on_the_number_of_workers(
 ) -> None:
     arguments = ["--campaigns", "27", "--scenario", "AR(1) 0.6", "--workers"]
     # In a process of their own: workers leave a helper behind until the program ends.
-    together = subprocess.run(
+    together = finished(
         [sys.executable, "-m", "benchmarks.validity", *arguments, "2"],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
         check=True,
     ).stdout
     monkeypatch.setattr(sys, "argv", ["validity", *arguments, "1"])
@@ -341,20 +327,16 @@ def test_a_share_knows_what_chance_allows() -> None:
     assert Share(40, 40).interval[1] == 1.0
 
 
-def test_a_claim_that_is_broken_is_said_and_one_that_is_not_made_is_not(
-    summaries: dict[str, Summary],
-) -> None:
+def test_a_claim_that_is_broken_is_said_and_one_that_is_not_made_is_not() -> None:
     broken = Share(20, CAMPAIGNS)
-    claimed = replace(summaries["drift"], any_effect=broken)
+    claimed = replace(summaries()["drift"], any_effect=broken)
     assert len(broken_claims(claimed)) == 1
     assert "drift" in broken_claims(claimed)[0]
-    assert broken_claims(replace(summaries["unequal carry-over"], any_effect=broken)) == []
+    assert broken_claims(replace(summaries()["unequal carry-over"], any_effect=broken)) == []
 
 
-def test_a_row_with_fewer_campaigns_is_judged_by_the_bound_of_its_own_number(
-    pools: dict[str, PooledSummary], over_layouts: dict[str, LayoutSummary]
-) -> None:
-    alike, differing = pools["5 stopped campaigns"], pools["10 that differ"]
+def test_a_row_with_fewer_campaigns_is_judged_by_the_bound_of_its_own_number() -> None:
+    alike, differing = pools()["5 stopped campaigns"], pools()["10 that differ"]
     assert alike.common_missed.total == 20
     few, many = Share(most_by_chance(20, ALPHA), 20), Share(most_by_chance(20, ALPHA) + 1, 20)
     assert replace(alike, common_missed=few).broken_claims() == []
@@ -363,20 +345,20 @@ def test_a_row_with_fewer_campaigns_is_judged_by_the_bound_of_its_own_number(
     # Campaigns that differ have no ratio in common, but a mean.
     assert replace(differing, common_missed=many).broken_claims() == []
     assert len(replace(differing, mean_missed=many).broken_claims()) == 1
-    layouts = replace(over_layouts["6 layouts, 5 %, exponential"], called=many)
+    layouts = replace(over_layouts()["6 layouts, 5 %, exponential"], called=many)
     assert len(layouts.broken_claims()) == 1
 
 
-def test_the_findings_have_their_figures_from_the_tables(results: Results) -> None:
-    text = findings(results)
+def test_the_findings_have_their_figures_from_the_tables() -> None:
+    text = findings(results())
     assert text.startswith("## What it shows\n\n- **Claimed: false alarms of at most 5 %")
     assert "\n## What is not claimed\n" in text
-    single = list(results.single)
+    single = list(results().single)
     place = next(i for i, one in enumerate(single) if one.scenario.name == "rare slow runs")
     verdicts = {**single[place].verdicts, "equivalent": Share(377, 1000)}
     single[place] = replace(single[place], verdicts=verdicts)
-    layouts = [replace(one, called=Share(123, 1000)) for one in results.layouts]
-    changed = findings(Results(tuple(single), results.pooled, tuple(layouts)))
+    layouts = [replace(one, called=Share(123, 1000)) for one in results().layouts]
+    changed = findings(Results(tuple(single), results().pooled, tuple(layouts)))
     assert "the verdict is `equivalent` in 37.7 %" in changed
     assert "is wrong in 12.3 % with normal effects and in 12.3 % with exponential ones" in changed
     assert "37.7 %" not in text and "12.3 %" not in text
@@ -398,15 +380,13 @@ def test_the_command_fails_if_a_claim_is_broken(
     assert ("it is broken" in printed.err) == (status == 1)
 
 
-def test_tables_and_findings_go_between_the_markers_of_a_document(
-    tmp_path: Path, results: Results
-) -> None:
+def test_tables_and_findings_go_between_the_markers_of_a_document(tmp_path: Path) -> None:
     document = tmp_path / "validity.md"
     document.write_text(
         f"before\n{FINDINGS_BEGIN}\nold\n{FINDINGS_END}\nbetween\n{BEGIN}\nold\n{END}\nafter\n",
         encoding="utf-8",
     )
-    into_document(document, results.tables(), "how it was made")
+    into_document(document, results().tables(), "how it was made")
     findings_into_document(document, "what it shows")
     written = document.read_text(encoding="utf-8")
     assert written.startswith(

@@ -22,6 +22,7 @@ import pytest
 
 from equipoise.cli.main import cli
 from equipoise.studies.catalogue import built_in_studies
+from packages.equipoise.tests.programs import finished
 from tests.docs import desk
 from tests.docs.elsewhere import ELSEWHERE
 from tests.docs.limited import FEW_LEVELS, limited
@@ -151,16 +152,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 
 def failure(words: list[str], folder: Path) -> str | None:
     """What a script said that failed; ``None`` of one that did not."""
-    done = subprocess.run(
-        words,
-        cwd=folder,
-        env=desk.environment(folder),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    done = finished(words, cwd=folder, env=desk.environment(folder), stdin=subprocess.DEVNULL)
     said = done.stderr[-2000:]
     return None if done.returncode == 0 else f"exit status {done.returncode}: {said}"
 

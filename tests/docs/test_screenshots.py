@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from packages.equipoise.tests.programs import finished
 from scripts import screenshots
 
 DOCS = screenshots.ROOT / "docs"
@@ -38,12 +38,7 @@ def test_the_command_of_a_page_is_the_one_that_stands_above_its_picture(name: st
 
 
 def test_a_page_that_is_not_known_is_refused_with_those_that_are() -> None:
-    done = subprocess.run(
-        [sys.executable, Path(screenshots.__file__), "nonsense"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = finished([sys.executable, Path(screenshots.__file__), "nonsense"])
     assert done.returncode == 2
     assert done.stderr == (
         "no such page: nonsense\n  hint: compare, why, os, sekhon2006, observe, genmatch\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 from mkdocs.config import load_config
 
+from packages.equipoise.tests.programs import finished
 from packages.equipoise.tests.report.chromium import chromium
 from tests.docs.pages import DOCS, PAGES, ROOT, STUDY_PAGES
 
@@ -41,13 +41,8 @@ class Loaded(HTMLParser):
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The whole site. With ``--quiet`` MkDocs would count no warning as a failure."""
     folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
+    done = finished(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder], cwd=ROOT
     )
     warned = [line for line in done.stderr.splitlines() if line.startswith("WARNING")]
     assert (done.returncode, done.stdout, warned) == (0, "", [])
@@ -127,13 +122,6 @@ def test_what_a_page_links_to_in_the_repository_is_there(page: Path) -> None:
 
 
 def test_the_page_of_commands_is_what_the_program_says() -> None:
-    done = subprocess.run(
-        [sys.executable, "scripts/commands_page.py"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=600,
-    )
+    done = finished([sys.executable, "scripts/commands_page.py"], cwd=ROOT, check=True)
     written = (DOCS / "reference/commands.md").read_text(encoding="utf-8")
     assert written == done.stdout, "run make docs"

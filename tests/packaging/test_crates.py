@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from packages.equipoise.tests.programs import finished
 from tests import crates
 
 ROOT = Path(crates.__file__).resolve().parent.parent
@@ -59,13 +59,8 @@ def test_the_whole_test_command_fetches_before_the_network_is_gone(tmp_path: Pat
     shutil.copy(crates.__file__, tmp_path / "tests")
     told = "import sys; sys.path.insert(0, 'scripts'); import run_tests as it; "
     told += "it.python = lambda words, **_: print('tests begin'); it.running()"
-    done = subprocess.run(
-        [sys.executable, "-c", told],
-        cwd=tmp_path,
-        env={"PATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=True,
+    done = finished(
+        [sys.executable, "-c", told], cwd=tmp_path, env={"PATH": str(tmp_path)}, check=True
     )
     first, last = done.stdout.splitlines()
     assert first.startswith("tests will be skipped: misses README.md of hyperfine")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+
+from packages.equipoise.tests.programs import finished
 
 SCRIPT = Path(__file__).resolve().parent.parent.parent / "scripts" / "debian_packages.sh"
 LIST = """# what each is for
@@ -45,12 +46,9 @@ def run(tree: Path, user: int) -> str:
     """What the script says to this user in a container."""
     stand_in(tree, "id", f"echo {user}")
     path = f"{tree / 'bin'}:{os.environ['PATH']}"
-    done = subprocess.run(
+    done = finished(
         [tree / "scripts" / SCRIPT.name],
         env={"PATH": path, "HOME": str(tree), "container": "podman"},
-        capture_output=True,
-        text=True,
-        timeout=600,
         check=True,
     )
     return done.stdout

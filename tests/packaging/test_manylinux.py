@@ -18,6 +18,8 @@ from pathlib import Path
 
 import pytest
 
+from packages.equipoise.tests.programs import finished
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 TOOLS = Path(sys.executable).parent
 NEEDED = ("true", "sleep", "uname")
@@ -63,16 +65,7 @@ def call(bare: dict[str, str], tmp_path: Path) -> Callable[..., subprocess.Compl
     def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
         # The path is that of the environment, also for the program itself.
         program = shutil.which(words[0], path=bare["PATH"]) or words[0]
-        return subprocess.run(
-            [program, *words[1:]],
-            env=bare,
-            cwd=tmp_path,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
+        return finished([program, *words[1:]], env=bare, cwd=tmp_path, stdin=subprocess.DEVNULL)
 
     return run
 
@@ -87,9 +80,7 @@ def call(bare: dict[str, str], tmp_path: Path) -> Callable[..., subprocess.Compl
 )
 def test_the_tag_of_the_wheel_is_true(package: str, python: str) -> None:
     wheel = built(package)
-    shown = subprocess.run(
-        [TOOLS / "auditwheel", "show", "--json", wheel], capture_output=True, text=True, check=True
-    )
+    shown = finished([TOOLS / "auditwheel", "show", "--json", wheel], check=True)
     audited = json.loads(shown.stdout)
     assert audited["external_libs"] == {}
     assert audited["overall_tag"] == audited["sym_tag"]

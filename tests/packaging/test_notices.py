@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-import subprocess
 from pathlib import Path
+
+from packages.equipoise.tests.programs import finished
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -40,12 +41,8 @@ def test_each_crate_has_its_licence_its_source_and_each_text_stands_once(tmp_pat
 
 def test_the_recipe_of_the_wheel_builds_once(tmp_path: Path) -> None:
     """Where nothing is built yet, `make wheel` would run what these lines say."""
-    planned = subprocess.run(
-        ["make", "--dry-run", f"VENV={tmp_path / 'venv'}", "wheel"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
+    planned = finished(
+        ["make", "--dry-run", f"VENV={tmp_path / 'venv'}", "wheel"], cwd=ROOT, check=True
     ).stdout
     assert planned.count("hatchling build") == 1
     assert "--editable" not in planned

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from packages.equipoise.tests.programs import finished
 
 SCRIPTS = Path(__file__).resolve().parent.parent.parent / "scripts"
 NEEDED = ("cargo", "rustc", "cc", "make", "python3")
@@ -35,14 +36,7 @@ def stand_in(folder: Path, program: str, body: str) -> None:
 
 
 def check(tools: Path) -> tuple[int, list[str]]:
-    done = subprocess.run(
-        [SCRIPTS / "check_tools.sh"],
-        env={"PATH": str(tools)},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    done = finished([SCRIPTS / "check_tools.sh"], env={"PATH": str(tools)})
     return done.returncode, done.stderr.splitlines()
 
 
@@ -84,11 +78,5 @@ def test_a_python_without_venv_is_passed_over_for_one_with_it(tools: Path) -> No
     stand_in(tools, "python3", "exit 1")
     stand_in(tools, "python3.11", f"exec '{sys.executable}' \"$@\"")
     assert check(tools) == (0, [])
-    found = subprocess.run(
-        [SCRIPTS / "find_python.sh"],
-        env={"PATH": str(tools)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    found = finished([SCRIPTS / "find_python.sh"], env={"PATH": str(tools)}, check=True)
     assert found.stdout.strip() == str(tools / "python3.11")

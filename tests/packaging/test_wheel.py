@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from packages.equipoise.tests.programs import finished
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--python")
 """Our own pip, told which environment to work in: a new one need not get one first."""
@@ -59,12 +61,7 @@ def install(environment: Path, *words: str | Path) -> None:
     # Only the modules that are imported need be compiled.
     command = (*PIP, environment / "bin" / "python", "install", "--quiet", "--no-compile", *words)
     if subprocess.run(command, check=False).returncode != 0:
-        answer = subprocess.run(
-            [sys.executable, "-m", "pip", "index", "versions", "click"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        answer = finished([sys.executable, "-m", "pip", "index", "versions", "click"])
         if answer.returncode != 0:
             pytest.skip(f"misses a package registry: {answer.stderr.strip().splitlines()[-1]}")
         pytest.fail(f"pip reaches the registry and cannot install {words[-1]}: see above")
@@ -215,9 +212,7 @@ def test_the_extension_is_imported_where_there_is_no_rust(
     installed: Path, bare: dict[str, str]
 ) -> None:
     program = "import equipoise._native as native; print(native.__file__)"
-    done = subprocess.run(
-        [installed / "python", "-c", program], env=bare, capture_output=True, text=True, check=True
-    )
+    done = finished([installed / "python", "-c", program], env=bare, check=True)
     assert done.stdout.strip().startswith(str(installed.parent))
 
 
@@ -228,14 +223,10 @@ def test_two_commands_are_compared_where_there_is_no_rust(
     # The environment is bare: other tests beside this one may hold the lock of this host.
     options = ["--ignore-failure", "--blocks", "2", "--min-blocks", "2", "--seed", "1"]
     options.append("--allow-concurrent")
-    done = subprocess.run(
+    done = finished(
         [installed / "equipoise", "compare", "true", "false", *options, "--json", "-"],
         env=bare,
         cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
     document = json.loads(done.stdout)
@@ -266,15 +257,7 @@ def called(
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in a folder that holds a table."""
     (folder / "people.csv").write_text(PEOPLE, encoding="utf-8")
-    return subprocess.run(
-        command,
-        env=environment,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    return finished(command, env=environment, cwd=folder)
 
 
 def test_matching_alone_matches_and_loads_nothing_of_the_laboratory(

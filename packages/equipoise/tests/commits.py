@@ -75,6 +75,10 @@ class Runs(ScriptedRunner):
         return super().trials_at(draw, place)
 
 
+class Killed(BaseException):
+    """The campaign's process is gone."""
+
+
 class Stage(ProgressListener):
     """A ledger, a clock, builds and trials that follow a script."""
 
@@ -93,6 +97,19 @@ class Stage(ProgressListener):
 
     def building(self, names: tuple[str, ...]) -> None:
         self.names_built.append(names)
+
+    def kill_at(self, moment: int, *, in_builds: bool = False) -> None:
+        """Have the campaign killed at its trial of this number, or at that build or trial."""
+        left = [moment]
+
+        def maybe_killed() -> None:
+            left[0] -= 1
+            if left[0] == 0:
+                raise Killed
+
+        if in_builds:
+            self.builds.before = maybe_killed
+        self.runner.before_trial = lambda draw, place: maybe_killed()
 
     @contextmanager
     def hire(self, plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:

@@ -289,16 +289,39 @@ def _ratio(baseline: list[float], candidate: list[float]) -> float | None:
     return statistics.median(candidate) / statistics.median(baseline)
 
 
+def row_of(condition: str, wall_s: float | None, **changed: Any) -> TrialRow:
+    """A measured trial of which only the time is known, but for the changes."""
+    row = TrialRow(
+        block=1,
+        position=0,
+        condition=condition,
+        phase="measured",
+        analysed=True,
+        left_out_because=None,
+        wall_s=wall_s,
+        user_s=None,
+        sys_s=None,
+        max_rss_bytes=None,
+        minor_faults=None,
+        major_faults=None,
+        voluntary_switches=None,
+        involuntary_switches=None,
+        exit=0,
+        failure=None,
+    )
+    return replace(row, **changed)
+
+
 def _row(block: int, position: int, name: str, wall_s: float, phase: str) -> TrialRow:
-    warmup = phase == "warmup"
-    return TrialRow(
+    warms_up = phase == "warmup"
+    return row_of(
+        name,
+        wall_s,
         block=max(block, 1),
         position=position,
-        condition=name,
-        phase="warmup" if warmup else "measured",
-        analysed=not warmup,
-        left_out_because="it warms up" if warmup else None,
-        wall_s=wall_s,
+        phase=phase,
+        analysed=not warms_up,
+        left_out_because="it warms up" if warms_up else None,
         user_s=wall_s * 0.9,
         sys_s=wall_s * 0.05,
         max_rss_bytes=2_100_000 + 4096 * position,
@@ -306,8 +329,6 @@ def _row(block: int, position: int, name: str, wall_s: float, phase: str) -> Tri
         major_faults=0,
         voluntary_switches=1,
         involuntary_switches=0,
-        exit=0,
-        failure=None,
         covariates={"load_1_minute": 0.25},
     )
 

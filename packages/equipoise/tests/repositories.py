@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+
+from packages.equipoise.tests.programs import finished
 
 SETTINGS = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false")
 
@@ -17,9 +18,7 @@ class MadeRepository:
 
     def git(self, *words: str) -> str:
         """Output of git."""
-        done = subprocess.run(
-            ["git", *SETTINGS, *words], cwd=self.path, capture_output=True, text=True, check=True
-        )
+        done = finished(["git", *SETTINGS, *words], cwd=self.path, check=True)
         return done.stdout
 
     def write(self, name: str, text: str, *, executable: bool = False) -> None:

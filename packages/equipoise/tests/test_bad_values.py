@@ -138,7 +138,7 @@ def test_an_unknown_metric_is_refused_by_the_first_trial(equipoise: Any, tmp_pat
     assert printed_error(answer) == (caught.value.what, caught.value.hint)
 
 
-def test_a_repeated_name_counts_once(equipoise: Any, tmp_path: Path) -> None:
+def test_a_repeated_name_counts_once(tmp_path: Path) -> None:
     result = eq.compare(
         *("true", "true"),
         names=("a", "a"),

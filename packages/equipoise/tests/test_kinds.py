@@ -22,6 +22,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.kinds import ORDINARY, REGISTER, every_kind, kind_named, load
 from equipoise.model.result import ResultDocument
 from packages.equipoise.tests.plans import plan_of
+from packages.equipoise.tests.programs import finished
 from packages.equipoise.tests.test_layers import ROOT, imports
 
 SOURCE = ROOT / "packages/equipoise/src/equipoise"
@@ -307,13 +308,10 @@ def test_a_kind_goes_away_with_its_folder_and_its_line(tmp_path: Path, count: in
     source = without_kinds(tmp_path / "src", gone)
     work = tmp_path / "work"
     work.mkdir()
-    done = subprocess.run(
+    done = finished(
         [sys.executable, "-c", IN_EACH_FORM.replace("{gone}", repr(set(gone)))],
         cwd=work,
         env={**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stderr
     help_text = done.stdout.split("Usage:", 2)[1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 
 import msgspec.structs
@@ -14,20 +13,15 @@ import pytest
 from equipoise.analysis.levels import pooled_by_level
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.blocks import complete_blocks
-from equipoise.campaign.conduct import Interrupted, resume, start
 from equipoise.campaign.interim import InterimAnalysis
-from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import draw_block
 from equipoise.design.layouts import with_layouts
-from equipoise.design.limits import CampaignLimits
-from equipoise.ledger import Ledger, open_for_writing
-from equipoise.measure.trials import TrialReport
 from equipoise.model.plan import Judgement, Plan, Stopping
 from equipoise.model.record import Draw, RunRecord, Sample, Trial
 from equipoise.model.result import ResultDocument, VarianceByLevel
+from packages.equipoise.tests.campaign.test_conduct import Stage
 from packages.equipoise.tests.plans import plan_of, trial_of
 from packages.equipoise.tests.schema import validated
-from packages.equipoise.tests.scripted import ScriptedClock, ScriptedRunner
 
 LAYOUTS = 8
 Cost = Callable[[Draw, int, np.random.Generator], float]
@@ -247,57 +241,15 @@ def test_campaigns_and_boots_are_levels_above() -> None:
     assert alone.components[0].level == "campaign"
 
 
-class LayoutRunner(ScriptedRunner):
-    """Stores the draw of each trial that began."""
-
-    def __init__(self, clock: ScriptedClock) -> None:
-        super().__init__(clock)
-        self.began: list[Draw] = []
-
-    def trials_at(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
-        self.began.append(draw)
-        return super().trials_at(draw, place)
-
-
 def test_a_resumed_campaign_has_the_layouts_that_it_would_have_had(tmp_path: Path) -> None:
-    plan = planned(2 * LAYOUTS)
-    plan = msgspec.structs.replace(plan, judgement=Judgement(alpha=1e-9))
-    clock = ScriptedClock()
-    runner = LayoutRunner(clock)
-    ledger: Ledger = open_for_writing(tmp_path / "ledger.db", durable=False)
-
-    def interrupt(draw: Draw, place: int) -> None:
-        # The layout of a trial is in the ledger before the trial starts.
-        assert ledger.read_run("last").draws[-1] == draw
-        if (draw.phase, draw.block) == ("measured", 5):
-            raise KeyboardInterrupt
-
-    runner.before_trial = interrupt
-
-    def runner_factory(plan: Plan, on_wait: Callable[[], None]) -> nullcontext[LayoutRunner]:
-        return nullcontext(runner)
-
-    with ledger, pytest.raises(Interrupted) as caught:
-        start(
-            plan,
-            ledger,
-            ProgressListener(),
-            runner_factory=runner_factory,
-            clock=clock,
-            now=lambda: 1.7e9,
-        )
-    runner.before_trial = lambda draw, place: None
-    with open_for_writing(tmp_path / "ledger.db", durable=False) as again:
-        run = resume(
-            caught.value.run_id,
-            CampaignLimits(),
-            again,
-            ProgressListener(),
-            runner_factory=runner_factory,
-            clock=clock,
-            now=lambda: 1.7e9,
-        )
-        record = again.read_run(run)
+    plan = msgspec.structs.replace(planned(2 * LAYOUTS), judgement=Judgement(alpha=1e-9))
+    stage = Stage(tmp_path)
+    run_id = stage.interrupt(plan, block=5, place=0)
+    # The layout of a trial is in the ledger before the trial starts.
+    assert stage.ledger.read_run(run_id).draws[-1] == draw_block(plan, "measured", 5)
+    stage.ledger.close()
+    again = Stage(tmp_path)
+    record = again.ledger.read_run(again.resume(run_id))
     assert record.plan.layouts == plan.layouts
     measured = [draw for draw in record.draws if draw.phase == "measured"]
     assert measured == [draw_block(plan, "measured", draw.block) for draw in measured]

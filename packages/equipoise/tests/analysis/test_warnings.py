@@ -12,31 +12,10 @@ from equipoise.analysis.warnings import warnings_of
 from equipoise.model.plan import Stopping
 from equipoise.model.record import CampaignWarning, Draw, RecordedWarning, RunRecord, Segment, Trial
 from equipoise.model.result import CarryOver, Comparison, RatioSegment, StatisticAnswer
+from packages.equipoise.tests.documents import comparison_of
 from packages.equipoise.tests.plans import plan_of, trial_of
 
-CALM = Comparison(
-    baseline="old",
-    candidate="new",
-    metric="wall_s",
-    estimand="typical within-block ratio",
-    ratio=1.10,
-    ratio_ci=(1.08, 1.12),
-    e_value=100.0,
-    verdict="slower",
-    min_effect=1.0,
-    alpha=0.05,
-    blocks=20,
-    mean_ratio=1.1,
-    mean_ratio_ci=(1.08, 1.12),
-    probability_slower=1.0,
-    probability_slower_ci=(0.8, 1.0),
-    minimum_misleads=False,
-    scope="",
-    summary="",
-    level=0.05,
-    equivalence_ci=(1.08, 1.12),
-    equivalence_level=0.1,
-)
+CALM = comparison_of("old", "new", 1.10, 20)
 
 
 def record(

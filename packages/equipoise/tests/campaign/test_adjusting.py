@@ -21,10 +21,11 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import COVARIATES_BEFORE_TRIAL, Hooks, Judgement, Plan
 from equipoise.model.record import Draw, RunRecord, Segment, Trial
 from equipoise.model.revisions import BENCHMARK, Revision
-from equipoise.report.builders.claims import _page_certainty, _terminal_certainty
+from equipoise.report.builders.result import CampaignReport
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks
 from packages.equipoise.tests.plans import plan_of, trial_of
+from packages.equipoise.tests.report.forms import page, screen
 
 
 def adjusting(*names: str) -> Plan:
@@ -190,9 +191,9 @@ def test_the_sentence_is_below_the_verdict_unless_it_is_empty() -> None:
     (comparison,) = document.comparisons
     assert comparison.adjusted_by is not None
     summary = comparison.adjusted_by.summary
-    assert summary in _terminal_certainty(comparison, document)
-    assert ("Adjusted", summary) in _page_certainty(comparison, document)
+    assert summary in " ".join(screen(document).split())
+    assert summary in page([CampaignReport(document)])
     silent = replace(comparison, adjusted_by=replace(comparison.adjusted_by, summary=""))
-    lines = tuple(_terminal_certainty(silent, document))
-    assert not any("" == line or "adjusted" in line for line in lines)
-    assert "Adjusted" not in dict(_page_certainty(silent, document))
+    document = replace(document, comparisons=(silent,))
+    assert "adjusted" not in screen(document)
+    assert "Adjusted" not in page([CampaignReport(document)])

@@ -6,11 +6,9 @@ import random
 from pathlib import Path
 
 import msgspec.structs
-import pytest
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.blocks import complete_blocks
-from equipoise.campaign.conduct import Interrupted
 from equipoise.campaign.interim import InterimAnalysis
 from equipoise.design.coin import draw_block
 from equipoise.model.plan import Condition, Contrast, Judgement, Plan, Stopping
@@ -90,16 +88,7 @@ def test_a_study_of_200_conditions_spends_its_budget_on_undecided_comparisons(
 
 def test_which_conditions_a_block_has_follows_from_the_ledger_alone(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=medians(), noise=0.05)
-
-    def interrupt(draw: Draw, place: int) -> None:
-        if (draw.phase, draw.block, place) == ("measured", 15, 1):
-            raise KeyboardInterrupt
-
-    stage.runner.before_trial = interrupt
-    with pytest.raises(Interrupted) as caught:
-        stage.start(study(budget_s=58.0))
-    stage.runner.before_trial = lambda draw, place: None
-    stage.resume(caught.value.run_id)
+    stage.resume(stage.interrupt(study(budget_s=58.0), block=15, place=1))
     record = stage.ledger.read_run("last")
     measured = [draw for draw in record.draws if draw.phase == "measured"]
     sizes = [len(draw.order) for draw in measured]

@@ -55,6 +55,19 @@ class Stage:
             now=self.now,
         )
 
+    def interrupt(self, plan: Plan, *, block: int, place: int) -> str:
+        """Start a campaign that is interrupted before this measured trial; return its run."""
+
+        def before_trial(draw: Draw, at: int) -> None:
+            if (draw.phase, draw.block, at) == ("measured", block, place):
+                raise KeyboardInterrupt
+
+        self.runner.before_trial = before_trial
+        with pytest.raises(Interrupted) as caught:
+            self.start(plan)
+        self.runner.before_trial = lambda draw, at: None
+        return caught.value.run_id
+
     def resume(self, reference: str, more: CampaignLimits | None = None) -> str:
         return resume(
             reference,
@@ -96,17 +109,8 @@ def test_an_interruption_keeps_the_trials_but_the_incomplete_block_does_not_coun
     tmp_path: Path,
 ) -> None:
     stage = Stage(tmp_path)
-
-    def interrupt(draw: Draw, place: int) -> None:
-        if (draw.phase, draw.block, place) == ("measured", 4, 1):
-            raise KeyboardInterrupt
-
-    stage.runner.before_trial = interrupt
-    with pytest.raises(Interrupted) as caught:
-        stage.start(plan_of(stopping=Stopping(blocks=6)))
-    stage.runner.before_trial = lambda draw, place: None
-    run_id = stage.resume(caught.value.run_id)
-    record = stage.ledger.read_run(run_id)
+    run_id = stage.interrupt(plan_of(stopping=Stopping(blocks=6)), block=4, place=1)
+    record = stage.ledger.read_run(stage.resume(run_id))
     assert [segment.stopped_because for segment in record.segments] == [
         "interrupted",
         "block limit",
@@ -136,18 +140,10 @@ def test_a_resumed_campaign_warms_up_again(tmp_path: Path) -> None:
 
 def test_a_resumed_campaign_has_the_rest_of_its_budget(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(1.0, 1.0), noise=0.0)
-
-    def interrupt(draw: Draw, place: int) -> None:
-        if (draw.phase, draw.block, place) == ("measured", 3, 0):
-            raise KeyboardInterrupt
-
     plan = plan_of(stopping=Stopping(budget_s=11.0, min_blocks=1))
-    stage.runner.before_trial = interrupt
-    with pytest.raises(Interrupted) as caught:
-        stage.start(plan)
-    stage.runner.before_trial = lambda draw, place: None
+    run_id = stage.interrupt(plan, block=3, place=0)
     # 6 s have passed, and the warm-up takes 2 s of the remaining 5 s: two more blocks.
-    stage.resume(caught.value.run_id)
+    stage.resume(run_id)
     assert validated(analyse_campaign(stage.ledger.read_run("last"))).run.blocks == 4
 
 

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.blocks import block_seconds, complete_blocks
-from equipoise.campaign.conduct import Interrupted
 from equipoise.campaign.interim import latest_analysis_block
 from equipoise.campaign.plans import study_plan
 from equipoise.campaign.progress import blocks_to_near_verdicts
@@ -21,7 +20,6 @@ from equipoise.measure.installation import host_site
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
 from equipoise.model.quantities import is_known_to_a_tenth
-from equipoise.model.record import Draw
 from equipoise.model.result import ResultDocument
 from equipoise.stats.verdict import decisive_block, earliest_block
 from equipoise.studies.preparation import quick_form
@@ -96,17 +94,9 @@ def test_no_condition_leaves_a_campaign_before_its_least_time(tmp_path: Path) ->
 
 def test_a_pause_between_two_segments_is_not_measuring_time(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=TWICE_AS_LONG)
-
-    def interrupt(draw: Draw, place: int) -> None:
-        if (draw.phase, draw.block, place) == ("measured", 100, 1):
-            raise KeyboardInterrupt
-
-    stage.runner.before_trial = interrupt
-    with pytest.raises(Interrupted) as caught:
-        stage.start(plan_of(stopping=Stopping()))
-    stage.runner.before_trial = lambda draw, place: None
+    run_id = stage.interrupt(plan_of(stopping=Stopping()), block=100, place=1)
     stage.clock.seconds += 86400.0
-    record = stage.ledger.read_run(stage.resume(caught.value.run_id))
+    record = stage.ledger.read_run(stage.resume(run_id))
     seconds = [*map(block_seconds, complete_blocks(record.draws, record.trials).values())]
     assert record.segments[-1].stopped_because == "verdict"
     assert 1.0 <= sum(seconds) < 1.02

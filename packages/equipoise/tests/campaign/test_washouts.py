@@ -9,12 +9,11 @@ import pytest
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.analysis.sequences import sequences_of, sequences_of_document
-from equipoise.campaign.conduct import Interrupted
 from equipoise.campaign.washouts import may_add_washouts
 from equipoise.design.coin import draw_block
 from equipoise.design.limits import CampaignLimits
 from equipoise.model.plan import Layout, Measure, Stopping
-from equipoise.model.record import BEFORE_WASHOUTS, Draw, RunRecord
+from equipoise.model.record import BEFORE_WASHOUTS, RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import encode
 from packages.equipoise.tests.campaign.test_conduct import Stage
@@ -93,17 +92,8 @@ def test_a_campaign_resumes_in_the_middle_of_its_washouts(tmp_path: Path, place:
     blocks = sorted({trial.block for trial in whole.trials if trial.washout})
     for cut in (blocks[0], blocks[3]):
         stage = Stage(tmp_path / f"cut in {cut}", noise=0.01, slows_next=CARRIES)
-
-        def interrupt(draw: Draw, at: int, cut: int = cut) -> None:
-            if (draw.phase, draw.block, at) == ("measured", cut, place):
-                raise KeyboardInterrupt
-
-        stage.runner.before_trial = interrupt
-        with pytest.raises(Interrupted) as caught:
-            stage.start(plan_of(stopping=AT_MOST))
-        stage.runner.before_trial = lambda draw, at: None
-        run_id = stage.resume(caught.value.run_id)
-        record = stage.ledger.read_run(run_id)
+        run_id = stage.interrupt(plan_of(stopping=AT_MOST), block=cut, place=place)
+        record = stage.ledger.read_run(stage.resume(run_id))
         later = [t for t in record.trials if t.phase == "measured" and t.block > cut]
         assert {t.block for t in later if t.washout} == {t.block for t in later}
         (comparison,) = analyse_campaign(record).comparisons

@@ -25,6 +25,7 @@ from equipoise.cli.compare import CompareRequest
 from equipoise.cli.main import run
 from equipoise.cli.options.declaration import read_request
 from equipoise.model.plan import Plan
+from packages.equipoise.tests.programs import finished
 from packages.equipoise.tests.repositories import MadeRepository
 from packages.equipoise.tests.schema import valid_result
 
@@ -73,7 +74,17 @@ def compare_request(*line: str) -> CompareRequest:
     return read_request(CompareRequest, context.params)
 
 
-Equipoise = Callable[..., Answer]
+@dataclass(frozen=True)
+class Equipoise:
+    """Run one ``equipoise`` command line in a folder."""
+
+    folder: Path
+    call: Callable[..., Answer]
+
+    def __call__(self, *arguments: str, environment: dict[str, str] | None = None) -> Answer:
+        return self.call(*arguments, environment=environment)
+
+
 Gate = Callable[..., Answer]
 RunIn = Callable[..., Answer]
 
@@ -94,7 +105,7 @@ def equipoise(
         answer = capfd.readouterr()
         return Answer(status, answer.out, answer.err)
 
-    return call
+    return Equipoise(tmp_path, call)
 
 
 @pytest.fixture
@@ -116,20 +127,16 @@ def equipoise_process(tmp_path: Path) -> Equipoise:
     """The same in a process of its own."""
 
     def call(*arguments: str, environment: dict[str, str] | None = None) -> Answer:
-        done = subprocess.run(
+        done = finished(
             [*ENTRY, *arguments],
             cwd=tmp_path,
             env={**os.environ, **(environment or {})},
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
         )
         assert "Traceback" not in done.stderr, done.stderr
         return Answer(done.returncode, done.stdout, done.stderr)
 
-    return call
+    return Equipoise(tmp_path, call)
 
 
 @pytest.fixture

@@ -177,10 +177,8 @@ echo "{\"metric\": \"pages\", \"value\": $(( 100 + $(wc -l < log) ))}" >> "$EQUI
 """
 
 
-def test_a_drift_is_that_of_the_metric_that_was_asked_for(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
-    (tmp_path / "grows.sh").write_text(GROWS)
+def test_a_drift_is_that_of_the_metric_that_was_asked_for(equipoise: Equipoise) -> None:
+    (equipoise.folder / "grows.sh").write_text(GROWS)
     answer = equipoise(
         *("compare", "sh grows.sh", "sh grows.sh", "-n", "one", "-n", "other"),
         *("--metrics", "pages", "--blocks", "30", "--min-blocks", "30", "--warmup", "0"),

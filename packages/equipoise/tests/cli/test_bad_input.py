@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from packages.equipoise.tests.cli.conftest import ENTRY, Answer, Equipoise
+from packages.equipoise.tests.programs import finished
 
 Script = Callable[[str, Sequence[str]], str]
 
@@ -26,8 +27,40 @@ def assert_refused(answer: Answer, words: str, status: int = 2) -> None:
     assert answer.out == ""
 
 
-def test_a_program_that_does_not_exist(equipoise: Equipoise) -> None:
-    assert_refused(equipoise("compare", "true", "frobnicate"), "no program 'frobnicate'")
+COMPARE = ("compare", "true", "true")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("compare", "true", "frobnicate"), "no program 'frobnicate'"),
+        (("compare",), "compare needs a command"),
+        (("compare", "true", "echo 'a"), "no closing quotation"),
+        (("compare", "true", ""), "a command is empty"),
+        ((*COMPARE, "--min-blocks", "9", "--blocks", "8"), "9 blocks is above the maximum"),
+        ((*COMPARE, "--frobnicate"), "--frobnicate"),
+        (("frobnicate",), "frobnicate"),
+        (("compare", "true", "echo", "--env", "3:A=1"), "names no condition: '3'"),
+        (("compare", "cat", "cat", "--input", "nowhere"), "nowhere"),
+        ((*COMPARE, "--output", "no/such/file"), "there is no folder"),
+        ((*COMPARE, "--json", "no/such/file.json"), "there is no folder"),
+        (("show",), "no ledger"),
+        (("list", "--ledger", "other.db"), "no ledger"),
+        # /dev/full stands for a disk without space where a real one cannot be mounted.
+        ((*COMPARE, "--ledger", "/dev/full"), "/dev/full"),
+    ],
+)
+def test_words_that_cannot_be_used_are_named(
+    equipoise: Equipoise, words: tuple[str, ...], message: str
+) -> None:
+    assert_refused(equipoise(*words), message)
+
+
+@pytest.mark.parametrize("first", ["true", "sleep 2000"])
+def test_a_hang_that_leaves_no_verdict_is_a_failure(equipoise: Equipoise, first: str) -> None:
+    options = ("--timeout", "0.2", "--blocks", "2", "--quiet")
+    answer = equipoise("compare", first, "sleep 1000", *options)
+    assert_refused(answer, "timed out after 0.2 s", status=3)
 
 
 def test_a_program_that_cannot_be_executed(equipoise: Equipoise, tmp_path: Path) -> None:
@@ -35,32 +68,16 @@ def test_a_program_that_cannot_be_executed(equipoise: Equipoise, tmp_path: Path)
     assert_refused(equipoise("compare", "true", "./tool"), "cannot be executed")
 
 
-def test_a_program_that_exists_and_still_cannot_be_started(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
-    (tmp_path / "broken").write_text("#!/no/such/interpreter\n", encoding="ascii")
-    (tmp_path / "broken").chmod(0o755)
+def test_a_program_that_exists_and_still_cannot_be_started(equipoise: Equipoise) -> None:
+    (equipoise.folder / "broken").write_text("#!/no/such/interpreter\n", encoding="ascii")
+    (equipoise.folder / "broken").chmod(0o755)
     assert_refused(equipoise("compare", "true", "./broken"), "could not be started", status=3)
 
 
-def test_no_command(equipoise: Equipoise) -> None:
-    assert_refused(equipoise("compare"), "compare needs a command")
-
-
-def test_a_command_without_quotes_whose_option_is_one_of_ours(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
-    (tmp_path / "text").write_text("text", encoding="ascii")
+def test_a_command_without_quotes_whose_option_is_one_of_ours(equipoise: Equipoise) -> None:
+    (equipoise.folder / "text").write_text("text", encoding="ascii")
     answer = equipoise("compare", "gzip", "-c", "text", "true", "--blocks", "1")
     assert_refused(answer, "put the whole command in quotes", status=3)
-
-
-def test_quotes_left_open(equipoise: Equipoise) -> None:
-    assert_refused(equipoise("compare", "true", "echo 'a"), "no closing quotation")
-
-
-def test_an_empty_command(equipoise: Equipoise) -> None:
-    assert_refused(equipoise("compare", "true", ""), "a command is empty")
 
 
 def test_a_command_that_fails_shows_its_status_and_its_last_words(
@@ -78,26 +95,14 @@ def test_a_command_that_dies_of_a_signal(equipoise: Equipoise, script: Script) -
     assert_refused(equipoise("compare", "true", dying), "signal 11 (SIGSEGV)", status=3)
 
 
-def test_commands_that_hang(equipoise: Equipoise) -> None:
-    answer = equipoise("compare", "sleep 1000", "sleep 2000", "--timeout", "0.2")
-    assert_refused(answer, "timed out after 0.2 s", status=3)
-
-
 def test_a_command_that_hangs_beside_one_that_does_not_is_slower(equipoise: Equipoise) -> None:
     answer = equipoise("compare", "true", "sleep 1000", "--timeout", "0.1", "--json", "-")
     assert answer.status == 0
     assert '"verdict":"slower"' in answer.out.replace(" ", "")
 
 
-def test_a_hang_that_leaves_no_verdict_is_a_failure(equipoise: Equipoise) -> None:
-    answer = equipoise(
-        "compare", "true", "sleep 1000", "--timeout", "0.1", "--blocks", "2", "--quiet"
-    )
-    assert_refused(answer, "timed out after 0.1 s", status=3)
-
-
 def test_a_failing_hook(equipoise: Equipoise) -> None:
-    answer = equipoise("compare", "true", "true", "-n", "a", "--prepare", "echo lost >&2; exit 3")
+    answer = equipoise(*COMPARE, "-n", "a", "--prepare", "echo lost >&2; exit 3")
     assert_refused(answer, "failed: exit status 3", status=3)
     assert "--prepare of" in answer.err
     assert "lost" in answer.err
@@ -132,42 +137,11 @@ def test_a_failing_hook(equipoise: Equipoise) -> None:
 def test_a_number_out_of_range_names_its_option(
     equipoise: Equipoise, option: str, value: str
 ) -> None:
-    assert_refused(equipoise("compare", "true", "true", option, value), option)
-
-
-def test_a_minimum_above_the_maximum(equipoise: Equipoise) -> None:
-    answer = equipoise("compare", "true", "true", "--min-blocks", "9", "--blocks", "8")
-    assert_refused(answer, "the minimum of 9 blocks is above the maximum of 8")
-
-
-def test_an_unknown_option_and_an_unknown_command(equipoise: Equipoise) -> None:
-    assert_refused(equipoise("compare", "true", "true", "--frobnicate"), "--frobnicate")
-    assert_refused(equipoise("frobnicate"), "frobnicate")
-
-
-def test_an_environment_for_an_unknown_condition(equipoise: Equipoise) -> None:
-    answer = equipoise("compare", "true", "echo", "--env", "3:A=1")
-    assert_refused(answer, "names no condition: '3'")
-
-
-def test_an_input_that_does_not_exist(equipoise: Equipoise) -> None:
-    assert_refused(equipoise("compare", "cat", "cat", "--input", "nowhere"), "nowhere")
-
-
-def test_output_into_a_folder_that_does_not_exist(equipoise: Equipoise) -> None:
-    answer = equipoise("compare", "true", "true", "--output", "no/such/file")
-    assert_refused(answer, "there is no folder")
-    answer = equipoise("compare", "true", "true", "--json", "no/such/file.json")
-    assert_refused(answer, "there is no folder")
-
-
-def test_no_ledger_yet(equipoise: Equipoise) -> None:
-    assert_refused(equipoise("show"), "no ledger")
-    assert_refused(equipoise("list", "--ledger", "other.db"), "no ledger")
+    assert_refused(equipoise(*COMPARE, option, value), option)
 
 
 def test_an_unknown_run(equipoise: Equipoise) -> None:
-    assert equipoise("compare", "true", "true", "--blocks", "1", "--quiet").status == 0
+    assert equipoise(*COMPARE, "--blocks", "1", "--quiet").status == 0
     for command in ("show", "resume"):
         assert_refused(equipoise(command, "19990101"), "19990101")
 
@@ -184,12 +158,12 @@ def test_another_programs_database_is_not_written_to(equipoise: Equipoise, tmp_p
     with sqlite3.connect(other) as database:
         database.execute("CREATE TABLE precious (x)")
     before = other.read_bytes()
-    assert_refused(equipoise("compare", "true", "true", "--ledger", "other.db"), "other.db")
+    assert_refused(equipoise(*COMPARE, "--ledger", "other.db"), "other.db")
     assert other.read_bytes() == before
 
 
 def test_a_ledger_from_a_newer_version(equipoise: Equipoise, tmp_path: Path) -> None:
-    assert equipoise("compare", "true", "true", "--blocks", "1", "--ledger", "l.db").status == 0
+    assert equipoise(*COMPARE, "--blocks", "1", "--ledger", "l.db").status == 0
     with sqlite3.connect(tmp_path / "l.db") as database:
         database.execute("PRAGMA user_version = 999")
     assert_refused(equipoise("show", "--ledger", "l.db"), "version 999")
@@ -197,27 +171,17 @@ def test_a_ledger_from_a_newer_version(equipoise: Equipoise, tmp_path: Path) -> 
 
 def test_a_ledger_that_is_a_folder(equipoise: Equipoise, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
-    assert_refused(equipoise("compare", "true", "true", "--ledger", "folder"), "folder")
-
-
-def test_a_ledger_on_a_full_disk(equipoise: Equipoise) -> None:
-    # /dev/full stands for a disk without space where a real one cannot be mounted.
-    answer = equipoise("compare", "true", "true", "--ledger", "/dev/full")
-    assert_refused(answer, "/dev/full")
+    assert_refused(equipoise(*COMPARE, "--ledger", "folder"), "folder")
 
 
 def test_a_full_disk_in_mid_campaign_ends_it_with_a_clear_line(tmp_path: Path) -> None:
     # A limit on the size of files: the write-ahead log cannot grow, as on a full disk.
-    done = subprocess.run(
+    done = finished(
         ["/bin/sh", "-c", 'ulimit -f 200; trap "" XFSZ; exec "$@"', "sh", *ENTRY]
-        + ["compare", "true", "true", "--min-effect", "0", "--blocks", "100000"]
+        + [*COMPARE, "--min-effect", "0", "--blocks", "100000"]
         + ["--budget", "60", "--alpha", "0.0001"],
         cwd=tmp_path,
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
     )
     assert "Traceback" not in done.stderr
     assert done.returncode == 2, done
@@ -225,24 +189,22 @@ def test_a_full_disk_in_mid_campaign_ends_it_with_a_clear_line(tmp_path: Path) -
 
 
 def test_a_ledger_that_may_not_be_written(equipoise: Equipoise, tmp_path: Path) -> None:
-    assert equipoise("compare", "true", "true", "--blocks", "1", "--ledger", "l.db").status == 0
+    assert equipoise(*COMPARE, "--blocks", "1", "--ledger", "l.db").status == 0
     (tmp_path / "l.db").chmod(0o400)
     if os.geteuid() == 0:
         # Root may write whatever the mode; a folder in /proc refuses everybody.
-        answer = equipoise("compare", "true", "true", "--ledger", "/proc/self/ledger.db")
+        answer = equipoise(*COMPARE, "--ledger", "/proc/self/ledger.db")
     else:
-        answer = equipoise("compare", "true", "true", "--ledger", "l.db")
+        answer = equipoise(*COMPARE, "--ledger", "l.db")
     assert_refused(answer, "ledger")
 
 
-def test_a_child_that_floods_its_output_harms_nothing(
-    equipoise: Equipoise, script: Script, tmp_path: Path
-) -> None:
+def test_a_child_that_floods_its_output_harms_nothing(equipoise: Equipoise, script: Script) -> None:
     flood = script("flood", ["head -c 50000000 /dev/zero", "head -c 50000000 /dev/zero >&2"])
     for kind in ("null", "count"):
         answer = equipoise("compare", flood, flood, "--blocks", "2", "--output", kind, "--quiet")
         assert (answer.status, answer.out, answer.err) == (0, "", "")
-    assert sum(f.stat().st_size for f in tmp_path.rglob("*") if f.is_file()) < 10_000_000
+    assert sum(f.stat().st_size for f in equipoise.folder.rglob("*") if f.is_file()) < 10_000_000
 
 
 def test_a_child_that_forks_a_background_process_leaves_none(

@@ -57,7 +57,7 @@ def test_a_plan_comes_back_from_its_command(
     assert plan_from(words[2:]) == plan
 
 
-def test_it_begins_in_the_folder_of_the_campaign(tmp_path: Path) -> None:
+def test_it_begins_in_the_folder_of_the_campaign() -> None:
     plan = plan_from(["true", "false"])
     moved = replace(plan, measure=replace(plan.measure, working_folder="/a folder/it's"))
     assert str(command_of_plan(moved)).startswith("cd '/a folder/it'\"'\"'s' && equipoise compare ")

@@ -316,9 +316,7 @@ def test_studies_files_and_revisions_are_completed(
 SECONDS = ("0.03", "0.01", "0.04", "0.05", "0.06", "0.07")
 
 
-def test_the_fastest_of_six_is_the_first_sentence_everywhere(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_the_fastest_of_six_is_the_first_sentence_everywhere(equipoise: Equipoise) -> None:
     names = [word for seconds in SECONDS for word in ("-n", f"nap {seconds}")]
     answer = equipoise(
         "compare",
@@ -337,5 +335,5 @@ def test_the_fastest_of_six_is_the_first_sentence_everywhere(
     assert before == ""
     assert "\n5 comparisons: 1 faster, 4 slower" in rest
     assert "nap 0.07" in rest
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    page = (equipoise.folder / "page.html").read_text(encoding="utf-8")
     assert sentence in page.partition("<h1")[2].partition("</h1>")[0]

@@ -17,19 +17,13 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.host import SEVERITIES, Disturbance, Examination
 from equipoise.report.document import Form
 from equipoise.report.renderers.terminal import print_document
+from packages.equipoise.tests.programs import finished
 
 PROGRAM = (sys.executable, "-c", "from equipoise.cli.doctor import command; command()")
 
 
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*PROGRAM, *arguments],
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=600,
-    )
+    return finished([*PROGRAM, *arguments], env={**os.environ, **variables}, check=True)
 
 
 def read(text: str) -> dict[str, Any]:

@@ -43,12 +43,10 @@ def test_genmatch_prints_weights_effect_and_balance_and_nothing_else(
         assert words in answer.out
 
 
-def test_quiet_prints_nothing_and_writes_the_document(
-    equipoise: Equipoise, table: str, tmp_path: Path
-) -> None:
+def test_quiet_prints_nothing_and_writes_the_document(equipoise: Equipoise, table: str) -> None:
     answer = equipoise("genmatch", table, *ARGUMENTS, *QUICK, "--quiet", "--json", "found.json")
     assert (answer.status, answer.out, answer.err) == (0, "", "")
-    assert json.loads((tmp_path / "found.json").read_text())["weights"]
+    assert json.loads((equipoise.folder / "found.json").read_text())["weights"]
 
 
 def test_the_options_reach_the_search(equipoise: Equipoise, table: str) -> None:
@@ -116,19 +114,15 @@ def test_without_an_outcome_there_is_no_effect(equipoise: Equipoise, table: str)
     assert result["pairs"]
 
 
-def test_the_course_of_the_search_is_drawn(
-    equipoise: Equipoise, table: str, tmp_path: Path
-) -> None:
+def test_the_course_of_the_search_is_drawn(equipoise: Equipoise, table: str) -> None:
     answer = equipoise("genmatch", table, *ARGUMENTS, *QUICK, "--plot", "course.svg")
     assert answer.status == 0, answer.err
-    assert "Balance along the search" in (tmp_path / "course.svg").read_text()
+    assert "Balance along the search" in (equipoise.folder / "course.svg").read_text()
 
 
-def test_a_scheduler_evaluates_and_changes_nothing(
-    equipoise: Equipoise, table: str, tmp_path: Path
-) -> None:
+def test_a_scheduler_evaluates_and_changes_nothing(equipoise: Equipoise, table: str) -> None:
     arguments = ("genmatch", table, *ARGUMENTS, *QUICK, "--json", "-")
-    with local_cluster(1, tmp_path / "dask") as address:
+    with local_cluster(1, equipoise.folder / "dask") as address:
         there = equipoise(*arguments, "--cluster", address)
     assert there.status == 0, there.err
     assert there.out == equipoise(*arguments).out

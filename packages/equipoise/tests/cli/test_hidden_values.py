@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,7 @@ from equipoise.report.json_document import decode
 from equipoise.why.gap import choose_gap, gap_for_report
 from packages.equipoise.tests.cli.conftest import Equipoise, plan_from
 from packages.equipoise.tests.plans import plan_of, trial_of
+from packages.equipoise.tests.programs import finished
 
 CANARY = "s3cr3t-canary"
 KNOWN = "known-c4nary"
@@ -290,13 +290,7 @@ def test_the_line_that_repeats_a_campaign_takes_the_values_from_the_shell() -> N
     assert "abc" not in line
     command = line.partition(" && equipoise ")[2]
     set_here = {"TOKEN": value, "TOKEN_2": other, "PLAIN": "abc", "PATH": os.environ["PATH"]}
-    spoken = subprocess.run(
-        ["/bin/sh", "-c", f"printf '%s\\0' {command}"],
-        env=set_here,
-        capture_output=True,
-        check=True,
-        text=True,
-    )
+    spoken = finished(["/bin/sh", "-c", f"printf '%s\\0' {command}"], env=set_here, check=True)
     assert plan_from(spoken.stdout.split("\0")[1:-1]) == plan
 
 
@@ -330,9 +324,7 @@ def test_the_gap_that_why_explains_has_the_names_of_the_report(ledger: Path) -> 
     assert gap_for_report(gap, found, found) is gap
 
 
-def test_a_campaign_is_resumed_with_the_values_that_it_had(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_a_campaign_is_resumed_with_the_values_that_it_had(equipoise: Equipoise) -> None:
     # A command says what it says, so the value that it expects comes by another variable.
     check = 'test "$TOKEN" = "$EXPECTED"'
     options = ["--warmup", "0", "--min-blocks", "1", "--quiet", "--shell", "default"]
@@ -343,7 +335,7 @@ def test_a_campaign_is_resumed_with_the_values_that_it_had(
     )
     assert begun.status == 0, begun.err
     assert CANARY not in begun.out
-    page = tmp_path / "page.md"
+    page = equipoise.folder / "page.md"
     more = ("--blocks", "2", "--quiet", "--report", str(page))
     resumed = equipoise("resume", "last", *more, environment={"EXPECTED": CANARY})
     assert resumed.status == 0, resumed.err

@@ -24,6 +24,7 @@ from equipoise.cli.main import run
 from equipoise.shared.safe_text import MAX_NAME_LETTERS, shortened
 from packages.equipoise.tests.cli.conftest import Equipoise, Gate
 from packages.equipoise.tests.payloads import LONG, PAYLOADS
+from packages.equipoise.tests.programs import finished
 from packages.equipoise.tests.repositories import repository
 
 NAMES = tuple(name for name in PAYLOADS if name.strip() and name.isprintable())
@@ -32,14 +33,12 @@ EVERY = (*PAYLOADS, LONG)
 SHORT = ("--blocks", "1", "--warmup", "0", "--budget", "600", "--min-blocks", "1")
 
 
-def test_names_of_an_imported_file_come_back_as_they_went_in(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_names_of_an_imported_file_come_back_as_they_went_in(equipoise: Equipoise) -> None:
     rows = io.StringIO()
     writer = csv.writer(rows)
     writer.writerow(["condition", "value"])
     writer.writerows([name, 1.0 + 0.01 * place] for name in NAMES for place in range(3))
-    (tmp_path / "rows.csv").write_text(rows.getvalue(), encoding="utf-8")
+    (equipoise.folder / "rows.csv").write_text(rows.getvalue(), encoding="utf-8")
     done = equipoise("import", "rows.csv", "--json", "-")
     assert done.status == 0, done.err
     assert [condition["name"] for condition in json.loads(done.out)["conditions"]] == list(NAMES)
@@ -210,8 +209,6 @@ def test_completion_in_a_shell_runs_nothing(tmp_path: Path) -> None:
         COMP_WORDS=(equipoise report {words}) COMP_CWORD={len(NAMES) + 1}
         _equipoise_completion equipoise "${{COMP_WORDS[COMP_CWORD]}}" report
     """
-    done = subprocess.run(
-        ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = finished(["bash", "-c", script], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "made").exists()

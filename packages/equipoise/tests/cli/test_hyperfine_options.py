@@ -88,13 +88,11 @@ def test_the_start_of_a_shell_is_not_subtracted_and_this_is_said(equipoise: Equi
     assert equipoise("compare", "-S", "true && true", *ONCE, "--quiet").err == ""
 
 
-def test_the_output_is_shown_or_goes_to_a_file_of_each_command(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_the_output_is_shown_or_goes_to_a_file_of_each_command(equipoise: Equipoise) -> None:
     assert equipoise("compare", "--show-output", "echo seen", *ONCE, "--quiet").out == "seen\n"
     equipoise("compare", "echo one", "echo two", *ONCE, "--output", "1.txt", "--output", "2.txt")
-    assert (tmp_path / "1.txt").read_text() == "one\n"
-    assert (tmp_path / "2.txt").read_text() == "two\n"
+    assert (equipoise.folder / "1.txt").read_text() == "one\n"
+    assert (equipoise.folder / "2.txt").read_text() == "two\n"
 
 
 def test_a_pipe_becomes_a_file_that_is_counted_and_this_is_said(equipoise: Equipoise) -> None:
@@ -146,16 +144,14 @@ def test_a_style_is_quiet_or_without_colour(style: str, quiet: bool, color: bool
     assert bool(notes) == (style == "basic")
 
 
-def test_a_time_unit_is_that_of_the_tables_that_are_exported(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_a_time_unit_is_that_of_the_tables_that_are_exported(equipoise: Equipoise) -> None:
     forms = {"markdown": "| Mean [s] |", "asciidoc": "| Mean [s] ", "orgmode": "|  Mean [s] |"}
     exports = [word for form in forms for word in (f"--export-{form}", form)]
     answer = equipoise("compare", "true", "true", *ONCE, "-u", "second", *exports)
     assert answer.status == 0
     assert "--time-unit: only tables of --export" in answer.err
     for form, heading in forms.items():
-        assert heading in (tmp_path / form).read_text(encoding="utf-8")
+        assert heading in (equipoise.folder / form).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

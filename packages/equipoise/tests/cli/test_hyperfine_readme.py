@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from packages.equipoise.tests.programs import finished
 from packages.equipoise.tests.repositories import repository
 from tests.crates import HYPERFINE, NotFetchedError, file_of_crate
 
@@ -117,15 +118,8 @@ def test_every_example_runs_and_says_what_it_does_otherwise(
     wrong: list[str] = []
     table: list[str] = []
     for example in examples:
-        answer = subprocess.run(
-            ["bash", "-c", example],
-            cwd=desk,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
+        answer = finished(
+            ["bash", "-c", example], cwd=desk, env=environment, stdin=subprocess.DEVNULL
         )
         otherwise = said(answer)
         table += [f"{'differs' if otherwise else 'the same'}: {example}"]

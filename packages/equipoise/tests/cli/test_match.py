@@ -19,6 +19,7 @@ import psutil
 import pytest
 
 from packages.equipoise.tests.cli.conftest import ENTRY, Answer, Equipoise, document
+from packages.equipoise.tests.programs import finished
 from packages.matching.tests.matching.golden import GOLDEN
 
 COLUMNS = ("--treatment", "treat", "--covariates", "a,b,c,d")
@@ -32,13 +33,9 @@ def table(tmp_path: Path) -> str:
     return "disc.csv"
 
 
-def test_a_process_of_its_own_says_what_this_one_says(
-    equipoise: Equipoise, table: str, tmp_path: Path
-) -> None:
+def test_a_process_of_its_own_says_what_this_one_says(equipoise: Equipoise, table: str) -> None:
     arguments = ("match", table, "--outcome", "y", *COLUMNS, "--json", "-")
-    own = subprocess.run(
-        [*ENTRY, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False
-    )
+    own = finished([*ENTRY, *arguments], cwd=equipoise.folder)
     assert Answer(own.returncode, own.stdout, own.stderr) == equipoise(*arguments)
 
 

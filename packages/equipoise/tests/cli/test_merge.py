@@ -50,9 +50,7 @@ def call_runs_alike(path: Path) -> None:
         connection.execute(trigger)
 
 
-def test_ledgers_of_two_hosts_become_one(
-    equipoise: Equipoise, tmp_path: Path, ledgers: list[Path]
-) -> None:
+def test_ledgers_of_two_hosts_become_one(equipoise: Equipoise, ledgers: list[Path]) -> None:
     answer = equipoise("merge", "all.db", "one.db", "two.db")
     assert (answer.status, answer.err) == (0, "")
     assert answer.out.splitlines() == [
@@ -99,10 +97,8 @@ def test_runs_with_one_id_have_longer_names_that_are_accepted_everywhere(
     assert json.loads(against.out)["against"]["run"] == pair[0]
 
 
-def test_a_fork_is_named_and_the_rest_merges(
-    equipoise: Equipoise, tmp_path: Path, ledgers: list[Path]
-) -> None:
-    fork = Path(shutil.copy(ledgers[0], tmp_path / "fork.db"))
+def test_a_fork_is_named_and_the_rest_merges(equipoise: Equipoise, ledgers: list[Path]) -> None:
+    fork = Path(shutil.copy(ledgers[0], equipoise.folder / "fork.db"))
     run = only_run(fork)
     for path, moment in ((ledgers[0], 1.8e9), (fork, 1.9e9)):
         with open_for_writing(path, durable=False) as ledger:
@@ -114,7 +110,7 @@ def test_a_fork_is_named_and_the_rest_merges(
     assert "no ledger at" in answer.err
     assert "fork.db: 1 new, 1 left out; 60 new trials" in answer.out
     assert equipoise("merge", "new.db", "missing.db").status == 2
-    assert not (tmp_path / "new.db").exists()
+    assert not (equipoise.folder / "new.db").exists()
 
 
 def test_a_slice_holds_one_run_and_merges_into_the_ledger_of_another(

@@ -10,34 +10,17 @@ import jsonschema
 import msgspec.structs
 import pytest
 
-from equipoise.cli.main import run
 from equipoise.ledger import open_for_writing
 from equipoise.model.record import Draw
 from equipoise.report.json_document import schema
 from equipoise_matching.observation.result import ObservationResult
-from packages.equipoise.tests.cli.conftest import Answer, Equipoise
+from packages.equipoise.tests.cli.conftest import Equipoise
 from packages.equipoise.tests.clusters import litter_collected
 from packages.equipoise.tests.plans import plan_of, trial_of
 from packages.matching.tests.observation.logs import Log, loaded_log
 
 ARGUMENTS = ("--treatment", "version=2.0:1.0", "--outcome", "wall_s", "--method", "mahalanobis")
 LOAD = (*ARGUMENTS, "--covariates", "load")
-
-
-@pytest.fixture
-def equipoise(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Equipoise:
-    """Run one ``equipoise`` command line in ``tmp_path``, in this process."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str) -> Answer:
-        capsys.readouterr()
-        status = run(arguments)
-        answer = capsys.readouterr()
-        return Answer(status, answer.out, answer.err)
-
-    return call
 
 
 def write(path: Path, log: Log) -> None:
@@ -92,51 +75,45 @@ def test_versions_that_look_like_numbers_stay_apart(equipoise: Equipoise, tmp_pa
     assert json.loads(answer.out)["question"]["candidate"] == "1.10"
 
 
-def test_a_refusal_has_its_tables_its_document_and_status_2(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_a_refusal_has_its_tables_its_document_and_status_2(equipoise: Equipoise) -> None:
     log = loaded_log()
     log["load"] = log["load"] + 50.0 * (log["version"] == "2.0")
-    write(tmp_path / "ci.csv", log)
+    write(equipoise.folder / "ci.csv", log)
     answer = equipoise("observe", "ci.csv", *LOAD, "--json", "refused.json")
     assert answer.status == 2
     assert answer.err.startswith("equipoise: load still differs by")
     assert "hint: collect rows of 1.0 with load between" in answer.err
     assert "No answer can be given" in answer.out
-    document = json.loads((tmp_path / "refused.json").read_text(encoding="utf-8"))
+    document = json.loads((equipoise.folder / "refused.json").read_text(encoding="utf-8"))
     jsonschema.validate(document, schema(ObservationResult))
     assert document["matched"] is None
     assert document["refusal"]["needed"][0]["column"] == "load"
 
 
-def test_a_page_and_its_figures_are_written(
-    equipoise: Equipoise, tmp_path: Path, table: str
-) -> None:
+def test_a_page_and_its_figures_are_written(equipoise: Equipoise, table: str) -> None:
     answer = equipoise("observe", table, *LOAD, "--report", "page.html", "--figures", "drawn")
     assert answer.status == 0, answer.err
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    page = (equipoise.folder / "page.html").read_text(encoding="utf-8")
     assert "Among comparable rows" in page
     assert 'id="run-1-balance-2"' in page
-    assert {path.name for path in (tmp_path / "drawn").glob("*.svg")} == {
+    assert {path.name for path in (equipoise.folder / "drawn").glob("*.svg")} == {
         "balance.svg",
         "effects.svg",
     }
 
 
-def test_names_out_of_a_log_are_text_on_the_page_and_on_the_screen(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_names_out_of_a_log_are_text_on_the_page_and_on_the_screen(equipoise: Equipoise) -> None:
     log = loaded_log()
     log["<b>load"] = log.pop("load")
     log["version"] = (log["version"] == "2.0").choose(["old", "\x1b[31m<script>"]).astype(object)
-    write(tmp_path / "ci.csv", log)
+    write(equipoise.folder / "ci.csv", log)
     arguments = ("--treatment", "version=\x1b[31m<script>:old", "--outcome", "wall_s")
     answer = equipoise(
         "observe", "ci.csv", *arguments, "--covariates", "<b>load", "--report", "page.html"
     )
     assert answer.status == 0, answer.err
     assert "\x1b[31m<" not in answer.out
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    page = (equipoise.folder / "page.html").read_text(encoding="utf-8")
     assert "<b>load" not in page
     assert "[31m<script>" not in page
 
@@ -163,10 +140,8 @@ def record_run(path: Path, environment: dict[str, object], started: float) -> st
 B_AGAINST_A = ("--treatment", "condition=b:a", "--outcome", "wall_s")
 
 
-def test_the_trials_of_a_ledger_are_rows_with_their_covariates(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
-    run_id = record_run(tmp_path / "ledger.db", {"boot_id": "x"}, 1.7e9)
+def test_the_trials_of_a_ledger_are_rows_with_their_covariates(equipoise: Equipoise) -> None:
+    run_id = record_run(equipoise.folder / "ledger.db", {"boot_id": "x"}, 1.7e9)
     for named in (("ledger.db",), (run_id[:13], "--ledger", "ledger.db")):
         answer = equipoise("observe", *named, *B_AGAINST_A, "--json", "-")
         assert answer.status == 0, answer.err
@@ -291,12 +266,7 @@ def test_strata_are_read_one_by_one_from_parquet_and_reported_each(
     by_host = (*LOAD, "--cluster", "day", "--strata", "host_type")
     answer = equipoise("observe", "ci.parquet", *by_host, "--report", "answer.html", "--verbose")
     assert answer.status == 0, answer.err
-    for words in (
-        "amd",
-        "arm",
-        "strata: host_type",
-        "shared clusters: 40 have rows",
-    ):
+    for words in ("amd", "arm", "strata: host_type", "shared clusters: 40 have rows"):
         assert words in answer.out
     assert "strata" in (tmp_path / "answer.html").read_text()
     document = json.loads(equipoise("observe", "ci.parquet", *by_host, "--json", "-").out)

@@ -129,12 +129,10 @@ int main(void) {
 
 
 @pytest.mark.live("cc", package="gcc")
-def test_a_layout_moves_the_stack_of_any_program_and_holds_it_there(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
-    (tmp_path / "stack.c").write_text(STACK)
-    program = str(tmp_path / "stack")
-    subprocess.run(["cc", "-O1", "-o", program, str(tmp_path / "stack.c")], check=True)
+def test_a_layout_moves_the_stack_of_any_program_and_holds_it_there(equipoise: Equipoise) -> None:
+    (equipoise.folder / "stack.c").write_text(STACK)
+    program = str(equipoise.folder / "stack")
+    subprocess.run(["cc", "-O1", "-o", program, str(equipoise.folder / "stack.c")], check=True)
     answer = equipoise(
         *("compare", "--layouts", "4", "--aslr", "off", "--seed", "3", "--blocks", "8"),
         *("--metrics", "below_bytes", "--allow-concurrent", "--json", "-", program, program),

@@ -56,9 +56,7 @@ def test_kill_9_at_a_random_moment(
     assert equipoise("show", "--json", "-").out == resumed.out
 
 
-def test_a_resumed_campaign_has_the_orders_that_it_would_have_had(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_a_resumed_campaign_has_the_orders_that_it_would_have_had(equipoise: Equipoise) -> None:
     whole = ("compare", "true", "true", "--seed", "11", "--alpha", "1e-9", "--quiet")
     assert equipoise(*whole, "--blocks", "12", "--ledger", "whole.db").status == 0
     assert equipoise(*whole, "--blocks", "5", "--ledger", "parts.db").status == 0
@@ -66,16 +64,14 @@ def test_a_resumed_campaign_has_the_orders_that_it_would_have_had(
     assert equipoise(*resume).status == 0
     orders = []
     for name in ("whole.db", "parts.db"):
-        with open_for_reading(tmp_path / name) as ledger:
+        with open_for_reading(equipoise.folder / name) as ledger:
             draws = ledger.read_run("last").draws
         orders.append([draw for draw in draws if draw.phase == "measured"])
     assert len(orders[0]) == 12
     assert orders[0] == orders[1]
 
 
-def test_a_campaign_that_has_its_verdict_is_left_as_it_is(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_a_campaign_that_has_its_verdict_is_left_as_it_is(equipoise: Equipoise) -> None:
     assert equipoise("compare", "true", "sleep 0.05", "--quiet").status == 0
     before = equipoise("show", "--json", "-").out
     assert json.loads(before)["comparisons"][0]["verdict"] == "slower"
@@ -90,9 +86,7 @@ def test_a_campaign_at_its_block_limit_says_how_to_ask_for_more(equipoise: Equip
     assert "--blocks 4" in answer.err
 
 
-def test_a_campaign_in_which_a_condition_failed_is_not_resumed(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_a_campaign_in_which_a_condition_failed_is_not_resumed(equipoise: Equipoise) -> None:
     assert equipoise("compare", "true", "false").status == 3
     answer = equipoise("resume", "last")
     assert answer.status == 3
@@ -117,27 +111,25 @@ def wait_for_trials(log: Path) -> None:
         time.sleep(0.01)
 
 
-def test_a_run_that_is_being_measured_is_not_resumed_beside_it(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_a_run_that_is_being_measured_is_not_resumed_beside_it(equipoise: Equipoise) -> None:
     waits = "sh -c 'until [ -e go ]; do sleep 0.05; done'"
     environment = {**os.environ, "EQUIPOISE_ALLOW_CONCURRENT": "1"}
     first = subprocess.Popen(
         [*ENTRY, "compare", waits, waits, "--blocks", "1", "--warmup", "0", "--quiet"],
-        cwd=tmp_path,
+        cwd=equipoise.folder,
         env=environment,
         stdin=subprocess.DEVNULL,
     )
     try:
-        wait_for_a_draw(tmp_path / ".equipoise/ledger.db")
+        wait_for_a_draw(equipoise.folder / ".equipoise/ledger.db")
         second = equipoise("resume", "last", environment={"EQUIPOISE_ALLOW_CONCURRENT": "1"})
     finally:
-        (tmp_path / "go").touch()
+        (equipoise.folder / "go").touch()
         assert first.wait(600) == 0
     assert second.status == 2
     assert f"process {first.pid} of user {os.getuid()} is measuring run" in second.err
     assert "defect" not in second.err
-    with open_for_reading(tmp_path / ".equipoise/ledger.db") as ledger:
+    with open_for_reading(equipoise.folder / ".equipoise/ledger.db") as ledger:
         assert len(ledger.read_run("last").segments) == 1
 
 

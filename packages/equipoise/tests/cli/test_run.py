@@ -39,10 +39,14 @@ def written(folder: Path, text: str) -> str:
     return str(path)
 
 
-def test_a_study_compares_its_factor_at_each_level_of_the_others(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
-    answer = equipoise("run", written(tmp_path, SLEEPS), "--json", "-")
+def small_study(factor: str, *levels: str, command: str = "true") -> str:
+    """A study of one factor, whose command is given as words of TOML."""
+    head = f'\n[study]\nname = "small"\n[workload]\ncommand = ["{command}"]\n'
+    return "\n".join([f"{head}[factors.{factor}]", *levels, ""])
+
+
+def test_a_study_compares_its_factor_at_each_level_of_the_others(equipoise: Equipoise) -> None:
+    answer = equipoise("run", written(equipoise.folder, SLEEPS), "--json", "-")
     result = result_of(answer)
     assert [condition["levels"] for condition in result["conditions"]] == [
         {"seconds": seconds, "size": size} for seconds in ("short", "long") for size in ("1", "2")
@@ -107,9 +111,7 @@ def assert_that_every_allocator_ran(found: Any) -> None:
     assert all(condition["trials"] == 2 for condition in found["conditions"])
 
 
-def test_every_allocator_that_is_here_runs_and_the_others_are_named(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_every_allocator_that_is_here_runs_and_the_others_are_named(equipoise: Equipoise) -> None:
     listed = equipoise("list", "allocators").out
     answer = equipoise("run", "allocators", "--factor", "size=1024", "--blocks", "1", "--json", "-")
     result = result_of(answer)
@@ -121,20 +123,10 @@ def test_every_allocator_that_is_here_runs_and_the_others_are_named(
     assert {"glibc", "glibc_15k", "glibc_never", "dlmalloc"} <= ran
 
 
-def test_a_level_that_is_not_installed_is_named_with_its_package(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
-    text = """
-[study]
-name = "missing"
-[workload]
-command = ["true"]
-[factors.allocator]
-usual = {}
-other = { env = { A = "1" } }
-absent = { preload = "libabsent.so.9", package = "libabsent9" }
-"""
-    answer = equipoise("run", written(tmp_path, text), "--blocks", "1", "--json", "-")
+def test_a_level_that_is_not_installed_is_named_with_its_package(equipoise: Equipoise) -> None:
+    absent = 'absent = { preload = "libabsent.so.9", package = "libabsent9" }'
+    text = small_study("allocator", "usual = {}", 'other = { env = { A = "1" } }', absent)
+    answer = equipoise("run", written(equipoise.folder, text), "--blocks", "1", "--json", "-")
     (warning,) = [
         warning for warning in result_of(answer)["warnings"] if warning["code"] == "level_missing"
     ]
@@ -147,14 +139,8 @@ absent = { preload = "libabsent.so.9", package = "libabsent9" }
 def test_every_blas_that_is_here_runs_verified_and_the_others_are_named(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
-    text = """
-[study]
-name = "products"
-[workload]
-command = ["equipoise-workload", "dgemm", "--size", "64"]
-[factors.library]
-kind = "blas"
-"""
+    command = 'equipoise-workload", "dgemm", "--size", "64'
+    text = small_study("library", 'kind = "blas"', command=command)
     here = {level.name for level in BLAS if Path(level.library_path[0]).is_dir()}
     answer = equipoise("run", written(tmp_path, text), "--blocks", "1", "--json", "-")
     if "reference" not in here or len(here) < 2:
@@ -173,15 +159,8 @@ kind = "blas"
 def test_a_condition_that_did_not_take_effect_is_an_error_before_the_first_block(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
-    text = """
-[study]
-name = "ignored"
-[workload]
-command = ["true"]
-[factors.allocator]
-usual = {}
-tuned = { env = { GLIBC_TUNABLES = "glibc.malloc.mmap_treshold=15360" } }
-"""
+    tuned = 'tuned = { env = { GLIBC_TUNABLES = "glibc.malloc.mmap_treshold=15360" } }'
+    text = small_study("allocator", "usual = {}", tuned)
     answer = equipoise("run", written(tmp_path, text))
     assert answer.status == 2
     place = "study.toml:8: [factors.allocator.tuned.env] GLIBC_TUNABLES"
@@ -192,19 +171,9 @@ tuned = { env = { GLIBC_TUNABLES = "glibc.malloc.mmap_treshold=15360" } }
     )
 
 
-def test_a_cpu_that_is_not_ours_is_named_with_file_line_and_key(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
-    text = """
-[study]
-name = "elsewhere"
-[workload]
-command = ["true"]
-[factors.cpu]
-here = {}
-there = { cpu = 4321 }
-"""
-    answer = equipoise("run", written(tmp_path, text))
+def test_a_cpu_that_is_not_ours_is_named_with_file_line_and_key(equipoise: Equipoise) -> None:
+    text = small_study("cpu", "here = {}", "there = { cpu = 4321 }")
+    answer = equipoise("run", written(equipoise.folder, text))
     assert answer.status == 2
     place = "study.toml:8: [factors.cpu.there] cpu"
     assert f"{place}: nothing is left to compare here with: cpu there" in answer.err
@@ -215,15 +184,11 @@ def test_levels_are_built_once_before_the_campaign(equipoise: Equipoise, tmp_pat
     (tmp_path / "work.c").write_text(
         "int main(void) { for (volatile int i = 0; i < WORK; i++) ; return 0; }\n"
     )
-    text = """
-[study]
-name = "built"
-[workload]
-command = ["{build}/work"]
-[factors.work]
-little = { build = "cc -DWORK=1000 -o {build}/work work.c && echo x >> built" }
-much = { build = "cc -DWORK=90000000 -o {build}/work work.c && echo x >> built" }
-"""
+    levels = (
+        f'{name} = {{ build = "cc -DWORK={work} -o {{build}}/work work.c && echo x >> built" }}'
+        for name, work in (("little", 1000), ("much", 90_000_000))
+    )
+    text = small_study("work", *levels, command="{build}/work")
     path = written(tmp_path, text)
     result = result_of(equipoise("run", path, "--json", "-"))
     assert result["comparisons"][0]["verdict"] == "slower"
@@ -313,11 +278,9 @@ def test_the_built_in_studies_are_listed_and_found(equipoise: Equipoise) -> None
     assert "did you mean allocators?" in answer.err
 
 
-def test_options_of_a_study_are_below_those_of_the_command_line(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_options_of_a_study_are_below_those_of_the_command_line(equipoise: Equipoise) -> None:
     text = SLEEPS + "[measure]\nalpha = 0.1\nmin_effect = 3\nblocks = 2\n"
-    path = written(tmp_path, text)
+    path = written(equipoise.folder, text)
     result = result_of(equipoise("run", path, "--json", "-"))
     assert result["run"]["blocks"] == 2
     assert {
@@ -328,15 +291,13 @@ def test_options_of_a_study_are_below_those_of_the_command_line(
     assert {
         (comparison["alpha"], comparison["min_effect"]) for comparison in result["comparisons"]
     } == {(0.05, 3.0)}
-    page = tmp_path / "page.md"
+    page = equipoise.folder / "page.md"
     assert equipoise("report", "last", "-o", str(page)).status == 0
     options = f"--alpha 0.05 --blocks 1 --seed {result['run']['seed']}"
     assert f"equipoise run {shlex.quote(path)} {options}\n" in page.read_text()
 
 
-def test_the_study_of_2006_prints_its_tables_and_writes_its_figures(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_the_study_of_2006_prints_its_tables_and_writes_its_figures(equipoise: Equipoise) -> None:
     answer = equipoise(
         *("run", "sekhon2006", "--factor", "algorithm=blas,fast", "--blocks", "1"),
         *("--factor", "allocator=glibc,glibc_15k", "--factor", "rows=445", "--figures", "drawn"),
@@ -345,7 +306,7 @@ def test_the_study_of_2006_prints_its_tables_and_writes_its_figures(
     assert "Table 1" in answer.out and "mean of the best" in answer.out
     assert "the gap that the 15 KB policy makes" not in answer.out
     assert "figure: drawn/figure_1.html" in answer.out
-    assert {path.name for path in (tmp_path / "drawn").iterdir()} == {
+    assert {path.name for path in (equipoise.folder / "drawn").iterdir()} == {
         f"{name}.{ending}" for name in ("figure_1", "ratios") for ending in ("html", "svg", "png")
     }
     repeated = equipoise("show", "last").out

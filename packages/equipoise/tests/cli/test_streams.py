@@ -15,6 +15,7 @@ import pytest
 from equipoise.cli import crash, main
 from packages.equipoise.tests.cli.conftest import ENTRY, Equipoise
 from packages.equipoise.tests.cli.test_bad_input import recorded_trials
+from packages.equipoise.tests.programs import finished
 
 ENTRY_LINE = shlex.join(ENTRY)
 FULL = "cannot write to standard output: no space left on device"
@@ -23,15 +24,11 @@ CLOSED = "cannot write to standard output: it is closed"
 
 def in_shell(line: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a line in which ``$E`` is equipoise, in a process of its own."""
-    return subprocess.run(
+    return finished(
         ["/bin/bash", "-c", line],
         cwd=folder,
         env={**os.environ, "E": ENTRY_LINE, **environment},
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
     )
 
 
@@ -91,11 +88,9 @@ def test_a_reader_that_has_enough_is_no_failure(tmp_path: Path) -> None:
     assert (answer.stdout, answer.stderr) == ("line\n0\n", "")
 
 
-def test_a_stream_that_lacks_a_character_gets_a_replacement(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_a_stream_that_lacks_a_character_gets_a_replacement(equipoise: Equipoise) -> None:
     assert equipoise("compare", "true", "true", "-n", "ä", "--blocks", "1", "--quiet").status == 0
-    answer = in_shell("$E show", tmp_path, PYTHONIOENCODING="ascii")
+    answer = in_shell("$E show", equipoise.folder, PYTHONIOENCODING="ascii")
     assert answer.returncode == 0, answer
     assert "\\xe4" in answer.stdout
     assert answer.stdout.isascii()

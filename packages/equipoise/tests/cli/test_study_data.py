@@ -53,14 +53,12 @@ def word_behind_data(found: Any) -> set[str]:
     return {command[command.index("--data") + 1] for command in commands}
 
 
-def test_the_study_of_2006_runs_on_the_rows_of_the_article(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_the_study_of_2006_runs_on_the_rows_of_the_article(equipoise: Equipoise) -> None:
     pytest.importorskip("causaldata", reason="causaldata is not installed")
     result = document(equipoise(*QUICK_2006, *SMALL))
     (word,) = word_behind_data(result)
     file = Path(word)
-    assert file.parent == tmp_path / ".equipoise" / "data"
+    assert file.parent == equipoise.folder / ".equipoise" / "data"
     header, *rows = file.read_text().splitlines()
     treated = [row for row in rows if row.startswith("1,")]
     assert header.startswith("treat,")
@@ -94,7 +92,6 @@ def test_a_resumed_study_needs_its_first_rows_and_not_their_package(
     equipoise: Equipoise,
     equipoise_process: Equipoise,
     study: str,
-    tmp_path: Path,
     without_causaldata: dict[str, str],
 ) -> None:
     pytest.importorskip("causaldata", reason="causaldata is not installed")
@@ -102,7 +99,7 @@ def test_a_resumed_study_needs_its_first_rows_and_not_their_package(
     more = ("resume", "last", "--blocks", "2", "--json", "-")
     result = document(equipoise_process(*more, environment=without_causaldata))
     assert [condition["trials"] for condition in result["conditions"]] == [2, 2]
-    (file,) = (tmp_path / ".equipoise" / "data").iterdir()
+    (file,) = (equipoise.folder / ".equipoise" / "data").iterdir()
     file.unlink()
     answer = equipoise("resume", "last", "--blocks", "3")
     assert answer.status == 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-import subprocess
 import sys
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from equipoise_matching import match
 from equipoise_matching.matching.datasets import lalonde
 from equipoise_matching.observation.result import ObservationResult
 from packages.equipoise.tests.cli.conftest import ENTRY, Equipoise, document
+from packages.equipoise.tests.programs import finished
 from packages.matching.tests.observation.logs import loaded_log
 
 WORDS = ("--treatment", "trained", "--covariates", "age,educ,region,married")
@@ -205,18 +205,9 @@ def test_csv_needs_no_pyarrow(
         "sys.argv = ['equipoise', *sys.argv[1:]]\n"
         "sys.exit(main())\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    done = finished([sys.executable, "-c", code, *arguments], cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    whole = subprocess.run(
-        [*ENTRY, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=600, check=True
-    )
+    whole = finished([*ENTRY, *arguments], cwd=tmp_path, check=True)
     assert done.stdout == whole.stdout
     assert done.stdout
 
@@ -267,18 +258,16 @@ def test_observe_names_its_rows_as_its_user_does(equipoise: Equipoise, tmp_path:
 
 
 @pytest.mark.usefixtures("log")
-def test_of_two_versions_the_later_one_is_the_candidate(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_of_two_versions_the_later_one_is_the_candidate(equipoise: Equipoise) -> None:
     named = json.loads(equipoise("observe", "ci.csv", *OBSERVED, *QUICK, "--json", "-").out)
     alone = ("--treatment", "version", *OBSERVED[2:])
     found = json.loads(equipoise("observe", "ci.csv", *alone, *QUICK, "--json", "-").out)
     assert found == named
     assert (found["question"]["candidate"], found["question"]["baseline"]) == ("2.0", "1.0")
-    text = (tmp_path / "ci.csv").read_text(encoding="utf-8")
+    text = (equipoise.folder / "ci.csv").read_text(encoding="utf-8")
     for old, new in (("1.9", "1.10"), ("old", "new"), ("no", "yes"), ("main", "fix")):
         renamed = text.replace("\n1.0,", f"\n{old},").replace("\n2.0,", f"\n{new},")
-        (tmp_path / "ci.csv").write_text(renamed, encoding="utf-8")
+        (equipoise.folder / "ci.csv").write_text(renamed, encoding="utf-8")
         other = json.loads(equipoise("observe", "ci.csv", *alone, *QUICK, "--json", "-").out)
         assert (other["question"]["candidate"], other["question"]["baseline"]) == (new, old)
         assert other["matched"] == named["matched"]
@@ -361,11 +350,9 @@ def test_a_column_with_infinite_values_is_named_wherever_it_could_be_matched_on(
 
 
 @pytest.mark.usefixtures("log")
-def test_nothing_is_answered_where_gaps_leave_nothing_to_match_on(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
-    frame = pandas.read_csv(tmp_path / "gaps.csv")[["version", "wall_s", "load"]]
-    frame.to_csv(tmp_path / "gaps.csv", index=False)
+def test_nothing_is_answered_where_gaps_leave_nothing_to_match_on(equipoise: Equipoise) -> None:
+    frame = pandas.read_csv(equipoise.folder / "gaps.csv")[["version", "wall_s", "load"]]
+    frame.to_csv(equipoise.folder / "gaps.csv", index=False)
     refused = equipoise("observe", "gaps.csv", *OBSERVED[:4], *QUICK)
     assert refused.status == 2
     assert "load is missing in rows 3, 5, 8" in refused.err

@@ -55,7 +55,7 @@ def test_a_script_whose_spread_comes_from_pythons_hash_seed_is_attributed_to_it(
     assert "Hash seed of Python spreads the times: with it held" in shown.out
 
 
-def test_a_program_without_chance_has_no_source(equipoise: Equipoise, tmp_path: Path) -> None:
+def test_a_program_without_chance_has_no_source(equipoise: Equipoise) -> None:
     line = 'echo \'{"metric": "steps", "value": 3}\' >> "$EQUIPOISE_METRICS"'
     answer = looked(equipoise, f"sh -c {shlex.quote(line)}")
     assert answer.status == 0, answer.err

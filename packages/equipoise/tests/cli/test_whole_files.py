@@ -11,6 +11,7 @@ import pytest
 
 from equipoise.files import writing
 from packages.equipoise.tests.cli.conftest import ENTRY, Equipoise
+from packages.equipoise.tests.programs import finished
 
 
 def on_a_full_disk(folder: Path, lines: str) -> subprocess.CompletedProcess[str]:
@@ -24,14 +25,8 @@ def on_a_full_disk(folder: Path, lines: str) -> subprocess.CompletedProcess[str]
         "mount -t tmpfs -o size=64k none full && printf 'the old page' >full/page.md && "
         "{ head -c 100000 /dev/zero >full/filler; } 2>/dev/null\n"
     )
-    return subprocess.run(
-        [alone, "--mount", "sh", "-c", fill + lines, *ENTRY],
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
+    return finished(
+        [alone, "--mount", "sh", "-c", fill + lines, *ENTRY], cwd=folder, stdin=subprocess.DEVNULL
     )
 
 

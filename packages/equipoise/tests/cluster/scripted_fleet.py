@@ -276,6 +276,11 @@ class Watcher(FleetListener):
             self.troubles.append(progress.scheduler_problem)
 
 
+BLOCKS = 12
+NAMES = ("ada", "bob", "cyd")
+PLAN = plan_of(stopping=Stopping(min_seconds=0.0, blocks=BLOCKS))
+
+
 @dataclass
 class ScriptedFleet:
     """A coordinator with its ledger, and the cluster that it asks."""
@@ -293,11 +298,11 @@ class ScriptedFleet:
         """The hosts, in order."""
         return tuple(self.cluster.hosts.values())
 
-    async def starting(self, plan: Plan) -> FleetProgress:
+    async def starting(self, plan: Plan = PLAN) -> FleetProgress:
         """Begin a campaign and follow it."""
         return await start(plan, self.options, self.cluster, self.ledger, self.watcher)
 
-    def start(self, plan: Plan) -> FleetProgress:
+    def start(self, plan: Plan = PLAN) -> FleetProgress:
         """Begin a campaign and follow it to its end."""
         return conducted(self.starting(plan))
 
@@ -330,8 +335,6 @@ class ScriptedFleet:
             ledger.close()
 
 
-BLOCKS = 12
-NAMES = ("ada", "bob", "cyd")
 MakeFleet = Callable[..., ScriptedFleet]
 
 
@@ -353,9 +356,9 @@ def fleet_of(tmp_path: Path) -> Iterator[MakeFleet]:
 
 
 @pytest.fixture
-def plan() -> Plan:
-    """Twelve blocks on each host."""
-    return plan_of(stopping=Stopping(min_seconds=0.0, blocks=BLOCKS))
+def fleet(fleet_of: MakeFleet) -> ScriptedFleet:
+    """A fleet of three usual hosts."""
+    return fleet_of()
 
 
 def contents(record: RunRecord) -> tuple[Any, ...]:

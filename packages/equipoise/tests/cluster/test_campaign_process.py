@@ -52,6 +52,7 @@ from packages.equipoise.tests.cluster.hosts import (
     status_at_end,
     until,
 )
+from packages.equipoise.tests.programs import finished
 
 __all__ = ["host"]
 
@@ -403,12 +404,8 @@ def test_full_disk_is_named_and_keeps_recorded_trials(tmp_path: Path) -> None:
         or subprocess.run(probe, capture_output=True, check=False).returncode
     ):
         pytest.skip("this machine lets us mount no small disk (unshare, mount -t tmpfs)")
-    ran = subprocess.run(
-        [*apart, sys.executable, "-c", ON_A_FULL_DISK, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parents[4],
+    ran = finished(
+        [*apart, sys.executable, "-c", ON_A_FULL_DISK, str(tmp_path)], cwd=Path(__file__).parents[4]
     )
     assert ran.stderr == ""
     failed, went_on = ran.stdout.splitlines()

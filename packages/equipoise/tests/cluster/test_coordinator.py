@@ -22,25 +22,25 @@ from equipoise.model.plan import Plan, Stopping, member_identity
 from packages.equipoise.tests.cluster.scripted_fleet import (
     BLOCKS,
     NAMES,
+    PLAN,
     MakeFleet,
     ScriptedCluster,
     ScriptedFleet,
     ScriptedHost,
     conducted,
     contents,
+    fleet,
     fleet_of,
-    plan,
     whole,
 )
 
-__all__ = ["fleet_of", "plan"]
+__all__ = ["fleet", "fleet_of"]
 
 
 def test_every_host_measures_with_its_own_coin_and_the_coordinator_gets_every_trial(
-    fleet_of: MakeFleet, plan: Plan
+    fleet: ScriptedFleet,
 ) -> None:
-    fleet = fleet_of()
-    outcome = fleet.start(plan)
+    outcome = fleet.start()
     assert whole(fleet)
     assert [(line.host, line.state, line.status.blocks) for line in outcome.hosts] == [
         (name, "ended", BLOCKS) for name in NAMES
@@ -65,13 +65,10 @@ def test_seeds_and_identities_follow_from_the_campaign() -> None:
 
 
 @pytest.mark.parametrize("slow", [{"block_s": 30.0}, {"answer_s": 15.0}])
-def test_a_straggler_delays_only_its_own_line(
-    fleet_of: MakeFleet, plan: Plan, slow: dict[str, float]
-) -> None:
-    fleet = fleet_of()
+def test_a_straggler_delays_only_its_own_line(fleet: ScriptedFleet, slow: dict[str, float]) -> None:
     for name, value in slow.items():
         fleet.cluster.at(1.5, partial(setattr, fleet.hosts[1], name, value))
-    fleet.start(plan)
+    fleet.start()
     assert whole(fleet)
     reached = {name: fleet.watcher.reached[name, "ended"] for name in NAMES}
     assert reached["bob"] > BLOCKS + 5
@@ -80,12 +77,11 @@ def test_a_straggler_delays_only_its_own_line(
 
 
 def test_a_host_that_is_cut_off_for_a_minute_measures_on_and_loses_nothing(
-    fleet_of: MakeFleet, plan: Plan
+    fleet: ScriptedFleet,
 ) -> None:
-    fleet = fleet_of()
     fleet.cluster.at(5, lambda: fleet.cluster.away.add("bob"))
     fleet.cluster.at(65, fleet.cluster.away.clear)
-    outcome = fleet.start(plan)
+    outcome = fleet.start()
     assert {line.state for line in outcome.hosts} == {"ended"}
     assert whole(fleet)
     assert ("bob", "no answer") in fleet.watcher.reached
@@ -93,12 +89,9 @@ def test_a_host_that_is_cut_off_for_a_minute_measures_on_and_loses_nothing(
     assert len(fleet.hosts[1].orders) == 1
 
 
-def test_a_host_that_vanished_is_named_and_fetched_by_resume(
-    fleet_of: MakeFleet, plan: Plan
-) -> None:
-    fleet = fleet_of()
+def test_a_host_that_vanished_is_named_and_fetched_by_resume(fleet: ScriptedFleet) -> None:
     fleet.cluster.at(5, lambda: fleet.cluster.gone.add("bob"))
-    outcome = fleet.start(plan)
+    outcome = fleet.start()
     assert [line.host for line in outcome.missing] == ["bob"]
     assert "none of its workers is connected" in str(outcome.missing[0].problem)
     assert fleet.ledger.read_run().segments[-1].stopped_because == "a host is missing"
@@ -111,9 +104,7 @@ def test_a_host_that_vanished_is_named_and_fetched_by_resume(
     assert [len(host.orders) for host in fleet.hosts] == [1, 1, 1]
 
 
-def test_a_restarted_scheduler_is_found_again(fleet_of: MakeFleet, plan: Plan) -> None:
-    fleet = fleet_of()
-
+def test_a_restarted_scheduler_is_found_again(fleet: ScriptedFleet) -> None:
     def restart() -> None:
         fleet.cluster.scheduler_is_down = False
         # Workers that lost their scheduler are new processes.
@@ -122,37 +113,35 @@ def test_a_restarted_scheduler_is_found_again(fleet_of: MakeFleet, plan: Plan) -
 
     fleet.cluster.at(4, lambda: setattr(fleet.cluster, "scheduler_is_down", True))
     fleet.cluster.at(64, restart)
-    fleet.start(plan)
+    fleet.start()
     assert fleet.watcher.troubles == ["connection refused"]
     assert whole(fleet)
 
 
-def test_a_process_that_died_is_started_again_and_goes_on(fleet_of: MakeFleet, plan: Plan) -> None:
+def test_a_process_that_died_is_started_again_and_goes_on(fleet_of: MakeFleet) -> None:
     fleet = fleet_of(bob={"dies_at": (3, 4, 7, 10, 11)})
-    fleet.start(plan)
+    fleet.start()
     assert whole(fleet)
     assert len(fleet.hosts[1].orders) == 6
     assert "bob: the process of the campaign died and starts again" in fleet.watcher.problems
 
 
-def test_a_process_that_dies_at_once_is_given_up_and_named(fleet_of: MakeFleet, plan: Plan) -> None:
+def test_a_process_that_dies_at_once_is_given_up_and_named(fleet_of: MakeFleet) -> None:
     fleet = fleet_of(bob={"dies_at": (3,) * 9})
-    outcome = fleet.start(plan)
+    outcome = fleet.start()
     assert [line.state for line in outcome.hosts] == ["ended", "failed", "ended"]
     assert "died 4 times without a new block" in str(outcome.hosts[1].problem)
     assert len(fleet.hosts[1].orders) == 4
     assert whole(fleet)
 
 
-def test_slices_that_come_twice_add_nothing(fleet_of: MakeFleet, plan: Plan) -> None:
+def test_slices_that_come_twice_add_nothing(fleet_of: MakeFleet) -> None:
     fleet = fleet_of(ada={"repeats": True})
-    fleet.start(plan)
+    fleet.start()
     assert whole(fleet)
 
 
-def test_a_copy_that_contradicts_its_host_fails_alone(fleet_of: MakeFleet, plan: Plan) -> None:
-    fleet = fleet_of()
-
+def test_a_copy_that_contradicts_its_host_fails_alone(fleet: ScriptedFleet) -> None:
     def fork() -> None:
         # A snapshot of the host was put back: its run begins again, with other trials.
         host = fleet.hosts[1]
@@ -165,25 +154,23 @@ def test_a_copy_that_contradicts_its_host_fails_alone(fleet_of: MakeFleet, plan:
         fleet.hosts[1].order(order, asyncio.get_running_loop().time())
 
     fleet.cluster.at(8, fork)
-    outcome = fleet.start(plan)
+    outcome = fleet.start()
     assert [line.state for line in outcome.hosts] == ["ended", "failed", "ended"]
 
 
-def test_a_condition_that_fails_on_one_host_ends_it_alone(fleet_of: MakeFleet, plan: Plan) -> None:
+def test_a_condition_that_fails_on_one_host_ends_it_alone(fleet_of: MakeFleet) -> None:
     fleet = fleet_of(cyd={"fails_at": 3})
-    outcome = fleet.start(plan)
+    outcome = fleet.start()
     assert [line.host for line in outcome.failed] == ["cyd"]
     assert "b failed: exit status 1" in str(outcome.failed[0].problem)
     assert whole(fleet)
 
 
-def test_an_interruption_halts_the_hosts_and_resume_goes_on_with_those(
-    fleet_of: MakeFleet, plan: Plan
-) -> None:
+def test_an_interruption_halts_the_hosts_and_resume_goes_on_with_those(fleet_of: MakeFleet) -> None:
     fleet = fleet_of(ada={"block_s": 0.1}, cyd={"block_s": 2.0})
 
     async def interrupted() -> None:
-        following = asyncio.create_task(fleet.starting(plan))
+        following = asyncio.create_task(fleet.starting())
         await asyncio.sleep(10)
         following.cancel()
         began = asyncio.get_running_loop().time()
@@ -205,9 +192,8 @@ def test_an_interruption_halts_the_hosts_and_resume_goes_on_with_those(
     assert whole(fleet)
 
 
-def test_new_limits_have_every_host_go_on(fleet_of: MakeFleet, plan: Plan) -> None:
-    fleet = fleet_of()
-    fleet.start(plan)
+def test_new_limits_have_every_host_go_on(fleet: ScriptedFleet) -> None:
+    fleet.start()
     fleet.resume(CampaignLimits(blocks=2 * BLOCKS))
     for host in fleet.hosts:
         assert [order.segment for order in host.orders] == [1, 2]
@@ -215,31 +201,30 @@ def test_new_limits_have_every_host_go_on(fleet_of: MakeFleet, plan: Plan) -> No
     assert whole(fleet)
 
 
-def test_a_host_of_another_version_is_left_out_and_named(fleet_of: MakeFleet, plan: Plan) -> None:
+def test_a_host_of_another_version_is_left_out_and_named(fleet_of: MakeFleet) -> None:
     fleet = fleet_of(bob={"version": "0.0.1"})
-    outcome = fleet.start(plan)
+    outcome = fleet.start()
     assert [line.host for line in outcome.hosts] == ["ada", "cyd"]
     (warning,) = fleet.ledger.read_run().notices
     assert warning.code == "host_left_out"
     assert "bob has Equipoise 0.0.1" in warning.summary
     strangers = fleet_of(**{name: {"version": "0.0.1"} for name in NAMES})
     with pytest.raises(UnusableInput, match="no host can be compared"):
-        strangers.start(plan)
+        strangers.start()
     assert strangers.ledger.runs() == []
 
 
-def test_a_cluster_without_workers_is_named(fleet_of: MakeFleet, plan: Plan) -> None:
-    fleet = fleet_of()
+def test_a_cluster_without_workers_is_named(fleet: ScriptedFleet) -> None:
     fleet.cluster.gone.update(NAMES)
     with pytest.raises(UnusableInput, match="has no worker") as caught:
-        fleet.start(plan)
+        fleet.start()
     assert "equipoise.cluster.worker" in str(caught.value.hint)
     fleet.cluster.scheduler_is_down = True
     with pytest.raises(UnusableInput, match="cannot be reached: connection refused"):
-        fleet.start(plan)
+        fleet.start()
 
 
-def test_workers_of_one_host_run_one_campaign_or_one_each(tmp_path: Path, plan: Plan) -> None:
+def test_workers_of_one_host_run_one_campaign_or_one_each(tmp_path: Path) -> None:
     for for_each_worker, campaigns in ((False, 1), (True, 2)):
         folder = tmp_path / str(campaigns)
         folder.mkdir()
@@ -251,7 +236,7 @@ def test_workers_of_one_host_run_one_campaign_or_one_each(tmp_path: Path, plan: 
         options = FleetOptions("local:2", campaign_for_each_worker=for_each_worker)
         fleet = ScriptedFleet(folder, cluster, options=options)
         terms = fleet.ledger.read_run(
-            conducted(_started_alone(fleet, replace(plan, stopping=Stopping(blocks=1))))
+            conducted(_started_alone(fleet, replace(PLAN, stopping=Stopping(blocks=1))))
         ).plan.terms
         assert isinstance(terms, FleetPlan)
         assert terms.is_one_host
@@ -261,7 +246,7 @@ def test_workers_of_one_host_run_one_campaign_or_one_each(tmp_path: Path, plan: 
 
 async def _started_alone(fleet: ScriptedFleet, plan: Plan) -> str:
     """Begin a campaign of a fleet and leave it to itself."""
-    following = asyncio.create_task(fleet.starting(plan))
+    following = asyncio.create_task(fleet.starting())
     await asyncio.sleep(5)
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)
@@ -269,9 +254,8 @@ async def _started_alone(fleet: ScriptedFleet, plan: Plan) -> str:
 
 
 def test_a_host_adds_nothing_to_the_run_of_another_one(
-    fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch
+    fleet: ScriptedFleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fleet = fleet_of()
     ada, bob, cyd = fleet.hosts
     own = bob.follow
 
@@ -282,32 +266,28 @@ def test_a_host_adds_nothing_to_the_run_of_another_one(
         return replace(cyd.follow(other, now), status=bob.status())
 
     monkeypatch.setattr(bob, "follow", of_cyd)
-    outcome = fleet.start(plan)
+    outcome = fleet.start()
     assert [line.state for line in outcome.hosts] == ["ended", "failed", "ended"]
     assert "came without a request" in str(outcome.hosts[1].problem)
     members = fleet.members()
     assert contents(members["cyd"]) == contents(cyd.record())
 
 
-def test_host_without_a_time_is_asked_at_the_usual_interval(
-    fleet_of: MakeFleet, plan: Plan
-) -> None:
-    fleet = fleet_of()
+def test_host_without_a_time_is_asked_at_the_usual_interval(fleet: ScriptedFleet) -> None:
     bob = fleet.hosts[1]
     status = bob.status
     bob.status = lambda: replace(status(), running_s=float("nan"))  # type: ignore[method-assign]
-    outcome = fleet.start(plan)
+    outcome = fleet.start()
     assert {line.state for line in outcome.hosts} == {"ended"}
     assert whole(fleet)
 
 
 def test_host_that_sends_only_empty_slices_is_given_up(
-    fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch
+    fleet: ScriptedFleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fleet = fleet_of()
     bob = fleet.hosts[1]
     monkeypatch.setattr(bob, "follow", lambda *_: FollowReply(bob.status(), b"", has_more=True))
-    outcome = fleet.start(plan)
+    outcome = fleet.start()
     assert [line.state for line in outcome.hosts] == ["ended", "missing", "ended"]
     assert "but sends none" in str(outcome.missing[0].problem)
 
@@ -343,9 +323,7 @@ def transport() -> DaskTransport:
     return opened  # type: ignore[no-any-return]
 
 
-def test_closed_client_means_an_unreachable_scheduler(
-    transport: DaskTransport,
-) -> None:
+def test_closed_client_means_an_unreachable_scheduler(transport: DaskTransport) -> None:
     with pytest.raises(Unreachable, match="Dask closed the connection"):
         asyncio.run(transport.workers())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +26,17 @@ from equipoise.kinds.fleet.conducting import FleetOptions
 from equipoise.ledger import Ledger, open_for_writing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.host import HostReference
-from equipoise.model.plan import Plan
 from packages.equipoise.tests.cluster.scripted_fleet import (
-    MakeFleet,
+    PLAN,
     ScriptedCluster,
     ScriptedFleet,
     ScriptedHost,
     contents,
+    fleet,
     fleet_of,
-    plan,
 )
 
-__all__ = ["fleet_of", "plan"]
+__all__ = ["fleet", "fleet_of"]
 
 
 def others_are_whole(fleet: ScriptedFleet) -> bool:
@@ -53,16 +53,16 @@ def line_of_liar(outcome: FleetProgress) -> HostProgress:
     return liar
 
 
+def lying(fleet: ScriptedFleet, **methods: Callable[..., object]) -> HostProgress:
+    """The line of bob after a campaign in which these methods answered for him."""
+    vars(fleet.hosts[1]).update(methods)
+    return line_of_liar(fleet.start())
+
+
 @pytest.mark.parametrize("state", ["waiting", "running"])
-def test_host_without_progress_is_given_up_and_named(
-    fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch, state: Any
-) -> None:
-    fleet = fleet_of()
-    bob = fleet.hosts[1]
+def test_host_without_progress_is_given_up_and_named(fleet: ScriptedFleet, state: Any) -> None:
     answer = Status(state, hint="another campaign runs on this host")
-    monkeypatch.setattr(bob, "order", lambda *_: answer)
-    monkeypatch.setattr(bob, "follow", lambda *_: FollowReply(answer))
-    line = line_of_liar(fleet.start(plan))
+    line = lying(fleet, order=lambda *_: answer, follow=lambda *_: FollowReply(answer))
     assert line.state == "missing"
     assert "recorded nothing for 36" in str(line.problem)
     assert ("another campaign runs" in str(line.problem)) == (state == "waiting")
@@ -70,10 +70,7 @@ def test_host_without_progress_is_given_up_and_named(
     assert fleet.watcher.reached["cyd", "ended"] < 30
 
 
-def test_a_host_that_waits_for_less_than_an_hour_is_waited_for(
-    fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fleet = fleet_of()
+def test_a_host_that_waits_for_less_than_an_hour_is_waited_for(fleet: ScriptedFleet) -> None:
     bob = fleet.hosts[1]
     own = bob.follow
 
@@ -81,37 +78,33 @@ def test_a_host_that_waits_for_less_than_an_hour_is_waited_for(
         began = fleet.watcher.began
         return own(question, now) if now > began + 3000.0 else FollowReply(Status("waiting"))
 
-    monkeypatch.setattr(bob, "follow", waits)
-    assert line_of_liar(fleet.start(plan)).state == "ended"
+    assert lying(fleet, follow=waits).state == "ended"
     assert contents(fleet.members()["bob"]) == contents(bob.record())
 
 
-def test_host_that_never_accepts_its_order_is_given_up(
-    fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fleet = fleet_of()
+def test_host_that_never_accepts_its_order_is_given_up(fleet: ScriptedFleet) -> None:
     orders: list[object] = []
 
     def forgets(order: object, _: float) -> Status:
         orders.append(order)
         return Status("absent")
 
-    monkeypatch.setattr(fleet.hosts[1], "order", forgets)
-    line = line_of_liar(fleet.start(plan))
+    line = lying(fleet, order=forgets)
     assert line.state == "failed"
     assert "did not begin the campaign" in str(line.problem)
     assert len(orders) == coordinator.MAX_ABSENCES + 1
 
 
 def test_host_whose_process_dies_too_often_is_given_up(
-    fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch
+    fleet: ScriptedFleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fleet = fleet_of()
     monkeypatch.setattr(coordinator, "MAX_RESTARTS", 9)
-    bob, claimed = fleet.hosts[1], iter(range(1, 10**6))
-    monkeypatch.setattr(bob, "order", lambda *_: Status("running"))
-    monkeypatch.setattr(bob, "follow", lambda *_: FollowReply(Status("died", next(claimed))))
-    line = line_of_liar(fleet.start(plan))
+    claimed = iter(range(1, 10**6))
+    line = lying(
+        fleet,
+        order=lambda *_: Status("running"),
+        follow=lambda *_: FollowReply(Status("died", next(claimed))),
+    )
     assert line.state == "failed"
     assert line.problem == "the process of the campaign died 10 times"
 
@@ -129,36 +122,26 @@ GARBAGE = {
 
 @pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE)
 def test_garbage_in_the_place_of_an_answer_fails_its_host_alone(
-    fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch, garbage: bytes
+    fleet: ScriptedFleet, garbage: bytes
 ) -> None:
-    fleet = fleet_of()
-    monkeypatch.setattr(fleet.hosts[1], "follow", lambda *_: msgspec.Raw(garbage))
-    line = line_of_liar(fleet.start(plan))
+    line = lying(fleet, follow=lambda *_: msgspec.Raw(garbage))
     assert line.state == "failed"
     assert "cannot be " in str(line.problem)
     assert others_are_whole(fleet)
 
 
-def test_description_of_a_host_is_cut_to_one_line(
-    fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fleet = fleet_of()
+def test_description_of_a_host_is_cut_to_one_line(fleet: ScriptedFleet) -> None:
     hostile = "\x1b[2Jall is well\n\u202e" + 1_000_000 * "z"
     answer = Status("failed", running_s=1e308, failure=hostile, hint=hostile)
-    monkeypatch.setattr(fleet.hosts[1], "follow", lambda *_: FollowReply(answer))
-    line = line_of_liar(fleet.start(plan))
+    line = lying(fleet, follow=lambda *_: FollowReply(answer))
     assert len(str(line.problem)) <= 400
     assert len(str(line.hint)) <= 400
     assert str(line.problem).startswith("\\x1b[2Jall is well \\u202ez")
 
 
-def test_a_reason_of_a_host_is_recorded_as_one_short_line(
-    fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fleet = fleet_of()
+def test_a_reason_of_a_host_is_recorded_as_one_short_line(fleet: ScriptedFleet) -> None:
     answer = Status("ended", stopped_because="\x1b]0;owned\x07" + 1_000_000 * "z")
-    monkeypatch.setattr(fleet.hosts[1], "follow", lambda *_: FollowReply(answer))
-    fleet.start(plan)
+    lying(fleet, follow=lambda *_: FollowReply(answer))
     reason = str(fleet.ledger.read_run().segments[-1].stopped_because)
     assert "\x1b" not in reason
     assert len(reason) < 500
@@ -194,21 +177,14 @@ def _everything(ledger: Ledger, identity: str) -> bytes:
     ],
 )
 def test_unrequested_run_is_refused_in_the_line_of_its_host(
-    fleet_of: MakeFleet,
-    plan: Plan,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    changes: dict[str, Any],
-    problem: str,
+    fleet: ScriptedFleet, tmp_path: Path, changes: dict[str, Any], problem: str
 ) -> None:
-    fleet = fleet_of()
     bob = fleet.hosts[1]
 
     def lies(*_: object) -> FollowReply:
         return FollowReply(bob.status(), forged(tmp_path, fleet, **changes))
 
-    monkeypatch.setattr(bob, "follow", lies)
-    line = line_of_liar(fleet.start(plan))
+    line = lying(fleet, follow=lies)
     assert (line.state, line.problem) == ("failed", problem)
     assert sorted(fleet.members()) == ["ada", "cyd"]
 
@@ -220,22 +196,20 @@ def left_out(fleet: ScriptedFleet) -> list[str]:
 
 @pytest.mark.parametrize("identity", ["", "ada", "é" * 32, "A" * 32, "0" * 31])
 def test_a_host_without_an_identity_is_left_out_and_named(
-    fleet_of: MakeFleet, plan: Plan, identity: str
+    fleet: ScriptedFleet, identity: str
 ) -> None:
-    fleet = fleet_of()
     fleet.hosts[1].reference = HostReference(identity, "bob")
-    outcome = fleet.start(plan)
+    outcome = fleet.start()
     assert [line.host for line in outcome.hosts] == ["ada", "cyd"]
     (warning,) = left_out(fleet)
     assert "'bob' has no valid identity" in warning
 
 
-def test_copied_identity_gives_no_access_to_a_run(fleet_of: MakeFleet, plan: Plan) -> None:
-    fleet = fleet_of()
+def test_copied_identity_gives_no_access_to_a_run(fleet: ScriptedFleet) -> None:
     ada, bob, _ = fleet.hosts
     # It answers later than the host whose identity it copies.
     bob.reference, bob.answer_s = ada.reference, 0.5
-    outcome = fleet.start(plan)
+    outcome = fleet.start()
     assert [line.host for line in outcome.hosts] == ["ada", "cyd"]
     (warning,) = left_out(fleet)
     assert "has the identity of ada, which answers at tcp://ada:1" in warning
@@ -243,13 +217,12 @@ def test_copied_identity_gives_no_access_to_a_run(fleet_of: MakeFleet, plan: Pla
 
 
 def test_a_host_that_keeps_no_shipped_file_is_left_out(
-    tmp_path: Path, fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, fleet: ScriptedFleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "words").write_bytes(b"words")
     words = files.local_file(File("words", None), str(tmp_path))
-    plan = replace(plan, measure=replace(plan.measure, working_folder=str(tmp_path)))
+    plan = replace(PLAN, measure=replace(PLAN.measure, working_folder=str(tmp_path)))
     monkeypatch.setattr("equipoise.kinds.fleet.conducting.files_of", lambda *_: (words,))
-    fleet = fleet_of()
     fleet.options = FleetOptions("tcp://scheduler:8786", ship=True)
     lacks = replace(words, digest=None)
     answers: dict[str, Any] = {

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.files import state as state_folder
-from equipoise.files.state import StateFolderUnusable, this_host
+from equipoise.files.state import private_folder, this_host
+from equipoise.model.errors import UnusableInput
 
 ASK = "from equipoise.files.state import this_host; print(this_host().identity)"
 
@@ -56,7 +56,7 @@ def test_machines_that_share_a_home_have_different_identities(
 ) -> None:
     identities = set()
     for machine in ("one", "two", "one"):
-        monkeypatch.setattr(state_folder, "_MACHINE_ID", tmp_path / machine)
+        monkeypatch.setattr("equipoise.files.state._MACHINE_ID", tmp_path / machine)
         (tmp_path / machine).write_text(f"{machine}\n")
         known = this_host()
         assert known is not None
@@ -75,11 +75,9 @@ def test_an_invalid_identity_is_unknown(state: Path, content: str) -> None:
     assert this_host() is None
 
 
-def test_a_state_folder_that_others_can_write_keeps_no_identity(
-    state: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_state_folder_that_others_can_write_keeps_no_identity(state: Path) -> None:
     state.parent.mkdir(mode=0o777)
     state.parent.chmod(0o777)
-    with pytest.raises(StateFolderUnusable, match="other users"):
-        state_folder._read_or_create_identity()
+    with pytest.raises(UnusableInput, match="other users"):
+        private_folder(state.name)
     assert this_host() is None

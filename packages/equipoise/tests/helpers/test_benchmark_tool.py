@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from equipoise.revisions.benchmarks import TOOLS
+from packages.equipoise.tests.programs import finished
 
 LIBTEST = """
 running 2 tests
@@ -42,14 +43,7 @@ def reported(folder: Path, tool: str, *command: str, **variables: str) -> dict[s
 
 
 def run(tool: str, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        TOOLS[tool].reading_command(command),
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    return finished(TOOLS[tool].reading_command(command), env={**os.environ, **variables})
 
 
 def test_each_benchmark_of_cargo_is_a_metric_in_seconds(tmp_path: Path) -> None:
@@ -146,7 +140,7 @@ def test_a_program_without_google_benchmark_is_an_error() -> None:
     assert done.stderr == "true wrote no results: it does not use Google Benchmark\n"
 
 
-def test_the_error_of_a_failed_tool_has_its_output(tmp_path: Path) -> None:
+def test_the_error_of_a_failed_tool_has_its_output() -> None:
     done = run("go", "sh", "-c", "echo --- FAIL: TestIt; exit 3")
     assert done.returncode == 1
     assert done.stderr == "--- FAIL: TestIt\n\nsh ended with status 3\n"

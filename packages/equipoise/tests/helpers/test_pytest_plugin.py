@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from equipoise.helpers.pytest_plugin import BATCHES
+from packages.equipoise.tests.programs import finished
 
 BENCHMARKS = """
 import pytest
@@ -45,14 +46,10 @@ def session(folder: Path, *words: str, **variables: str) -> subprocess.Completed
         for name, value in os.environ.items()
         if not name.startswith(("EQUIPOISE_METRICS", "EQUIPOISE_GATE"))
     }
-    return subprocess.run(
+    return finished(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words],
         cwd=folder,
         env={**own, **ALONE, **variables},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
     )
 
 

@@ -14,6 +14,7 @@ import pytest
 from equipoise.helpers.equipoise_metrics import VARIABLE, report, timed_iterations
 from equipoise.measure import workload_metrics
 from equipoise.model.record import Sample
+from packages.equipoise.tests.programs import finished
 
 HELPERS = Path(str(importlib.resources.files("equipoise.helpers")))
 
@@ -126,13 +127,10 @@ def test_outside_of_equipoise_reports_go_nowhere(
 
 
 def harness(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return finished(
         [sys.executable, "-m", "equipoise.helpers.harness", *words],
         cwd=folder,
         env={**os.environ, VARIABLE: str(folder / "metrics")},
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from equipoise.interop.reading import MAX_BYTES
 from equipoise.kinds.imported import assembly
 from equipoise.model.errors import EXIT_UNUSABLE_INPUT
 from packages.equipoise.tests.interop.test_damaged import WHOLE
+from packages.equipoise.tests.programs import finished
 
 HUGE = 200 * 2**20
 SPARE = 16 * 2**20
@@ -43,14 +43,7 @@ print(json.dumps([small, *map(imported, others)]))
 
 def imported_one_by_one(folder: Path, *names: str) -> list[dict[str, Any]]:
     """Return the messages of each import, and the peak in bytes after it."""
-    done = subprocess.run(
-        [sys.executable, "-c", IMPORTED, *names],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=600,
-    )
+    done = finished([sys.executable, "-c", IMPORTED, *names], cwd=folder, check=True)
     report: list[dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
     return report
 

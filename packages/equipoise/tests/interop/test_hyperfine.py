@@ -22,43 +22,16 @@ from equipoise.interop.formats.hyperfine import (
     to_orgmode,
 )
 from equipoise.model.result import SCHEMA, ConditionResult, ResultDocument, RunInfo, TrialRow
+from packages.equipoise.tests.documents import row_of
 
-HYPERFINE_KEYS = [
-    "command",
-    "mean",
-    "stddev",
-    "median",
-    "user",
-    "system",
-    "min",
-    "max",
-    "times",
-    "memory_usage_byte",
-    "exit_codes",
-    "parameters",
-]
+HYPERFINE_KEYS = (
+    "command mean stddev median user system min max times memory_usage_byte exit_codes parameters"
+).split()
 
 
 def _row(condition: str, wall_s: float | None, **changed: Any) -> TrialRow:
-    row = TrialRow(
-        block=1,
-        position=0,
-        condition=condition,
-        phase="measured",
-        analysed=True,
-        left_out_because=None,
-        wall_s=wall_s,
-        user_s=0.5,
-        sys_s=0.25,
-        max_rss_bytes=4096,
-        minor_faults=None,
-        major_faults=None,
-        voluntary_switches=None,
-        involuntary_switches=None,
-        exit=0,
-        failure=None,
-    )
-    return replace(row, **changed)
+    known = {"user_s": 0.5, "sys_s": 0.25, "max_rss_bytes": 4096}
+    return row_of(condition, wall_s, **(known | changed))
 
 
 def _document(

@@ -5,21 +5,24 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from equipoise.ledger import Ledger, open_for_writing
+from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
-from equipoise.model.record import Accounting, Draw, Trial
+from equipoise.model.record import Accounting, Draw, Observation, Trial
+from packages.equipoise.tests.programs import finished
 
-MakePlan = Callable[..., Plan]
-MakeTrial = Callable[..., Trial]
-RunScript = Callable[..., "subprocess.CompletedProcess[str]"]
+OPEN_EACH_WAY = pytest.mark.parametrize(
+    "open_it",
+    [open_for_reading, lambda path: open_for_writing(path, durable=False)],
+    ids=["reading", "writing"],
+)
 
 
-def _plan(*names: str, seed: int = 7, environment: dict[str, str] | None = None) -> Plan:
+def make_plan(*names: str, seed: int = 7, environment: dict[str, str] | None = None) -> Plan:
     return Plan(
         study="compare",
         conditions=tuple(
@@ -33,7 +36,7 @@ def _plan(*names: str, seed: int = 7, environment: dict[str, str] | None = None)
     )
 
 
-def _trial(block: int = 1, position: int = 0, wall_s: float = 0.125) -> Trial:
+def make_trial(block: int = 1, position: int = 0, wall_s: float = 0.125) -> Trial:
     return Trial(
         phase="measured",
         block=block,
@@ -45,25 +48,11 @@ def _trial(block: int = 1, position: int = 0, wall_s: float = 0.125) -> Trial:
     )
 
 
-@pytest.fixture
-def make_plan() -> MakePlan:
-    return _plan
-
-
-@pytest.fixture
-def make_trial() -> MakeTrial:
-    return _trial
-
-
-@pytest.fixture
-def record_blocks() -> Callable[[Ledger, str, range], None]:
-    def record(ledger: Ledger, run: str, blocks: range) -> None:
-        for block in blocks:
-            ledger.record_draw(run, Draw("measured", block, (0, 1), 16 * block))
-            ledger.record_trial(run, _trial(block, 0))
-            ledger.record_trial(run, _trial(block, 1))
-
-    return record
+def record_blocks(ledger: Ledger, run: str, blocks: range) -> None:
+    for block in blocks:
+        ledger.record_draw(run, Draw("measured", block, (0, 1), 16 * block))
+        ledger.record_trial(run, make_trial(block, 0))
+        ledger.record_trial(run, make_trial(block, 1))
 
 
 @pytest.fixture
@@ -78,21 +67,20 @@ def ledger(path: Path) -> Iterator[Ledger]:
 
 
 @pytest.fixture
-def run_script() -> RunScript:
+def filled(path: Path) -> Path:
+    """A ledger with a run of twenty blocks and an observation."""
+    with open_for_writing(path, durable=False) as opened:
+        run = opened.begin_run(make_plan(), {"host": "here"}, 1.0)
+        record_blocks(opened, run, range(1, 21))
+        opened.record_observation(run, Observation("time", 0, 1, 0, 5.0, b"{}", None))
+    return path
+
+
+def run_script(
+    source: str, *arguments: str, before: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
     """Run Python source with arguments in its own process, and return its output."""
-
-    def run(
-        source: str, *arguments: str, before: tuple[str, ...] = ()
-    ) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*before, sys.executable, "-c", source, *arguments],
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
-
-    return run
+    return finished([*before, sys.executable, "-c", source, *arguments])
 
 
 def row_count(path: Path, table: str) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from equipoise.ledger import FIRST_SEGMENT, Ledger
 from equipoise.model.host import Certificate
 from equipoise.model.plan import Plan
 from equipoise.model.record import Accounting, Draw, Observation, RecordedWarning, Sample, Trial
-from packages.equipoise.tests.ledger.conftest import row_count
+from packages.equipoise.tests.ledger.conftest import make_plan, row_count
 
 TABLES = (
     "environment",
@@ -54,7 +53,7 @@ CERTIFICATE = Certificate(
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("statement", ["UPDATE {0} SET {1} = {1}", "DELETE FROM {0}"])
 def test_no_row_of_any_table_can_be_changed_or_deleted(
-    ledger: Ledger, path: Path, make_plan: Callable[..., Plan], table: str, statement: str
+    ledger: Ledger, path: Path, table: str, statement: str
 ) -> None:
     _fill_every_table(ledger, make_plan())
     assert row_count(path, table) == 1

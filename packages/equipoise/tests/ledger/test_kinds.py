@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -12,8 +11,8 @@ import pytest
 
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Plan
 from equipoise.model.record import Accounting, Draw, RecordedWarning, Sample, Trial
+from packages.equipoise.tests.ledger.conftest import make_plan, record_blocks
 from packages.equipoise.tests.plans import plan_of
 
 WRONG = {
@@ -125,9 +124,7 @@ def test_a_sound_ledger_is_read(filled: Path) -> None:
         assert len(ledger.read_run("last").trials) == 2
 
 
-def test_an_unsound_run_leaves_the_others_readable(ledger: Ledger, path: Path,
-    make_plan: Callable[..., Plan], record_blocks: Callable[[Ledger, str, range], None]
-) -> None:  # fmt: skip
+def test_an_unsound_run_leaves_the_others_readable(ledger: Ledger, path: Path) -> None:
     first, second = (ledger.begin_run(make_plan(), {}, 1.0) for _ in range(2))
     for run in (first, second):
         record_blocks(ledger, run, range(1, 3))

@@ -27,7 +27,7 @@ from equipoise.model.plan import Membership, Plan, member_identity
 from equipoise.model.record import Draw, Observation, RecordedWarning, RunRecord, Sample
 from equipoise.report.json_document import encode
 from equipoise.why.result import latest_experiment, result_of
-from packages.equipoise.tests.ledger.conftest import RunScript
+from packages.equipoise.tests.ledger.conftest import run_script
 from packages.equipoise.tests.ledger.test_append_only import CERTIFICATE
 from packages.equipoise.tests.plans import plan_of, trial_of
 
@@ -383,7 +383,7 @@ with open_for_writing(sys.argv[2], durable=False) as into, open_for_reading(sys.
 
 @pytest.mark.parametrize("commits", [0, 3, 9])
 def test_a_merge_that_is_killed_leaves_beginnings_that_the_next_one_finishes(
-    whole: Whole, tmp_path: Path, run_script: RunScript, commits: int
+    whole: Whole, tmp_path: Path, commits: int
 ) -> None:
     into = tmp_path / "into.db"
     answer = run_script(KILLED, str(whole.path), str(into), str(commits))

@@ -15,13 +15,12 @@ import pytest
 
 from equipoise.ledger import Ledger, ledger_exists, open_for_reading, open_for_writing, opening
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Plan
 from equipoise.model.record import Draw
-
-OPEN_EACH_WAY = pytest.mark.parametrize(
-    "open_it",
-    [open_for_reading, lambda path: open_for_writing(path, durable=False)],
-    ids=["reading", "writing"],
+from packages.equipoise.tests.ledger.conftest import (
+    OPEN_EACH_WAY,
+    make_plan,
+    record_blocks,
+    run_script,
 )
 
 AS_A_STRANGER = """
@@ -40,18 +39,6 @@ try:
 except UnusableInput as refusal:
     print("refused:", refusal.what)
 """
-
-
-@pytest.fixture
-def filled(
-    path: Path,
-    make_plan: Callable[..., Plan],
-    record_blocks: Callable[[Ledger, str, range], None],
-) -> Path:
-    with open_for_writing(path, durable=False) as ledger:
-        run = ledger.begin_run(make_plan(), {"host": "here"}, 1.0)
-        record_blocks(ledger, run, range(1, 21))
-    return path
 
 
 @pytest.fixture
@@ -90,7 +77,7 @@ def usual_umask() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("usual_umask")
-def test_a_new_ledger_is_for_its_owner_alone(path: Path, make_plan: Callable[..., Plan]) -> None:
+def test_a_new_ledger_is_for_its_owner_alone(path: Path) -> None:
     """The reason is that a plan contains the values of environment variables."""
     with open_for_writing(path, durable=False) as ledger:
         ledger.begin_run(make_plan(), {}, 1.0)
@@ -102,7 +89,7 @@ def test_a_new_ledger_is_for_its_owner_alone(path: Path, make_plan: Callable[...
 
 
 @pytest.mark.usefixtures("usual_umask")
-def test_an_existing_ledger_keeps_its_mode(path: Path, make_plan: Callable[..., Plan]) -> None:
+def test_an_existing_ledger_keeps_its_mode(path: Path) -> None:
     path.parent.mkdir()
     open_for_writing(path, durable=False).close()
     path.chmod(0o640)
@@ -275,7 +262,7 @@ def test_a_locked_ledger_is_reported(filled: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_lock_during_a_write_is_reported_and_writing_can_continue(
-    filled: Path, make_plan: Callable[..., Plan], monkeypatch: pytest.MonkeyPatch
+    filled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(opening, "_LOCK_TIMEOUT_S", 0.05)
     with open_for_writing(filled, durable=False) as ledger:
@@ -289,9 +276,7 @@ def test_a_lock_during_a_write_is_reported_and_writing_can_continue(
         assert len(ledger.runs()) == 2
 
 
-def test_a_ledger_that_is_removed_under_a_campaign_is_noticed(
-    path: Path, make_plan: Callable[..., Plan]
-) -> None:
+def test_a_ledger_that_is_removed_under_a_campaign_is_noticed(path: Path) -> None:
     with open_for_writing(path, durable=False) as ledger:
         run = ledger.begin_run(make_plan(), {}, 1.0)
         path.unlink()
@@ -300,7 +285,7 @@ def test_a_ledger_that_is_removed_under_a_campaign_is_noticed(
 
 
 def test_a_ledger_on_a_read_only_disk_can_be_read_and_an_error_explains_writes(
-    filled: Path, public_folder: Path, run_script: Callable[..., object]
+    filled: Path, public_folder: Path
 ) -> None:
     path = public_folder / "ledger.db"
     path.write_bytes(filled.read_bytes())
@@ -317,11 +302,7 @@ def test_a_ledger_on_a_read_only_disk_can_be_read_and_an_error_explains_writes(
 
 
 def test_a_read_only_folder_with_a_log_is_not_read_past_its_log(
-    path: Path,
-    public_folder: Path,
-    make_plan: Callable[..., Plan],
-    record_blocks: Callable[[Ledger, str, range], None],
-    run_script: Callable[..., object],
+    path: Path, public_folder: Path
 ) -> None:
     copy = public_folder / "ledger.db"
     with open_for_writing(path, durable=False) as ledger:
@@ -333,9 +314,7 @@ def test_a_read_only_folder_with_a_log_is_not_read_past_its_log(
     assert "its last trials are in ledger.db-wal" in answer
 
 
-def test_an_unreadable_file_is_reported(
-    filled: Path, public_folder: Path, run_script: Callable[..., object]
-) -> None:
+def test_an_unreadable_file_is_reported(filled: Path, public_folder: Path) -> None:
     path = public_folder / "ledger.db"
     path.write_bytes(filled.read_bytes())
     path.chmod(0o000)

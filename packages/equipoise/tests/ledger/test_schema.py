@@ -13,8 +13,8 @@ import pytest
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing, schema
 from equipoise.ledger.schema import APPLICATION_ID, CREATION, latest_version
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Plan
 from equipoise.model.record import RunRecord
+from packages.equipoise.tests.ledger.conftest import OPEN_EACH_WAY
 
 NEXT = (
     "DROP TRIGGER trial_refuses_update",
@@ -24,22 +24,6 @@ NEXT = (
     "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: no UPDATE on trial'); END",
 )
 """Migration that a later Equipoise might bring."""
-OPEN_EACH_WAY = pytest.mark.parametrize(
-    "open_it",
-    [open_for_reading, lambda path: open_for_writing(path, durable=False)],
-    ids=["reading", "writing"],
-)
-
-
-@pytest.fixture
-def filled(
-    path: Path,
-    make_plan: Callable[..., Plan],
-    record_blocks: Callable[[Ledger, str, range], None],
-) -> Path:
-    with open_for_writing(path, durable=False) as ledger:
-        record_blocks(ledger, ledger.begin_run(make_plan(), {}, 1.0), range(1, 4))
-    return path
 
 
 def migrations(monkeypatch: pytest.MonkeyPatch, *scripts: schema.Statements) -> None:
@@ -84,7 +68,7 @@ def test_reading_migrates_a_copy_in_memory_and_leaves_the_file(
     with open_for_reading(filled) as ledger:
         assert ledger.read_run("last") == before
         energies = ledger.connection.execute("SELECT sum(energy_j) FROM trial").fetchone()
-        assert energies == (7.5,)
+        assert energies == (50.0,)
     assert filled.read_bytes() == content
 
 

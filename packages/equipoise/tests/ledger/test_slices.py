@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -15,7 +15,7 @@ from equipoise.files.state import this_host
 from equipoise.kinds.fleet.terms import FleetPlan
 from equipoise.ledger import FIRST_SEGMENT, Fork, Ledger, open_for_writing, parts
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Membership, Plan, member_identity
+from equipoise.model.plan import Membership, member_identity
 from equipoise.model.record import (
     Accounting,
     Draw,
@@ -25,7 +25,7 @@ from equipoise.model.record import (
     Sample,
     Trial,
 )
-from packages.equipoise.tests.ledger.conftest import row_count
+from packages.equipoise.tests.ledger.conftest import make_plan, row_count
 
 FEW = 3
 """Trials in a slice, so that a run of a test takes several."""
@@ -72,9 +72,7 @@ def read(ledger: Ledger, identity: str) -> RunRecord:
     return ledger.read_run(name)
 
 
-def test_a_run_arrives_in_slices_as_it_was_recorded(
-    ledger: Ledger, copy: Ledger, make_plan: Callable[..., Plan]
-) -> None:
+def test_a_run_arrives_in_slices_as_it_was_recorded(ledger: Ledger, copy: Ledger) -> None:
     plan = make_plan("a\udcff", "b")
     run = ledger.begin_run(plan, HERE, 1.0)
     identity = ledger.identity_of(run)
@@ -93,9 +91,7 @@ def test_a_run_arrives_in_slices_as_it_was_recorded(
     assert copy.cursor(identity) == ledger.cursor(identity)
 
 
-def test_a_copy_that_is_behind_has_not_ended(
-    ledger: Ledger, copy: Ledger, make_plan: Callable[..., Plan]
-) -> None:
+def test_a_copy_that_is_behind_has_not_ended(ledger: Ledger, copy: Ledger) -> None:
     run = ledger.begin_run(make_plan(), HERE, 1.0)
     record(ledger, run, range(1, 8))
     ledger.record_notice(run, WARNING)
@@ -113,9 +109,7 @@ def test_a_copy_that_is_behind_has_not_ended(
     assert behind == whole
 
 
-def test_a_slice_of_a_run_continued_in_both_ledgers_is_a_fork(
-    ledger: Ledger, copy: Ledger, make_plan: Callable[..., Plan]
-) -> None:
+def test_a_slice_of_a_run_continued_in_both_ledgers_is_a_fork(ledger: Ledger, copy: Ledger) -> None:
     run = ledger.begin_run(make_plan(), HERE, 1.0)
     identity = ledger.identity_of(run)
     record(ledger, run, range(1, 3))
@@ -136,9 +130,7 @@ def _everything(ledger: Ledger) -> bytes:
     return ledger.slice(ledger.identity_of(run.id), max_trials=99)[0]
 
 
-def test_a_slice_behind_the_end_of_a_copy_is_refused(
-    ledger: Ledger, copy: Ledger, make_plan: Callable[..., Plan]
-) -> None:
+def test_a_slice_behind_the_end_of_a_copy_is_refused(ledger: Ledger, copy: Ledger) -> None:
     run = ledger.begin_run(make_plan(), HERE, 1.0)
     identity = ledger.identity_of(run)
     record(ledger, run, range(1, 6))
@@ -151,10 +143,7 @@ def test_a_slice_behind_the_end_of_a_copy_is_refused(
 
 
 def test_an_invalid_slice_changes_nothing(
-    ledger: Ledger,
-    copy: Ledger,
-    make_plan: Callable[..., Plan],
-    monkeypatch: pytest.MonkeyPatch,
+    ledger: Ledger, copy: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parts, "MAX_SLICE_BYTES", 2**19)
     run = ledger.begin_run(make_plan(), HERE, 1.0)
@@ -204,9 +193,7 @@ def test_an_invalid_slice_changes_nothing(
     assert row_count(copy.path, "environment") == 0
 
 
-def test_a_slice_whose_head_is_refused_adds_nothing(
-    ledger: Ledger, copy: Ledger, make_plan: Callable[..., Plan]
-) -> None:
+def test_a_slice_whose_head_is_refused_adds_nothing(ledger: Ledger, copy: Ledger) -> None:
     run = ledger.begin_run(make_plan(), HERE, 1.0)
     record(ledger, run, range(1, 3))
 
@@ -220,7 +207,7 @@ def test_a_slice_whose_head_is_refused_adds_nothing(
 
 
 def test_a_slice_cannot_put_an_environment_in_the_place_of_another(
-    ledger: Ledger, copy: Ledger, make_plan: Callable[..., Plan]
+    ledger: Ledger, copy: Ledger
 ) -> None:
     own = copy.begin_run(make_plan(), HERE, 1.0)
     run = ledger.begin_run(make_plan(), HERE, 1.0)
@@ -236,9 +223,7 @@ def test_a_slice_cannot_put_an_environment_in_the_place_of_another(
     assert copied.segments[0].environment == {"kernel": "forged"}
 
 
-def test_a_run_begins_once_under_its_identity(
-    ledger: Ledger, make_plan: Callable[..., Plan]
-) -> None:
+def test_a_run_begins_once_under_its_identity(ledger: Ledger) -> None:
     identity = bytes(range(16))
     run = ledger.begin_run(make_plan(), HERE, 1.0, identity=identity)
     assert ledger.begin_run(make_plan(), {}, 2.0, identity=identity) == run
@@ -250,7 +235,7 @@ def test_a_run_begins_once_under_its_identity(
 
 
 def test_the_run_of_a_coordinator_comes_with_those_of_its_hosts(
-    ledger: Ledger, copy: Ledger, make_plan: Callable[..., Plan]
+    ledger: Ledger, copy: Ledger
 ) -> None:
     host = this_host()
     assert host is not None

@@ -7,7 +7,6 @@ import math
 import re
 import sqlite3
 import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any, get_args
@@ -32,7 +31,7 @@ from equipoise.model.record import (
     Segment,
     Trial,
 )
-from packages.equipoise.tests.ledger.conftest import row_count
+from packages.equipoise.tests.ledger.conftest import make_plan, make_trial, record_blocks, row_count
 
 counts = st.none() | st.integers(-(2**63), 2**63 - 1)
 measured = st.floats(-MAX_MEASURED_VALUE, MAX_MEASURED_VALUE)
@@ -126,18 +125,14 @@ def test_a_plan_comes_back_completely_with_bytes_that_are_not_text(ledger: Ledge
     assert ledger.runs()[0].commands == (plan.conditions[0].name,)
 
 
-def test_text_that_is_not_unicode_is_kept_readable(
-    ledger: Ledger, make_plan: Callable[..., Plan], make_trial: Callable[..., Trial]
-) -> None:
+def test_text_that_is_not_unicode_is_kept_readable(ledger: Ledger) -> None:
     run = ledger.begin_run(make_plan(), {}, 1.0)
     ledger.record_draw(run, Draw("measured", 1, (0, 1), 0))
     ledger.record_trial(run, replace(make_trial(), failure="exit status 1", error_tail="a\udcffb"))
     assert ledger.read_run(run).trials[0].error_tail == r"a\udcffb"
 
 
-def test_draws_segments_and_notices_come_back_in_the_order_of_writing(
-    ledger: Ledger, make_plan: Callable[..., Plan]
-) -> None:
+def test_draws_segments_and_notices_come_back_in_the_order_of_writing(ledger: Ledger) -> None:
     here, there = {"host": "here", "cpus": 2, "load": [0.1, None]}, {"host": "there"}
     run = ledger.begin_run(make_plan(), here, 10.5)
     draws = [
@@ -170,9 +165,7 @@ def test_draws_segments_and_notices_come_back_in_the_order_of_writing(
     )
 
 
-def test_a_repeated_environment_is_stored_once(
-    ledger: Ledger, path: Path, make_plan: Callable[..., Plan]
-) -> None:
+def test_a_repeated_environment_is_stored_once(ledger: Ledger, path: Path) -> None:
     for _ in range(3):
         run = ledger.begin_run(make_plan(), {"host": "here"}, 1.0)
         ledger.begin_segment(run, {"host": "here"}, 2.0)
@@ -180,9 +173,7 @@ def test_a_repeated_environment_is_stored_once(
     assert row_count(path, "sitting") == 6
 
 
-def test_a_trial_without_its_draw_is_refused_and_not_recorded(
-    ledger: Ledger, make_plan: Callable[..., Plan], make_trial: Callable[..., Trial]
-) -> None:
+def test_a_trial_without_its_draw_is_refused_and_not_recorded(ledger: Ledger) -> None:
     run = ledger.begin_run(make_plan(), {}, 1.0)
     trial = replace(make_trial(block=1), samples=(Sample("latency_s", 0.5),))
     with pytest.raises(UnusableInput, match="does not accept"):
@@ -190,9 +181,7 @@ def test_a_trial_without_its_draw_is_refused_and_not_recorded(
     assert ledger.read_run(run).trials == ()
 
 
-def test_a_block_is_drawn_once_and_a_segment_ends_once(
-    ledger: Ledger, make_plan: Callable[..., Plan]
-) -> None:
+def test_a_block_is_drawn_once_and_a_segment_ends_once(ledger: Ledger) -> None:
     run = ledger.begin_run(make_plan(), {}, 1.0)
     ledger.record_draw(run, Draw("measured", 1, (0, 1), 0))
     with pytest.raises(
@@ -209,26 +198,20 @@ def test_a_block_is_drawn_once_and_a_segment_ends_once(
     assert record.segments[0].stopped_because == "verdict"
 
 
-def test_a_run_id_contains_its_time_and_sorts_by_it(
-    ledger: Ledger, make_plan: Callable[..., Plan]
-) -> None:
+def test_a_run_id_contains_its_time_and_sorts_by_it(ledger: Ledger) -> None:
     moments = [1_795_174_205.0, 1_795_174_206.9, 1_795_260_000.0]
     identifiers = [ledger.begin_run(make_plan(), {}, moment) for moment in moments]
     assert identifiers == sorted(identifiers)
     assert re.fullmatch(r"20261120-113005-[0-9a-f]{4}", identifiers[0])
 
 
-def test_runs_that_begin_in_the_same_second_have_different_ids(
-    ledger: Ledger, make_plan: Callable[..., Plan]
-) -> None:
+def test_runs_that_begin_in_the_same_second_have_different_ids(ledger: Ledger) -> None:
     # 65,536 endings exist: of 600 random ids, two would be equal with probability 0.94.
     identifiers = {ledger.begin_run(make_plan(), {}, 1.0) for _ in range(600)}
     assert len(identifiers) == 600
 
 
-def test_a_run_is_found_by_its_id_by_a_beginning_of_it_and_as_the_last(
-    ledger: Ledger, make_plan: Callable[..., Plan]
-) -> None:
+def test_a_run_is_found_by_its_id_by_a_beginning_of_it_and_as_the_last(ledger: Ledger) -> None:
     first = ledger.begin_run(make_plan(seed=1), {}, 1_000_000.0)
     second = ledger.begin_run(make_plan(seed=2), {}, 2_000_000.0)
     assert ledger.read_run(first).plan.seed == 1
@@ -237,18 +220,14 @@ def test_a_run_is_found_by_its_id_by_a_beginning_of_it_and_as_the_last(
     assert ledger.read_run("last").id == second
 
 
-def test_a_run_that_starts_in_the_future_is_not_the_last(
-    ledger: Ledger, make_plan: Callable[..., Plan]
-) -> None:
+def test_a_run_that_starts_in_the_future_is_not_the_last(ledger: Ledger) -> None:
     future = ledger.begin_run(make_plan(seed=2), {}, time.time() + 3600.0)
     assert ledger.read_run("last").id == future
     earlier = ledger.begin_run(make_plan(seed=1), {}, 1_000_000.0)
     assert ledger.read_run("last").id == earlier
 
 
-def test_the_error_about_an_unknown_run_names_the_existing_runs(
-    ledger: Ledger, make_plan: Callable[..., Plan]
-) -> None:
+def test_the_error_about_an_unknown_run_names_the_existing_runs(ledger: Ledger) -> None:
     identifiers = [ledger.begin_run(make_plan(), {}, 1e6 * number) for number in range(1, 8)]
     for unknown in ("nonsense", "'; DROP TABLE run; --", "\udcff", "%"):
         with pytest.raises(UnusableInput) as refusal:
@@ -260,9 +239,7 @@ def test_the_error_about_an_unknown_run_names_the_existing_runs(
         ledger.record_notice("last", RecordedWarning("a", "b", "c"))
 
 
-def test_the_error_about_an_ambiguous_beginning_names_its_runs(
-    ledger: Ledger, make_plan: Callable[..., Plan]
-) -> None:
+def test_the_error_about_an_ambiguous_beginning_names_its_runs(ledger: Ledger) -> None:
     first = ledger.begin_run(make_plan(), {}, 1.0)
     second = ledger.begin_run(make_plan(), {}, 2.0)
     for beginning in ("19700101-", ""):
@@ -272,9 +249,7 @@ def test_the_error_about_an_ambiguous_beginning_names_its_runs(
         assert second in refusal.value.what
 
 
-def test_runs_are_in_the_order_of_their_start_even_if_recorded_later(
-    ledger: Ledger, make_plan: Callable[..., Plan]
-) -> None:
+def test_runs_are_in_the_order_of_their_start_even_if_recorded_later(ledger: Ledger) -> None:
     late, early = (ledger.begin_run(make_plan(), {}, started) for started in (2.0, 1.0))
     simultaneous = sorted(
         (ledger.begin_run(make_plan(), {}, 3.0) for _ in range(3)), key=ledger.identity_of
@@ -296,10 +271,7 @@ def test_a_ledger_without_runs_is_reported(ledger: Ledger) -> None:
 
 
 def test_a_summary_has_the_trials_and_the_end_of_the_latest_segment(
-    ledger: Ledger,
-    make_plan: Callable[..., Plan],
-    record_blocks: Callable[[Ledger, str, range], None],
-    monkeypatch: pytest.MonkeyPatch,
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EQUIPOISE_HOST", "lab")
     first = ledger.begin_run(make_plan("a", "b"), {}, 1.0)
@@ -314,9 +286,7 @@ def test_a_summary_has_the_trials_and_the_end_of_the_latest_segment(
     assert ledger.runs()[0].stopped_because is None
 
 
-def test_campaigns_of_the_same_commands_are_found(
-    ledger: Ledger, make_plan: Callable[..., Plan]
-) -> None:
+def test_campaigns_of_the_same_commands_are_found(ledger: Ledger) -> None:
     same = [ledger.begin_run(make_plan("a", "b", seed=seed), {}, float(seed)) for seed in (1, 2, 3)]
     ledger.begin_run(make_plan("b", "a"), {}, 4.0)
     tuned = make_plan("a", "b", environment={"MALLOC_ARENA_MAX": "1"})
@@ -331,9 +301,7 @@ def test_campaigns_of_the_same_commands_are_found(
     assert len(ids(tuned)) == 1
 
 
-def test_campaigns_with_another_output_are_not_the_same_commands(
-    ledger: Ledger, make_plan: Callable[..., Plan]
-) -> None:
+def test_campaigns_with_another_output_are_not_the_same_commands(ledger: Ledger) -> None:
     plan = make_plan("a", "b")
     first = ledger.begin_run(plan, {}, 1.0)
     conditions = tuple(
@@ -355,9 +323,7 @@ def test_the_search_for_the_same_commands_uses_an_index(ledger: Ledger, path: Pa
     assert "run_by_commands" in str(steps)
 
 
-def test_reading_does_not_change_the_garbage_collector(
-    ledger: Ledger, make_plan: Callable[..., Plan]
-) -> None:
+def test_reading_does_not_change_the_garbage_collector(ledger: Ledger) -> None:
     run = ledger.begin_run(make_plan(), {}, 1.0)
     ledger.read_run(run)
     assert gc.isenabled()
@@ -369,12 +335,7 @@ def test_reading_does_not_change_the_garbage_collector(
         gc.enable()
 
 
-def test_read_values_are_frozen_like_recorded_ones(
-    ledger: Ledger,
-    make_plan: Callable[..., Plan],
-    record_blocks: Callable[[Ledger, str, range], None],
-    make_trial: Callable[..., Trial],
-) -> None:
+def test_read_values_are_frozen_like_recorded_ones(ledger: Ledger) -> None:
     run = ledger.begin_run(make_plan(), {}, 1.0)
     record_blocks(ledger, run, range(1, 2))
     trial = ledger.read_run(run).trials[0]

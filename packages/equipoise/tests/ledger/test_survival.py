@@ -9,14 +9,13 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Plan
+from packages.equipoise.tests.ledger.conftest import make_plan, record_blocks, run_script
 
 RECORD = """
 import os, sys
@@ -84,9 +83,7 @@ def test_no_acknowledged_trial_is_lost_to_kill_9(tmp_path: Path, seed: int) -> N
         assert record.segments[0].stopped_because is None
 
 
-def test_a_killed_campaign_can_be_resumed(
-    tmp_path: Path, record_blocks: Callable[[Ledger, str, range], None]
-) -> None:
+def test_a_killed_campaign_can_be_resumed(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     run, _ = _record_and_kill(path, 25)
     with open_for_writing(path, durable=False) as ledger:
@@ -152,17 +149,13 @@ def test_several_processes_may_make_and_write_one_ledger_at_once(tmp_path: Path)
         assert [trial.block for trial in record.trials] == [1 + i // 2 for i in range(60)]
 
 
-def test_a_limit_on_the_size_of_files_stops_a_campaign_and_loses_nothing(
-    tmp_path: Path, run_script: Callable[..., subprocess.CompletedProcess[str]]
-) -> None:
+def test_a_limit_on_the_size_of_files_stops_a_campaign_and_loses_nothing(tmp_path: Path) -> None:
     process = run_script(RECORD_UNTIL_FULL, str(tmp_path / "ledger.db"), "limit")
     _assert_stopped_with_all_kept(process)
     assert "limit" in process.stdout.splitlines()[-2]
 
 
-def test_a_full_disk_stops_a_campaign_and_loses_nothing(
-    tmp_path: Path, run_script: Callable[..., subprocess.CompletedProcess[str]]
-) -> None:
+def test_a_full_disk_stops_a_campaign_and_loses_nothing(tmp_path: Path) -> None:
     # In its own name space, the disk vanishes with the process.
     name_space: tuple[str, ...] = ("unshare", "--mount")
     if os.geteuid() != 0:
@@ -180,11 +173,7 @@ def test_a_full_disk_stops_a_campaign_and_loses_nothing(
     assert "no space is left on its disk" in process.stdout.splitlines()[-2]
 
 
-def test_a_ledger_that_cannot_grow_is_reported_and_keeps_its_content(
-    ledger: Ledger,
-    make_plan: Callable[..., Plan],
-    record_blocks: Callable[[Ledger, str, range], None],
-) -> None:
+def test_a_ledger_that_cannot_grow_is_reported_and_keeps_its_content(ledger: Ledger) -> None:
     run = ledger.begin_run(make_plan(), {}, 1.0)
     record_blocks(ledger, run, range(1, 4))
     ledger.connection.execute("PRAGMA max_page_count = 1")  # SQLite sets it to the current count.

@@ -13,6 +13,9 @@ import equipoise
 from equipoise.measure.launcher import Containment, Launcher, Report, Request
 from packages.equipoise.tests.measure.serving import Stage
 
+Run = Callable[[str], Report]
+Shell = Callable[[str], Request]
+
 
 @pytest.fixture(scope="session")
 def launcher_program() -> Path:
@@ -29,16 +32,11 @@ def launcher_program() -> Path:
     pytest.fail("no equipoise-launcher: build it with `cargo build --workspace --release --locked`")
 
 
-@pytest.fixture(scope="session")
-def program() -> Callable[[str], str]:
-    """Finds the path of a program that every Linux has."""
-
-    def find(name: str) -> str:
-        path = shutil.which(name)
-        assert path is not None, f"{name} is on every Linux"
-        return path
-
-    return find
+def program(name: str) -> str:
+    """Find the path of a program that every Linux has."""
+    path = shutil.which(name)
+    assert path is not None, f"{name} is on every Linux"
+    return path
 
 
 @pytest.fixture(params=["process-group", "cgroup"])
@@ -55,7 +53,7 @@ def launcher(launcher_program: Path, containment: Containment) -> Iterator[Launc
 
 
 @pytest.fixture
-def shell(program: Callable[[str], str], tmp_path: Path) -> Callable[[str], Request]:
+def shell(tmp_path: Path) -> Shell:
     """Makes the request of a trial that runs a shell script in the temporary folder."""
     return lambda script: Request(
         argv=(program("sh"), "-c", script),
@@ -66,7 +64,7 @@ def shell(program: Callable[[str], str], tmp_path: Path) -> Callable[[str], Requ
 
 
 @pytest.fixture
-def run(launcher: Launcher, shell: Callable[[str], Request]) -> Callable[[str], Report]:
+def run(launcher: Launcher, shell: Shell) -> Run:
     """Runs a shell script."""
     return lambda script: launcher.run(shell(script))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -24,6 +23,8 @@ from equipoise.measure.launcher import (
 )
 from equipoise.measure.trials import accounting_of
 from equipoise.model.errors import UnusableInput
+from packages.equipoise.tests.measure.conftest import Shell
+from packages.equipoise.tests.programs import finished
 
 PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 NOBODY = 65534
@@ -114,9 +115,7 @@ def test_page_faults_are_those_that_the_kernel_accounts_for(counting: Launcher) 
 
 
 @pytest.mark.usefixtures("may_count_the_kernel")
-def test_the_task_clock_is_the_time_on_a_processor(
-    counting: Launcher, shell: Callable[[str], Request]
-) -> None:
+def test_the_task_clock_is_the_time_on_a_processor(counting: Launcher, shell: Shell) -> None:
     stolen_before = stolen_s()
     report = counting.run(shell(SPIN))
     stolen = stolen_s() - stolen_before
@@ -147,9 +146,7 @@ def test_every_move_to_another_processor_is_counted(counting: Launcher) -> None:
 
 
 @pytest.mark.usefixtures("may_count_the_kernel")
-def test_consecutive_trials_are_counted_completely(
-    counting: Launcher, shell: Callable[[str], Request]
-) -> None:
+def test_consecutive_trials_are_counted_completely(counting: Launcher, shell: Shell) -> None:
     """A kernel once counted events of the launcher for one trial, and none for the next ones."""
     for _ in range(10):
         for request in (python(TOUCH_MEMORY), python("import time; time.sleep(0.01)")):
@@ -160,7 +157,7 @@ def test_consecutive_trials_are_counted_completely(
 
 @pytest.mark.usefixtures("may_count_the_kernel")
 def test_descendants_are_counted_wherever_they_are_and_the_launcher_never(
-    counting: Launcher, shell: Callable[[str], Request]
+    counting: Launcher, shell: Shell
 ) -> None:
     touch = f'{sys.executable} -S -c "{TOUCH_MEMORY}"'
     single = known(counting.run(python(TOUCH_MEMORY)), "page_faults")
@@ -177,7 +174,7 @@ def test_descendants_are_counted_wherever_they_are_and_the_launcher_never(
 
 @pytest.mark.usefixtures("may_count_the_kernel")
 def test_a_descendant_that_nobody_waits_for_is_counted_until_the_end(
-    counting: Launcher, shell: Callable[[str], Request]
+    counting: Launcher, shell: Shell
 ) -> None:
     daemon = f"import time; {TOUCH_MEMORY}; open('done', 'w').close(); time.sleep(99)"
     script = f'setsid {sys.executable} -S -c "{daemon}" & while [ ! -e done ]; do :; done'
@@ -188,9 +185,7 @@ def test_a_descendant_that_nobody_waits_for_is_counted_until_the_end(
 
 
 @pytest.mark.usefixtures("may_count_the_kernel")
-def test_events_before_a_timeout_are_counted(
-    counting: Launcher,
-) -> None:
+def test_events_before_a_timeout_are_counted(counting: Launcher) -> None:
     request = Request(
         (sys.executable, "-S", "-c", f"{TOUCH_MEMORY}\nwhile True: pass"), {}, "/", timeout_s=2.0
     )
@@ -267,9 +262,7 @@ def test_a_program_that_the_kernel_stops_counting_is_unknown_and_not_nearly_zero
     assert "set-user-ID" in report.unknown["task_clock"]
 
 
-def test_nothing_is_counted_unless_requested(
-    launcher: Launcher, shell: Callable[[str], Request]
-) -> None:
+def test_nothing_is_counted_unless_requested(launcher: Launcher, shell: Shell) -> None:
     report = launcher.run(shell("exit 0"))
     assert report.counters == {}
     links = [os.readlink(file) for file in Path(f"/proc/{launcher.pid}/fd").iterdir()]
@@ -284,9 +277,7 @@ def test_an_unknown_counter_is_refused_with_those_that_there_are(launcher_progra
 
 
 def test_the_launcher_knows_the_same_counters(launcher_program: Path) -> None:
-    refused = subprocess.run(
-        [launcher_program, "--counters", "luck"], capture_output=True, text=True, check=False
-    )
+    refused = finished([launcher_program, "--counters", "luck"])
     assert refused.returncode == 2
     there_are = refused.stderr.strip().partition("there are ")[2]
     assert sorted(there_are.split(", ")) == sorted(COUNTERS)
@@ -304,7 +295,7 @@ def test_counters_and_their_reasons_become_accounting(launcher_program: Path) ->
 
 
 def test_the_wait_for_a_processor_grows_with_a_neighbour_on_it(
-    launcher: Launcher, shell: Callable[[str], Request]
+    launcher: Launcher, shell: Shell
 ) -> None:
     """Two busy processes on one processor wait for each other."""
     cpu = min(os.sched_getaffinity(0))

@@ -14,13 +14,14 @@ import msgspec.structs
 import pexpect
 import pytest
 
-from equipoise.measure.launcher import Containment, Launcher, Report, Request
+from equipoise.measure.launcher import Containment, Launcher, Request
 from equipoise.measure.trials import accounting_of, failure_of
 from equipoise.model.errors import EquipoiseError
 from equipoise.model.plan import Output, Process
+from packages.equipoise.tests.measure.conftest import Run, Shell, program
 
 
-def test_a_trial_that_succeeds_is_accounted_for(run: Callable[[str], Report]) -> None:
+def test_a_trial_that_succeeds_is_accounted_for(run: Run) -> None:
     report = run("exit 0")
     assert (report.exit, report.signal, report.timed_out) == (0, None, False)
     assert report.could_not_start is None
@@ -31,7 +32,7 @@ def test_a_trial_that_succeeds_is_accounted_for(run: Callable[[str], Report]) ->
     assert report.cpu is None or report.cpu in os.sched_getaffinity(0)
 
 
-def test_every_value_that_is_missing_has_its_reason(run: Callable[[str], Report]) -> None:
+def test_every_value_that_is_missing_has_its_reason(run: Run) -> None:
     report = run("kill -9 $$")
     may_be_absent = {"exit", "signal", "stopped_by", "could_not_start", "start_errno"}
     for field in report.__struct_fields__:
@@ -40,7 +41,7 @@ def test_every_value_that_is_missing_has_its_reason(run: Callable[[str], Report]
 
 
 def test_containment_is_as_requested_or_has_a_reason(
-    launcher: Launcher, containment: Containment, shell: Callable[[str], Request]
+    launcher: Launcher, containment: Containment, shell: Shell
 ) -> None:
     report = launcher.run(shell("exit 0"))
     if containment == "cgroup" and "cgroup" not in report.unknown:
@@ -49,20 +50,20 @@ def test_containment_is_as_requested_or_has_a_reason(
         assert report.containment == "process_group"
 
 
-def test_an_exit_status_is_reported_with_the_last_words(run: Callable[[str], Report]) -> None:
+def test_an_exit_status_is_reported_with_the_last_words(run: Run) -> None:
     report = run("echo first >&2; echo last >&2; exit 3")
     assert report.exit == 3
     assert report.error_tail == "first\nlast\n"
     assert report.error_bytes == len("first\nlast\n")
 
 
-def test_death_by_a_signal_is_reported(run: Callable[[str], Report]) -> None:
+def test_death_by_a_signal_is_reported(run: Run) -> None:
     report = run("kill -SEGV $$")
     assert (report.exit, report.signal) == (None, signal.SIGSEGV)
     assert report.out_of_memory is False
 
 
-def test_a_launcher_serves_one_trial_after_the_other(run: Callable[[str], Report]) -> None:
+def test_a_launcher_serves_one_trial_after_the_other(run: Run) -> None:
     run("echo noise >&2; sleep 300 & exit 1")
     quiet = run("exit 0")
     assert (quiet.exit, quiet.error_tail, quiet.left_behind) == (0, "", 0)
@@ -88,9 +89,7 @@ def test_a_file_that_cannot_be_executed_is_reported(launcher: Launcher, tmp_path
     assert report.start_errno == errno.ENOEXEC
 
 
-def test_a_missing_folder_or_input_is_reported(
-    launcher: Launcher, tmp_path: Path, program: Callable[[str], str]
-) -> None:
+def test_a_missing_folder_or_input_is_reported(launcher: Launcher, tmp_path: Path) -> None:
     true = (program("true"),)
     report = launcher.run(Request(true, {}, "/no/such/folder"))
     assert report.could_not_start == "working folder /no/such/folder: No such file or directory"
@@ -99,7 +98,7 @@ def test_a_missing_folder_or_input_is_reported(
 
 
 def test_an_impossible_request_is_refused_and_the_next_one_served(
-    launcher: Launcher, tmp_path: Path, program: Callable[[str], str]
+    launcher: Launcher, tmp_path: Path
 ) -> None:
     with pytest.raises(EquipoiseError, match="nothing to run"):
         launcher.run(Request((), {}, str(tmp_path)))
@@ -109,7 +108,7 @@ def test_an_impossible_request_is_refused_and_the_next_one_served(
 
 
 def test_a_flood_of_output_is_counted_to_the_byte_and_not_kept(
-    launcher: Launcher, shell: Callable[[str], Request]
+    launcher: Launcher, shell: Shell
 ) -> None:
     sizes: list[int] = []
 
@@ -133,7 +132,7 @@ def test_a_flood_of_output_is_counted_to_the_byte_and_not_kept(
 
 
 def test_output_that_never_ends_does_not_outlive_the_timeout(
-    launcher: Launcher, shell: Callable[[str], Request]
+    launcher: Launcher, shell: Shell
 ) -> None:
     flood = msgspec.structs.replace(shell("yes >&2 & yes"), output=Output("count"), timeout_s=1.5)
     report = launcher.run(flood)
@@ -144,7 +143,7 @@ def test_output_that_never_ends_does_not_outlive_the_timeout(
 
 
 def test_output_goes_into_a_file_emptied_first(
-    launcher: Launcher, tmp_path: Path, shell: Callable[[str], Request]
+    launcher: Launcher, tmp_path: Path, shell: Shell
 ) -> None:
     (tmp_path / "out").write_text("much longer than what comes")
     launcher.run(msgspec.structs.replace(shell("printf new"), output=Output("file", "out")))
@@ -152,10 +151,7 @@ def test_output_goes_into_a_file_emptied_first(
 
 
 def test_inherited_output_reaches_the_caller(
-    containment: Containment,
-    tmp_path: Path,
-    shell: Callable[[str], Request],
-    launcher_program: Path,
+    containment: Containment, tmp_path: Path, shell: Shell, launcher_program: Path
 ) -> None:
     with (
         (tmp_path / "caller").open("wb") as caller,
@@ -167,9 +163,7 @@ def test_inherited_output_reaches_the_caller(
     assert (tmp_path / "caller").read_text() == "to the caller\n"
 
 
-def test_input_comes_from_a_file_or_is_empty(
-    launcher: Launcher, tmp_path: Path, program: Callable[[str], str]
-) -> None:
+def test_input_comes_from_a_file_or_is_empty(launcher: Launcher, tmp_path: Path) -> None:
     (tmp_path / "in").write_text("given")
     copy = (program("cat"),)
     out = Output("file", "out")
@@ -180,7 +174,7 @@ def test_input_comes_from_a_file_or_is_empty(
 
 
 def test_arguments_environment_and_paths_may_hold_any_bytes(
-    launcher: Launcher, tmp_path: Path, program: Callable[[str], str]
+    launcher: Launcher, tmp_path: Path
 ) -> None:
     folder = os.path.join(tmp_path, os.fsdecode(b"f\xff\xe9"))
     os.mkdir(folder)
@@ -196,13 +190,11 @@ def test_arguments_environment_and_paths_may_hold_any_bytes(
     assert written == b"K\xfe=\x80 \xff\n\0EMPTY=\0"
 
 
-def test_an_error_output_that_is_not_text_stays_readable(run: Callable[[str], Report]) -> None:
+def test_an_error_output_that_is_not_text_stays_readable(run: Run) -> None:
     assert run(r"printf 'a\377\303\251' >&2").error_tail == "a\ufffd\u00e9"
 
 
-def test_the_first_argument_need_not_be_the_program(
-    launcher: Launcher, tmp_path: Path, program: Callable[[str], str]
-) -> None:
+def test_the_first_argument_need_not_be_the_program(launcher: Launcher, tmp_path: Path) -> None:
     out = Output("file", "out")
     request = Request(
         ("another-name", "/proc/self/cmdline"),
@@ -215,9 +207,7 @@ def test_the_first_argument_need_not_be_the_program(
     assert (tmp_path / "out").read_bytes() == b"another-name\0/proc/self/cmdline\0"
 
 
-def test_a_trial_finds_itself_as_if_started_by_hand(
-    launcher: Launcher, tmp_path: Path, program: Callable[[str], str]
-) -> None:
+def test_a_trial_finds_itself_as_if_started_by_hand(launcher: Launcher, tmp_path: Path) -> None:
     out = Output("file", "out")
     launcher.run(Request((program("cat"), "/proc/self/status"), {}, str(tmp_path), output=out))
     status = dict(
@@ -234,9 +224,7 @@ def test_a_trial_finds_itself_as_if_started_by_hand(
     assert (tmp_path / "out").read_text().strip() == str(tmp_path.resolve())
 
 
-def test_peak_memory_is_the_trials_and_not_the_callers(
-    launcher: Launcher, tmp_path: Path, program: Callable[[str], str]
-) -> None:
+def test_peak_memory_is_the_trials_and_not_the_callers(launcher: Launcher, tmp_path: Path) -> None:
     ballast = b"x" * 100_000_000
     small = launcher.run(Request((program("true"),), {}, str(tmp_path)))
     assert small.max_rss_bytes is not None
@@ -250,13 +238,11 @@ def test_peak_memory_is_the_trials_and_not_the_callers(
     assert small.floor_rss_bytes < 2_500_000
 
 
-def test_when_memory_runs_out_the_trial_is_killed_first(run: Callable[[str], Report]) -> None:
+def test_when_memory_runs_out_the_trial_is_killed_first(run: Run) -> None:
     assert run("[ $(cat /proc/self/oom_score_adj) = 1000 ]").exit == 0
 
 
-def test_the_observer_is_called_about_once_a_second(
-    launcher: Launcher, shell: Callable[[str], Request]
-) -> None:
+def test_the_observer_is_called_about_once_a_second(launcher: Launcher, shell: Shell) -> None:
     calls: list[None] = []
     launcher.run(shell("sleep 1.5"), lambda: calls.append(None))
     assert calls
@@ -267,7 +253,7 @@ def test_a_launcher_that_cannot_be_started_is_an_error(tmp_path: Path) -> None:
         Launcher(tmp_path / "absent")
 
 
-def test_measured_values_become_accounting(run: Callable[[str], Report]) -> None:
+def test_measured_values_become_accounting(run: Run) -> None:
     report = run("exit 0")
     sizes = accounting_of(report)
     assert report.wall_ns is not None
@@ -279,9 +265,7 @@ def test_measured_values_become_accounting(run: Callable[[str], Report]) -> None
 
 
 @pytest.fixture
-def output_of(
-    launcher: Launcher, shell: Callable[[str], Request], tmp_path: Path
-) -> Callable[[str, Process], str]:
+def output_of(launcher: Launcher, shell: Shell, tmp_path: Path) -> Callable[[str, Process], str]:
     """Output of a shell script under the given settings."""
 
     def run(script: str, process: Process) -> str:
@@ -313,9 +297,7 @@ def test_it_runs_on_the_requested_cpus(output_of: Callable[..., str]) -> None:
     assert output_of("nproc", Process()).strip() == str(len(allowed))
 
 
-def test_a_cpu_that_is_not_there_stops_the_trial(
-    launcher: Launcher, shell: Callable[[str], Request]
-) -> None:
+def test_a_cpu_that_is_not_there_stops_the_trial(launcher: Launcher, shell: Shell) -> None:
     request = msgspec.structs.replace(shell("exit 0"), process=Process(cpus=(1000,)))
     report = launcher.run(request)
     assert report.could_not_start == "CPUs [1000]: Invalid argument"
@@ -323,7 +305,7 @@ def test_a_cpu_that_is_not_there_stops_the_trial(
 
 
 def test_a_cpu_number_beyond_the_kernels_set_stops_the_trial_and_not_the_launcher(
-    launcher: Launcher, shell: Callable[[str], Request]
+    launcher: Launcher, shell: Shell
 ) -> None:
     request = msgspec.structs.replace(shell("exit 0"), process=Process(cpus=(0, 1024)))
     report = launcher.run(request)
@@ -354,9 +336,7 @@ with Launcher(Path(sys.argv[1])) as launcher:
 """
 
 
-def test_a_trial_has_no_terminal_and_fails_at_once_if_it_needs_one(
-    launcher_program: Path, program: Callable[[str], str]
-) -> None:
+def test_a_trial_has_no_terminal_and_fails_at_once_if_it_needs_one(launcher_program: Path) -> None:
     arguments = [str(launcher_program), program("sh"), os.environ["PATH"]]
     terminal = pexpect.spawn(
         sys.executable,
@@ -374,9 +354,7 @@ def test_a_trial_has_no_terminal_and_fails_at_once_if_it_needs_one(
 
 
 @pytest.mark.parametrize("name", ["TTOU", "TTIN", "TSTP"])
-def test_a_trial_that_is_stopped_as_by_a_terminal_ends_and_says_so(
-    run: Callable[[str], Report], name: str
-) -> None:
+def test_a_trial_that_is_stopped_as_by_a_terminal_ends_and_says_so(run: Run, name: str) -> None:
     report = run(f"kill -{name} $$; exit 0")
     number = signal.Signals[f"SIG{name}"]
     assert (report.stopped_by, report.timed_out, report.signal) == (number, False, signal.SIGKILL)
@@ -387,7 +365,7 @@ def test_a_trial_that_is_stopped_as_by_a_terminal_ends_and_says_so(
 
 
 def test_a_trial_that_stops_itself_is_stopped_when_its_time_is_up_and_that_is_reported(
-    launcher: Launcher, shell: Callable[[str], Request]
+    launcher: Launcher, shell: Shell
 ) -> None:
     request = msgspec.structs.replace(shell("kill -STOP $$; exit 0"), timeout_s=2.0)
     report = launcher.run(request)
@@ -395,9 +373,7 @@ def test_a_trial_that_stops_itself_is_stopped_when_its_time_is_up_and_that_is_re
     assert failure_of(report, 2.0) == ("timed out", "timed out after 2 s, stopped by SIGSTOP")
 
 
-def test_a_trial_that_is_stopped_and_continued_runs_to_its_end(
-    run: Callable[[str], Report],
-) -> None:
+def test_a_trial_that_is_stopped_and_continued_runs_to_its_end(run: Run) -> None:
     is_stopped = "grep -q '^State:.T' /proc/$$/status"
     goes_on = f"until {is_stopped}; do sleep 0.02; done; kill -CONT $$"
     report = run(f"({goes_on}) & kill -STOP $$; wait; exit 5")

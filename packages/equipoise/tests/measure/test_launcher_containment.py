@@ -16,12 +16,13 @@ import pytest
 
 import equipoise
 from equipoise.measure.abandoned import leaves_of, own_cgroup
-from equipoise.measure.launcher import Containment, Launcher, Report, Request
+from equipoise.measure.launcher import Containment, Launcher, Request
 from equipoise.measure.leftovers import clear_leftovers
 from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.workload_metrics import METRICS_VARIABLE
 from equipoise.model.errors import EquipoiseError
 from equipoise.model.plan import Output
+from packages.equipoise.tests.measure.conftest import Run, Shell, program
 from packages.equipoise.tests.measure.processes import is_running
 
 PATIENCE_S = 300.0
@@ -45,9 +46,7 @@ def wait_until(holds: Callable[[], bool], what: str) -> None:
         time.sleep(0.01)
 
 
-def test_a_timeout_ends_every_descendant(
-    launcher: Launcher, tmp_path: Path, shell: Callable[[str], Request]
-) -> None:
+def test_a_timeout_ends_every_descendant(launcher: Launcher, tmp_path: Path, shell: Shell) -> None:
     script = (
         "sleep 300 & echo $! >> pids; setsid sleep 300 & echo $! >> pids;"
         "sh -c 'trap \"\" TERM; sleep 300; :' & echo $! >> pids; wait"
@@ -61,9 +60,7 @@ def test_a_timeout_ends_every_descendant(
     assert alive(pids) == []
 
 
-def test_a_daemon_that_is_left_behind_is_ended(
-    run: Callable[[str], Report], tmp_path: Path
-) -> None:
+def test_a_daemon_that_is_left_behind_is_ended(run: Run, tmp_path: Path) -> None:
     report = run(
         "setsid sh -c 'echo $$ > pids; exec sleep 300' & while [ ! -s pids ]; do :; done; exit 4"
     )
@@ -72,18 +69,14 @@ def test_a_daemon_that_is_left_behind_is_ended(
     assert alive(numbers(tmp_path / "pids")) == []
 
 
-def test_a_process_that_forks_on_and_on_is_ended(
-    run: Callable[[str], Report], launcher: Launcher
-) -> None:
+def test_a_process_that_forks_on_and_on_is_ended(run: Run, launcher: Launcher) -> None:
     hop = "import os\nwhile True:\n    if os.fork(): os._exit(0)\n    os.setsid()"
     report = run(f"echo '{hop}' > hop.py; {sys.executable} -S hop.py & sleep 0.5")
     assert report.exit == 0
     assert Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text() == ""
 
 
-def test_an_interruption_ends_the_trial(
-    launcher: Launcher, tmp_path: Path, shell: Callable[[str], Request]
-) -> None:
+def test_an_interruption_ends_the_trial(launcher: Launcher, tmp_path: Path, shell: Shell) -> None:
     def interrupt() -> None:
         if (tmp_path / "pids").exists():
             raise KeyboardInterrupt
@@ -96,7 +89,7 @@ def test_an_interruption_ends_the_trial(
 
 
 def test_a_launcher_that_dies_is_an_error_and_takes_the_trial_along(
-    launcher: Launcher, tmp_path: Path, shell: Callable[[str], Request]
+    launcher: Launcher, tmp_path: Path, shell: Shell
 ) -> None:
     def kill() -> None:
         if (tmp_path / "pids").exists():
@@ -109,7 +102,7 @@ def test_a_launcher_that_dies_is_an_error_and_takes_the_trial_along(
 
 
 def test_a_launcher_told_to_stop_cleans_up(
-    launcher: Launcher, tmp_path: Path, shell: Callable[[str], Request]
+    launcher: Launcher, tmp_path: Path, shell: Shell
 ) -> None:
     def stop() -> None:
         if (tmp_path / "pids").exists():
@@ -121,7 +114,7 @@ def test_a_launcher_told_to_stop_cleans_up(
 
 
 def test_an_interrupt_from_the_terminal_is_left_to_the_caller(
-    launcher: Launcher, shell: Callable[[str], Request]
+    launcher: Launcher, shell: Shell
 ) -> None:
     launcher.run(shell("exit 0"))
     os.kill(launcher.pid, signal.SIGINT)
@@ -140,7 +133,7 @@ with Launcher(Path(sys.argv[1]), containment=sys.argv[2]) as launcher:
 
 
 def test_a_killed_caller_leaves_no_process(
-    containment: Containment, tmp_path: Path, program: Callable[[str], str], launcher_program: Path
+    containment: Containment, tmp_path: Path, launcher_program: Path
 ) -> None:
     arguments = [launcher_program, containment, program("sh"), os.environ["PATH"], tmp_path]
     source = str(Path(equipoise.__file__).resolve().parents[1])
@@ -156,9 +149,7 @@ def test_a_killed_caller_leaves_no_process(
     wait_until(lambda: not any(map(is_running, numbers(pids))), "launcher and trial end")
 
 
-def test_no_cgroup_stays_when_the_launcher_ends(
-    tmp_path: Path, program: Callable[[str], str], launcher_program: Path
-) -> None:
+def test_no_cgroup_stays_when_the_launcher_ends(tmp_path: Path, launcher_program: Path) -> None:
     with Launcher(launcher_program, containment="cgroup") as launcher:
         report = launcher.run(
             Request(
@@ -203,10 +194,7 @@ def skip_without(containment: Containment, launcher: Launcher, request: Request)
 
 
 def test_processes_of_a_trial_end_if_only_the_launcher_is_killed(
-    containment: Containment,
-    tmp_path: Path,
-    launcher_program: Path,
-    shell: Callable[[str], Request],
+    containment: Containment, tmp_path: Path, launcher_program: Path, shell: Shell
 ) -> None:
     with (
         scratch_folder() as scratch,
@@ -242,11 +230,10 @@ with (
 def test_processes_of_a_trial_end_at_the_next_start_if_caller_and_launcher_are_killed(
     containment: Containment,
     tmp_path: Path,
-    program: Callable[[str], str],
     launcher_program: Path,
     monkeypatch: pytest.MonkeyPatch,
     launcher: Launcher,
-    shell: Callable[[str], Request],
+    shell: Shell,
 ) -> None:
     skip_without(containment, launcher, shell("exit 0"))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -275,7 +262,7 @@ def test_processes_of_a_trial_end_at_the_next_start_if_caller_and_launcher_are_k
 
 
 def test_a_cgroup_of_the_user_that_only_looks_like_ours_stays(
-    launcher_program: Path, shell: Callable[[str], Request]
+    launcher_program: Path, shell: Shell
 ) -> None:
     parent = own_cgroup()
     if parent is None:
@@ -308,7 +295,7 @@ os.execv({launcher!r}, sys.argv)
 
 @pytest.mark.parametrize("error", [errno.EPERM, errno.ENOSYS])
 def test_without_clone3_a_trial_runs_in_a_process_group_with_a_reason(
-    error: int, tmp_path: Path, launcher_program: Path, shell: Callable[[str], Request]
+    error: int, tmp_path: Path, launcher_program: Path, shell: Shell
 ) -> None:
     denied = tmp_path / "denied"
     root = str(Path(__file__).resolve().parents[4])

@@ -15,6 +15,7 @@ import pytest
 
 from equipoise.measure.measurement_lock import LockOwner, lock_host
 from equipoise.model.errors import EquipoiseError, UnusableInput
+from packages.equipoise.tests.programs import finished
 
 HOLD = """
 import sys
@@ -158,12 +159,8 @@ def test_a_campaign_inside_another_one_is_refused_without_endless_wait(name: str
         "    print(error)\n"
     )
     with lock_host(nobody_waits, name=name):
-        done = subprocess.run(
-            ["sh", "-c", '"$@"; true', "sh", sys.executable, "-c", inner, name],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=600,
+        done = finished(
+            ["sh", "-c", '"$@"; true', "sh", sys.executable, "-c", inner, name], check=True
         )
     assert "inside another one" in done.stdout
     assert "allow_concurrent=True" in done.stdout

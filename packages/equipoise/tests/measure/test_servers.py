@@ -129,15 +129,6 @@ def test_data_are_made_once_and_each_life_has_a_copy(stage: Stage) -> None:
     assert stage.nothing_is_left()
 
 
-@pytest.mark.parametrize("key", ["install", "fill"])
-def test_data_that_cannot_be_made_are_reported(stage: Stage, key: str) -> None:
-    fails = python("import sys; print('no room', file=sys.stderr); sys.exit(1)")
-    server = Server(HTTP, install=fails) if key == "install" else Server(HTTP, fill=fails)
-    with pytest.raises(ConditionFailed, match=rf"the {key} command .* exit status 1.*no room"):
-        stage.run(python("0"), server)
-    assert stage.nothing_is_left()
-
-
 def test_a_full_disk_is_reported_before_the_copy(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,33 +246,11 @@ def test_a_preload_that_the_server_itself_does_not_map_is_reported(
         stage.run(python(FETCH), wrapped)
 
 
-def test_a_server_that_ends_at_once_is_reported_with_its_last_words(stage: Stage) -> None:
-    with pytest.raises(ConditionFailed, match=r"ended before it was ready: exit status 3.*no cfg"):
-        stage.run(
-            python("0"),
-            Server(
-                python("import sys; print('no cfg', file=sys.stderr); sys.exit(3)"), ready=(FALSE,)
-            ),
-        )
-
-
-def test_an_error_message_of_a_server_on_standard_output_is_quoted(stage: Stage) -> None:
-    with pytest.raises(ConditionFailed, match="exit status 3; its log: no cfg"):
-        stage.run(
-            python("0"), Server(python("print('no cfg'); raise SystemExit(3)"), ready=(FALSE,))
-        )
-
-
 def test_a_server_that_is_never_ready_is_given_up(stage: Stage) -> None:
     sleeps = python("import time; time.sleep(60)", str(stage.scratch))
     with pytest.raises(ConditionFailed, match="was not ready after 0.3 s"):
         stage.run(python("0"), Server(sleeps, ready=(FALSE,), ready_s=0.3))
     assert stage.nothing_is_left()
-
-
-def test_a_preparation_that_fails_is_reported(stage: Stage) -> None:
-    with pytest.raises(ConditionFailed, match="the prepare command of the server of served failed"):
-        stage.run(python("0"), Server(HTTP, prepare=(FALSE,)))
 
 
 def test_a_server_that_dies_under_its_client_fails_the_trial(stage: Stage) -> None:
@@ -396,25 +365,39 @@ def test_without_a_command_a_server_is_ready_when_its_socket_accepts(stage: Stag
     assert stage.run(client, server).trial.failure is None
 
 
+NO_ROOM = python("import sys; print('no room', file=sys.stderr); sys.exit(1)")
+NO_CONFIGURATION = python("import sys; print('no cfg', file=sys.stderr); sys.exit(3)")
+QUIET_ABOUT_IT = python("print('no cfg'); raise SystemExit(3)")
+POSTGRES = ("postgres", "-D", "{folder}/data", "-c", "listen_addresses=127.0.0.1")
+MARIADB = ("mariadbd", "--datadir={folder}/data", "--bind-address=127.0.0.1")
+FOR_ALL = "--auth-root-authentication-method=normal"
+
+
 @pytest.mark.parametrize(
-    ("install", "start", "option"),
+    ("server", "message"),
     [
+        (Server(HTTP, install=NO_ROOM), "the install command .* exit status 1.*no room"),
+        (Server(HTTP, fill=NO_ROOM), "the fill command .* exit status 1.*no room"),
+        (Server(HTTP, prepare=(FALSE,)), "the prepare command of the server of served failed"),
+        (Server(NO_CONFIGURATION, ready=(FALSE,)), "before it was ready: exit status 3.*no cfg"),
+        (Server(QUIET_ABOUT_IT, ready=(FALSE,)), "exit status 3; its log: no cfg"),
         (
-            ("initdb", "--pgdata={folder}/data", "--auth=trust"),
-            ("postgres", "-D", "{folder}/data", "-c", "listen_addresses=127.0.0.1"),
-            "--auth=trust",
+            Server(POSTGRES, install=("initdb", "--pgdata={folder}/data", "--auth=trust")),
+            "admit every user of this host by TCP: --auth=trust",
         ),
         (
-            ("mariadb-install-db", "--auth-root-authentication-method=normal"),
-            ("mariadbd", "--datadir={folder}/data", "--bind-address=127.0.0.1"),
-            "--auth-root-authentication-method=normal",
+            Server(MARIADB, install=("mariadb-install-db", FOR_ALL)),
+            f"admit every user of this host by TCP: {FOR_ALL}",
         ),
     ],
-    ids=["PostgreSQL", "MariaDB"],
+    ids=[
+        *("install", "fill", "prepare", "last words", "words on standard output"),
+        *("an older plan of PostgreSQL", "an older plan of MariaDB"),
+    ],
 )
-def test_a_server_of_an_older_plan_that_trusts_every_local_user_is_not_started(
-    stage: Stage, install: tuple[str, ...], start: tuple[str, ...], option: str
+def test_a_server_that_cannot_be_used_is_reported(
+    stage: Stage, server: Server, message: str
 ) -> None:
-    with pytest.raises(ConditionFailed, match=f"admit every user of this host by TCP: {option}"):
-        stage.run(python("0"), Server(start, install=install))
+    with pytest.raises(ConditionFailed, match=message):
+        stage.run(python("0"), server)
     assert stage.nothing_is_left()

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from packages.equipoise.tests.programs import finished
+
 NAMES = [f"{number * 7919 % 1000:03d}-{'x' * (number % 40)}" for number in range(300)]
 
 POSITIONS = r"""
@@ -80,14 +82,7 @@ def library(native_folder: Path) -> Path:
 
 def held(library: Path, *command: str) -> list[str]:
     """The lines that a command prints under the library, which must say nothing itself."""
-    done = subprocess.run(
-        command,
-        env=os.environ | {"LD_PRELOAD": str(library)},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    done = finished(command, env=os.environ | {"LD_PRELOAD": str(library)})
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.splitlines()
 
@@ -113,12 +108,10 @@ def test_a_folder_without_files_is_empty(library: Path, tmp_path: Path) -> None:
 
 def test_what_is_made_between_two_readings_is_found(library: Path, tmp_path: Path) -> None:
     program = "import os, sys\nfor name in 'ba': open(name, 'w').close(); print(*os.listdir('.'))"
-    done = subprocess.run(
+    done = finished(
         [sys.executable, "-S", "-c", program],
         cwd=tmp_path,
         env=os.environ | {"LD_PRELOAD": str(library)},
-        capture_output=True,
-        text=True,
         check=True,
     )
     assert done.stdout.splitlines() == ["b", "a b"]

@@ -19,6 +19,7 @@ from packages.equipoise.tests.preload.changed_programs import (
     SLEEPS,
     SYNCS,
 )
+from packages.equipoise.tests.programs import finished
 from packages.equipoise.tests.why.evidence.programs import compiled
 
 pytestmark = pytest.mark.live("cc", package="gcc")
@@ -35,15 +36,7 @@ def under(library: Path, word: str) -> dict[str, str]:
 
 def said(library: Path, word: str, program: Path, *words: str) -> list[str]:
     """The lines that a program prints, which must end well."""
-    done = subprocess.run(
-        [program, *words],
-        cwd=program.parent,
-        env=under(library, word),
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    done = finished([program, *words], cwd=program.parent, env=under(library, word))
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.splitlines()
 
@@ -78,14 +71,7 @@ def test_the_sham_sleeps(library: Path, tmp_path: Path) -> None:
 
 def test_an_interpreter_does_not_sleep(library: Path) -> None:
     line = "import time; before = time.monotonic(); time.sleep(3600); print('woke')"
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", line],
-        env=under(library, "no_sleep"),
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    done = finished([sys.executable, "-S", "-c", line], env=under(library, "no_sleep"))
     assert done.stdout == "woke\n"
 
 
@@ -132,14 +118,7 @@ printf 'five\n'; /bin/echo six; exec echo seven
 
 @pytest.mark.parametrize("word", ["nothing", "large_buffers", "late_flush"])
 def test_a_shell_that_forks_redirects_and_executes_prints_as_ever(library: Path, word: str) -> None:
-    done = subprocess.run(
-        ["bash", "-c", SHELL],
-        env=under(library, word),
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    done = finished(["bash", "-c", SHELL], env=under(library, word))
     assert done.stdout.split() == ["one", "two", "three", "four", "five", "six", "seven"]
     assert done.stderr == ""
 
@@ -204,12 +183,5 @@ def test_an_interpreter_and_its_threads_go_on(library: Path, word: str) -> None:
         "[one.join() for one in threads]\n"
         "print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-S", "-W", "ignore", "-c", line],
-        env=under(library, word),
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    done = finished([sys.executable, "-S", "-W", "ignore", "-c", line], env=under(library, word))
     assert (done.stdout, done.stderr) == ("0\n", "")

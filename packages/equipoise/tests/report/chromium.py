@@ -41,6 +41,9 @@ ANSWER_WITHIN_S = 300.0
 """A loaded machine may take a minute for what usually takes a second."""
 GRACE_S = 5.0
 
+KEYS = {"Tab": (9, ""), "Enter": (13, "\r"), " ": (32, " ")}
+"""Number and text of each key that a test presses."""
+
 DRAWN = "document.documentElement?.dataset.drawn"
 """True in a page of ours once its charts are drawn: the theme that they are drawn in."""
 MARKS = """[...document.querySelectorAll('.chart')].map(chart => {
@@ -65,6 +68,7 @@ class Browser:
         self._count = 0
         self._session: str | None = None
         self.events: list[dict[str, Any]] = []
+        self.opened = home
 
     def attach(self) -> None:
         """Take the first page and listen to its console and its network."""
@@ -101,9 +105,30 @@ class Browser:
 
     def open(self, path: Path, width: int = 1280, height: int = 800, *, ready: str) -> None:
         """Open a file from disk and wait until the expression ``ready`` is true in it."""
+        self.opened = path
         self.resize(width, height)
         self.call("Page.navigate", url=path.as_uri())
         self.wait_until(ready)
+
+    def show(self, text: str, width: int = 1280, height: int = 800, *, ready: str = DRAWN) -> None:
+        """Forget what happened, and open a page of this text from disk."""
+        path = self.home / "report.html"
+        path.write_text(text, encoding="utf-8")
+        self.events.clear()
+        self.open(path, width, height, ready=ready)
+
+    def press(self, key: str) -> None:
+        """Press a key and let it go."""
+        code, text = KEYS[key]
+        for kind in ("keyDown", "keyUp"):
+            self.call(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                code="Space" if key == " " else key,
+                text=text if kind == "keyDown" else "",
+                windowsVirtualKeyCode=code,
+            )
 
     def resize(self, width: int, height: int) -> None:
         """Give the page this size; below 600 pixels, that of a phone."""
@@ -221,11 +246,11 @@ def chromium() -> Iterator[Browser]:
             _end(process)
 
 
-def assert_quiet(browser: Browser, path: Path) -> None:
+def assert_quiet(browser: Browser) -> None:
     """No console message, no dialog and no request but for the file itself."""
     assert browser.complaints() == []
     assert browser.dialogs() == []
-    assert browser.requests() == [path.as_uri()]
+    assert browser.requests() == [browser.opened.as_uri()]
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -30,17 +32,17 @@ def page(reports: Sequence[CampaignReport]) -> str:
     return breakable(html.page(campaign_documents(reports)))
 
 
-def print_result(
+def screen(
     document: ResultDocument,
-    earlier: Sequence[RunSummary],
-    ledger: Path,
-    *,
-    color: bool,
+    *earlier: RunSummary,
+    ledger: Path = Path("ledger.db"),
     form: Form = "verbose",
-) -> None:
-    """Print a result to the screen, by default all of it."""
+) -> str:
+    """Return a result as the screen has it, by default all of it."""
     report = CampaignReport(document, ledger=ledger, other_campaigns=earlier)
-    terminal.print_document(campaign_document(report), color=color, form=form)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        terminal.print_document(campaign_document(report), color=False, form=form)
+    return printed.getvalue()
 
 
 def to_markdown(document: ResultDocument) -> str:

@@ -22,18 +22,16 @@ pytestmark = pytest.mark.live("chromium")
 
 
 def shown(
-    browser: Browser, path: Path, *documents: ResultDocument, width: int = 1280, height: int = 800
+    browser: Browser, *documents: ResultDocument, width: int = 1280, height: int = 800
 ) -> None:
-    """Write the page of these documents and open it from disk."""
+    """Open the page of these documents."""
     reported = [
         CampaignReport(
             document, {c.candidate: points_of(c.ratio or 1.0) for c in document.comparisons}
         )
         for document in documents
     ]
-    path.write_text(page(reported), encoding="utf-8")
-    browser.events.clear()
-    browser.open(path, width, height, ready=DRAWN)
+    browser.show(page(reported), width, height)
 
 
 @pytest.mark.parametrize(
@@ -55,31 +53,28 @@ def shown(
     ],
 )
 def test_every_chart_is_drawn_without_a_complaint_or_a_request(
-    browser: Browser, tmp_path: Path, document: ResultDocument
+    browser: Browser, document: ResultDocument
 ) -> None:
-    path = tmp_path / "report.html"
-    shown(browser, path, document)
+    shown(browser, document)
     marks = browser.evaluate(MARKS)
     assert len(marks) >= 2
     assert all(count >= 2 for count in marks), marks
-    assert_quiet(browser, path)
+    assert_quiet(browser)
 
 
-def test_a_hostile_label_does_nothing(browser: Browser, tmp_path: Path) -> None:
-    path = tmp_path / "report.html"
-    shown(browser, path, document_of(HOSTILE, "b " + HOSTILE))
+def test_a_hostile_label_does_nothing(browser: Browser) -> None:
+    shown(browser, document_of(HOSTILE, "b " + HOSTILE))
     assert browser.evaluate("document.title").endswith("· Equipoise")
     assert browser.evaluate("document.images.length") == 0
     assert browser.evaluate("document.scripts.length") == 3
     assert HOSTILE[:30] in browser.evaluate(
         "[...document.querySelectorAll('.chart text')].map(one => one.textContent).join()"
     )
-    assert_quiet(browser, path)
+    assert_quiet(browser)
 
 
-def test_a_hostile_label_does_nothing_in_a_tooltip(browser: Browser, tmp_path: Path) -> None:
-    path = tmp_path / "report.html"
-    shown(browser, path, document_of(HOSTILE, "b " + HOSTILE))
+def test_a_hostile_label_does_nothing_in_a_tooltip(browser: Browser) -> None:
+    shown(browser, document_of(HOSTILE, "b " + HOSTILE))
     place = browser.evaluate(
         """(() => {
           const chart = document.querySelector('.chart[id*=time_course]');
@@ -94,7 +89,7 @@ def test_a_hostile_label_does_nothing_in_a_tooltip(browser: Browser, tmp_path: P
     tooltip = "document.querySelector('#vg-tooltip-element')"
     assert "<script>" in browser.evaluate(f"{tooltip}.textContent")
     assert browser.evaluate(f"{tooltip}.querySelectorAll('script, img').length") == 0
-    assert_quiet(browser, path)
+    assert_quiet(browser)
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
@@ -102,9 +97,9 @@ def test_a_hostile_label_does_nothing_in_a_tooltip(browser: Browser, tmp_path: P
     ("names", "below"), [(("a", "b"), ".interval"), (("a", "b", "c", "d", "e"), ".answer-line")]
 )
 def test_the_answer_is_on_the_first_screen_and_nothing_is_wider_than_it(
-    browser: Browser, tmp_path: Path, width: int, height: int, names: tuple[str, ...], below: str
+    browser: Browser, width: int, height: int, names: tuple[str, ...], below: str
 ) -> None:
-    shown(browser, tmp_path / "report.html", document_of(*names), width=width, height=height)
+    shown(browser, document_of(*names), width=width, height=height)
     for part in ("h1", below):
         box = browser.evaluate(
             f"(b => [b.left, b.top, b.right, b.bottom])"
@@ -119,10 +114,10 @@ def test_the_answer_is_on_the_first_screen_and_nothing_is_wider_than_it(
 
 @pytest.mark.parametrize(("width", "height", "is_wide"), [(1600, 900, True), (390, 844, False)])
 def test_two_reports_stand_beside_each_other_on_a_wide_screen(
-    browser: Browser, tmp_path: Path, width: int, height: int, is_wide: bool
+    browser: Browser, width: int, height: int, is_wide: bool
 ) -> None:
     documents = document_of(), document_of("a", "b", blocks=20)
-    shown(browser, tmp_path / "report.html", *documents, width=width, height=height)
+    shown(browser, *documents, width=width, height=height)
     first, second = browser.evaluate(
         "[...document.querySelectorAll('.answer')].map(one => one.getBoundingClientRect())"
         ".map(box => [box.left, box.top, box.right, box.bottom])"
@@ -141,11 +136,9 @@ def test_two_reports_stand_beside_each_other_on_a_wide_screen(
         assert picture == pytest.approx(place, abs=2)
 
 
-def test_no_name_of_one_report_is_that_of_another_once_all_is_drawn(
-    browser: Browser, tmp_path: Path
-) -> None:
+def test_no_name_of_one_report_is_that_of_another_once_all_is_drawn(browser: Browser) -> None:
     documents = document_of(), document_of("a", "b", "c"), sized_document()
-    shown(browser, tmp_path / "report.html", *documents)
+    shown(browser, *documents)
     for names in (
         "[...document.querySelectorAll('[id]')].map(one => one.id)",
         "[...document.querySelectorAll('section[aria-label]')].map(one => one.ariaLabel)",
@@ -155,8 +148,8 @@ def test_no_name_of_one_report_is_that_of_another_once_all_is_drawn(
         assert sorted(found) == sorted(set(found))
 
 
-def test_the_charts_are_as_wide_as_the_page(browser: Browser, tmp_path: Path) -> None:
-    shown(browser, tmp_path / "report.html", document_of(), width=390, height=844)
+def test_the_charts_are_as_wide_as_the_page(browser: Browser) -> None:
+    shown(browser, document_of(), width=390, height=844)
     widths = browser.evaluate(
         "[...document.querySelectorAll('.chart')].map(one => "
         "[one.clientWidth, one.querySelector('svg').getBoundingClientRect().width])"
@@ -165,9 +158,8 @@ def test_the_charts_are_as_wide_as_the_page(browser: Browser, tmp_path: Path) ->
         assert picture == pytest.approx(place, abs=2)
 
 
-def test_the_toggle_and_the_system_change_the_theme(browser: Browser, tmp_path: Path) -> None:
-    path = tmp_path / "report.html"
-    shown(browser, path, document_of())
+def test_the_toggle_and_the_system_change_the_theme(browser: Browser) -> None:
+    shown(browser, document_of())
     ground = "getComputedStyle(document.body).backgroundColor"
     chart = "document.querySelector('.chart svg').style.backgroundColor"
     light = browser.evaluate(f"[{ground}, {chart}]")
@@ -180,19 +172,16 @@ def test_the_toggle_and_the_system_change_the_theme(browser: Browser, tmp_path: 
     browser.wait_until(f"{DRAWN} === 'light'")
     assert browser.evaluate(f"[{ground}, {chart}]") == light
     browser.prefer("dark")
-    browser.open(path, ready=f"{DRAWN} === 'dark'")
+    browser.open(browser.opened, ready=f"{DRAWN} === 'dark'")
     browser.prefer("light")
     browser.wait_until(f"{DRAWN} === 'light'")
     assert browser.complaints() == []
 
 
-def test_a_script_that_is_not_ours_does_not_run(browser: Browser, tmp_path: Path) -> None:
-    path = tmp_path / "report.html"
+def test_a_script_that_is_not_ours_does_not_run(browser: Browser) -> None:
     reported = CampaignReport(document_of())
     planted = "<script>document.title = 'ran'</script><img src='x.png' onerror='alert(1)'></main>"
-    path.write_text(page([reported]).replace("</main>", planted), encoding="utf-8")
-    browser.events.clear()
-    browser.open(path, ready=DRAWN)
+    browser.show(page([reported]).replace("</main>", planted))
     assert browser.evaluate("document.title") != "ran"
     assert browser.dialogs() == []
     # The browser says that it held them back: the listening itself works.
@@ -204,7 +193,7 @@ def test_a_saved_chart_opens_as_a_page(browser: Browser, tmp_path: Path) -> None
     save(distributions(document_of(HOSTILE, "b")), path)
     browser.events.clear()
     browser.open(path, ready="document.querySelector('#chart svg')")
-    assert_quiet(browser, path)
+    assert_quiet(browser)
 
 
 def test_the_browser_leaves_no_process_and_no_folder(tmp_path: Path) -> None:
@@ -232,7 +221,7 @@ def test_the_page_of_the_demos_comparison_opens_in_silence(
     )
     browser.events.clear()
     browser.open(path, 1280, 800, ready=DRAWN)
-    assert_quiet(browser, path)
+    assert_quiet(browser)
     assert "glibc_15k is slower than glibc" in browser.evaluate("document.body.innerText")
     marks = browser.evaluate(MARKS)
     assert len(marks) >= 4

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from equipoise.report.builders.result import CampaignReport
@@ -34,14 +32,10 @@ EQUAL = """.map(chart => [...chart.querySelectorAll('.role-axis-label text')]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_lines_of_a_chart_can_be_seen_in_both_themes(
-    browser: Browser, tmp_path: Path, theme: Theme
-) -> None:
-    path = tmp_path / "report.html"
-    path.write_text(page([compared("")]), encoding="utf-8")
+def test_the_lines_of_a_chart_can_be_seen_in_both_themes(browser: Browser, theme: Theme) -> None:
     browser.prefer(theme)
     try:
-        browser.open(path, ready=f"{DRAWN} === '{theme}'")
+        browser.show(page([compared("")]), ready=f"{DRAWN} === '{theme}'")
         for lines, least in LINES:
             colours = browser.evaluate(COLOURS.format(lines))
             assert colours, lines
@@ -63,11 +57,9 @@ def of_ratio(ratio: float) -> CampaignReport:
     ids=["percent", "history", "0.004", "0.3", "2.1", "4.5", "40"],
 )
 def test_every_axis_of_ratios_says_where_both_are_equal(
-    browser: Browser, tmp_path: Path, reported: CampaignReport, width: int
+    browser: Browser, reported: CampaignReport, width: int
 ) -> None:
-    path = tmp_path / "report.html"
-    path.write_text(page([reported]), encoding="utf-8")
-    browser.open(path, width, 800, ready=DRAWN)
+    browser.show(page([reported]), width)
     charts = RATIO_CHARTS.format("ratios|sequence|shift|curve")
     labels = browser.evaluate(charts + EQUAL)
     assert labels

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from packages.equipoise.tests.documents import HOSTILE
@@ -28,13 +26,10 @@ pytestmark = pytest.mark.live("chromium")
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.name)
 def test_the_answer_of_every_kind_is_on_the_first_screen_and_its_page_is_whole(
-    browser: Browser, tmp_path: Path, kind: Kind
+    browser: Browser, kind: Kind
 ) -> None:
-    path = tmp_path / "report.html"
-    path.write_text(page([kind.reported("")]), encoding="utf-8")
-    assert path.stat().st_size < LARGEST
-    browser.events.clear()
-    browser.open(path, *SCREENS[0], ready=DRAWN)
+    browser.show(page([kind.reported("")]), *SCREENS[0])
+    assert browser.opened.stat().st_size < LARGEST
     for width, height in SCREENS:
         browser.resize(width, height)
         browser.wait_until(f"window.innerWidth === {width}")
@@ -58,22 +53,17 @@ def test_the_answer_of_every_kind_is_on_the_first_screen_and_its_page_is_whole(
     browser.evaluate("document.getElementById('theme').click()")
     browser.wait_until(f"{DRAWN} === 'dark'")
     assert browser.evaluate(GROUND) != light
-    assert_quiet(browser, path)
+    assert_quiet(browser)
 
 
 # A comparison's labels are in test_chromium.py.
 @pytest.mark.parametrize("kind", kinds()[2:], ids=lambda kind: kind.name)
-def test_a_hostile_text_in_any_kind_does_nothing(
-    browser: Browser, tmp_path: Path, kind: Kind
-) -> None:
-    path = tmp_path / "report.html"
-    path.write_text(page([kind.reported(HOSTILE)]), encoding="utf-8")
-    browser.events.clear()
-    browser.open(path, *SCREENS[1], ready=DRAWN)
+def test_a_hostile_text_in_any_kind_does_nothing(browser: Browser, kind: Kind) -> None:
+    browser.show(page([kind.reported(HOSTILE)]), *SCREENS[1])
     assert HOSTILE[:30] in browser.evaluate("document.body.textContent")
     assert browser.evaluate("document.title").endswith("· Equipoise")
     # What is there without it: the page's own scripts, and the picture of a flame graph.
     assert browser.evaluate("document.scripts.length") == 3
     assert browser.evaluate("document.querySelectorAll('img:not(.flames)').length") == 0
     assert browser.evaluate("document.documentElement.scrollWidth") <= SCREENS[1][0]
-    assert_quiet(browser, path)
+    assert_quiet(browser)

@@ -101,7 +101,7 @@ def test_the_answer_is_on_the_first_screen_the_charts_are_drawn_and_nothing_is_r
         marks = browser.evaluate(MARKS)
         assert len(marks) >= 2
         assert all(count >= 2 for count in marks), marks
-        assert_quiet(browser, pages[name])
+        assert_quiet(browser)
     assert_accessible(browser)
 
 
@@ -113,7 +113,7 @@ def test_a_page_of_a_search_turns_dark_and_light(browser: Browser, pages: dict[s
         browser.evaluate("document.getElementById('theme').click()")
         browser.wait_until(f"{DRAWN} === '{theme}'")
         assert browser.evaluate(ground) == color
-    assert_quiet(browser, pages["genmatch"])
+    assert_quiet(browser)
 
 
 def test_hostile_names_of_columns_files_and_values_do_nothing(
@@ -153,7 +153,7 @@ def test_hostile_names_of_columns_files_and_values_do_nothing(
         assert browser.evaluate("document.scripts.length") == 3
         read = browser.evaluate("document.body.textContent")
         assert all(label in read for label in names)
-        assert_quiet(browser, page)
+        assert_quiet(browser)
 
 
 def test_a_hundred_thousand_rows_make_a_page_to_send_that_says_what_stands_for_them(
@@ -180,4 +180,4 @@ def test_a_hundred_thousand_rows_make_a_page_to_send_that_says_what_stands_for_t
     text = browser.evaluate("document.body.innerText")
     assert re.search(r"400 quantiles represent at least \d\d,\d\d\d rows of each group", text)
     assert all(count >= 2 for count in browser.evaluate(MARKS))
-    assert_quiet(browser, page)
+    assert_quiet(browser)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
 from equipoise.model.result import Findings, FindingTable, ResultDocument
 from equipoise.report.builders.result import CampaignReport
 from packages.equipoise.tests.documents import HOSTILE, document_of
-from packages.equipoise.tests.report.forms import page, print_result, to_latex, to_markdown
+from packages.equipoise.tests.report.forms import page, screen, to_latex, to_markdown
 from packages.equipoise.tests.report.test_html import Outline
 
 
@@ -68,8 +65,7 @@ def test_latex_has_a_table_of_its_own_for_each() -> None:
     assert r"Claim: holds\%." in latex
 
 
-def test_the_screen_says_the_answer_before_the_tables(capsys: pytest.CaptureFixture[str]) -> None:
-    print_result(with_findings(), [], Path("ledger.db"), color=False)
-    lines = capsys.readouterr().out.splitlines()
+def test_the_screen_says_the_answer_before_the_tables() -> None:
+    lines = screen(with_findings()).splitlines()
     assert lines.index("It costs twice as much.") < lines.index("A table")
     assert "Claim: holds." in lines

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import re
-from pathlib import Path
 
 import pypdf
 import pytest
@@ -13,7 +12,7 @@ from msgspec.structs import replace
 
 from equipoise.report.builders.result import CampaignReport
 from packages.equipoise.tests.documents import document_of
-from packages.equipoise.tests.report.chromium import DRAWN, Browser
+from packages.equipoise.tests.report.chromium import Browser
 from packages.equipoise.tests.report.forms import page
 from packages.equipoise.tests.report.kinds import Kind, kinds, reported, six
 
@@ -70,20 +69,17 @@ RUNNING_THROUGH = """[...document.querySelectorAll('.chart svg')].flatMap(svg =>
 A triangle is not a name: it marks a trial that timed out."""
 
 
-def shown(browser: Browser, tmp_path: Path, kind: Kind, width: int, height: int) -> None:
+def shown(browser: Browser, kind: Kind, width: int, height: int) -> None:
     """Open the page of a kind."""
-    path = tmp_path / "report.html"
-    path.write_text(page([kind.reported("")]), encoding="utf-8")
-    browser.events.clear()
-    browser.open(path, width, height, ready=DRAWN)
+    browser.show(page([kind.reported("")]), width, height)
 
 
 @pytest.mark.parametrize(("width", "height"), SCREENS)
 @pytest.mark.parametrize("name", KINDS)
 def test_the_first_screen_says_what_was_asked_when_where_and_how_then_the_answer_then_a_picture(
-    browser: Browser, tmp_path: Path, name: str, width: int, height: int
+    browser: Browser, name: str, width: int, height: int
 ) -> None:
-    shown(browser, tmp_path, KINDS[name], width, height)
+    shown(browser, KINDS[name], width, height)
     boxes = browser.evaluate(ORDER)
     tops = [top for top, *_ in boxes]
     assert tops == sorted(tops)
@@ -101,10 +97,8 @@ def test_the_first_screen_says_what_was_asked_when_where_and_how_then_the_answer
     assert browser.evaluate(f"Boolean({between})")
 
 
-def test_three_conditions_without_a_difference_have_no_cards(
-    browser: Browser, tmp_path: Path
-) -> None:
-    shown(browser, tmp_path, KINDS["alike"], *SCREENS[0])
+def test_three_conditions_without_a_difference_have_no_cards(browser: Browser) -> None:
+    shown(browser, KINDS["alike"], *SCREENS[0])
     assert browser.evaluate("document.querySelector('h1').textContent") == (
         "No difference found; all within ±5 %"
     )
@@ -114,9 +108,9 @@ def test_three_conditions_without_a_difference_have_no_cards(
 
 @pytest.mark.parametrize("name", ["six", "why", "os", "sekhon2006"])
 def test_a_table_that_is_wider_than_a_phone_says_that_it_scrolls(
-    browser: Browser, tmp_path: Path, name: str
+    browser: Browser, name: str
 ) -> None:
-    shown(browser, tmp_path, KINDS[name], *SCREENS[1])
+    shown(browser, KINDS[name], *SCREENS[1])
     # A page of the narrow screen has wide tables, each with its word and no other.
     pairs = browser.evaluate(WIDE)
     assert any(wide for wide, _ in pairs)
@@ -132,14 +126,12 @@ def test_a_table_that_is_wider_than_a_phone_says_that_it_scrolls(
 @pytest.mark.parametrize(("width", "height"), SCREENS)
 @pytest.mark.parametrize("name", ["b", "a command that is longer than half a phone is wide"])
 def test_no_line_is_drawn_over_a_label(
-    browser: Browser, tmp_path: Path, width: int, height: int, name: str
+    browser: Browser, width: int, height: int, name: str
 ) -> None:
     names = ("a", name, f"{name} c")
     document = document_of(*names, blocks=8, timeouts=frozenset({3}))
-    path = tmp_path / "report.html"
     # Few enough marks for a picture of vectors.
-    path.write_text(page([CampaignReport(document)]), encoding="utf-8")
-    browser.open(path, width, height, ready=DRAWN)
+    browser.show(page([CampaignReport(document)]), width, height)
     crossed = browser.evaluate(CROSSED)
     assert len(crossed) >= 2 * len(names) - 1
     assert not any(crossed), crossed
@@ -148,34 +140,27 @@ def test_no_line_is_drawn_over_a_label(
 @pytest.mark.parametrize(("width", "height"), SCREENS)
 @pytest.mark.parametrize("name", ["strata", "six", "what varies"])
 def test_lines_stop_before_the_row_of_a_name(
-    browser: Browser,
-    tmp_path: Path,
-    width: int,
-    height: int,
-    name: str,
-    monkeypatch: pytest.MonkeyPatch,
+    browser: Browser, width: int, height: int, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As vectors, whose places can be read: so many marks are drawn as pixels.
     monkeypatch.setattr("equipoise.report.renderers.html.MAX_VECTOR_ROWS", 10**9)
-    shown(browser, tmp_path, KINDS[name], width, height)
+    shown(browser, KINDS[name], width, height)
     places = browser.evaluate(RUNNING_THROUGH)
     assert any(through for _, through, _ in places)
     assert [place for place in places if place[2]] == []
 
 
-def printed(browser: Browser, tmp_path: Path, text: str) -> list[str]:
+def printed(browser: Browser, text: str) -> list[str]:
     """Return the text of each printed sheet of a page."""
-    path = tmp_path / "report.html"
-    path.write_text(text, encoding="utf-8")
-    browser.open(path, *SCREENS[0], ready=DRAWN)
+    browser.show(text, *SCREENS[0])
     pdf = base64.b64decode(browser.call("Page.printToPDF")["data"])
     return [sheet.extract_text() for sheet in pypdf.PdfReader(io.BytesIO(pdf)).pages]
 
 
 def test_six_candidates_are_at_most_four_pages_and_headings_stay_with_their_tables(
-    browser: Browser, tmp_path: Path
+    browser: Browser,
 ) -> None:
-    pages = printed(browser, tmp_path, page([six()]))
+    pages = printed(browser, page([six()]))
     assert len(pages) <= MAX_PAGES
     assert "zstd -1 or lz4 is the fastest of 6" in pages[0].replace("\n", " ")
     # The word that each heading must share a page with: the first of its table.
@@ -191,12 +176,10 @@ def test_six_candidates_are_at_most_four_pages_and_headings_stay_with_their_tabl
     assert re.search(r"The page has \d+ more ", " ".join(pages).replace("\n", " "))
 
 
-def test_a_long_table_may_break_but_not_behind_its_heading(
-    browser: Browser, tmp_path: Path
-) -> None:
+def test_a_long_table_may_break_but_not_behind_its_heading(browser: Browser) -> None:
     for count in (16, 36, 56):
         document = document_of(*(f"c{place}" for place in range(count)), blocks=3)
         report = reported(replace(document, comparisons=()))
-        for text in printed(browser, tmp_path, page([report])):
+        for text in printed(browser, page([report])):
             lines = [line for line in text.splitlines() if line.strip()]
             assert lines[-1] not in ("Conditions", "Shape", "Figures", "Warnings", "Environment")

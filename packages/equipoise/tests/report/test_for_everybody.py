@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -21,7 +20,6 @@ from packages.equipoise.tests.report.test_why import explained
 
 pytestmark = pytest.mark.live("chromium")
 
-KEYS = {"Tab": (9, ""), "Enter": (13, "\r"), " ": (32, " ")}
 STOPS = """[...document.querySelectorAll('a, button, summary, [tabindex]')]
   .filter(one => one.checkVisibility({visibilityProperty: true}))"""
 
@@ -37,30 +35,14 @@ def controlled() -> ResultDocument:
     )
 
 
-def shown(browser: Browser, path: Path, *documents: ResultDocument, theme: str = "light") -> None:
-    """Write the page of these documents and open it from disk."""
+def shown(browser: Browser, *documents: ResultDocument, theme: str = "light") -> None:
+    """Open the page of these documents."""
     reported = [
         CampaignReport(document, flame_graph=None if document.extra_time is None else SVG)
         for document in documents
     ]
-    path.write_text(page(reported), encoding="utf-8")
-    browser.events.clear()
     browser.prefer(theme)
-    browser.open(path, ready=f"{DRAWN} === '{theme}'")
-
-
-def press(browser: Browser, key: str) -> None:
-    """Press a key and let it go."""
-    code, text = KEYS[key]
-    for kind in ("keyDown", "keyUp"):
-        browser.call(
-            "Input.dispatchKeyEvent",
-            type=kind,
-            key=key,
-            code="Space" if key == " " else key,
-            text=text if kind == "keyDown" else "",
-            windowsVirtualKeyCode=code,
-        )
+    browser.show(page(reported), ready=f"{DRAWN} === '{theme}'")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -74,18 +56,17 @@ def press(browser: Browser, key: str) -> None:
     ids=["control", "explained", "several"],
 )
 def test_no_rule_of_accessibility_is_broken(
-    browser: Browser, tmp_path: Path, documents: tuple[ResultDocument, ...], theme: str
+    browser: Browser, documents: tuple[ResultDocument, ...], theme: str
 ) -> None:
-    shown(browser, tmp_path / "report.html", *documents, theme=theme)
+    shown(browser, *documents, theme=theme)
     opened = "document.querySelectorAll('details:not(.numbers), [data-chart*=sequence]')"
     browser.evaluate(f"{opened}.forEach(one => {{ one.open = true; }})")
     assert_accessible(browser)
 
 
-def test_axe_checks_its_rules(browser: Browser, tmp_path: Path) -> None:
-    path = tmp_path / "broken.html"
-    path.write_text("<!doctype html><title>broken</title><img src='data:,'>")
-    browser.open(path, ready="document.title === 'broken'")
+def test_axe_checks_its_rules(browser: Browser) -> None:
+    broken_page = "<!doctype html><title>broken</title><img src='data:,'>"
+    browser.show(broken_page, ready="document.title === 'broken'")
     load_axe(browser)
     broken = browser.evaluate(
         f"axe.run(document, {{runOnly: {json.dumps(RULES)}}})"
@@ -94,10 +75,8 @@ def test_axe_checks_its_rules(browser: Browser, tmp_path: Path) -> None:
     assert {"image-alt", "html-has-lang"} <= set(broken)
 
 
-def test_every_control_is_reached_by_keyboard_and_seen_to_be(
-    browser: Browser, tmp_path: Path
-) -> None:
-    shown(browser, tmp_path / "report.html", controlled())
+def test_every_control_is_reached_by_keyboard_and_seen_to_be(browser: Browser) -> None:
+    shown(browser, controlled())
     stops = browser.evaluate(f"{STOPS}.length")
     assert stops > 20
     focused = f"{STOPS}.indexOf(document.activeElement)"
@@ -105,37 +84,35 @@ def test_every_control_is_reached_by_keyboard_and_seen_to_be(
       (getComputedStyle(document.activeElement))"""
     reached = []
     for _ in range(stops):
-        press(browser, "Tab")
+        browser.press("Tab")
         reached.append(browser.evaluate(focused))
         assert browser.evaluate(seen), browser.evaluate("document.activeElement.outerHTML")
     assert reached == list(range(stops))
 
 
 def test_the_keys_skip_to_the_result_change_the_theme_and_open_the_details(
-    browser: Browser, tmp_path: Path
+    browser: Browser,
 ) -> None:
-    shown(browser, tmp_path / "report.html", document_of(blocks=5))
-    press(browser, "Tab")
+    shown(browser, document_of(blocks=5))
+    browser.press("Tab")
     left = "document.activeElement.getBoundingClientRect().left"
     assert browser.evaluate("document.activeElement.textContent") == "Skip to the result"
     assert browser.evaluate(left) >= 0
-    press(browser, "Tab")
-    press(browser, " ")
+    browser.press("Tab")
+    browser.press(" ")
     browser.wait_until(f"{DRAWN} === 'dark'")
-    press(browser, "Enter")
+    browser.press("Enter")
     browser.wait_until(f"{DRAWN} === 'light'")
-    press(browser, "Tab")
-    press(browser, "Enter")
+    browser.press("Tab")
+    browser.press("Enter")
     browser.wait_until("document.querySelector('.verdict details').open")
     browser.evaluate("document.querySelector('.skip').focus()")
-    press(browser, "Enter")
+    browser.press("Enter")
     browser.wait_until("location.hash === '#run-1'")
 
 
-def test_on_paper_everything_is_open_and_light_and_no_button_is_left(
-    browser: Browser, tmp_path: Path
-) -> None:
-    shown(browser, tmp_path / "report.html", controlled(), theme="dark")
+def test_on_paper_everything_is_open_and_light_and_no_button_is_left(browser: Browser) -> None:
+    shown(browser, controlled(), theme="dark")
     printed = base64.b64decode(browser.call("Page.printToPDF")["data"])
     assert printed.startswith(b"%PDF")
     closed = "[...document.querySelectorAll('main details:not(.numbers)')].filter(one => !one.open)"
@@ -158,8 +135,8 @@ def test_on_paper_everything_is_open_and_light_and_no_button_is_left(
         browser.call("Emulation.setEmulatedMedia", media="")
 
 
-def test_nothing_moves_for_who_wants_no_motion(browser: Browser, tmp_path: Path) -> None:
-    shown(browser, tmp_path / "report.html", document_of(blocks=5))
+def test_nothing_moves_for_who_wants_no_motion(browser: Browser) -> None:
+    shown(browser, document_of(blocks=5))
     browser.call(
         "Emulation.setEmulatedMedia",
         features=[{"name": "prefers-reduced-motion", "value": "reduce"}],

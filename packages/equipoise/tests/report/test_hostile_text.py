@@ -29,7 +29,7 @@ from equipoise_matching.observation.analysis import observe
 from equipoise_matching.observation.result import ObservationResult
 from packages.equipoise.tests.documents import document_of, explanation_of
 from packages.equipoise.tests.payloads import LONG, PAYLOADS
-from packages.equipoise.tests.report.forms import page, print_result
+from packages.equipoise.tests.report.forms import page, screen
 from packages.matching.tests.observation.logs import loaded_log, question
 
 HOSTILE = (*PAYLOADS, LONG)
@@ -103,12 +103,11 @@ def test_a_page_has_no_element_and_no_attribute_beyond_those_of_plain_names() ->
     assert not steering & {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
 
-def test_a_screen_shows_names_and_sends_none(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_screen_shows_names_and_sends_none() -> None:
     ledger = Path("\x1b]0;title\x07")
-    print_result(document_named(HOSTILE), [], ledger, color=False)
+    printed = screen(document_named(HOSTILE), ledger=ledger)
     for names in (HOSTILE[:2], ("\x1b[31mred", "\u202eturned")):
-        print_result(document_named(names), [], ledger, color=False)
-    printed = capsys.readouterr().out
+        printed += screen(document_named(names))
     assert obeyed(printed) == []
     for expected in ("[bold red]bold[/bold red]", "<svg/onload=alert(1)>", r"\x1b]0;title\x07"):
         assert expected in printed

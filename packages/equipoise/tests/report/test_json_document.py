@@ -26,86 +26,35 @@ from equipoise.model.result import (
     Comparison,
     ConditionResult,
     ControlResult,
-    Drift,
     MetricSummary,
-    Mode,
     ResultDocument,
     RunInfo,
     TrialRow,
 )
 from equipoise.model.series import SeriesResult
 from equipoise.model.why import Explanation
-from equipoise.report.json_document import (
-    decode,
-    encode,
-    schema,
-)
+from equipoise.report.json_document import decode, encode, schema
 from equipoise_matching.observation.result import ObservationResult
-from packages.equipoise.tests.documents import document_of
+from packages.equipoise.tests.documents import comparison_of, document_of, row_of
 
 
 def _summary(median: float = 0.125) -> MetricSummary:
-    return MetricSummary(
-        median=median,
-        median_ci=(0.1, None),
-        mean=0.13,
-        sd=None,
-        min=0.1,
-        p05=0.1,
-        p25=0.11,
-        p75=0.14,
-        p95=0.15,
-        max=0.2,
-        modes=(Mode(0.12, 1.0),),
-        drift=Drift(1.01, (0.99, 1.03)),
-    )
+    summary = document_of("old").conditions[0].metrics["wall_s"]
+    return replace(summary, median=median, median_ci=(0.1, None))
 
 
 def _comparison(e_value: float = 40.0) -> Comparison:
-    return Comparison(
-        baseline="old",
-        candidate="new",
-        metric="wall_s",
-        estimand="typical within-block ratio",
-        ratio=1.03,
-        ratio_ci=(1.02, 1.04),
-        e_value=e_value,
-        verdict="slower",
-        min_effect=1.0,
-        alpha=0.05,
-        blocks=2,
-        mean_ratio=None,
-        mean_ratio_ci=(None, None),
-        probability_slower=0.9,
-        probability_slower_ci=(0.6, 1.0),
-        minimum_misleads=False,
-        scope="this campaign",
-        summary="new is slower",
-        level=0.05,
-        equivalence_ci=(1.02, 1.04),
-        equivalence_level=0.1,
-        carry_over=CarryOver(1.0, (0.9, 1.1), 2),
-    )
+    comparison = comparison_of("old", "new", 1.03, 2)
+    carried = CarryOver(1.0, (0.9, 1.1), 2)
+    return replace(comparison, e_value=e_value, carry_over=carried)
 
 
 def _row(wall_s: float | None = 0.125, condition: str = "old") -> TrialRow:
-    return TrialRow(
-        block=1,
-        position=0,
-        condition=condition,
-        phase="measured",
-        analysed=True,
-        left_out_because=None,
-        wall_s=wall_s,
+    return row_of(
+        condition,
+        wall_s,
         user_s=0.1,
-        sys_s=None,
         max_rss_bytes=4096,
-        minor_faults=1,
-        major_faults=0,
-        voluntary_switches=2,
-        involuntary_switches=3,
-        exit=0,
-        failure=None,
         unknown={"sys_s": "not reported"},
         covariates={"load_1": 0.5, "temperature": None},
         metrics={"latency_s": 0.25},
@@ -116,15 +65,7 @@ def _row(wall_s: float | None = 0.125, condition: str = "old") -> TrialRow:
 def _document(**changed: Any) -> ResultDocument:
     document = ResultDocument(
         schema=SCHEMA,
-        run=RunInfo(
-            id="20261120-113005-4f2a",
-            study="compare",
-            started="2026-11-20T11:30:05Z",
-            ended=None,
-            seed=7,
-            blocks=2,
-            stopped_because="verdict",
-        ),
+        run=RunInfo("20261120-113005-4f2a", "compare", "", None, 7, 2, "verdict"),
         environment={"zulu": 1, "alpha": [1.5, None]},
         conditions=(
             ConditionResult("old", {"allocator": "glibc"}, ("old",), 2, 0, {"wall_s": _summary()}),

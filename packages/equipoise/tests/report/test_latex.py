@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from equipoise.report.renderers.latex import text
 from equipoise.shared.safe_text import visible
 from packages.equipoise.tests.documents import document_of, explanation_of
 from packages.equipoise.tests.payloads import PAYLOADS
+from packages.equipoise.tests.programs import finished
 from packages.equipoise.tests.report.forms import to_latex
 
 LETTERS = {
@@ -127,13 +127,9 @@ def compiled(tables: list[str], folder: Path) -> None:
     body = "\n".join(re.sub("[測試✓]", "", table) + r"\clearpage" for table in tables)
     source = r"\documentclass{article}\usepackage{booktabs}\begin{document}"
     (folder / "tables.tex").write_text(f"{source}\n{body}\n\\end{{document}}\n", encoding="utf-8")
-    done = subprocess.run(
+    done = finished(
         ["pdflatex", "-draftmode", "-halt-on-error", "-interaction=nonstopmode", "tables.tex"],
         cwd=folder,
-        check=False,
-        capture_output=True,
-        text=True,
         errors="replace",
-        timeout=600,
     )
     assert done.returncode == 0, done.stdout[-2000:]

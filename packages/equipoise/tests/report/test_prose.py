@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from equipoise.report.builders.result import CampaignReport
-from packages.equipoise.tests.report.forms import print_result, to_latex, to_markdown
+from packages.equipoise.tests.report.forms import screen, to_latex, to_markdown
 from packages.equipoise.tests.report.kinds import FLEETS, Kind, kinds
 
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.name)
-def test_the_screen_reads_as_before(
-    kind: Kind, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
-) -> None:
-    print_result(kind.reported("").document, [], Path("ledger.db"), color=False, form="screen")
-    assert capsys.readouterr().out == snapshot
+def test_the_screen_reads_as_before(kind: Kind, snapshot: SnapshotAssertion) -> None:
+    assert screen(kind.reported("").document, form="screen") == snapshot
 
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.name)
@@ -30,10 +26,7 @@ def test_markdown_and_latex_read_as_before(kind: Kind, snapshot: SnapshotAsserti
 
 @pytest.mark.parametrize("fleet", FLEETS, ids=lambda fleet: fleet.__name__)
 def test_a_fleet_reads_as_before_whatever_is_missing(
-    fleet: Callable[[str], CampaignReport],
-    capsys: pytest.CaptureFixture[str],
-    snapshot: SnapshotAssertion,
+    fleet: Callable[[str], CampaignReport], snapshot: SnapshotAssertion
 ) -> None:
-    print_result(fleet("").document, [], Path("ledger.db"), color=False, form="screen")
-    assert capsys.readouterr().out == snapshot
+    assert screen(fleet("").document, form="screen") == snapshot
     assert to_markdown(fleet("").document) == snapshot

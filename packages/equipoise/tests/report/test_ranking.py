@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
 from msgspec.structs import replace
 
 from equipoise.model.result import RankedCondition, Ranking
 from equipoise.report.builders.claims import campaign_answer
 from equipoise.report.builders.result import CampaignReport
 from packages.equipoise.tests.documents import document_of
-from packages.equipoise.tests.report.forms import page, print_result, to_latex, to_markdown
+from packages.equipoise.tests.report.forms import page, screen, to_latex, to_markdown
 
 SENTENCE = "a is the fastest of 3."
 
@@ -33,17 +30,14 @@ def ranked() -> Ranking:
     )
 
 
-def test_the_ranking_is_a_sentence_on_the_screen_and_a_table_elsewhere(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_ranking_is_a_sentence_on_the_screen_and_a_table_elsewhere() -> None:
     document = replace(document_of("a", "b", "c", blocks=10), ranking=(ranked(),))
-    print_result(document, [], Path("ledger.db"), color=False)
-    screen = capsys.readouterr().out
-    assert SENTENCE in screen
-    assert "Certainly slower than" not in screen
+    printed = screen(document)
+    assert SENTENCE in printed
+    assert "Certainly slower than" not in printed
     # The sentence is the answer: it comes before the comparisons, and only there.
-    assert screen.index(SENTENCE) < screen.index("b is slower than a")
-    assert screen.count(SENTENCE) == 1
+    assert printed.index(SENTENCE) < printed.index("b is slower than a")
+    assert printed.count(SENTENCE) == 1
     markdown = to_markdown(document)
     assert markdown.startswith(SENTENCE)
     assert "| 1 | a | baseline | – | – | – |" in markdown

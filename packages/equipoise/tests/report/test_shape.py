@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -19,7 +17,7 @@ from equipoise.report.builders.shape import (
 from equipoise.report.document import Section, Table
 from packages.equipoise.tests.documents import document_of
 from packages.equipoise.tests.iterated import FloatArray, record_of, restless, short, steady
-from packages.equipoise.tests.report.forms import print_result
+from packages.equipoise.tests.report.forms import screen
 
 TWO = (Mode(0.0081, 0.7), Mode(0.0096, 0.3))
 
@@ -115,32 +113,25 @@ def test_a_campaign_of_one_state_needs_no_sentence(states: tuple[State, ...] | N
     assert states_sentence("wall_s", replace(summary(*TWO), states=states)) is None
 
 
-def test_the_screen_has_a_line_for_each_condition_with_several_modes(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_screen_has_a_line_for_each_condition_with_several_modes() -> None:
     document = document_of()
     first = document.conditions[0]
     wall = replace(first.metrics["wall_s"], modes=TWO, states=(State(0, 0.0081), State(9, 0.009)))
     changed = replace(first, metrics={**first.metrics, "wall_s": wall})
     document = replace(document, conditions=(changed, *document.conditions[1:]))
-    print_result(document, (), Path("ledger.db"), color=False)
-    lines = capsys.readouterr().out.splitlines()
+    lines = screen(document).splitlines()
     assert [line for line in lines if "2 modes" in line] == [
         f"{first.name}: 2 modes: 8.10 ms (70 %) and 9.60 ms (30 %)"
     ]
     assert sum(line.startswith("change of state: ") for line in lines) == 1
 
 
-def test_disagreeing_statistics_are_shown_unless_a_warning_shows_them(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_disagreeing_statistics_are_shown_unless_a_warning_shows_them() -> None:
     document = document_of()
     first = replace(document.comparisons[0], disagreement="b is both", minimum_misleads=False)
-    print_result(replace(document, comparisons=(first,)), (), Path("l"), color=False)
-    assert "statistics disagree: b is both" in capsys.readouterr().out
+    assert "statistics disagree: b is both" in screen(replace(document, comparisons=(first,)))
     warned = replace(first, minimum_misleads=True)
-    print_result(replace(document, comparisons=(warned,)), (), Path("l"), color=False)
-    assert "statistics disagree" not in capsys.readouterr().out
+    assert "statistics disagree" not in screen(replace(document, comparisons=(warned,)))
 
 
 def test_the_sentence_of_iterations_has_their_class_and_their_steady_state() -> None:
@@ -163,12 +154,9 @@ def test_trials_that_were_not_classed_are_counted() -> None:
     assert words.endswith("; 2 not classed: too few iterations")
 
 
-def test_a_steady_state_has_its_interval_or_the_reason_why_there_is_none(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_steady_state_has_its_interval_or_the_reason_why_there_is_none() -> None:
     document = result_of(record_of(steady(0.01), steady(0.0105), restless))
-    print_result(document, (), Path("l"), color=False)
-    printed = " ".join(capsys.readouterr().out.split())
+    printed = " ".join(screen(document).split())
     sentence = "In the steady state: request_s of b is 5."
     assert sentence in printed
     told = printed[printed.index(sentence) :]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
 from msgspec.structs import replace
 
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
 from packages.equipoise.tests.documents import comparison_of, document_of
-from packages.equipoise.tests.report.forms import print_result
+from packages.equipoise.tests.report.forms import screen
 
 SIZES, LEVELS = ("1", "2"), ("glibc", "je[b]malloc")
 
@@ -43,15 +40,8 @@ def study() -> ResultDocument:
     return replace(document, run=run, conditions=conditions, comparisons=comparisons)
 
 
-def screen(capsys: pytest.CaptureFixture[str], document: ResultDocument) -> list[str]:
-    print_result(document, [], Path("ledger.db"), color=False)
-    return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-
-
-def test_conditions_stand_in_groups_with_their_comparison(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    lines = screen(capsys, study())
+def test_conditions_stand_in_groups_with_their_comparison() -> None:
+    lines = [line.rstrip() for line in screen(study()).splitlines()]
     (first,) = [place for place, line in enumerate(lines) if line.startswith("allocator")]
     table = lines[first:]
     rows = [line.split()[0] for line in table[: table.index("")]]
@@ -63,24 +53,20 @@ def test_conditions_stand_in_groups_with_their_comparison(
     assert sum("baseline" in line for line in table[1:]) == len(SIZES)
 
 
-def test_it_says_how_many_came_out_how_and_how_far_the_next_is(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_it_says_how_many_came_out_how_and_how_far_the_next_is() -> None:
     assert (
         "2 comparisons: 1 slower, 1 undecided; about 12 more blocks would probably decide the next"
-        in screen(capsys, study())
+        in screen(study())
     )
 
 
-def test_three_warnings_of_one_code_are_shown_and_the_others_counted(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_three_warnings_of_one_code_are_shown_and_the_others_counted() -> None:
     many = tuple(
         CampaignWarning("inflated", f"the effect of c{n}", "--precision 1") for n in range(9)
     )
-    lines = screen(
-        capsys, replace(study(), warnings=(*many, CampaignWarning("other", "else", "change it")))
-    )
+    other = CampaignWarning("other", "else", "change it")
+    printed = screen(replace(study(), warnings=(*many, other)))
+    lines = [line.rstrip() for line in printed.splitlines()]
     assert sum(line.startswith("warning: the effect") for line in lines) == 3
     assert "  and 6 more like these; --json has all" in lines
     assert "warning: else" in lines

@@ -14,7 +14,7 @@ import pytest
 from equipoise.model.result import ResultDocument
 from equipoise.report.builders.result import CampaignReport
 from packages.equipoise.tests.documents import HOSTILE, document_of
-from packages.equipoise.tests.report.chromium import ANSWER_WITHIN_S, DRAWN, Browser
+from packages.equipoise.tests.report.chromium import ANSWER_WITHIN_S, Browser
 from packages.equipoise.tests.report.forms import page
 from packages.equipoise.tests.report.test_flame_graph import SVG, explained
 
@@ -25,10 +25,7 @@ CHART = "run-1-distributions-1"
 
 def shown(browser: Browser, folder: Path, document: ResultDocument, svg: bytes | None) -> None:
     """Open the page of a document; what is taken along lands in the folder ``taken``."""
-    path = folder / "report.html"
-    path.write_text(page([CampaignReport(document, flame_graph=svg)]), encoding="utf-8")
-    browser.events.clear()
-    browser.open(path, ready=DRAWN)
+    browser.show(page([CampaignReport(document, flame_graph=svg)]))
     (folder / "taken").mkdir()
     browser.call(
         "Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder / "taken")
@@ -38,15 +35,7 @@ def shown(browser: Browser, folder: Path, document: ResultDocument, svg: bytes |
 def taken(browser: Browser, folder: Path, place: str, ending: str) -> bytes:
     """Press a button of a figure by keyboard, and read the file that it gives."""
     browser.evaluate(f"document.querySelector('{place} button[data-as={ending}]').focus()")
-    for kind in ("keyDown", "keyUp"):
-        browser.call(
-            "Input.dispatchKeyEvent",
-            type=kind,
-            key="Enter",
-            code="Enter",
-            text="\r",
-            windowsVirtualKeyCode=13,
-        )
+    browser.press("Enter")
     deadline = time.monotonic() + ANSWER_WITHIN_S
     while not (name := completed(browser, ending)):
         assert time.monotonic() < deadline, browser.complaints()
@@ -91,7 +80,7 @@ def test_the_data_of_a_figure_are_what_it_draws(browser: Browser, tmp_path: Path
             )
     names = {line.get("words") for line in table}
     assert {condition.name for condition in document.conditions} <= names
-    assert browser.requests()[0] == (tmp_path / "report.html").as_uri()
+    assert browser.requests()[0] == browser.opened.as_uri()
     assert all(request.startswith("blob:") for request in browser.requests()[1:])
     assert browser.complaints() == []
 

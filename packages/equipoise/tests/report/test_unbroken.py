@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +11,7 @@ from equipoise.report.document import Answer, Command, Document, Paragraph, Sect
 from equipoise.report.renderers import html, markdown, notebook, terminal
 from equipoise.shared.numbers import unbroken
 from packages.equipoise.tests.documents import document_of
-from packages.equipoise.tests.report.chromium import DRAWN, Browser
+from packages.equipoise.tests.report.chromium import Browser
 
 SENTENCE = "It takes 5 % longer: 12.5 ms, or 3 µs; at most 20 MiB. 100 bottles stand by."
 COMMAND = "run --share '5 %' --wait 12 ms"
@@ -48,12 +47,8 @@ def test_only_a_number_holds_what_follows() -> None:
 
 
 @pytest.mark.live("chromium")
-def test_a_page_as_narrow_as_a_phone_breaks_no_number_from_its_unit(
-    browser: Browser, tmp_path: Path
-) -> None:
-    path = tmp_path / "report.html"
-    path.write_text(html.page([campaign_document(CampaignReport(document_of()))]), encoding="utf-8")
-    browser.open(path, 390, 844, ready=DRAWN)
+def test_a_page_as_narrow_as_a_phone_breaks_no_number_from_its_unit(browser: Browser) -> None:
+    browser.show(html.page([campaign_document(CampaignReport(document_of()))]), 390, 844)
     text = browser.evaluate(
         "[...document.querySelectorAll('p, h1')].map(e => e.textContent).join('\\n')"
     )

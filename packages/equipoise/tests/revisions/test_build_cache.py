@@ -51,8 +51,9 @@ def made(tmp_path: Path) -> MadeRepository:
     return made
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The log of all builds; both it and the builds are in the folder of the test."""
     log = tmp_path / "log"
     log.write_text("")
     monkeypatch.setenv("LOG", str(log))
@@ -69,21 +70,19 @@ def sources(made: MadeRepository) -> list[BuildSource]:
 
 
 @contextlib.contextmanager
-def opened(made: MadeRepository, tmp_path: Path, line: str | None = LOGGED) -> Iterator[BuildCache]:
-    with open_cache(repository_at(made.path), line, None, tmp_path / "campaign") as cache:
+def opened(made: MadeRepository, line: str | None = LOGGED) -> Iterator[BuildCache]:
+    with open_cache(repository_at(made.path), line, None, made.path.parent / "campaign") as cache:
         yield cache
 
 
-def times_built(log: Path) -> int:
-    return len(log.read_text().splitlines())
+def times_built(made: MadeRepository) -> int:
+    return len((made.path.parent / "log").read_text().splitlines())
 
 
-def test_a_build_is_made_once_and_used_again(
-    made: MadeRepository, tmp_path: Path, log: Path
-) -> None:
+def test_a_build_is_made_once_and_used_again(made: MadeRepository) -> None:
     before = everything_in(made.path)
     third, second, first = sources(made)
-    with opened(made, tmp_path) as cache:
+    with opened(made) as cache:
         assert cache.seconds_of(second) is None
         build = cache.get(second, "commit two")
         assert not build.reused
@@ -94,33 +93,29 @@ def test_a_build_is_made_once_and_used_again(
         assert not cache.get(third, "commit three").reused
         assert cache.get(first, "commit one").reused
         assert len(str(cache.tree_of(first))) == len(str(build.tree))
-    with opened(made, tmp_path) as cache:
+    with opened(made) as cache:
         assert cache.get(second, "commit two").reused
-    assert times_built(log) == 2
+    assert times_built(made) == 2
     assert everything_in(made.path) == before
 
 
 @pytest.mark.parametrize("change", ["echo more >> program", "rm source"])
-def test_build_with_a_file_changed_by_a_trial_is_rebuilt(
-    change: str, made: MadeRepository, tmp_path: Path, log: Path
-) -> None:
+def test_build_with_a_file_changed_by_a_trial_is_rebuilt(change: str, made: MadeRepository) -> None:
     second = sources(made)[1]
     for _ in range(2):
-        with opened(made, tmp_path) as cache:
+        with opened(made) as cache:
             tree = cache.get(second, "commit two").tree
             assert (tree / "program").read_text() == "two\n"
             assert (tree / "source").exists()
             subprocess.run(["sh", "-c", change], cwd=tree, check=True)
             assert cache.get(second, "commit two").reused, "the same campaign goes on with it"
-    assert times_built(log) == 2
+    assert times_built(made) == 2
 
 
-def test_build_with_a_changed_file_and_old_time_stamp_is_rebuilt(
-    made: MadeRepository, tmp_path: Path, log: Path
-) -> None:
+def test_build_with_a_changed_file_and_old_time_stamp_is_rebuilt(made: MadeRepository) -> None:
     second = sources(made)[1]
     for _ in range(2):
-        with opened(made, tmp_path) as cache:
+        with opened(made) as cache:
             program = cache.get(second, "commit two").tree / "program"
             assert program.read_text() == "two\n"
             before = program.stat()
@@ -128,31 +123,27 @@ def test_build_with_a_changed_file_and_old_time_stamp_is_rebuilt(
             time.sleep(0.02)
             program.write_text("bad\n")
             os.utime(program, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert times_built(log) == 2
+    assert times_built(made) == 2
 
 
-def test_files_that_trials_add_leave_a_build_as_it_is(
-    made: MadeRepository, tmp_path: Path, log: Path
-) -> None:
+def test_files_that_trials_add_leave_a_build_as_it_is(made: MadeRepository) -> None:
     second = sources(made)[1]
     for _ in range(2):
-        with opened(made, tmp_path) as cache:
+        with opened(made) as cache:
             tree = cache.get(second, "commit two").tree
             # The kernel's time of a file lags behind the clock by up to a tick.
             time.sleep(0.02)
             (tree / "results").write_text("one second\n")
-    assert times_built(log) == 1
+    assert times_built(made) == 1
 
 
-def test_without_a_build_command_a_commit_is_only_checked_out(
-    made: MadeRepository, tmp_path: Path, log: Path
-) -> None:
+def test_without_a_build_command_a_commit_is_only_checked_out(made: MadeRepository) -> None:
     second = sources(made)[1]
-    with opened(made, tmp_path, None) as cache:
+    with opened(made, None) as cache:
         tree = cache.get(second, "commit two").tree
     assert (tree / "source").read_text() == "two\n"
     assert not (tree / "program").exists()
-    assert times_built(log) == 0
+    assert times_built(made) == 0
 
 
 def test_key_depends_exactly_on_the_inputs_of_a_build(made: MadeRepository, tmp_path: Path) -> None:
@@ -186,9 +177,9 @@ def test_key_depends_exactly_on_the_inputs_of_a_build(made: MadeRepository, tmp_
     assert {len(other) for other in others} == {32}
 
 
-def test_a_build_that_fails_leaves_nothing(made: MadeRepository, tmp_path: Path, log: Path) -> None:
+def test_a_build_that_fails_leaves_nothing(made: MadeRepository) -> None:
     line = "mkdir closed; touch closed/file; chmod -w closed; echo why; exit 3"
-    with opened(made, tmp_path, line) as cache:
+    with opened(made, line) as cache:
         with pytest.raises(ConditionFailed, match="commit two cannot be built: exit status 3"):
             cache.get(sources(made)[1], "commit two")
         assert not cache.tree_of(sources(made)[1]).exists()
@@ -196,7 +187,7 @@ def test_a_build_that_fails_leaves_nothing(made: MadeRepository, tmp_path: Path,
 
 
 def test_commit_without_the_user_folder_has_its_own_error(
-    made: MadeRepository, tmp_path: Path, log: Path
+    made: MadeRepository, tmp_path: Path
 ) -> None:
     (made.path / "later").mkdir()
     inside = Repository(made.path, "later")
@@ -207,43 +198,37 @@ def test_commit_without_the_user_folder_has_its_own_error(
         cache.get(sources(made)[1], "commit two")
 
 
-def test_working_tree_changed_since_the_plan_is_not_built(
-    made: MadeRepository, tmp_path: Path, log: Path
-) -> None:
+def test_working_tree_changed_since_the_plan_is_not_built(made: MadeRepository) -> None:
     repo = repository_at(made.path)
     made.write("source", "changed\n")
     revision = revision_of_working_tree(repo)
     source = source_of(repo, revision, trees_of(repo, [revision.commit]))
-    with opened(made, tmp_path) as cache:
+    with opened(made) as cache:
         assert (cache.get(source, "it").tree / "program").read_text() == "changed\n"
         made.write("source", "changed again\n")
         assert cache.get(source, "it").reused
     later = source_of(repo, revision, trees_of(repo, [revision.commit]))
     made.write("source", "and again\n")
     with (
-        opened(made, tmp_path) as cache,
+        opened(made) as cache,
         pytest.raises(UnusableInput, match="the working tree has changed"),
     ):
         cache.get(later, "it")
 
 
-def test_threads_that_need_one_build_make_it_once(
-    made: MadeRepository, tmp_path: Path, log: Path
-) -> None:
+def test_threads_that_need_one_build_make_it_once(made: MadeRepository) -> None:
     third, second, first = sources(made)
-    with opened(made, tmp_path) as cache, ThreadPoolExecutor(4) as threads:
+    with opened(made) as cache, ThreadPoolExecutor(4) as threads:
         builds = [
             threads.submit(cache.get, source, "it") for source in (first, second, third, second)
         ]
         assert sum(not build.result().reused for build in builds) == 2
-    assert times_built(log) == 2
+    assert times_built(made) == 2
 
 
-def test_late_process_uses_a_build_made_meanwhile(
-    made: MadeRepository, tmp_path: Path, log: Path
-) -> None:
+def test_late_process_uses_a_build_made_meanwhile(made: MadeRepository) -> None:
     second = sources(made)[1]
-    with opened(made, tmp_path) as late, opened(made, tmp_path) as early:
+    with opened(made) as late, opened(made) as early:
         record = late._read_record
         unseen = iter([None, None])
         # It looked for the build just before the other one had it.
@@ -254,7 +239,7 @@ def test_late_process_uses_a_build_made_meanwhile(
                 assert threads.submit(late.get, second, "commit two").result(300).tree == tree
             finally:
                 late.stop()
-    assert times_built(log) == 1
+    assert times_built(made) == 1
 
 
 BUILDER = """
@@ -273,11 +258,9 @@ with open_cache(repo, sys.argv[1], None, Path(sys.argv[3])) as cache:
 """
 
 
-def another_process(
-    made: MadeRepository, tmp_path: Path, line: str, source: BuildSource
-) -> subprocess.Popen[str]:
+def another_process(made: MadeRepository, line: str, source: BuildSource) -> subprocess.Popen[str]:
     """A process that makes or shares a build, and holds it until its standard input ends."""
-    words = (line, source.revision.commit, str(tmp_path / "campaign"))
+    words = (line, source.revision.commit, str(made.path.parent / "campaign"))
     return subprocess.Popen(
         [sys.executable, "-c", BUILDER, *words],
         cwd=made.path,
@@ -303,57 +286,55 @@ def builds_running(tree: Path) -> list[psutil.Process]:
     return found
 
 
-def test_next_build_removes_files_of_a_killed_build(
-    made: MadeRepository, tmp_path: Path, log: Path
-) -> None:
+def test_next_build_removes_files_of_a_killed_build(made: MadeRepository, log: Path) -> None:
     line = f'{LOGGED}; test -f "$LOG.go" || sleep 300'
     second = sources(made)[1]
-    killed = another_process(made, tmp_path, line, second)
-    wait_for(lambda: times_built(log) == 1, killed)
+    killed = another_process(made, line, second)
+    wait_for(lambda: times_built(made) == 1, killed)
     killed.kill()
     killed.communicate()
-    with opened(made, tmp_path, None) as other:
+    with opened(made, None) as other:
         folder = other.tree_of(second).parents[2]
     # Whoever opens the cache next removes it, also for another line.
     assert [file.name for file in folder.iterdir()] == []
-    with opened(made, tmp_path, line) as cache:
+    with opened(made, line) as cache:
         assert builds_running(cache.tree_of(second)) == []
         Path(f"{log}.go").touch()
         assert not cache.get(second, "it").reused
 
 
 def test_two_processes_share_one_build_and_keep_it_while_in_use(
-    made: MadeRepository, tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+    made: MadeRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line = f"{LOGGED}; sleep 0.5"
     third, second, _ = sources(made)
-    others = [another_process(made, tmp_path, line, second) for _ in range(2)]
+    others = [another_process(made, line, second) for _ in range(2)]
     reused = sorted(str(other.stdout and other.stdout.readline().strip()) for other in others)
     assert reused == ["False", "True"]
-    assert times_built(log) == 1
+    assert times_built(made) == 1
     monkeypatch.setenv(LIMIT_VARIABLE, "0")
-    with opened(made, tmp_path, line) as cache:
+    with opened(made, line) as cache:
         assert cache.seconds_of(second) is not None
         cache.get(third, "another")
         assert cache.seconds_of(second) is not None
-    with opened(made, tmp_path, line) as cache:
+    with opened(made, line) as cache:
         assert cache.seconds_of(third) is None
         assert cache.seconds_of(second) is not None
     for other in others:
         other.communicate("")
         assert other.returncode == 0
-    with opened(made, tmp_path, line) as cache:
+    with opened(made, line) as cache:
         assert list(cache.tree_of(second).parents[2].iterdir()) == []
 
 
 def test_the_builds_that_were_used_longest_ago_go_first(
-    made: MadeRepository, tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+    made: MadeRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line = f"{LOGGED}; head -c 300000 /dev/urandom > large"
     made.write("source", "three\n")
     made.commit("three")
     latest, _, second, first = sources(made)
-    with opened(made, tmp_path, line) as cache:
+    with opened(made, line) as cache:
         for source in (first, second, latest):
             cache.get(source, "it")
         record = cache.tree_of(first).parents[1] / "build.json"
@@ -361,18 +342,18 @@ def test_the_builds_that_were_used_longest_ago_go_first(
     monkeypatch.setenv(LIMIT_VARIABLE, f"{900_000 / (1 << 30)}")
     notes = tmp_path / "builds" / "notes of the user"
     notes.write_text("mine\n")
-    with opened(made, tmp_path, line) as cache:
+    with opened(made, line) as cache:
         kept = [cache.seconds_of(source) is not None for source in (first, second, latest)]
     assert kept == [False, True, True]
     assert notes.read_text() == "mine\n"
 
 
 def test_limit_keeps_the_builds_of_the_next_block(
-    made: MadeRepository, tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+    made: MadeRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(LIMIT_VARIABLE, "0")
     third, second, _ = sources(made)
-    with opened(made, tmp_path) as cache:
+    with opened(made) as cache:
         cache.get(third, "it")
         cache.get(second, "it", (second, third))
         assert cache.get(third, "it", (second, third)).reused
@@ -394,12 +375,12 @@ def test_a_folder_in_which_others_may_write_is_refused(
 
 
 def test_without_a_folder_of_the_user_builds_go_with_the_campaign(
-    made: MadeRepository, tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+    made: MadeRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(BUILDS_VARIABLE)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     (tmp_path / "file").touch()
-    with opened(made, tmp_path) as cache:
+    with opened(made) as cache:
         assert cache.tree_of(sources(made)[0]).is_relative_to(tmp_path / "campaign" / "builds")
         cache.get(sources(made)[0], "it")
     monkeypatch.setenv(BUILDS_VARIABLE, str(tmp_path / "file"))
@@ -412,12 +393,12 @@ def test_without_a_folder_of_the_user_builds_go_with_the_campaign(
 
 
 def test_unusable_build_folder_is_named(
-    made: MadeRepository, tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+    made: MadeRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_: Path, content: bytes) -> int:
         raise OSError(28, "No space left on device", str(content))
 
-    with opened(made, tmp_path) as cache:
+    with opened(made) as cache:
         monkeypatch.setattr(Path, "write_bytes", full)
         with pytest.raises(UnusableInput, match="cannot keep a build in .*: No space left"):
             cache.get(sources(made)[0], "it")

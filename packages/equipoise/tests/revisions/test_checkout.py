@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,7 @@ from equipoise.revisions.checkout import (
     untracked_files,
 )
 from equipoise.revisions.git import CheckoutFailed, without_git_variables
+from packages.equipoise.tests.programs import finished
 from packages.equipoise.tests.repositories import MadeRepository, everything_in, repository
 
 HOSTILE = ["--help", "-q", "HEAD; touch x", "$(touch x)", "a..b", "", "HEAD:file", "\0", "ü\n"]
@@ -38,10 +39,13 @@ def made(tmp_path: Path) -> MadeRepository:
     return made
 
 
-def checked_out(made: MadeRepository, name: str, side: Path) -> Path:
-    side.mkdir()
+def checked_out(made: MadeRepository, name: str | None = None) -> Path:
+    """Return the tree of a revision, or of the working tree, in a new folder."""
     repo = repository_at(made.path)
-    return check_out(repo, find_revision(repo, name, "--baseline"), side)
+    revision = revision_of_working_tree(repo)
+    if name is not None:
+        revision = find_revision(repo, name, "--baseline")
+    return check_out(repo, revision, Path(tempfile.mkdtemp(dir=made.path.parent)))
 
 
 def touch_after_commit(made: MadeRepository, name: str) -> None:
@@ -51,26 +55,21 @@ def touch_after_commit(made: MadeRepository, name: str) -> None:
         os.utime(file, (moment, moment))
 
 
-def test_each_revision_has_its_own_files_at_paths_of_equal_length(
-    made: MadeRepository, tmp_path: Path
-) -> None:
-    old = checked_out(made, "HEAD~1", tmp_path / "old")
-    new = checked_out(made, "main", tmp_path / "new")
+def test_each_revision_has_its_own_files_at_paths_of_equal_length(made: MadeRepository) -> None:
+    old = checked_out(made, "HEAD~1")
+    new = checked_out(made, "main")
     assert (old / "value").read_text() == "old\n"
     assert (new / "value").read_text() == "new\n"
     assert len(str(old)) == len(str(new))
     assert old.name == new.name == "project"
 
 
-def test_the_users_repository_stays_as_it_was_to_the_byte(
-    made: MadeRepository, tmp_path: Path
-) -> None:
+def test_the_users_repository_stays_as_it_was_to_the_byte(made: MadeRepository) -> None:
     made.write("value", "changed\n")
     touch_after_commit(made, "inside/deep")
     before = everything_in(made.path)
+    tree = checked_out(made)
     repo = repository_at(made.path)
-    (tmp_path / "new").mkdir()
-    tree = check_out(repo, revision_of_working_tree(repo), tmp_path / "new")
     untracked_files(repo)
     changed_submodules(repo)
     assert everything_in(made.path) == before
@@ -86,28 +85,24 @@ def test_a_folder_may_have_any_name(name: str, tmp_path: Path) -> None:
     made.commit()
     repo = repository_at(made.path / "inside \n one")
     assert (repo.top, repo.inside) == (made.path, "inside \n one")
-    tree = checked_out(made, "main", tmp_path / "new")
+    tree = checked_out(made, "main")
     assert (tree / "inside \n one" / "value").read_text() == "kept\n"
     assert not list(tmp_path.rglob("made"))
 
 
-def test_a_build_finds_the_version_by_its_tag(made: MadeRepository, tmp_path: Path) -> None:
-    tree = checked_out(made, "main", tmp_path / "new")
-    said = subprocess.run(
-        ["git", "describe", "--tags"], cwd=tree, capture_output=True, text=True, check=True
-    )
+def test_a_build_finds_the_version_by_its_tag(made: MadeRepository) -> None:
+    tree = checked_out(made, "main")
+    said = finished(["git", "describe", "--tags"], cwd=tree, check=True)
     assert said.stdout == "v2\n"
 
 
 def test_no_hook_of_the_repository_runs(made: MadeRepository, tmp_path: Path) -> None:
     made.write(".git/hooks/post-checkout", f"#!/bin/sh\ntouch {tmp_path}/ran\n", executable=True)
-    checked_out(made, "main", tmp_path / "new")
+    checked_out(made, "main")
     assert not (tmp_path / "ran").exists()
 
 
-def test_changes_of_tracked_files_are_part_of_the_working_tree(
-    made: MadeRepository, tmp_path: Path
-) -> None:
+def test_changes_of_tracked_files_are_part_of_the_working_tree(made: MadeRepository) -> None:
     made.write("value", "changed\n")
     (made.path / "picture").write_bytes(bytes(range(256)))
     made.write("tool", "#!/bin/sh\n", executable=True)
@@ -120,8 +115,7 @@ def test_changes_of_tracked_files_are_part_of_the_working_tree(
     revision = revision_of_working_tree(repo)
     assert revision.uncommitted
     assert revision.asked == WORKING_TREE
-    (tmp_path / "new").mkdir()
-    tree = check_out(repo, revision, tmp_path / "new")
+    tree = checked_out(made)
     assert (tree / "value").read_text() == "changed\n"
     assert (tree / "picture").read_bytes() == bytes(range(256))
     assert (tree / "tool").stat().st_mode & 0o111
@@ -174,14 +168,9 @@ def test_without_a_commit_in_common_there_is_a_hint(made: MadeRepository) -> Non
     assert "fetch-depth: 0" in str(caught.value.hint)
 
 
-def test_a_detached_head_is_a_candidate_like_any_other(
-    made: MadeRepository, tmp_path: Path
-) -> None:
+def test_a_detached_head_is_a_candidate_like_any_other(made: MadeRepository) -> None:
     made.git("checkout", "--quiet", "--detach", "HEAD~1")
-    repo = repository_at(made.path)
-    (tmp_path / "new").mkdir()
-    tree = check_out(repo, revision_of_working_tree(repo), tmp_path / "new")
-    assert (tree / "value").read_text() == "old\n"
+    assert (checked_out(made) / "value").read_text() == "old\n"
 
 
 def test_a_working_tree_of_a_bare_repository_has_its_revisions(
@@ -195,11 +184,8 @@ def test_a_working_tree_of_a_bare_repository_has_its_revisions(
     MadeRepository(bare).git("worktree", "add", "--quiet", str(linked.path), "main")
     linked.write("value", "changed\n")
     before = everything_in(bare)
-    repo = repository_at(linked.path)
-    (tmp_path / "new").mkdir()
-    tree = check_out(repo, revision_of_working_tree(repo), tmp_path / "new")
-    assert (tree / "value").read_text() == "changed\n"
-    assert (checked_out(linked, "main~1", tmp_path / "old") / "value").read_text() == "old\n"
+    assert (checked_out(linked) / "value").read_text() == "changed\n"
+    assert (checked_out(linked, "main~1") / "value").read_text() == "old\n"
     assert everything_in(bare) == before
 
 
@@ -209,9 +195,9 @@ def test_shallow_clone_has_its_commits_and_a_reason_for_missing_ones(
     shallow = MadeRepository(tmp_path / "shallow")
     first = made.git("rev-parse", "HEAD~1").strip()
     made.git("clone", "--quiet", "--depth=1", f"file://{made.path}", str(shallow.path))
-    assert (checked_out(shallow, "HEAD", tmp_path / "new") / "value").read_text() == "new\n"
+    assert (checked_out(shallow, "HEAD") / "value").read_text() == "new\n"
     with pytest.raises(UnusableInput, match="no such commit in .*, a shallow clone") as caught:
-        checked_out(shallow, first, tmp_path / "old")
+        checked_out(shallow, first)
     assert "fetch-depth: 0" in str(caught.value.hint)
 
 
@@ -230,8 +216,8 @@ def test_submodules_are_checked_out_from_the_users_own(
     made.commit()
     submodule.git("checkout", "--quiet", "-")
     made.commit()
-    old = checked_out(made, "HEAD~1", tmp_path / "old")
-    new = checked_out(made, "HEAD", tmp_path / "new")
+    old = checked_out(made, "HEAD~1")
+    new = checked_out(made, "HEAD")
     assert (old / "lib/part of it/part").read_text() == "first\n"
     assert (new / "lib/part of it/part").read_text() == "second\n"
     repo = repository_at(made.path)
@@ -240,7 +226,7 @@ def test_submodules_are_checked_out_from_the_users_own(
     assert changed_submodules(repo) == ("lib/part of it",)
     assert not revision_of_working_tree(repo).uncommitted
     made.git("submodule", "deinit", "--quiet", "--force", "--all")
-    bare = checked_out(made, "HEAD", tmp_path / "not")
+    bare = checked_out(made, "HEAD")
     assert list((bare / "lib/part of it").iterdir()) == []
 
 
@@ -259,7 +245,7 @@ def test_a_repository_may_have_any_name(name: str, tmp_path: Path) -> None:
     made = repository(tmp_path / "user" / name)
     made.write(name, "kept\n")
     made.commit()
-    tree = checked_out(made, "HEAD", tmp_path / "new")
+    tree = checked_out(made, "HEAD")
     assert (tree / name).read_text() == "kept\n"
 
 
@@ -294,13 +280,11 @@ def test_variables_set_by_a_git_hook_are_ignored(
     assert "GIT_DIR" not in without_git_variables({"GIT_DIR": "x", "GIT_AUTHOR_NAME": "Ada"})
 
 
-def test_a_broken_repository_is_reported_with_the_message_of_git(
-    made: MadeRepository, tmp_path: Path
-) -> None:
+def test_a_broken_repository_is_reported_with_the_message_of_git(made: MadeRepository) -> None:
     tree = made.git("rev-parse", "HEAD^{tree}").strip()
     (made.path / ".git" / "objects" / tree[:2] / tree[2:]).unlink()
     with pytest.raises(UnusableInput, match="git cannot check out .*: .*") as caught:
-        checked_out(made, "HEAD", tmp_path / "new")
+        checked_out(made, "HEAD")
     assert "git fsck" in str(caught.value.hint)
 
 
@@ -312,22 +296,20 @@ def filtered(made: MadeRepository, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["lfs", "git-crypt"])
 def test_missing_filter_of_pointers_or_encrypted_files_is_refused(
-    made: MadeRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    made: MadeRepository, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     filtered(made, name)
     with pytest.raises(CheckoutFailed, match=f"secret of .* needs the git filter {name}"):
-        checked_out(made, "HEAD", tmp_path / "new")
+        checked_out(made, "HEAD")
 
 
-def test_filter_of_the_repository_is_refused_with_a_hint(
-    made: MadeRepository, tmp_path: Path
-) -> None:
+def test_filter_of_the_repository_is_refused_with_a_hint(made: MadeRepository) -> None:
     filtered(made, "upper")
     made.git("config", "filter.upper.smudge", "tr a-z A-Z")
     with pytest.raises(CheckoutFailed, match="needs the git filter upper") as refusal:
-        checked_out(made, "HEAD", tmp_path / "new")
+        checked_out(made, "HEAD")
     assert "git config --global filter.upper.smudge" in str(refusal.value.hint)
 
 
@@ -338,13 +320,13 @@ def test_a_filter_of_the_user_is_applied(
     configuration.write_text('[filter "upper"]\n\tsmudge = tr a-z A-Z\n')
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(configuration))
     filtered(made, "upper")
-    assert (checked_out(made, "HEAD", tmp_path / "new") / "secret").read_text() == "STORED\n"
+    assert (checked_out(made, "HEAD") / "secret").read_text() == "STORED\n"
 
 
-def test_clean_filter_does_not_prevent_a_checkout(made: MadeRepository, tmp_path: Path) -> None:
+def test_clean_filter_does_not_prevent_a_checkout(made: MadeRepository) -> None:
     filtered(made, "stripped")
     made.git("config", "filter.stripped.clean", "cat")
-    assert (checked_out(made, "HEAD", tmp_path / "new") / "secret").read_text() == "stored\n"
+    assert (checked_out(made, "HEAD") / "secret").read_text() == "stored\n"
 
 
 def test_the_monitor_of_files_that_a_repository_names_is_not_run(
@@ -358,7 +340,7 @@ def test_the_monitor_of_files_that_a_repository_names_is_not_run(
     made.write("value", "changed\n")
     assert revision_of_working_tree(repository_at(made.path)).uncommitted
     untracked_files(repository_at(made.path))
-    checked_out(made, "HEAD", tmp_path / "new")
+    checked_out(made, "HEAD")
     assert not ran.exists()
 
 

@@ -53,9 +53,7 @@ def test_one_benchmark_is_two_conditions_in_their_own_folders(
     assert contrasts == (Contrast(0, 1, "revision", {}),)
 
 
-def test_each_of_several_benchmarks_is_compared_with_itself(
-    sides: CheckoutPair, tmp_path: Path
-) -> None:
+def test_each_of_several_benchmarks_is_compared_with_itself(sides: CheckoutPair) -> None:
     benchmarks = [Benchmark("one", ("./bench",)), Benchmark("two", ("true",))]
     conditions, contrasts = conditions_of_gate(benchmarks, sides, None)
     assert [condition.levels["benchmark"] for condition in conditions] == [
@@ -139,9 +137,7 @@ def test_lines_that_differ_in_more_stay_apart() -> None:
         assert joined == {name: shell_line_with_placeholders(one) for name, one in apart.items()}
 
 
-def test_reading_command_is_the_same_for_both_revisions(
-    sides: CheckoutPair, tmp_path: Path
-) -> None:
+def test_reading_command_is_the_same_for_both_revisions(sides: CheckoutPair) -> None:
     tool = TOOLS["cargo"]
     conditions, _ = conditions_of_gate([Benchmark("b", ("true", "x"))], sides, tool)
     for condition, side in zip(conditions, sides, strict=True):
@@ -161,9 +157,7 @@ def test_reading_command_is_the_same_for_both_revisions(
         ("no-such-program", "there is no program 'no-such-program' on the PATH"),
     ],
 )
-def test_missing_program_is_refused(
-    name: str, problem: str, sides: CheckoutPair, tmp_path: Path
-) -> None:
+def test_missing_program_is_refused(name: str, problem: str, sides: CheckoutPair) -> None:
     Path(sides[0].folder, "text").write_text("")
     with pytest.raises(UnusableInput, match=problem) as caught:
         conditions_of_gate([Benchmark("b", (name,))], sides, None)

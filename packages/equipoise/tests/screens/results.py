@@ -24,10 +24,11 @@ from equipoise.model.plan import Condition, Contrast, Judgement, Measure, Plan, 
 from equipoise.model.record import Draw, RunRecord, RunSummary, Segment, Trial
 from equipoise.model.result import ResultDocument
 from equipoise.model.revisions import BENCHMARK, Revision
-from equipoise.model.why import Explanation, ExtraTime, InterventionOutcome, TimePart
+from equipoise.model.why import Explanation, ExtraTime, TimePart
 from equipoise_matching.matching.datasets import lalonde
 from equipoise_studies.primitives.rows import BANDWIDTH, LATENCY, ProbeRow
 from packages.equipoise.tests import bisections, histories
+from packages.equipoise.tests.documents import CLOSED
 from packages.equipoise.tests.plans import trial_of
 from packages.matching.tests.observation.logs import loaded_log
 from packages.studies.tests.primitives.campaigns import ProbeRunner, plan_of_rows, record_of
@@ -170,18 +171,15 @@ def explained() -> tuple[RunRecord, ResultDocument]:
         summary="94 % of the extra time is system time and 6 % user time",
     )
     outcomes = tuple(
-        InterventionOutcome(
+        replace(
+            CLOSED,
             intervention=name,
             summary=summary,
-            outcome="confirmed",
             share=share,
             share_ci=ci,
             share_of_seconds=share,
             share_of_seconds_ci=ci,
             from_candidate=share,
-            from_baseline=0.0,
-            blocks=20,
-            level=0.0125,
             advice=advice,
         )
         for name, summary, share, ci, advice in (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,28 +14,24 @@ from equipoise_matching.matching.distributions import QQ, Sample, qq_stats, quan
 VALUES = st.lists(st.integers(-20, 20), min_size=1, max_size=12)
 
 
-def test_the_distribution_functions_are_compared_at_every_distinct_value() -> None:
-    # At 1, 2, 3, 4: treated 1/2, 1/2, 1, 1; controls 0, 1/2, 1/2, 1.
-    assert qq_stats([1, 3], [2, 4]) == QQ(0.25, 0.25, 0.5)
-
-
-def test_sorted_samples_of_one_length_are_compared_one_by_one() -> None:
-    assert qq_stats([5, 1, 2], [2, 2, 9], standardize=False) == QQ(5 / 3, 1.0, 4.0)
-
-
-def test_the_longer_sample_is_thinned_to_the_shorter() -> None:
-    # Places 0, 4/2 = 2 and 4 of five values.
-    assert qq_stats([0, 1, 2, 3, 4], [0, 0, 0], standardize=False) == QQ(2.0, 2.0, 4.0)
-
-
-def test_one_value_is_compared_with_the_smallest_of_the_other_sample() -> None:
-    assert qq_stats([7.0], [3.0, 1.0, 2.0], standardize=False) == QQ(6.0, 6.0, 6.0)
-
-
-def test_weights_compare_the_quantile_functions_over_the_unit_interval() -> None:
-    # Treated 0 up to 3/4, then 4; controls 0 up to 1/2, then 4: a quarter differs, by 4.
-    result = qq_stats([0, 4], [0, 4], standardize=False, weights_treated=[3, 1])
-    assert result == QQ(1.0, 0.0, 4.0)
+@pytest.mark.parametrize(
+    ("treated", "control", "options", "differences"),
+    [
+        # At 1, 2, 3, 4: treated 1/2, 1/2, 1, 1; controls 0, 1/2, 1/2, 1.
+        ([1, 3], [2, 4], {"standardize": True}, QQ(0.25, 0.25, 0.5)),
+        ([5, 1, 2], [2, 2, 9], {}, QQ(5 / 3, 1.0, 4.0)),
+        # Places 0, 4/2 = 2 and 4 of five values.
+        ([0, 1, 2, 3, 4], [0, 0, 0], {}, QQ(2.0, 2.0, 4.0)),
+        ([7.0], [3.0, 1.0, 2.0], {}, QQ(6.0, 6.0, 6.0)),
+        # Treated 0 up to 3/4, then 4; controls 0 up to 1/2, then 4: a quarter differs, by 4.
+        ([0, 4], [0, 4], {"weights_treated": [3, 1]}, QQ(1.0, 0.0, 4.0)),
+    ],
+    ids=["functions", "one by one", "thinned", "one value with the smallest", "weights"],
+)
+def test_distributions_are_compared_by_their_quantiles(
+    treated: list[float], control: list[float], options: dict[str, Any], differences: QQ
+) -> None:
+    assert qq_stats(treated, control, **{"standardize": False, **options}) == differences
 
 
 @settings(max_examples=60, deadline=None)

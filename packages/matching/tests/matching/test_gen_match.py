@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 
 from equipoise_matching import match
 from equipoise_matching.matching.fitness import match_fitness
-from equipoise_matching.matching.gen_match import gen_match
+from equipoise_matching.matching.gen_match import GenMatchResult, gen_match
 from equipoise_matching.shared.errors import UnusableInput
 from packages.matching.tests.matching.judges import always_raises, mean_gap, sorted_values
 from packages.matching.tests.matching.nsw import NAMES, lalonde
@@ -20,132 +21,112 @@ from packages.matching.tests.matching.nsw import NAMES, lalonde
 EXPERIMENT = 1794.343
 """Dollars: the difference of means in the experiment."""
 QUICK: dict[str, Any] = {"population": 24, "generations": 4, "hard_generation_limit": True}
+PEOPLE = pandas.DataFrame(lalonde())
+X = PEOPLE[list(NAMES)]
 
 
-@pytest.fixture(scope="module")
-def people() -> pandas.DataFrame:
-    return pandas.DataFrame(lalonde())
-
-
-@pytest.fixture(scope="module")
-def x(people: pandas.DataFrame) -> pandas.DataFrame:
-    return people[list(NAMES)]
+@cache
+def usual() -> GenMatchResult:
+    """The quick search of the seed 5."""
+    return gen_match(PEOPLE["treat"], X, seed=5, **QUICK)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_the_published_example_is_balanced_and_comes_near_the_experiment(
-    people: pandas.DataFrame, x: pandas.DataFrame, seed: int
-) -> None:
+def test_the_published_example_is_balanced_and_comes_near_the_experiment(seed: int) -> None:
     """Sekhon 2011, section 4: squares and products are balanced too."""
-    balance = x.assign(
-        age_squared=people["age"] ** 2,
-        educ_squared=people["educ"] ** 2,
-        re74_squared=people["re74"] ** 2,
-        re75_squared=people["re75"] ** 2,
-        re74_re75=people["re74"] * people["re75"],
-        age_nodegr=people["age"] * people["nodegr"],
-        educ_re74=people["educ"] * people["re74"],
-        educ_re75=people["educ"] * people["re75"],
+    balance = X.assign(
+        age_squared=PEOPLE["age"] ** 2,
+        educ_squared=PEOPLE["educ"] ** 2,
+        re74_squared=PEOPLE["re74"] ** 2,
+        re75_squared=PEOPLE["re75"] ** 2,
+        re74_re75=PEOPLE["re74"] * PEOPLE["re75"],
+        age_nodegr=PEOPLE["age"] * PEOPLE["nodegr"],
+        educ_re74=PEOPLE["educ"] * PEOPLE["re74"],
+        educ_re75=PEOPLE["educ"] * PEOPLE["re75"],
     )
-    result = gen_match(people["treat"], x, balance, population=200, seed=seed)
+    result = gen_match(PEOPLE["treat"], X, balance, population=200, seed=seed)
     smallest = result.balance().smallest_after
     assert smallest is not None
     assert smallest.value > 0.2
     assert result.fitness[0] == pytest.approx(smallest.value, rel=1e-9)
-    effect = match(people["re78"], people["treat"], x, metric=result.to_metric())
+    effect = match(PEOPLE["re78"], PEOPLE["treat"], X, metric=result.to_metric())
     assert effect.estimate is not None
     assert effect.se is not None
     assert abs(effect.estimate - EXPERIMENT) < 0.5 * effect.se
 
 
-def test_the_weights_are_no_worse_than_the_start_and_agree_with_match_fitness(
-    people: pandas.DataFrame, x: pandas.DataFrame
-) -> None:
-    result = gen_match(people["treat"], x, seed=5, **QUICK)
-    start = match_fitness(people["treat"], x, None, np.ones(x.shape[1]))
+def test_the_weights_are_no_worse_than_the_start_and_agree_with_match_fitness() -> None:
+    result = usual()
+    start = match_fitness(PEOPLE["treat"], X, None, np.ones(X.shape[1]))
     assert tuple(result.fitness) >= tuple(start)
-    fitness = match_fitness(people["treat"], x, None, result.weights)
+    fitness = match_fitness(PEOPLE["treat"], X, None, result.weights)
     assert result.fitness.tobytes() == fitness.tobytes()
 
 
-def test_each_generation_is_no_worse_than_the_one_before(
-    people: pandas.DataFrame, x: pandas.DataFrame
-) -> None:
-    result = gen_match(people["treat"], x, seed=5, **QUICK)
+def test_each_generation_is_no_worse_than_the_one_before() -> None:
+    result = usual()
     values = [tuple(generation.value) for generation in result.history]
     assert values == sorted(values)
     assert values[-1] == tuple(result.fitness)
     assert [generation.number for generation in result.history] == list(range(len(values)))
 
 
-def test_the_matches_are_those_of_match_by_the_weights(
-    people: pandas.DataFrame, x: pandas.DataFrame
-) -> None:
-    result = gen_match(people["treat"], x, estimand="ATE", m=2, seed=5, **QUICK)
-    expected = match(None, people["treat"], x, estimand="ATE", m=2, metric=result.to_metric())
+def test_the_matches_are_those_of_match_by_the_weights() -> None:
+    result = gen_match(PEOPLE["treat"], X, estimand="ATE", m=2, seed=5, **QUICK)
+    expected = match(None, PEOPLE["treat"], X, estimand="ATE", m=2, metric=result.to_metric())
     assert result.matches.treated_index.tolist() == expected.treated_index.tolist()
     assert result.matches.control_index.tolist() == expected.control_index.tolist()
 
 
-def test_a_seed_gives_one_answer_and_the_result_has_the_drawn_seed(
-    people: pandas.DataFrame, x: pandas.DataFrame
-) -> None:
-    first = gen_match(people["treat"], x, **QUICK)
-    repeated = gen_match(people["treat"], x, seed=first.seed, **QUICK)
-    other = gen_match(people["treat"], x, seed=first.seed ^ 1, **QUICK)
+def test_a_seed_gives_one_answer_and_the_result_has_the_drawn_seed() -> None:
+    first = gen_match(PEOPLE["treat"], X, **QUICK)
+    repeated = gen_match(PEOPLE["treat"], X, seed=first.seed, **QUICK)
+    other = gen_match(PEOPLE["treat"], X, seed=first.seed ^ 1, **QUICK)
     assert first.weights.tobytes() == repeated.weights.tobytes()
     assert first.weights.tobytes() != other.weights.tobytes()
 
 
 @pytest.mark.parametrize("measure", ["qqmean.mean", "qqmean.max", "qqmax.max", mean_gap])
-def test_distances_are_made_small(
-    people: pandas.DataFrame, x: pandas.DataFrame, measure: Any
-) -> None:
-    result = gen_match(people["treat"], x, fitness=measure, seed=5, **QUICK)
-    start = match_fitness(people["treat"], x, None, np.ones(x.shape[1]), fitness=measure)
+def test_distances_are_made_small(measure: Any) -> None:
+    result = gen_match(PEOPLE["treat"], X, fitness=measure, seed=5, **QUICK)
+    start = match_fitness(PEOPLE["treat"], X, None, np.ones(X.shape[1]), fitness=measure)
     assert tuple(result.fitness) <= tuple(start)
     assert result.fitness[0] < start[0]
 
 
-def test_a_loss_function_of_the_caller_is_maximized(
-    people: pandas.DataFrame, x: pandas.DataFrame
-) -> None:
-    by_function = gen_match(people["treat"], x, loss=sorted_values, seed=5, **QUICK)
-    built_in = gen_match(people["treat"], x, loss=1, seed=5, **QUICK)
+def test_a_loss_function_of_the_caller_is_maximized() -> None:
+    by_function = gen_match(PEOPLE["treat"], X, loss=sorted_values, seed=5, **QUICK)
+    built_in = gen_match(PEOPLE["treat"], X, loss=1, seed=5, **QUICK)
     assert by_function.weights.tobytes() == built_in.weights.tobytes()
     assert by_function.fitness.tobytes() == built_in.fitness.tobytes()
 
 
-def test_whole_weights_lie_in_their_domains(people: pandas.DataFrame, x: pandas.DataFrame) -> None:
-    domains = np.array([[2.0, 9.0]] * x.shape[1])
-    result = gen_match(people["treat"], x, integer=True, domains=domains, seed=5, **QUICK)
+def test_whole_weights_lie_in_their_domains() -> None:
+    domains = np.array([[2.0, 9.0]] * X.shape[1])
+    result = gen_match(PEOPLE["treat"], X, integer=True, domains=domains, seed=5, **QUICK)
     assert (result.weights == np.round(result.weights)).all()
     assert ((result.weights >= 2) & (result.weights <= 9)).all()
 
 
-def test_a_better_start_is_not_lost(people: pandas.DataFrame, x: pandas.DataFrame) -> None:
-    good = gen_match(people["treat"], x, seed=5, population=100, generations=8)
-    result = gen_match(people["treat"], x, starting_values=good.weights, seed=6, **QUICK)
+def test_a_better_start_is_not_lost() -> None:
+    good = gen_match(PEOPLE["treat"], X, seed=5, population=100, generations=8)
+    result = gen_match(PEOPLE["treat"], X, starting_values=good.weights, seed=6, **QUICK)
     assert tuple(result.fitness) >= tuple(good.fitness)
 
 
-def test_balance_is_judged_among_common_rows_only(
-    people: pandas.DataFrame, x: pandas.DataFrame
-) -> None:
-    result = gen_match(people["treat"], x, common_support=True, seed=5, **QUICK)
+def test_balance_is_judged_among_common_rows_only() -> None:
+    result = gen_match(PEOPLE["treat"], X, common_support=True, seed=5, **QUICK)
     smallest = result.balance().smallest_after
     assert smallest is not None
     assert result.matches.n < result.matches.rows
     assert result.fitness[0] == pytest.approx(smallest.value, rel=1e-9)
 
 
-def test_progress_reports_each_generation_and_the_limit(
-    people: pandas.DataFrame, x: pandas.DataFrame
-) -> None:
+def test_progress_reports_each_generation_and_the_limit() -> None:
     reports: list[tuple[int, int]] = []
     result = gen_match(
-        people["treat"],
-        x,
+        PEOPLE["treat"],
+        X,
         seed=5,
         progress=lambda generation, limit: reports.append((generation.number, limit)),
         **QUICK,
@@ -154,10 +135,8 @@ def test_progress_reports_each_generation_and_the_limit(
     assert {limit for _, limit in reports} == {QUICK["generations"]}
 
 
-def test_the_summary_names_the_weights_and_the_worst_balance(
-    people: pandas.DataFrame, x: pandas.DataFrame
-) -> None:
-    result = gen_match(people["treat"], x, seed=5, **QUICK)
+def test_the_summary_names_the_weights_and_the_worst_balance() -> None:
+    result = usual()
     summary = result.summary()
     for name in NAMES:
         assert name in summary
@@ -165,10 +144,8 @@ def test_the_summary_names_the_weights_and_the_worst_balance(
     assert "Smallest p-value" in summary
 
 
-def test_the_plot_ends_with_the_balance_of_the_weights(
-    people: pandas.DataFrame, x: pandas.DataFrame
-) -> None:
-    result = gen_match(people["treat"], x, seed=5, **QUICK)
+def test_the_plot_ends_with_the_balance_of_the_weights() -> None:
+    result = usual()
     after = result.balance().after
     assert after is not None
     worst = max(abs(column.sdiff) for column in after)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from equipoise_matching.matching.balance import match_balance
-from equipoise_matching.matching.match import match
+from equipoise_matching.matching.match import MatchResult, match
 from packages.matching.tests.matching.golden import METRICS, answers
 from packages.matching.tests.matching.nsw import NAMES, lalonde
 
@@ -37,39 +37,33 @@ def table(data: dict[str, Any], names: tuple[str, ...]) -> Any:
     return np.column_stack([data[name] for name in names])
 
 
+def matched(names: tuple[str, ...], *, outcome_unit: float = 1.0, **options: Any) -> MatchResult:
+    """A match of the published data on these covariates, as R has it."""
+    data = lalonde()
+    y, x = data["re78"] / outcome_unit, table(data, names)
+    return match(y, data["treat"], x, r_compatible=True, **options)
+
+
 @pytest.mark.parametrize(("names", "more", "effect", "error", "pairs"), IMBENS)
 def test_the_stata_log_of_imbens(
     names: tuple[str, ...], more: dict[str, Any], effect: float, error: float, pairs: int
 ) -> None:
-    data = lalonde()
-    x = table(data, names)
-    result = match(data["re78"] / 1000, data["treat"], x, r_compatible=True, **(SAMPLE | more))
+    result = matched(names, outcome_unit=1000, **(SAMPLE | more))
     assert result.estimate == pytest.approx(effect, rel=2e-5)
     assert result.se == pytest.approx(error, rel=2e-5)
     assert len(result.weights) == pairs
 
 
 def test_adjusting_for_other_covariates_than_those_matched_on() -> None:
-    data = lalonde()
-    z = table(data, ("married", "age"))
-    result = match(
-        data["re78"] / 1000,
-        data["treat"],
-        table(data, FOUR),
-        bias_adjust=True,
-        covariates=z,
-        r_compatible=True,
-        **SAMPLE,
-    )
+    z = table(lalonde(), ("married", "age"))
+    result = matched(FOUR, outcome_unit=1000, bias_adjust=True, covariates=z, **SAMPLE)
     assert result.estimate == pytest.approx(1.71968656670868, rel=2e-5)
     assert result.se == pytest.approx(0.743608513017050, rel=2e-5)
 
 
 def test_observation_weights() -> None:
-    data = lalonde()
-    weights = np.exp((data["educ"] - 10.1) / 2)
-    y, x = data["re78"] / 1000, table(data, FOUR)
-    result = match(y, data["treat"], x, weights=weights, r_compatible=True, **SAMPLE)
+    weights = np.exp((lalonde()["educ"] - 10.1) / 2)
+    result = matched(FOUR, outcome_unit=1000, weights=weights, **SAMPLE)
     assert result.estimate == pytest.approx(3.14695956932726, rel=2e-5)
     assert result.se == pytest.approx(1.070914907138643, rel=2e-5)
     assert len(result.weights) == 1155
@@ -79,10 +73,9 @@ def test_observation_weights() -> None:
 def test_everything_at_once_on_the_treated() -> None:
     data = lalonde()
     weights = np.exp((data["educ"] - 10.1) / 2)
-    result = match(
-        data["re78"] / 1000,
-        data["treat"],
-        table(data, FOUR),
+    result = matched(
+        FOUR,
+        outcome_unit=1000,
         m=3,
         bias_adjust=True,
         covariates=table(data, ("married", "age")),
@@ -90,7 +83,6 @@ def test_everything_at_once_on_the_treated() -> None:
         exact=True,
         variance_neighbors=3,
         weights=weights,
-        r_compatible=True,
     )
     assert result.estimate == pytest.approx(3.16566014738572, rel=2e-5)
     assert result.se == pytest.approx(0.265657268489384, rel=2e-5)
@@ -101,10 +93,9 @@ def test_everything_at_once_on_the_treated() -> None:
 
 def test_everything_at_once_on_all() -> None:
     data = lalonde()
-    result = match(
-        data["re78"] / 1000,
-        data["treat"],
-        table(data, ("age", "educ", "re74")),
+    result = matched(
+        ("age", "educ", "re74"),
+        outcome_unit=1000,
         estimand="ATE",
         m=3,
         bias_adjust=True,
@@ -113,7 +104,6 @@ def test_everything_at_once_on_all() -> None:
         exact=True,
         weights=np.exp((data["educ"] - 10.1) / 2),
         variance="sample",
-        r_compatible=True,
     )
     assert result.estimate == pytest.approx(3.50457962724634, rel=2e-5)
     assert result.se == pytest.approx(0.574613885901435, rel=2e-5)
@@ -122,16 +112,8 @@ def test_everything_at_once_on_all() -> None:
 
 @pytest.mark.parametrize("case", answers("lalonde")["match"], ids=str)
 def test_ten_covariates(case: dict[str, Any]) -> None:
-    data = lalonde()
-    result = match(
-        data["re78"],
-        data["treat"],
-        table(data, NAMES),
-        estimand=case["estimand"],
-        m=case["m"],
-        metric=METRICS[case["metric"]],
-        r_compatible=True,
-    )
+    metric = METRICS[case["metric"]]
+    result = matched(NAMES, estimand=case["estimand"], m=case["m"], metric=metric)
     assert result.estimate == pytest.approx(case["est"], rel=1e-8)
     assert result.se == pytest.approx(case["se"], rel=1e-8)
     assert result.se_standard == pytest.approx(case["se_standard"], rel=1e-8)
@@ -170,15 +152,7 @@ def test_units_without_a_match_count_in_r_s_error_but_not_in_the_right_one() -> 
 
 
 def test_bias_adjustment_with_the_mahalanobis_metric() -> None:
-    data = lalonde()
-    result = match(
-        data["re78"],
-        data["treat"],
-        table(data, NAMES),
-        metric="mahalanobis",
-        bias_adjust=True,
-        r_compatible=True,
-    )
+    result = matched(NAMES, metric="mahalanobis", bias_adjust=True)
     assert result.estimate == pytest.approx(1676.78075041, rel=2e-5)
     assert result.se == pytest.approx(822.79940547, rel=2e-5)
 
@@ -211,11 +185,7 @@ def test_ten_covariates_as_r_printed_them_on_its_own_copy_of_the_data(
     error_of_pairs: float,
     pairs: int,
 ) -> None:
-    data = lalonde()
-    x = table(data, NAMES)
-    result = match(
-        data["re78"], data["treat"], x, estimand=estimand, m=m, metric=metric, r_compatible=True
-    )
+    result = matched(NAMES, estimand=estimand, m=m, metric=metric)
     assert result.estimate == pytest.approx(effect, rel=2e-6)
     assert result.se == pytest.approx(error, rel=2e-6)
     assert result.se_standard == pytest.approx(error_of_pairs, rel=2e-6)
@@ -232,10 +202,7 @@ def test_the_experiment_s_own_difference_and_its_error_by_least_squares() -> Non
 
 
 def test_exact_columns_drop_276_in_the_stata_log() -> None:
-    data = lalonde()
-    x = table(data, FOUR)
-    result = match(data["re78"], data["treat"], x, exact=True, r_compatible=True, **SAMPLE)
-    assert result.n_dropped == 276
+    assert matched(FOUR, exact=True, **SAMPLE).n_dropped == 276
 
 
 @pytest.mark.parametrize("case", answers("lalonde")["fitness"], ids=lambda case: str(case["pairs"]))

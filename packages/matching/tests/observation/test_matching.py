@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from equipoise_matching.matching.gen_match import GenMatchResult, gen_match
+from equipoise_matching.matching.units import Floats, Truths
 from equipoise_matching.observation import matching
 from equipoise_matching.observation.covariates import read_covariates
 from equipoise_matching.observation.matching import BalancedMatch, match_until_balanced
@@ -86,9 +90,15 @@ def test_pairs_for_the_bounds_use_each_row_once() -> None:
 def test_weights_of_many_rows_are_searched_on_some_of_both_versions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    searched: list[tuple[Truths, Floats]] = []
+
+    def search(treat: Truths, x: Floats, *others: Any, **options: Any) -> GenMatchResult:
+        searched.append((treat, x))
+        return gen_match(treat, x, *others, **options)
+
     monkeypatch.setattr(matching, "MAX_SEARCHED_PAIRS", 2_000)
-    new = np.arange(400) < 100
-    rows = matching._rows_to_search(new, 1)
-    assert 1_500 < np.count_nonzero(new[rows]) * np.count_nonzero(~new[rows]) < 2_500
-    assert matched(loaded_log(), "genetic").is_balanced
-    assert (matching._rows_to_search(new, 1) == rows).all()
+    monkeypatch.setattr(matching, "gen_match", search)
+    assert all(matched(loaded_log(), "genetic").is_balanced for _ in range(2))
+    (new, points), (_, same_points) = searched[0], searched[-1]
+    assert 1_500 < np.count_nonzero(new) * np.count_nonzero(~new) < 2_500
+    assert (points == same_points).all()

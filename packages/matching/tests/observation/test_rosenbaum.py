@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from equipoise_matching.matching.units import Floats
 from equipoise_matching.observation import hidden_factor
 from equipoise_matching.observation.effects import PairSubset
 from equipoise_matching.observation.hidden_factor import (
@@ -20,33 +19,47 @@ from equipoise_matching.observation.hidden_factor import (
 DRAW = np.random.default_rng(3)
 
 
-def chance(differences: Floats, gamma: float) -> float:
-    return hidden_factor._p_value(differences, gamma)
+TAIL_CHANCE = 0.025
 
 
-@pytest.mark.parametrize("gamma", [1.0, 1.7, 3.0])
-@pytest.mark.parametrize("values", [(1.0, 2.0, -3.0, 4.0, 5.0), (1.0, 1.0, -1.0, 2.0, 2.0)])
-def test_the_chance_is_that_of_all_signs_enumerated(
-    gamma: float, values: tuple[float, ...]
-) -> None:
+def chance_of_all_signs(values: tuple[float, ...], gamma: float) -> float:
+    """The chance of a rank sum of at least this size, by enumeration of all signs."""
     ranks = stats.rankdata(np.abs(values))
     observed = sum(rank for rank, value in zip(ranks, values, strict=True) if value > 0)
     likely = gamma / (1.0 + gamma)
-    expected = 0.0
+    chance = 0.0
     for signs in itertools.product((0, 1), repeat=len(values)):
         if sum(rank for rank, sign in zip(ranks, signs, strict=True) if sign) >= observed:
-            expected += float(np.prod([likely if sign else 1.0 - likely for sign in signs]))
-    assert chance(np.array(values), gamma) == pytest.approx(expected)
+            chance += float(np.prod([likely if sign else 1.0 - likely for sign in signs]))
+    return chance
+
+
+@pytest.mark.parametrize(
+    "values",
+    [(1, 2, -3, 4, 5, 6, 7, 8), (1, 1, -1, 2, 2, 3, 3, 3), (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)],
+    ids=["distinct", "ties", "all positive"],
+)
+def test_the_factor_that_changes_the_answer_is_that_of_all_signs_enumerated(
+    values: tuple[float, ...],
+) -> None:
+    gamma = gamma_to_change(np.array(values, dtype=float))
+    assert gamma is not None
+    assert chance_of_all_signs(values, gamma) == pytest.approx(TAIL_CHANCE)
 
 
 @pytest.mark.parametrize("count", [20, 59, 400])
-def test_without_a_hidden_factor_the_chance_is_that_of_wilcoxon_s_test(count: int) -> None:
+def test_without_a_hidden_factor_the_interval_is_that_of_wilcoxon_s_test(count: int) -> None:
     differences = DRAW.normal(0.2, 1.0, count)
     method = "exact" if count < hidden_factor.EXACT_PAIRS else "asymptotic"
-    expected = stats.wilcoxon(
-        differences, alternative="greater", method=method, correction=False
-    ).pvalue
-    assert chance(differences, 1.0) == pytest.approx(expected, rel=1e-6)
+    low, _ = interval_at(differences, 1.0)
+    assert low is not None
+    outside, inside = (
+        stats.wilcoxon(
+            differences - effect, alternative="greater", method=method, correction=False
+        ).pvalue
+        for effect in (low - 1e-6, low + 1e-6)
+    )
+    assert outside <= TAIL_CHANCE < inside
 
 
 def test_the_interval_holds_the_effects_that_are_not_rejected_and_widens_with_the_factor() -> None:
@@ -54,9 +67,8 @@ def test_the_interval_holds_the_effects_that_are_not_rejected_and_widens_with_th
     low, high = interval_at(differences, 1.5)
     assert low is not None
     assert high is not None
-    assert (
-        chance(differences - (low - 1e-6), 1.5) <= 0.025 < chance(differences - (low + 1e-6), 1.5)
-    )
+    outside, inside = (gamma_to_change(differences - low + move) for move in (1e-6, -1e-6))
+    assert (inside or 1.0) < 1.5 <= (outside or 1.0)
     wider = interval_at(differences, 2.0)
     assert wider[0] is not None
     assert wider[1] is not None

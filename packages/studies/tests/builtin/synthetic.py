@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
 import numpy as np
+from msgspec.structs import replace
 
 from equipoise.model.result import SCHEMA, ConditionResult, ResultDocument, RunInfo, TrialRow
 from equipoise.stats.describe import describe
+from packages.equipoise.tests.documents import row_of
 
 Values = Callable[[dict[str, str]], Mapping[str, float]]
 """The true values of a condition's metrics, by its levels; none for a condition that is not run."""
@@ -52,7 +54,8 @@ def study_document(
             for metric, value in metrics.items():
                 values_of[names[place]].setdefault(metric, []).append(value)
             iterations = {name: [0.9 * metrics[name], metrics[name]] for name in iterated}
-            trials.append(_row(block, position, names[place], metrics, iterations))
+            row = row_of(names[place], None, metrics=metrics, iterations=iterations)
+            trials.append(replace(row, block=block, position=position))
     return ResultDocument(
         schema=SCHEMA,
         run=RunInfo(
@@ -79,33 +82,4 @@ def study_document(
         why=(),
         warnings=(),
         trials=tuple(trials),
-    )
-
-
-def _row(
-    block: int,
-    position: int,
-    name: str,
-    metrics: dict[str, float],
-    iterations: dict[str, list[float]],
-) -> TrialRow:
-    return TrialRow(
-        block=block,
-        position=position,
-        condition=name,
-        phase="measured",
-        analysed=True,
-        left_out_because=None,
-        wall_s=None,
-        user_s=None,
-        sys_s=None,
-        max_rss_bytes=None,
-        minor_faults=None,
-        major_faults=None,
-        voluntary_switches=None,
-        involuntary_switches=None,
-        exit=0,
-        failure=None,
-        metrics=metrics,
-        iterations=iterations,
     )

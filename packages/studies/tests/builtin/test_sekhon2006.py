@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,6 +32,7 @@ from equipoise_studies.study_data import StudyData
 from packages.equipoise.tests.campaign.test_conduct import Stage
 from packages.studies.tests.builtin.synthetic import study_document
 
+NO_GAP = {"445": 1.0, "890": 1.0}
 FACTORS = {
     "algorithm": ("scythe", "blas"),
     "allocator": ("glibc", "glibc_15k", "dlmalloc"),
@@ -77,46 +79,37 @@ def test_answer_is_the_cost_of_the_policy_by_algorithm() -> None:
     assert answer.endswith("(certain) over Doug Lea's malloc, at 445 rows.")
 
 
-def test_constant_gap_differs_from_no_gap() -> None:
-    shrinking = claim(document({"445": 1.5, "890": 1.2}), "grows with the size")
-    assert "Does not hold (the gap does not grow)" in shrinking
-    none = claim(document({"445": 1.0, "890": 1.0}), "grows with the size")
-    assert "Does not hold (there is no gap)" in none
+@pytest.mark.parametrize(
+    ("beginning", "gap", "others", "words"),
+    [
+        ("grows with the size", {"445": 1.5, "890": 1.2}, {}, "(the gap does not grow)"),
+        ("grows with the size", NO_GAP, {}, "Does not hold (there is no gap)"),
+        ("the old algorithm is far slower", {"445": 2.4, "890": 2.4}, {}, "Holds here"),
+        ("the old algorithm is far slower", {"445": 2.4, "890": 2.4}, {}, "×2.4"),
+        ("the old algorithm is far slower", {"445": 1.2, "890": 1.2}, {}, "Does not hold here"),
+        ("the gap vanishes", {"445": 1.5, "890": 1.5}, {}, "Holds here"),
+        ("the gap vanishes", {"445": 1.5, "890": 1.5}, {"lea": 1.3}, "Does not hold here"),
+        ("the gap vanishes", NO_GAP, {}, "Nothing to vanish"),
+        ("BLAS makes the algorithm faster", NO_GAP, {"old": 7.0}, "Holds here"),
+        ("BLAS makes the algorithm faster", NO_GAP, {"old": 0.5}, "Does not hold here"),
+        ("Open question", NO_GAP, {"lea": 1.1}, "Seen here too"),
+        ("Open question", NO_GAP, {"lea": 1.0}, "Not seen here"),
+    ],
+)
+def test_a_claim_holds_where_the_numbers_say_so(
+    beginning: str, gap: dict[str, float], others: dict[str, Any], words: str
+) -> None:
+    assert words in claim(document(gap, **others), beginning)
 
 
-def test_the_old_algorithm_under_the_15_kb_policy_is_compared_with_doug_leas_malloc() -> None:
-    far = claim(document({"445": 2.4, "890": 2.4}), "the old algorithm is far slower")
-    assert "Holds here" in far and "×2.4" in far
-    near = claim(document({"445": 1.2, "890": 1.2}), "the old algorithm is far slower")
-    assert "Does not hold here" in near
-
-
-def test_gap_vanishes_if_none_remains_with_doug_leas_malloc() -> None:
-    gap = {"445": 1.5, "890": 1.5}
-    assert "Holds here" in claim(document(gap), "the gap vanishes")
-    assert "Does not hold here" in claim(document(gap, lea=1.3), "the gap vanishes")
-    assert "Nothing to vanish" in claim(document({"445": 1.0, "890": 1.0}), "the gap vanishes")
-
-
-def test_speed_up_of_blas_is_correct() -> None:
-    paragraph = claim(
-        document({"445": 1.0, "890": 1.0}, old=7.0), "BLAS makes the algorithm faster"
-    )
-    assert "Holds here" in paragraph and paragraph.count("×7") >= 2
-    slower = claim(document({"445": 1.0, "890": 1.0}, old=0.5), "BLAS makes the algorithm faster")
-    assert "Does not hold here" in slower
-
-
-def test_open_question_is_seen_or_not() -> None:
-    gap = {"445": 1.0, "890": 1.0}
-    assert "Seen here too" in claim(document(gap, lea=1.1), "Open question")
-    assert "Not seen here" in claim(document(gap, lea=1.0), "Open question")
+def test_speed_up_of_blas_is_given_for_each_size() -> None:
+    paragraph = claim(document(NO_GAP, old=7.0), "BLAS makes the algorithm faster")
+    assert paragraph.count("×7") >= 2
 
 
 def test_too_few_blocks_are_not_certain_and_show_their_range() -> None:
-    paragraph = claim(
-        document({"445": 2.4, "890": 2.4}, blocks=3), "the old algorithm is far slower"
-    )
+    few = document({"445": 2.4, "890": 2.4}, blocks=3)
+    paragraph = claim(few, "the old algorithm is far slower")
     assert "too few blocks to be certain" in paragraph
     assert "in 3 blocks" in paragraph
 
@@ -149,7 +142,7 @@ def test_the_p_value_counts_pairs_in_the_wrong_order() -> None:
 
 def test_figure_1_divides_the_mean_of_the_best_by_n_squared_log_n() -> None:
     assert normalise(445**2 * math.log(445), 445) == pytest.approx(1.0)
-    measured = StudyData(document({"445": 1.0, "890": 1.0}))
+    measured = StudyData(document(NO_GAP))
     rows = [row for row in figure_1_rows(measured) if row["source"] == "here"]
     assert len(rows) == 12
     one = next(

@@ -12,9 +12,7 @@ from packages.equipoise.tests.cli.conftest import Equipoise
 
 @pytest.mark.live("gcc")
 @pytest.mark.live("ld.lld", package="lld")
-def test_compilers_builds_layouts_and_answers_over_them(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_compilers_builds_layouts_and_answers_over_them(equipoise: Equipoise) -> None:
     answer = equipoise(
         *("run", "compilers", "--factor", "program=gcc_O2,gcc_O3", "--factor", "kernel=nbody"),
         *("--factor", "layout=1,2,3", "--blocks", "4", "--allow-concurrent"),

@@ -79,7 +79,7 @@ def test_pgbench_and_its_logs_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("output", ["", "Threads started!\n"])
-def test_run_without_output_is_no_result(output: str, tmp_path: Path) -> None:
+def test_run_without_output_is_no_result(output: str) -> None:
     with pytest.raises(ValueError, match="no histogram"):
         sysbench.read(output)
     with pytest.raises(ValueError, match="no transaction"):

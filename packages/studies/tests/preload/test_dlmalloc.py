@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from packages.equipoise.tests.programs import finished
+
 EXPORTED = (
     "aligned_alloc calloc free malloc malloc_usable_size memalign posix_memalign pvalloc realloc "
     "valloc"
@@ -61,14 +63,7 @@ def library(native_folder: Path) -> Path:
 
 def preloaded(library: Path, *command: str) -> str:
     """Standard output of a command under the library, which must end well and say nothing."""
-    done = subprocess.run(
-        command,
-        env=os.environ | {"LD_PRELOAD": str(library)},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    done = finished(command, env=os.environ | {"LD_PRELOAD": str(library)})
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 

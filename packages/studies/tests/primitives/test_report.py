@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from msgspec.structs import replace
 
@@ -16,7 +14,7 @@ from equipoise.report.units import metric_formatter
 from equipoise_studies.primitives.report import is_of_primitives
 from packages.equipoise.tests.documents import document_as
 from packages.equipoise.tests.documents import document_of as compared
-from packages.equipoise.tests.report.forms import page, print_result
+from packages.equipoise.tests.report.forms import page, screen
 from packages.studies.tests.primitives.campaigns import ProbeRunner, plan_of_rows, record_of
 
 REASON = "it needs two CPUs, and this process may use [0] only"
@@ -31,19 +29,12 @@ def result(seed: int = 3) -> ResultDocument:
     return analyse_campaign(record_of(runner))
 
 
-def screen(document: ResultDocument, capsys: pytest.CaptureFixture[str]) -> str:
-    print_result(document, [], Path("ledger.db"), color=False)
-    return capsys.readouterr().out
-
-
 def line(text: str, name: str) -> str:
     return next(line for line in text.splitlines() if line.split()[:1] == [name])
 
 
-def test_each_class_has_its_table_and_each_row_its_unit(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    text = screen(result(), capsys)
+def test_each_class_has_its_table_and_each_row_its_unit() -> None:
+    text = screen(result())
     headings = [line for line in text.splitlines() if " 95 % interval " in line]
     assert [heading.split("  ")[0] for heading in headings] == [
         "system calls",
@@ -56,32 +47,26 @@ def test_each_class_has_its_table_and_each_row_its_unit(
     assert line(text, "null_call").split()[-1] == "7"
 
 
-def test_a_row_without_a_number_has_the_reason_in_its_place(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    text = screen(result(), capsys)
+def test_a_row_without_a_number_has_the_reason_in_its_place() -> None:
+    text = screen(result())
     assert line(text, "pipe_across_cpus").endswith(REASON)
     assert "1 of 5 rows has no number here" in text
 
 
-def test_a_wide_row_says_why(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "it drifts" in line(screen(result(), capsys), "fork")
+def test_a_wide_row_says_why() -> None:
+    assert "it drifts" in line(screen(result()), "fork")
 
 
-def test_how_long_the_processes_took_is_not_on_the_screen(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    text = screen(result(), capsys)
+def test_how_long_the_processes_took_is_not_on_the_screen() -> None:
+    text = screen(result())
     assert "50.0 ms" not in text and "drift: " not in text
 
 
-def test_a_reference_result_is_shown_with_its_caveats(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_reference_result_is_shown_with_its_caveats() -> None:
     result_here, result_there = result(), result(seed=4)
     changed = replace(result_there, environment={**result_there.environment, "kernel": "6.2.0"})
     comparison = compare_with_reference(changed, result_here, min_effect=5.0, alpha=0.05)
-    text = screen(replace(result_here, against=comparison), capsys)
+    text = screen(replace(result_here, against=comparison))
     assert "Against run run-4" in text
     assert "0 of 4 rows changed by more than 5 %" in text
     assert "do not rank machines by it" in text

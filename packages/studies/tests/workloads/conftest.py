@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from packages.equipoise.tests.programs import finished
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +38,9 @@ def measured(native_folder: Path, tmp_path: Path) -> Measured:
     def run(*arguments: str, **environment: str) -> Reported:
         metrics_file = tmp_path / "metrics"
         metrics_file.unlink(missing_ok=True)
-        done = subprocess.run(
+        done = finished(
             [native_folder / "equipoise-workload", *arguments],
             env=os.environ | {"EQUIPOISE_METRICS": str(metrics_file)} | environment,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
         )
         assert (done.returncode, done.stderr) == (0, "")
         metrics: dict[str, float] = {}

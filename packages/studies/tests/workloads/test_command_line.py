@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from packages.equipoise.tests.programs import finished
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -20,14 +22,7 @@ def run(native_folder: Path) -> Run:
 
     def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         own = {name: value for name, value in os.environ.items() if name != "EQUIPOISE_METRICS"}
-        return subprocess.run(
-            [native_folder / "equipoise-workload", *arguments],
-            env=own | environment,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
+        return finished([native_folder / "equipoise-workload", *arguments], env=own | environment)
 
     return run
 

@@ -5,7 +5,6 @@ What an allocator does to an algorithm is seen in page faults, which depend on n
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ import pytest
 from equipoise.design.libraries import BLAS_LIBRARIES
 from equipoise_matching import match
 from equipoise_matching.matching.datasets import lalonde
+from packages.equipoise.tests.programs import finished
 
 from .conftest import Measured
 
@@ -146,13 +146,7 @@ def test_data_that_cannot_be_used_get_one_line(
     file = tmp_path / "data.csv"
     if text is not None:
         file.write_text(text)
-    done = subprocess.run(
-        [native_folder / "equipoise-workload", "genmatch2006", "--data", str(file)],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    done = finished([native_folder / "equipoise-workload", "genmatch2006", "--data", str(file)])
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert words in done.stderr

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from equipoise.design.libraries import BLAS_LIBRARIES, Blas
+from packages.equipoise.tests.programs import finished
 
 from .conftest import Measured
 
@@ -49,12 +49,8 @@ def test_a_core_type_that_the_level_names_is_taken(measured: Measured, blas: Bla
 def test_a_library_that_is_missing_is_named_with_its_packages(
     native_folder: Path, workload: str
 ) -> None:
-    done = subprocess.run(
-        [native_folder / "equipoise-workload", workload, "--library", "/nowhere/lib.so"],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
+    done = finished(
+        [native_folder / "equipoise-workload", workload, "--library", "/nowhere/lib.so"]
     )
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
@@ -63,12 +59,6 @@ def test_a_library_that_is_missing_is_named_with_its_packages(
 
 
 def test_a_library_without_the_function_is_refused(native_folder: Path) -> None:
-    done = subprocess.run(
-        [native_folder / "equipoise-workload", "dgemm", "--library", "libc.so.6"],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    done = finished([native_folder / "equipoise-workload", "dgemm", "--library", "libc.so.6"])
     assert done.returncode == 1
     assert done.stderr == "equipoise-workload: dgemm: libc.so.6 has no function dgemm_\n"

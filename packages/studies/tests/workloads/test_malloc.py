@@ -7,11 +7,12 @@ for every block (docs/evidence/workloads.md#malloc-35-kb) must provide each touc
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from packages.equipoise.tests.programs import finished
 
 from .conftest import Measured
 
@@ -78,9 +79,7 @@ def test_preloaded_allocator_is_used(faults: Faults, native_folder: Path) -> Non
 def test_failed_allocation_exits_with_status_1(native_folder: Path) -> None:
     program = native_folder / "equipoise-workload"
     command = f"ulimit -v 200000 && exec '{program}' malloc --size 1000000000"
-    done = subprocess.run(
-        ["sh", "-c", command], capture_output=True, text=True, timeout=600, check=False
-    )
+    done = finished(["sh", "-c", command])
     assert done.returncode == 1
     assert done.stderr == "equipoise-workload: malloc: no memory for 1000000000 bytes\n"
 

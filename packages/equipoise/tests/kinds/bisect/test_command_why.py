@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import jsonschema
 import pytest
 
-from equipoise.cli.main import run
 from equipoise.ledger import open_for_reading
 from equipoise.model.record import DIFF
 from equipoise.report.json_document import schema
-from packages.equipoise.tests.cli.conftest import Answer
+from packages.equipoise.tests.cli.conftest import RunIn
 from packages.equipoise.tests.repositories import MadeRepository, everything_in, repository
 
 COUNT, CULPRIT = 4, 3
@@ -63,25 +63,15 @@ def project(tmp_path: Path, scratch: Path) -> MadeRepository:
     return project
 
 
-def call(
-    project: MadeRepository,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    *words: str,
-) -> Answer:
-    with monkeypatch.context() as patch:
-        patch.chdir(project.path)
-        status = run([*words])
-    answer = capsys.readouterr()
-    return Answer(status, answer.out, answer.err)
+@pytest.fixture
+def call(project: MadeRepository, run_in: RunIn) -> RunIn:
+    """Run one command in the repository."""
+    return partial(run_in, project.path)
 
 
 @pytest.mark.live("cc", package="gcc")
 def test_the_culprit_is_explained_with_its_diff(
-    project: MadeRepository,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    call: RunIn, project: MadeRepository, tmp_path: Path
 ) -> None:
     # Neither a diff program nor a hook of the user runs.
     witness = tmp_path / "ran"
@@ -91,7 +81,7 @@ def test_the_culprit_is_explained_with_its_diff(
     before = everything_in(project.path)
     files = ("--json", "../result.json", "--report", "../page.md")
     words = ("bisect", *WORDS, *KEPT, *files, "--why", "--", "./bench")
-    answer = call(project, monkeypatch, capsys, *words)
+    answer = call(*words)
     assert answer.status == 0, answer.err
     assert not witness.exists()
     assert everything_in(project.path) == before
@@ -122,36 +112,24 @@ def test_the_culprit_is_explained_with_its_diff(
     assert explained["run"] == next(iter(experiments), None)
     assert [observation.source for observation in record.observations].count(DIFF) == 1
     # Known results are shown again, and `why` continues from them.
-    shown = call(project, monkeypatch, capsys, "show", document["run"]["id"], *KEPT, "--json", "-")
+    shown = call("show", document["run"]["id"], *KEPT, "--json", "-")
     assert json.loads(shown.out)["bisect"]["explained"] == explained
-    why = call(
-        project,
-        monkeypatch,
-        capsys,
-        "why",
-        document["run"]["id"],
-        *KEPT,
-        "--no-test",
-        "--json",
-        "-",
-    )
+    why = call("why", document["run"]["id"], *KEPT, "--no-test", "--json", "-")
     assert why.status == 0, why.err
     assert json.loads(why.out)["bisect"]["explained"] == explained
 
 
-def test_without_a_culprit_nothing_is_explained(
-    project: MadeRepository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_culprit_nothing_is_explained(call: RunIn) -> None:
     words = ("bisect", *WORDS, *KEPT, "--blocks", "1", "--why", "--", "./bench")
-    answer = call(project, monkeypatch, capsys, *words)
+    answer = call(*words)
     assert answer.status == 0, answer.err
     assert "there is nothing to explain: no commit is named" in answer.err
-    why = call(project, monkeypatch, capsys, "why", "last", *KEPT)
+    why = call("why", "last", *KEPT)
     assert why.status == 2
     assert "has not named a commit, and only a named commit can be explained" in why.err
 
 
-def test_a_bisection_without_why_does_not_load_the_explanation(project: MadeRepository) -> None:
+def test_a_bisection_without_why_does_not_load_the_explanation() -> None:
     loads = (
         "import sys; import equipoise.kinds.bisect.command; "
         "print([name for name in sys.modules if name.startswith(('equipoise.why.gap', "
@@ -164,7 +142,7 @@ def test_a_bisection_without_why_does_not_load_the_explanation(project: MadeRepo
 
 @pytest.mark.live("cc", package="gcc")
 def test_an_interrupted_why_goes_on_when_the_search_is_resumed(
-    project: MadeRepository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    call: RunIn, project: MadeRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -172,9 +150,9 @@ def test_an_interrupted_why_goes_on_when_the_search_is_resumed(
     words = ("bisect", *WORDS, *KEPT, "--why", "--no-test", "--", "./bench")
     with monkeypatch.context() as patch:
         patch.setattr("equipoise.kinds.explain.command.observe_gap", interrupt)
-        assert call(project, monkeypatch, capsys, *words).status == 130
+        assert call(*words).status == 130
     resume = ("resume", "last", "--quiet", *KEPT, "--json", "-")
-    answer = call(project, monkeypatch, capsys, *resume)
+    answer = call(*resume)
     assert answer.status == 0, answer.err
     document = json.loads(answer.out)
     culprit = project.git("rev-parse", f"HEAD~{COUNT - CULPRIT}").strip()
@@ -183,6 +161,6 @@ def test_an_interrupted_why_goes_on_when_the_search_is_resumed(
     # Everything is done, so not even the repository is needed.
     project.path.rename(project.path.with_name("away"))
     project.path.mkdir()
-    again = call(project, monkeypatch, capsys, *resume)
+    again = call(*resume)
     assert again.status == 0, again.err
     assert json.loads(again.out) == document

@@ -26,7 +26,7 @@ from equipoise.revisions.judging import (
     Withdrawal,
     withdrawals_of,
 )
-from packages.equipoise.tests.commits import Stage, commits_made, steps
+from packages.equipoise.tests.commits import Killed, Stage, commits_made, steps
 from packages.equipoise.tests.plans import plan_of
 
 
@@ -172,25 +172,13 @@ def test_an_end_that_fails_ends_the_campaign(tmp_path: Path, end: int) -> None:
         stage.resume()
 
 
-class Killed(BaseException):
-    """The campaign's process is gone."""
-
-
 @pytest.mark.parametrize("moment", [1, 2, 5, 13, 34, 55, 60, 70, 75, 80])
 def test_a_killed_search_loses_nothing_and_ends_at_the_same_commit(
     tmp_path: Path, moment: int
 ) -> None:
     script: dict[str, object] = {"broken": frozenset({5, 12}), "failing": frozenset({13})}
     stage = Stage(tmp_path, steps(16, 11), **script)
-    left = [moment]
-
-    def maybe_killed() -> None:
-        left[0] -= 1
-        if left[0] == 0:
-            raise Killed
-
-    stage.builds.before = maybe_killed
-    stage.runner.before_trial = lambda draw, place: maybe_killed()
+    stage.kill_at(moment, in_builds=True)
     with pytest.raises(Killed):
         stage.start(plan_of_bisection(16))
     before = stage.ledger.read_run()
@@ -296,14 +284,7 @@ def plan_with_a_branch() -> Plan:
 def test_a_search_goes_on_in_a_branch_after_a_kill(tmp_path: Path, moment: int) -> None:
     medians = [0.011 if place in (5, 6, 7, 8, 11, 12) else 0.010 for place in range(13)]
     stage = Stage(tmp_path, tuple(medians), broken=frozenset({10}))
-    left = [moment]
-
-    def maybe_killed() -> None:
-        left[0] -= 1
-        if left[0] == 0:
-            raise Killed
-
-    stage.runner.before_trial = lambda draw, place: maybe_killed()
+    stage.kill_at(moment)
     with pytest.raises(Killed):
         stage.start(plan_with_a_branch())
     record = stage.resume()

@@ -32,7 +32,7 @@ from packages.equipoise.tests.report.forms import (
     answer_of,
     breakable,
     page,
-    print_result,
+    screen,
     to_csv,
     to_markdown,
 )
@@ -66,11 +66,6 @@ def set_of(*left: int, not_built: frozenset[int] = frozenset()) -> BisectResult:
     )
 
 
-def screen(document: ResultDocument, capsys: pytest.CaptureFixture[str]) -> str:
-    print_result(document, [], Path("ledger.db"), color=False)
-    return capsys.readouterr().out
-
-
 def cells(document: ResultDocument) -> list[list[str]]:
     """The rows of the commits in Markdown."""
     lines = to_markdown(document).splitlines()
@@ -79,10 +74,8 @@ def cells(document: ResultDocument) -> list[list[str]]:
     return [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows if "|" in row]
 
 
-def test_a_culprit_is_named_with_its_step_and_the_condition_of_the_claim(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    text = screen(bisect_document(), capsys)
+def test_a_culprit_is_named_with_its_step_and_the_condition_of_the_claim() -> None:
+    text = screen(bisect_document())
     assert text.startswith(
         "culprit: 17ba079149 (Change 11) made it 3.10 % slower (2.40 % to 3.80 %). "
         "If one commit made the whole difference, it is this one (95 %).\n"
@@ -93,11 +86,11 @@ def test_a_culprit_is_named_with_its_step_and_the_condition_of_the_claim(
     assert "equipoise resume" not in text
 
 
-def test_the_assumptions_are_always_shown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_assumptions_are_always_shown() -> None:
     sentence = "Commits on one side of a step are assumed to differ by less than 0.31 %."
     for result in (bisect_result(), set_of(*LEFT)):
         document = bisect_document(result=result)
-        assert sentence in screen(document, capsys)
+        assert sentence in screen(document)
         assert sentence in to_markdown(document)
         assert sentence in page([CampaignReport(document)])
 
@@ -115,10 +108,8 @@ def test_remaining_commits_are_listed_between_counts_of_excluded_ones() -> None:
     assert [row[-1] for row in rows if row[-1]] == ["left"] * 3
 
 
-def test_a_set_has_the_number_of_commits_left_and_the_expected_rest(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    text = screen(bisect_document(result=set_of(*LEFT)), capsys)
+def test_a_set_has_the_number_of_commits_left_and_the_expected_rest() -> None:
+    text = screen(bisect_document(result=set_of(*LEFT)))
     assert text.startswith(
         "If one commit made the whole difference, it is one of 3 commits, "
         f"{name_of(3)[:10]} to {name_of(9)[:10]} (95 %).\n"
@@ -128,13 +119,11 @@ def test_a_set_has_the_number_of_commits_left_and_the_expected_rest(
     assert "Commits left: 16; 3 after block 5." in text
 
 
-def test_a_commit_that_does_not_build_is_left_with_the_next_one_that_does(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_commit_that_does_not_build_is_left_with_the_next_one_that_does() -> None:
     result = set_of(3, 4, not_built=frozenset({3}))
     rows = cells(bisect_document(result=result))
     assert [row[-1] for row in rows] == ["", "not built", "left", ""]
-    text = screen(bisect_document(result=result), capsys)
+    text = screen(bisect_document(result=result))
     assert "Cost: 18 trials of 5 commits in 34.0 s; 1 commit does not build or run" in text
 
 
@@ -151,22 +140,22 @@ def test_a_culprit_behind_commits_that_do_not_build_is_one_of_them() -> None:
     )
 
 
-def test_several_culprits_are_named_each(capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_culprits_are_named_each() -> None:
     both = (culprit_of(3), culprit_of(CULPRIT, ratio=0.97))
     result = with_summary(replace(bisect_result(verdict="several"), culprits=both))
     assert result.summary == (
         "No single commit made the whole difference: 77de68daec and 17ba079149 each made a part of "
         "it."
     )
-    text = screen(bisect_document(result=result), capsys)
+    text = screen(bisect_document(result=result))
     assert text.startswith(result.summary)
     assert text.count("culprit: ") == 2
     assert "culprit: 17ba079149 (Change 11) made it take 3.00 % less time than its parent" in text
 
 
-def test_the_branch_of_a_merge_is_reported_with_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_branch_of_a_merge_is_reported_with_it() -> None:
     document = validated(bisect_document(result=merge_result()))
-    text = " ".join(screen(document, capsys).split())
+    text = " ".join(screen(document).split())
     merge, culprit = name_of(CULPRIT)[:10], name_of(23)[:10]
     assert f"In the branch of {merge}, {culprit} (Change 23) made it 3.10 % slower" in text
     assert "explains 97 % of the gap of its branch (80 % to 110 %)" in text
@@ -178,11 +167,9 @@ def test_the_branch_of_a_merge_is_reported_with_it(capsys: pytest.CaptureFixture
     assert len(rows) == COUNT + 4
 
 
-def test_a_merge_without_a_searched_branch_has_the_line_that_searches_it(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_merge_without_a_searched_branch_has_the_line_that_searches_it() -> None:
     document = bisect_document(result=replace(merge_result(), branches=()))
-    text = " ".join(screen(document, capsys).split())
+    text = " ".join(screen(document).split())
     assert "This line searches its branch: equipoise bisect --good" in text
 
 
@@ -199,21 +186,19 @@ def test_a_branch_without_a_culprit_has_its_sentence(verdict: BisectVerdict, sen
     assert sentence.format(name_of(CULPRIT)[:10]) in merge_result(verdict).summary
 
 
-def test_a_fraction_of_the_gap_without_an_interval_is_marked(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_fraction_of_the_gap_without_an_interval_is_marked() -> None:
     culprit = replace(culprit_of(CULPRIT), share_ci=(None, None))
     result = replace(bisect_result(), culprits=(culprit,))
-    text = screen(bisect_document(result=result), capsys)
+    text = screen(bisect_document(result=result))
     assert "explains 97 % of the gap (its interval is still unlimited)" in text
     culprit = replace(culprit, share_ci=(0.4, None))
     result = replace(bisect_result(), culprits=(culprit,))
-    assert "(40 % to unlimited)" in screen(bisect_document(result=result), capsys)
+    assert "(40 % to unlimited)" in screen(bisect_document(result=result))
 
 
-def test_the_remainders_of_the_gap_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_remainders_of_the_gap_are_reported() -> None:
     rest = BisectGap(name_of(CULPRIT), BAD.commit, 1.0, (0.995, 1.004), 0.05, 40, "equivalent")
-    text = screen(bisect_document(result=replace(bisect_result(), left_over=(rest,))), capsys)
+    text = screen(bisect_document(result=replace(bisect_result(), left_over=(rest,))))
     assert (
         "Left over: 17ba079149 to 1574bddb75 +0.00 % (95 % interval -0.50 % to +0.40 %; "
         "40 blocks), equivalent"
@@ -258,12 +243,12 @@ def test_less_is_worse_if_more_of_the_metric_is_better() -> None:
     assert "made latency_ms 3 times that of its parent (2.9 to 3.1)." in own
 
 
-def test_why_a_search_ended_early_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
+def test_why_a_search_ended_early_comes_first() -> None:
     failure = CampaignWarning(
         FAILURE_WARNING, "17ba079149 failed: exit status 3", "correct the command"
     )
     document = replace(bisect_document(result=set_of(*LEFT)), warnings=(failure,))
-    text = screen(document, capsys)
+    text = screen(document)
     assert text.startswith(
         "The search ended early: 17ba079149 failed: exit status 3\nhint: correct"
     )

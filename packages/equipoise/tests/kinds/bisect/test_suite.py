@@ -13,6 +13,7 @@ from equipoise.kinds.bisect.judge import read_searches
 from equipoise.model.plan import Stopping
 from equipoise.model.record import RunRecord
 from equipoise.revisions.judging import NOT_RUN, withdrawals_of
+from packages.equipoise.tests.commits import Killed
 from packages.equipoise.tests.suites import (
     named,
     plan_of_one_command,
@@ -83,15 +84,8 @@ def test_names_count_over_the_whole_suite(tmp_path: Path) -> None:
 @pytest.mark.parametrize("moment", [3, 40, 130, 200])
 def test_a_killed_search_goes_on_with_all_benchmarks(tmp_path: Path, moment: int) -> None:
     stage = stage_of(tmp_path, COUNT, CULPRITS)
-    left = [moment]
-
-    def maybe_killed() -> None:
-        left[0] -= 1
-        if left[0] == 0:
-            raise SystemExit
-
-    stage.runner.before_trial = lambda draw, place: maybe_killed()
-    with pytest.raises(SystemExit):
+    stage.kill_at(moment)
+    with pytest.raises(Killed):
         stage.start(plan_of_suite(COUNT, *NAMES))
     before = stage.ledger.read_run()
     after = stage.resume()

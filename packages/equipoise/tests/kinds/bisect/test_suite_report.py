@@ -15,7 +15,7 @@ from equipoise.kinds.bisect.terms import BisectDocument
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.json_document import encode, read_document
 from equipoise.why.gap import gaps_of
-from packages.equipoise.tests.report.forms import page, print_result, to_csv, to_markdown
+from packages.equipoise.tests.report.forms import page, screen, to_csv, to_markdown
 from packages.equipoise.tests.schema import validated
 from packages.equipoise.tests.suites import (
     plan_of_one_command,
@@ -57,12 +57,11 @@ def test_each_benchmark_has_a_search_of_the_same_form(document: BisectDocument) 
 
 
 def test_the_first_sentence_names_the_commits_with_their_benchmarks(
-    document: BisectDocument, capsys: pytest.CaptureFixture[str]
+    document: BisectDocument,
 ) -> None:
     sentence = "A culprit is named for 2 of 3 benchmarks: 0000000000 changed parse and render."
     assert suite_sentence(document.bisects) == sentence
-    print_result(document, [], Path("ledger.db"), color=False)
-    text = capsys.readouterr().out
+    text = screen(document)
     assert text.startswith(sentence)
     assert "culprit: parse: 0000000000 (change 3) made it " in text
     assert "every commit that is named for any benchmark changed it." in text

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec.structs
 import pytest
 
-from equipoise.campaign.conduct import Interrupted
 from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.explain import outcome
 from equipoise.kinds.explain.terms import OmittedIntervention, experiment_of
@@ -213,16 +212,7 @@ def test_an_interrupted_campaign_continues_as_it_would_have(tmp_path: Path) -> N
     )
     whole, cut = (Stage(tmp_path / name, medians=seconds) for name in ("whole", "cut"))
     undisturbed = whole.ledger.read_run(whole.start(plan))
-
-    def interrupt(draw: Draw, place: int) -> None:
-        if (draw.phase, draw.block, place) == ("measured", 9, 0):
-            raise KeyboardInterrupt
-
-    cut.runner.before_trial = interrupt
-    with pytest.raises(Interrupted) as caught:
-        cut.start(plan)
-    cut.runner.before_trial = lambda draw, place: None
-    record = cut.ledger.read_run(cut.resume(caught.value.run_id))
+    record = cut.ledger.read_run(cut.resume(cut.interrupt(plan, block=9, place=0)))
     measured = [draw for draw in record.draws if draw.phase == "measured"]
     # The incomplete block is left out; its number, and thus its draw, is not used again.
     expected = [draw for draw in undisturbed.draws if draw.phase == "measured"]

@@ -18,6 +18,7 @@ import pytest
 from equipoise.ledger import open_for_reading
 from equipoise.why.evidence.sources import DEFAULT_SOURCES
 from packages.equipoise.tests.cli.conftest import ENTRY, Equipoise
+from packages.equipoise.tests.programs import finished
 from packages.equipoise.tests.report.forms import breakable
 from packages.equipoise.tests.schema import valid_result
 from packages.equipoise.tests.why.evidence.programs import compiled
@@ -51,10 +52,8 @@ def churned(folder: Path, equipoise: Equipoise, *options: str) -> None:
 
 
 @pytest.mark.live("cc", package="gcc")
-def test_the_extra_time_of_a_real_pair_is_found_and_kept(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
-    churned(tmp_path, equipoise)
+def test_the_extra_time_of_a_real_pair_is_found_and_kept(equipoise: Equipoise) -> None:
+    churned(equipoise.folder, equipoise)
     first = equipoise("why", "last", "--no-test", "--report", "page.html")
     assert first.status == 0, first.err
     assert "policy is slower than usual" in first.out
@@ -63,7 +62,7 @@ def test_the_extra_time_of_a_real_pair_is_found_and_kept(
     (title,) = (line for line in lines if line.startswith("Where the extra "))
     sentence = lines[lines.index(title) + 1]
     assert "system time" in sentence
-    page = breakable((tmp_path / "page.html").read_text())
+    page = breakable((equipoise.folder / "page.html").read_text())
     assert "Where the extra " in page
     # The screen may break the sentence where the page does not.
     assert sentence in page
@@ -77,7 +76,7 @@ def test_the_extra_time_of_a_real_pair_is_found_and_kept(
     shares = {part["part"]: part["share_of_gap"] for part in extra["parts"]}
     assert shares["system"] > shares["user"]
     assert extra["observed"]["system_calls"] == extra["observed"]["allocations"] == [3, 3]
-    with open_for_reading(tmp_path / ".equipoise" / "ledger.db") as ledger:
+    with open_for_reading(equipoise.folder / ".equipoise" / "ledger.db") as ledger:
         observations = ledger.read_run("last").observations
     assert [observation.position for observation in observations] == list(range(30))
     assert {observation.source for observation in observations} == {*DEFAULT_SOURCES}
@@ -192,14 +191,8 @@ WITHOUT_RIGHTS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
 @pytest.mark.live("setpriv", package="util-linux")
 def test_without_rights_it_collects_what_is_possible_and_reports_the_rest(tmp_path: Path) -> None:
     def run(*command: str) -> Any:
-        done = subprocess.run(
-            [*WITHOUT_RIGHTS, *command, "--json", "-"],
-            cwd=tmp_path,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
+        done = finished(
+            [*WITHOUT_RIGHTS, *command, "--json", "-"], cwd=tmp_path, stdin=subprocess.DEVNULL
         )
         assert done.returncode == 0, done.stderr
         return valid_result(done.stdout)["extra_time"]

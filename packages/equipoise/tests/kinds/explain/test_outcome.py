@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import msgspec.structs
+from msgspec.structs import replace
 
 from equipoise.kinds.explain.outcome import outcomes_sentence
 from packages.equipoise.tests import documents
 
-CLOSED = msgspec.structs.replace(documents.CLOSED, summary="keeping freed memory (mmap_max=0)")
-LEFT = msgspec.structs.replace(
+CLOSED = replace(documents.CLOSED, summary="keeping freed memory (mmap_max=0)")
+LEFT = replace(
     CLOSED,
     summary="pinning",
     outcome="refuted",
@@ -30,7 +30,7 @@ def test_no_outcome_gives_no_sentence() -> None:
 
 
 def test_where_the_ratio_and_the_seconds_disagree_both_are_given() -> None:
-    additive = msgspec.structs.replace(
+    additive = replace(
         CLOSED,
         summary="answering fsync at once",
         outcome="open",
@@ -46,18 +46,14 @@ def test_where_the_ratio_and_the_seconds_disagree_both_are_given() -> None:
 
 
 def test_a_gap_closed_by_slowing_the_faster_one_is_marked() -> None:
-    other_end = msgspec.structs.replace(
-        CLOSED, outcome="open", from_candidate=0.0, from_baseline=0.97
-    )
+    other_end = replace(CLOSED, outcome="open", from_candidate=0.0, from_baseline=0.97)
     assert outcomes_sentence([other_end]).endswith(
         "closes 97 % [94, 99] of the gap by slowing the faster condition."
     )
 
 
 def test_a_share_that_is_not_known_has_its_reason() -> None:
-    unknown = msgspec.structs.replace(
-        CLOSED, share=None, unknown_because="a condition with this change failed"
-    )
+    unknown = replace(CLOSED, share=None, unknown_because="a condition with this change failed")
     assert outcomes_sentence([unknown]) == (
         "Keeping freed memory (mmap_max=0): a condition with this change failed."
     )

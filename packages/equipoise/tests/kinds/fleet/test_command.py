@@ -130,15 +130,13 @@ def test_compare_on_a_cluster_shows_what_its_hosts_measured(
     assert "is one host's part of a campaign on several hosts" in refused.err
 
 
-def test_workers_on_this_host_are_campaigns_side_by_side(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_workers_on_this_host_are_campaigns_side_by_side(equipoise: Equipoise) -> None:
     answer = equipoise(
         *("os", "--only", "null_call", "--quick", "--cluster", "local:2", "--blocks", "2"),
         *("--allow-concurrent", "--quiet", "--json", "result.json"),
     )
     assert (answer.status, answer.out, answer.err) == (0, "", "")
-    fleet = json.loads((tmp_path / "result.json").read_text())["fleet"]
+    fleet = json.loads((equipoise.folder / "result.json").read_text())["fleet"]
     assert fleet["one_host"]
     assert [host["blocks"] for host in fleet["hosts"]] == [2, 2]
     assert fleet["cluster"] == "local:2"
@@ -160,16 +158,12 @@ def test_a_killed_coordinator_leaves_its_host_measuring_and_resume_fetches_the_r
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_stops_the_host_and_resume_continues_it(
-    equipoise: Equipoise,
-    site: Site,
-    tmp_path: Path,
-    coordinator: subprocess.Popen[str],
-    number: signal.Signals,
+    equipoise: Equipoise, site: Site, coordinator: subprocess.Popen[str], number: signal.Signals
 ) -> None:
     coordinator.send_signal(number)
     out, err = coordinator.communicate()
     assert (coordinator.returncode, out) == (130, "")
-    with open_for_reading(tmp_path / ".equipoise/ledger.db") as ledger:
+    with open_for_reading(equipoise.folder / ".equipoise/ledger.db") as ledger:
         record = ledger.read_run()
     assert record.segments[-1].stopped_because == "interrupted"
     assert err.strip().splitlines() == [
@@ -180,7 +174,7 @@ def test_ctrl_c_stops_the_host_and_resume_continues_it(
     until(lambda: site.record(identity).segments[-1].stopped_because)
     site.gate.unlink()
     assert equipoise("resume", record.id, "--quiet").status == 0
-    (member,) = members_in(tmp_path)
+    (member,) = members_in(equipoise.folder)
     assert [segment.stopped_because for segment in member.segments] == [
         "interrupted",
         "block limit",
@@ -213,7 +207,7 @@ TWO = ("compare", "true", "false")
     ],
 )
 def test_options_without_a_cluster_are_named_before_anything_is_measured(
-    equipoise: Equipoise, tmp_path: Path, arguments: tuple[str, ...], what: str
+    equipoise: Equipoise, arguments: tuple[str, ...], what: str
 ) -> None:
     answer = equipoise(*arguments)
     assert (answer.status, answer.out) == (2, "")

@@ -91,25 +91,21 @@ def test_campaigns_of_several_hosts_are_pooled_by_the_host_that_measured_them(
     assert written["hosts"] == written["comparisons"][0]["pooled"]["replicates"] == 3
 
 
-def test_tables_of_a_report_have_the_hosts(
-    equipoise: Equipoise, fleet: str, tmp_path: Path
-) -> None:
+def test_tables_of_a_report_have_the_hosts(equipoise: Equipoise, fleet: str) -> None:
     for ending in ("tex", "csv"):
         answer = equipoise("report", "-o", f"fleet.{ending}")
         assert answer.status == 0, answer.err
-        text = (tmp_path / f"fleet.{ending}").read_text()
+        text = (equipoise.folder / f"fleet.{ending}").read_text()
         assert all(name in text for name in ("ada", "bea", "cleo")), ending
-    header, mean, *rows = (tmp_path / "fleet.csv").read_text().splitlines()
+    header, mean, *rows = (equipoise.folder / "fleet.csv").read_text().splitlines()
     assert header.startswith("run,study,baseline,candidate,metric,host,of,ratio")
     assert "mean over the asked hosts" in mean
     assert len(rows) == 3
 
 
-def test_an_export_has_a_row_for_each_trial_with_its_host(
-    equipoise: Equipoise, fleet: str, tmp_path: Path
-) -> None:
+def test_an_export_has_a_row_for_each_trial_with_its_host(equipoise: Equipoise, fleet: str) -> None:
     assert equipoise("export", "-o", "trials.json").status == 0
-    rows = json.loads((tmp_path / "trials.json").read_text())
+    rows = json.loads((equipoise.folder / "trials.json").read_text())
     assert len(rows) == 240
     assert {(row["host"], row["host_kernel"]) for row in rows} == {
         ("ada", "6.1.0"),

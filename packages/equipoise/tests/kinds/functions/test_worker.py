@@ -77,7 +77,7 @@ def test_changed_globals_and_closures_are_noticed() -> None:
     assert [function.changes_data for function in examine_all(benchmarks)] == [False, True]
 
 
-def test_fresh_calls_get_the_data_of_the_setup(tmp_path: object) -> None:
+def test_fresh_calls_get_the_data_of_the_setup() -> None:
     code = "assert x == [3, 1, 2]; x.sort()"
     assert "batches" in content(answer_of(code_benchmarks([code], SETUP, {}), 5, fresh_calls=True))
     once = content(answer_of(code_benchmarks([code], SETUP, {}), 5))

@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ import pytest
 
 from equipoise.kinds.gate.command import COMMENT_MARK
 from equipoise.report.json_document import schema
-from packages.equipoise.tests.cli.conftest import ENTRY, Answer, Equipoise, Gate
+from packages.equipoise.tests.cli.conftest import ENTRY, Answer, Equipoise, Gate, RunIn
+from packages.equipoise.tests.programs import finished
 from packages.equipoise.tests.report.forms import breakable
 from packages.equipoise.tests.repositories import MadeRepository, everything_in, repository
 
@@ -41,6 +43,12 @@ def project(tmp_path: Path, scratch: Path) -> MadeRepository:
     return project
 
 
+@pytest.fixture
+def gate(project: MadeRepository, gate: Gate) -> Gate:
+    """Run one gate in the repository."""
+    return partial(gate, project)
+
+
 def document(answer: Answer) -> Any:
     assert answer.out, answer.err
     result = json.loads(answer.out)
@@ -55,9 +63,7 @@ def test_a_slower_revision_fails_and_the_extent_is_reported(
     gate: Gate, project: MadeRepository
 ) -> None:
     before = everything_in(project.path)
-    answer = gate(
-        project, "--baseline", "fast", *BUILT, "--ledger", "../ledger.db", "--", "./bench"
-    )
+    answer = gate("--baseline", "fast", *BUILT, "--ledger", "../ledger.db", "--", "./bench")
     assert answer.status == 1, answer
     assert answer.err == ""
     heading, _, words, _, *table = breakable(answer.out).splitlines()
@@ -71,27 +77,23 @@ def test_a_slower_revision_fails_and_the_extent_is_reported(
     assert everything_in(project.path) == before
 
 
-def test_the_same_revision_passes_with_a_warning(gate: Gate, project: MadeRepository) -> None:
-    answer = gate(project, "--baseline", "slow", *BUILT, "--blocks", "3", "--", "./bench")
+def test_the_same_revision_passes_with_a_warning(gate: Gate) -> None:
+    answer = gate("--baseline", "slow", *BUILT, "--blocks", "3", "--", "./bench")
     assert answer.status == 0
     assert answer.out.startswith("## Equipoise gate: ❔ undecided\n")
     assert "baseline and candidate are the same commit" in answer.out
 
 
-def test_a_faster_revision_passes(gate: Gate, project: MadeRepository) -> None:
-    answer = gate(project, "--baseline", "slow", "--candidate", "fast", *BUILT, "--", "./bench")
+def test_a_faster_revision_passes(gate: Gate) -> None:
+    answer = gate("--baseline", "slow", "--candidate", "fast", *BUILT, "--", "./bench")
     assert answer.status == 0
     assert "./bench is not slower by more than 2 %" in breakable(answer.out)
     assert answer.out.count("✅ passes") == 2
 
 
-def test_an_undecided_gate_passes_except_with_fail_undecided(
-    gate: Gate, project: MadeRepository, tmp_path: Path
-) -> None:
+def test_an_undecided_gate_passes_except_with_fail_undecided(gate: Gate, tmp_path: Path) -> None:
     one_block = ("--build", "make -s", "--blocks", "1", "--warmup", "0", "--", "./bench")
-    answer = gate(
-        project, "--baseline", "fast", "--json", str(tmp_path / "undecided.json"), *one_block
-    )
+    answer = gate("--baseline", "fast", "--json", str(tmp_path / "undecided.json"), *one_block)
     assert answer.status == 0
     assert "is not known after 1 block" in answer.out
     assert answer.out.startswith("## Equipoise gate: ❔ undecided\n")
@@ -103,7 +105,7 @@ def test_an_undecided_gate_passes_except_with_fail_undecided(
     assert "--budget " in answer.err.partition("hint: ")[2]
     shortage = json.loads((tmp_path / "undecided.json").read_text())["gate"]["shortage"]
     assert (shortage["undecided"], shortage["blocks"]) == (1, 1)
-    answer = gate(project, "--baseline", "fast", "--fail-undecided", *one_block)
+    answer = gate("--baseline", "fast", "--fail-undecided", *one_block)
     assert answer.status == 1
     assert answer.out.startswith("## Equipoise gate: ❌ fails: undecided\n")
     assert "❔ undecided" in answer.out
@@ -115,7 +117,7 @@ def test_the_default_candidate_is_the_working_tree_with_its_changes(
     project.git("checkout", "--quiet", "fast")
     project.write("source", f"#!/bin/sh\n{SLOW}\n")
     project.write("left\x1b[31m out", "")
-    answer = gate(project, "--baseline", "fast", *BUILT, "--", "./bench")
+    answer = gate("--baseline", "fast", *BUILT, "--", "./bench")
     assert answer.status == 1
     assert "the working tree (" in answer.out
     assert "with uncommitted changes" in answer.out
@@ -135,12 +137,9 @@ def test_with_merge_base_later_commits_of_the_baseline_do_not_count(
     project.commit()
     project.git("checkout", "--quiet", "feature")
     words = ("--merge-base", *BUILT, "--blocks", "1", "--json", "-", "--", "./bench")
-    result = document(gate(project, "--baseline", "main", *words))
-    assert result["gate"]["baseline"] == {
-        "asked": "the fork point from main",
-        "commit": left,
-        "uncommitted": False,
-    }
+    result = document(gate("--baseline", "main", *words))
+    baseline = {"asked": "the fork point from main", "commit": left, "uncommitted": False}
+    assert result["gate"]["baseline"] == baseline
     assert shlex.split(result["run"]["command_line"])[2:4] == ["--baseline", left]
 
 
@@ -154,7 +153,7 @@ def test_a_warning_names_changes_in_submodules_as_left_out(
     project.git(*allowed, "submodule", "--quiet", "add", str(library.path), "lib\x1b[31m")
     project.commit()
     project.write("lib\x1b[31m/part", "changed")
-    answer = gate(project, "--baseline", "HEAD", "--blocks", "1", "--warmup", "0", "--", "true")
+    answer = gate("--baseline", "HEAD", "--blocks", "1", "--warmup", "0", "--", "true")
     assert answer.status == 0
     assert "neither revision has the changes in these submodules: lib" in answer.out
     assert "\x1b" not in answer.out
@@ -164,7 +163,7 @@ def test_the_document_has_the_gate_and_the_ledger_reproduces_it(
     gate: Gate, project: MadeRepository
 ) -> None:
     words = ("--baseline", "fast", *BUILT, "--json", "-", "--", "./bench")
-    result = document(gate(project, *words))
+    result = document(gate(*words))
     verdict = result["gate"]
     assert verdict["passed"] is False
     assert verdict["baseline"]["asked"] == "fast"
@@ -184,12 +183,12 @@ def test_the_document_has_the_gate_and_the_ledger_reproduces_it(
     assert json.loads(repeated.stdout)["gate"] == verdict
 
 
-def test_its_command_line_runs_it_again(gate: Gate, project: MadeRepository) -> None:
+def test_its_command_line_runs_it_again(gate: Gate) -> None:
     quick = ("--build", "make -s", "--blocks", "2", "--json", "-")
-    first = document(gate(project, "--baseline", "fast", *quick, "--", "./bench"))
+    first = document(gate("--baseline", "fast", *quick, "--", "./bench"))
     words = shlex.split(first["run"]["command_line"])
     assert words[:4] == ["equipoise", "gate", "--baseline", first["gate"]["baseline"]["commit"]]
-    repeated = document(gate(project, *words[2:4], "--json", "-", *words[4:]))
+    repeated = document(gate(*words[2:4], "--json", "-", *words[4:]))
     assert repeated["run"]["command_line"] == first["run"]["command_line"]
     assert str(repeated["run"]["seed"]) in words
 
@@ -201,18 +200,18 @@ def test_builds_are_kept_for_the_next_gate(
     line = 'make -s; echo built >> "$LOG"'
     words = ("--build", line, "--blocks", "1", "--warmup", "0", "--", "./bench")
     for candidate, builds in (("slow", 2), ("slow", 2), ("fast", 2)):
-        answer = gate(project, "--baseline", "fast", "--candidate", candidate, *words, LOG=str(log))
+        answer = gate("--baseline", "fast", "--candidate", candidate, *words, LOG=str(log))
         assert answer.status == 0, answer
         assert log.read_text().count("built") == builds
     project.write("source", f"#!/bin/sh\n{FAST} # changed\n")
-    gate(project, "--baseline", "fast", *words, LOG=str(log))
+    gate("--baseline", "fast", *words, LOG=str(log))
     assert log.read_text().count("built") == 3
 
 
-def test_several_benchmarks_are_judged_together(gate: Gate, project: MadeRepository) -> None:
+def test_several_benchmarks_are_judged_together(gate: Gate) -> None:
     name = "</td>|`<script>"
     benches = ("--bench", f"{name}=./bench", "--bench", "same=sleep 0.002")
-    answer = gate(project, "--baseline", "fast", *BUILT, *benches)
+    answer = gate("--baseline", "fast", *BUILT, *benches)
     assert answer.status == 1, answer
     assert "1 of 2 benchmarks is slower by more than 2 %" in breakable(answer.out)
     (row,) = [line for line in answer.out.splitlines() if line.endswith("❌ slower |")]
@@ -225,48 +224,34 @@ def test_a_suite_is_a_file_and_may_have_the_build_line(gate: Gate, project: Made
         "suite.toml", 'build = "make -s"\n[benchmarks]\nsleeps = "./bench"\nlists = ["ls", "/"]\n'
     )
     words = ("--baseline", "fast", "--suite", "suite.toml", *SOON, "--json", "-")
-    result = document(gate(project, *words))
+    result = document(gate(*words))
     outcomes = {row["benchmark"]: row["outcome"] for row in result["gate"]["rows"]}
     assert outcomes.keys() == {"sleeps", "lists"}
     assert outcomes["sleeps"] == "slower"
-    assert [condition["levels"]["benchmark"] for condition in result["conditions"]] == [
-        *("sleeps", "sleeps"),
-        *("lists", "lists"),
-    ]
+    levels = [condition["levels"]["benchmark"] for condition in result["conditions"]]
+    assert levels == ["sleeps", "sleeps", "lists", "lists"]
 
 
 def test_the_summary_goes_to_a_file_and_is_appended_to_the_job_summary(
-    gate: Gate, project: MadeRepository, tmp_path: Path
+    gate: Gate, tmp_path: Path
 ) -> None:
     step = tmp_path / "step.md"
     step.write_text("before\n")
-    words = (
-        "--baseline",
-        "slow",
-        *BUILT,
-        "--blocks",
-        "1",
-        "--quiet",
-        "--markdown",
-        "../gate.md",
-        "--",
-        "./bench",
-    )
-    answer = gate(project, *words, GITHUB_STEP_SUMMARY=str(step))
+    short = ("--blocks", "1", "--quiet", "--markdown", "../gate.md")
+    words = ("--baseline", "slow", *BUILT, *short, "--", "./bench")
+    answer = gate(*words, GITHUB_STEP_SUMMARY=str(step))
     assert (answer.status, answer.out) == (0, "")
     summary = (tmp_path / "gate.md").read_text()
     assert summary.startswith("## Equipoise gate: ❔ undecided")
     assert "before\n" + summary == step.read_text() + f"\n{COMMENT_MARK}\n"
-    answer = gate(project, *words, GITHUB_STEP_SUMMARY=str(tmp_path))
+    answer = gate(*words, GITHUB_STEP_SUMMARY=str(tmp_path))
     assert answer.status == 0
     assert "cannot append to GITHUB_STEP_SUMMARY" in answer.err
 
 
-def test_a_failed_build_is_reported_with_the_end_of_its_output(
-    gate: Gate, project: MadeRepository
-) -> None:
+def test_a_failed_build_is_reported_with_the_end_of_its_output(gate: Gate) -> None:
     line = 'echo first; echo "no such thing" >&2; exit 4'
-    answer = gate(project, "--baseline", "fast", "--build", line, "--", "./bench")
+    answer = gate("--baseline", "fast", "--build", line, "--", "./bench")
     assert answer.status == 3
     assert answer.out == ""
     assert answer.err.startswith("equipoise: the baseline fast (")
@@ -275,8 +260,8 @@ def test_a_failed_build_is_reported_with_the_end_of_its_output(
     assert answer.err.count("\n") == 2
 
 
-def test_a_failed_benchmark_gives_no_verdict(gate: Gate, project: MadeRepository) -> None:
-    answer = gate(project, "--baseline", "fast", "--", "sh", "-c", "echo why >&2; exit 5")
+def test_a_failed_benchmark_gives_no_verdict(gate: Gate) -> None:
+    answer = gate("--baseline", "fast", "--", "sh", "-c", "echo why >&2; exit 5")
     assert answer.status == 3
     assert "failed: exit status 5; stderr: why" in answer.err
 
@@ -304,7 +289,7 @@ def test_a_failed_benchmark_gives_no_verdict(gate: Gate, project: MadeRepository
 def test_unusable_input_is_reported_in_two_lines(
     gate: Gate, project: MadeRepository, words: tuple[str, ...], message: str
 ) -> None:
-    answer = gate(project, *words)
+    answer = gate(*words)
     assert answer.status == 2
     assert answer.out == ""
     assert message in answer.err
@@ -317,14 +302,14 @@ def test_the_users_own_program_is_not_run_as_both_revisions(
     gate: Gate, project: MadeRepository
 ) -> None:
     project.write("bench", "#!/bin/sh\n", executable=True)
-    answer = gate(project, "--baseline", "fast", "--", str(project.path / "bench"))
+    answer = gate("--baseline", "fast", "--", str(project.path / "bench"))
     assert answer.status == 2
     assert "is a program of your own working tree" in answer.err
     assert "./bench" in answer.err
 
 
 def test_outside_of_a_repository_the_hint_says_where_to_run(
-    equipoise: Equipoise, tmp_path: Path, scratch: Path
+    equipoise: Equipoise, scratch: Path
 ) -> None:
     answer = equipoise("gate", "--baseline", "main", "--", "true")
     assert answer.status == 2
@@ -332,15 +317,15 @@ def test_outside_of_a_repository_the_hint_says_where_to_run(
 
 
 def test_a_gate_in_a_folder_of_the_repository_runs_in_that_folder(
-    gate: Gate, project: MadeRepository
+    run_in: RunIn, project: MadeRepository
 ) -> None:
     project.write("inside/check", "#!/bin/sh\ntest -f beside\n", executable=True)
     project.write("inside/beside", "")
     project.commit()
-    inside = MadeRepository(project.path / "inside")
-    answer = gate(inside, "--baseline", "HEAD", "--blocks", "1", "--", "./check")
+    inside, words = project.path / "inside", ("--blocks", "1", "--", "./check")
+    answer = run_in(inside, "gate", "--baseline", "HEAD", *words)
     assert answer.status == 0
-    answer = gate(inside, "--baseline", "fast", "--blocks", "1", "--", "./check")
+    answer = run_in(inside, "gate", "--baseline", "fast", *words)
     assert answer.status == 2
     assert "has no folder inside" in answer.err
 
@@ -435,9 +420,7 @@ def test_a_gate_that_is_killed_while_it_measures_leaves_no_trial_and_no_worktree
 
 def cleared_by_the_doctor(project: MadeRepository, left: Path) -> None:
     """Let the doctor name the leftovers, and check that disk and repository lose them."""
-    done = subprocess.run(
-        [*ENTRY, "doctor"], cwd=project.path, capture_output=True, text=True, check=True
-    )
+    done = finished([*ENTRY, "doctor"], cwd=project.path, check=True)
     assert str(left) in done.stderr
     assert not left.exists()
     # The repository has no reference to it.

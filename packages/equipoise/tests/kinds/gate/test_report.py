@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
@@ -21,7 +20,7 @@ from equipoise.report.renderers import markdown as renderer
 from equipoise.shared.safe_text import visible
 from packages.equipoise.tests.documents import document_as, document_of
 from packages.equipoise.tests.payloads import PAYLOADS
-from packages.equipoise.tests.report.forms import breakable, page, print_result
+from packages.equipoise.tests.report.forms import breakable, page, screen
 
 OLD, NEW = Revision("main", "1" * 40), Revision("HEAD", "2" * 40, uncommitted=True)
 HARMLESS = {"paragraph", "inline", "text", "text_special", "softbreak", "heading", "fence"}
@@ -174,11 +173,8 @@ def test_a_result_without_a_gate_mentions_none() -> None:
     )
 
 
-def test_the_screen_of_a_run_shows_the_outcome_of_the_gate(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    print_result(gate_document_of(words="\x1b[31mred."), [], Path("ledger.db"), color=False)
-    assert "The gate fails: \\x1b[31mred.\n" in capsys.readouterr().out
+def test_the_screen_of_a_run_shows_the_outcome_of_the_gate() -> None:
+    assert "The gate fails: \\x1b[31mred.\n" in screen(gate_document_of(words="\x1b[31mred."))
 
 
 def test_the_page_begins_with_the_outcome_of_the_gate_and_shows_the_command() -> None:

@@ -213,38 +213,25 @@ def test_a_warning_names_a_cargo_benchmark_that_only_one_revision_has(
     assert "only here1,300.5 is only in the candidate, and was not compared" in warnings
 
 
-def test_a_project_s_pytest_benchmarks_go_through_a_gate(tmp_path: Path, gate: Gate) -> None:
-    project = made_of(
-        tmp_path,
-        {
-            "test_parse.py": PYTEST,
-            "parsing.py": "def parse():\n    return sum(range(1000))\n",
-            "test_other.py": "def test_other():\n    raise AssertionError('not a benchmark')\n",
-        },
-        {"parsing.py": "def parse():\n    return sum(range(100_000))\n"},
-    )
-    words = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
-    options = ("--kind", "pytest", "--blocks", "1", "--json", "-")
-    # Other installed plugins need not be loaded six times.
-    alone = {
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-        "PYTEST_PLUGINS": "equipoise.helpers.pytest_plugin",
-    }
-    result = document(gate(project, "--baseline", "before", *options, "--", *words, **alone))
-    (row,) = result["gate"]["rows"]
-    assert row["benchmark"] == "test_parse.py::test_parse"
-    # The added work is so large that one block shows it even on a busy host.
-    assert row["ratio"] > 1.5
-    assert result["trials"][0]["iterations"].keys() == {"test_parse.py::test_parse time_s"}
-
-
-def test_a_suite_of_pytest_benchmark_goes_through_a_gate_as_it_is(
-    tmp_path: Path, gate: Gate
+@pytest.mark.parametrize(
+    ("fixture", "plugins", "iterated"),
+    [
+        (
+            "equipoise_benchmark",
+            "equipoise.helpers.pytest_plugin",
+            {"test_parse.py::test_parse time_s"},
+        ),
+        ("benchmark", "pytest_benchmark.plugin,equipoise.helpers.pytest_plugin", set()),
+    ],
+    ids=["of our own", "of pytest-benchmark"],
+)
+def test_a_project_s_pytest_benchmarks_go_through_a_gate_as_they_are(
+    tmp_path: Path, gate: Gate, fixture: str, plugins: str, iterated: set[str]
 ) -> None:
     project = made_of(
         tmp_path,
         {
-            "test_parse.py": PYTEST.replace("equipoise_benchmark", "benchmark"),
+            "test_parse.py": PYTEST.replace("equipoise_benchmark", fixture),
             "parsing.py": "def parse():\n    return sum(range(1000))\n",
             "test_other.py": "def test_other():\n    raise AssertionError('not a benchmark')\n",
         },
@@ -253,15 +240,18 @@ def test_a_suite_of_pytest_benchmark_goes_through_a_gate_as_it_is(
     words = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
     options = ("--kind", "pytest", "--blocks", "1", "--json", "-")
     alone = {
+        # Other installed plugins need not be loaded six times.
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-        "PYTEST_PLUGINS": "pytest_benchmark.plugin,equipoise.helpers.pytest_plugin",
+        "PYTEST_PLUGINS": plugins,
         # Of the session that runs this test; pytest-benchmark measures nothing under xdist.
         "PYTEST_XDIST_WORKER": "",
     }
     result = document(gate(project, "--baseline", "before", *options, "--", *words, **alone))
     (row,) = result["gate"]["rows"]
     assert row["benchmark"] == "test_parse.py::test_parse"
+    # The added work is so large that one block shows it even on a busy host.
     assert row["ratio"] > 1.5
+    assert result["trials"][0]["iterations"].keys() == iterated
 
 
 def test_without_reported_benchmarks_the_error_names_the_expected_ones(

@@ -48,10 +48,8 @@ def test_it_is_shown_on_the_screen_and_written_as_json(
     assert "To confirm loop: +4.0 % at about v13" in breakable(report.read_text())
 
 
-def test_a_history_without_a_command_shows_the_imported_series(
-    tmp_path: Path, equipoise: Equipoise
-) -> None:
-    answer = equipoise("history", "--import", str(table(tmp_path, STEP)))
+def test_a_history_without_a_command_shows_the_imported_series(equipoise: Equipoise) -> None:
+    answer = equipoise("history", "--import", str(table(equipoise.folder, STEP)))
     assert answer.status == 0
     assert "1 suspicion in 1 imported benchmark (loop)" in answer.out
     assert "-- COMMAND" in answer.out

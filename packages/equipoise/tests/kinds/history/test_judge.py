@@ -16,7 +16,7 @@ from equipoise.model.plan import Measure, Plan, Stopping
 from equipoise.model.record import RunRecord
 from equipoise.model.revisions import Revision
 from equipoise.revisions.judging import NOT_BUILT, withdrawals_of
-from packages.equipoise.tests.commits import Stage, commits_made, steps
+from packages.equipoise.tests.commits import Killed, Stage, commits_made, steps
 from packages.equipoise.tests.plans import plan_of
 
 
@@ -135,14 +135,7 @@ def test_another_era_opens_pairs_of_its_own_and_keeps_what_is_named(tmp_path: Pa
 def test_a_killed_campaign_loses_nothing_and_goes_on(tmp_path: Path, moment: int) -> None:
     stage = Stage(tmp_path, steps(8, 5), broken=frozenset({2}))
     first = night(stage, plan_of_history(4, stopping=Stopping(blocks=20, min_seconds=0.0)))
-    left = [moment]
-
-    def maybe_killed() -> None:
-        left[0] -= 1
-        if left[0] == 0:
-            raise Killed
-
-    stage.runner.before_trial = lambda draw, place: maybe_killed()
+    stage.kill_at(moment)
     with pytest.raises(Killed):
         night(stage, plan_of_history(8, [first]))
     before = stage.ledger.read_run()
@@ -153,10 +146,6 @@ def test_a_killed_campaign_loses_nothing_and_goes_on(tmp_path: Path, moment: int
     assert changes([first, after]) == [(4, 5, True)]
     state = read_history([first, after]).state()
     assert state.withdrawn == (f"{2:040x}",)
-
-
-class Killed(BaseException):
-    """The campaign's process is gone."""
 
 
 def test_a_change_across_failed_builds_belongs_to_all_of_them(tmp_path: Path) -> None:

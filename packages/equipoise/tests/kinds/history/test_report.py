@@ -16,7 +16,6 @@ from equipoise.kinds.history.report import build_answer
 from equipoise.kinds.history.terms import HistoryDocument, HistoryResult
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import FAILURE_WARNING, CampaignWarning
-from equipoise.model.result import ResultDocument
 from equipoise.report.builders.result import CampaignReport, campaign_document
 from equipoise.report.json_document import encode, read_document
 from packages.equipoise.tests.histories import (
@@ -29,7 +28,7 @@ from packages.equipoise.tests.histories import (
     name_of,
     series_of,
 )
-from packages.equipoise.tests.report.forms import page, print_result, to_csv, to_markdown
+from packages.equipoise.tests.report.forms import page, screen, to_csv, to_markdown
 from packages.equipoise.tests.schema import validated
 
 
@@ -39,30 +38,23 @@ def with_summary(**changes: object) -> HistoryResult:
     return replace(result, summary=history_sentence(result))
 
 
-def screen(document: ResultDocument, capsys: pytest.CaptureFixture[str]) -> str:
-    print_result(document, [], Path("ledger.db"), color=False)
-    return capsys.readouterr().out
-
-
-def test_changes_come_first_each_with_its_step_and_its_evidence(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    text = screen(history_document(), capsys)
+def test_changes_come_first_each_with_its_step_and_its_evidence() -> None:
+    text = screen(history_document())
     assert text.startswith(
         "3 changes in 24 commits since v1.0 (0000000000): 2 slower and 1 faster.\n"
         "The latest change: The 4 commits after b3f0c7f6bb, up to d435a6cdd7, made it 2.45 % "
         "slower (1.75 % to 3.15 %).\nHEAD (4d134bc072) against v1.0 (0000000000): +4.50 %"
     )
     both = with_summary(changes=(history_result().changes[0], history_result().changes[2]))
-    text = screen(history_document(result=both), capsys)
+    text = screen(history_document(result=both))
     assert "change: 0ade7c2cf9 (Change 9) made it 5.20 % slower (4.50 % to 5.90 %)." in text
     assert "time of 0ade7c2cf9 against fe5dbbcea5: +5.20 %, 99.75 % interval" in text
     assert "e-value 4321, where 420 was needed; 48 blocks" in text
     assert "range: The 4 commits after b3f0c7f6bb, up to d435a6cdd7, made it 2.45 % slower" in text
 
 
-def test_one_change_is_the_answer_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    text = screen(history_document(result=with_summary(changes=(change_of(8, SLOWER),))), capsys)
+def test_one_change_is_the_answer_itself() -> None:
+    text = screen(history_document(result=with_summary(changes=(change_of(8, SLOWER),))))
     assert text.startswith(
         "change: One change in 24 commits since v1.0 (0000000000): 0ade7c2cf9 (Change 9) made it "
         "5.20 % slower (4.50 % to 5.90 %).\n"
@@ -77,9 +69,9 @@ def test_without_a_change_the_answer_has_the_number_of_commits() -> None:
     assert result.summary in page([CampaignReport(history_document(result=result))])
 
 
-def test_many_changes_are_a_table_on_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
+def test_many_changes_are_a_table_on_a_screen() -> None:
     changes = tuple(change_of(place - 1, place, ratio=1.03) for place in (2, 4, 9, 12))
-    text = screen(history_document(result=with_summary(changes=changes)), capsys)
+    text = screen(history_document(result=with_summary(changes=changes)))
     assert "4 changes in 24 commits since v1.0 (0000000000): 4 slower." in text
     assert "\nchange: " not in text
     assert [
@@ -87,7 +79,7 @@ def test_many_changes_are_a_table_on_a_screen(capsys: pytest.CaptureFixture[str]
     ] == [name_of(place)[:10] for place in (2, 4, 9, 12)]
 
 
-def test_the_claims_are_always_shown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_claims_are_always_shown() -> None:
     document = history_document()
     promises = (
         "At most 5 % of the changes that such histories name are false on average, however long "
@@ -95,18 +87,16 @@ def test_the_claims_are_always_shown(capsys: pytest.CaptureFixture[str]) -> None
         "A change is confirmed if one commit ran side by side with its parent.",
         "All these intervals hold together with 95 %, on this host",
     )
-    text = " ".join(screen(document, capsys).split())
+    text = " ".join(screen(document).split())
     for promise in promises:
         assert promise in text
         assert promise in to_markdown(document)
         assert promise in page([CampaignReport(document)])
 
 
-def test_a_range_comes_with_the_line_that_finds_the_commit(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_range_comes_with_the_line_that_finds_the_commit() -> None:
     after, until = (name_of(place) for place in RANGE)
-    text = screen(history_document(), capsys)
+    text = screen(history_document())
     assert (
         f"To find the commit after {after[:10]}, up to {until[:10]}: "
         f"equipoise bisect --good {after} --bad {until} -- ./bench\n"
@@ -122,9 +112,7 @@ def test_a_change_behind_commits_that_do_not_build_may_be_any_of_them() -> None:
     assert "confirmed, or one of 1 before it" in text
 
 
-def test_a_screen_draws_each_interval_and_leaves_out_commits_of_a_long_curve(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_screen_draws_each_interval_and_leaves_out_commits_of_a_long_curve() -> None:
     result = history_result()
     first = result.revisions[1]
     revisions = tuple(
@@ -133,7 +121,7 @@ def test_a_screen_draws_each_interval_and_leaves_out_commits_of_a_long_curve(
     )
     long = with_summary(revisions=(result.revisions[0], *revisions), commits=399)
     document = history_document(result=long)
-    text = screen(document, capsys)
+    text = screen(document)
     rows = [line for line in text.splitlines() if "●" in line]
     assert len(rows) == 20
     assert "380 commits between them left out." in text
@@ -152,32 +140,26 @@ def test_an_era_has_its_differences_from_the_one_before() -> None:
     ) in to_markdown(history_document())
 
 
-def test_the_line_that_resumes_depends_on_the_remaining_blocks(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    text = screen(history_document(), capsys)
+def test_the_line_that_resumes_depends_on_the_remaining_blocks() -> None:
+    text = screen(history_document())
     assert "To go on from here: equipoise resume 20260301-101500-ab12" in text
     assert "Left to measure: about 40 more blocks" in text
     assert "To add new commits: equipoise history --from v1.0 --build make" in text
-    done = screen(history_document(result=with_summary(blocks_to_go=0)), capsys)
+    done = screen(history_document(result=with_summary(blocks_to_go=0)))
     assert "equipoise resume" not in done
     assert "Left to measure: nothing, until there are new commits" in done
 
 
-def test_a_suspicion_of_another_tool_has_the_line_that_confirms_it(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_suspicion_of_another_tool_has_the_line_that_confirms_it() -> None:
     document = history_document(result=with_summary(series=(series_of(),)))
     suspicion = series_of().suspicions[0]
-    text = screen(document, capsys)
+    text = screen(document)
     assert "Suspicions, not measured side by side" in text
     assert f": {suspicion.confirm}\n" in text
     assert (suspicion.confirm or "no line") in page([CampaignReport(document)])
 
 
-def test_reports_show_values_if_more_of_the_metric_is_better(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_reports_show_values_if_more_of_the_metric_is_better() -> None:
     change = replace(change_of(8, SLOWER, ratio=1.25), summary="")
     sentence = change_sentence(change, "throughput_per_s", more_is_better=True)
     assert "made it serve 20.0 % less than its parent (19.5 % to 20.4 %)." in sentence
@@ -186,7 +168,7 @@ def test_reports_show_values_if_more_of_the_metric_is_better(
     result = with_summary(changes=changes, metric="throughput_per_s")
     assert history_sentence(result, more_is_better=True).endswith("1 lower and 1 higher.")
     document = replace(history_document(result=result), more_is_better=("throughput_per_s",))
-    assert "-20.0 %, 99.75 % interval -20.4 % to -19.5 %" in screen(document, capsys)
+    assert "-20.0 %, 99.75 % interval -20.4 % to -19.5 %" in screen(document)
     # A fall has the colour of a loss, as a ratio of costs above 1 has.
     assert [claim.color_verdict for claim in build_answer(document, result).claims] == [
         "slower",
@@ -194,11 +176,11 @@ def test_reports_show_values_if_more_of_the_metric_is_better(
     ]
 
 
-def test_why_a_campaign_ended_early_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
+def test_why_a_campaign_ended_early_comes_first() -> None:
     failure = CampaignWarning(
         FAILURE_WARNING, "0000000000 failed: exit status 3", "correct the command"
     )
-    text = screen(replace(history_document(), warnings=(failure,)), capsys)
+    text = screen(replace(history_document(), warnings=(failure,)))
     assert text.startswith(
         "The campaign ended early: 0000000000 failed: exit status 3\nhint: correct the command\n"
         "3 changes in 24 commits"

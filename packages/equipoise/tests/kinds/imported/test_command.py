@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,9 +49,25 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run_import(*arguments: str) -> int:
-    """``equipoise import``."""
-    return call(command.command, *arguments)
+def printed(command: object, *arguments: str) -> str:
+    """Stdout of a command that must succeed."""
+    with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO(), "utf-8")) as text:
+        assert call(command, *arguments) == 0
+    text.seek(0)
+    return text.read()
+
+
+def run_import(*arguments: str) -> str:
+    """Stdout of ``equipoise import``, which must succeed."""
+    return printed(command.command, *arguments)
+
+
+def document_of(*arguments: str) -> dict[str, Any]:
+    """The document of an import, held against its schema."""
+    text = run_import(*arguments, "--json", "-")
+    validated(decode(text.encode(), "stdout"))
+    document: dict[str, Any] = json.loads(text)
+    return document
 
 
 def slower_csv(folder: Path, *, blocks: bool = False) -> Path:
@@ -68,22 +86,10 @@ def slower_csv(folder: Path, *, blocks: bool = False) -> Path:
     return written(folder, "rows.csv", text)
 
 
-def result(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
-    """Return the document on stdout, and check it by its schema."""
-    text = capsys.readouterr().out
-    document: dict[str, object] = json.loads(text)
-    validated(decode(text.encode(), "stdout"))
-    return document
-
-
-def test_an_import_has_an_interval_its_scope_and_no_verdict(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_import(str(slower_csv(folder)), "--json", "-") == 0
-    document = result(capsys)
+def test_an_import_has_an_interval_its_scope_and_no_verdict(folder: Path) -> None:
+    document = document_of(str(slower_csv(folder)))
     assert document["comparisons"] == []
     imported = document["imported"]
-    assert isinstance(imported, dict)
     (comparison,) = imported["comparisons"]
     low, high = comparison["ratio_ci"]
     assert 1.18 < low < 1.2 < high < 1.22
@@ -91,40 +97,30 @@ def test_an_import_has_an_interval_its_scope_and_no_verdict(
     assert "e_value" not in comparison and "verdict" not in comparison
     assert "12 processes against 12 processes of these files" in comparison["scope"]
     assert "no verdict and no e-value" in imported["summary"]
-    warnings = document["warnings"]
-    assert isinstance(warnings, list)
-    (warning,) = [warning for warning in warnings if warning["code"] == "not_randomised"]
+    (warning,) = [
+        warning for warning in document["warnings"] if warning["code"] == "not_randomised"
+    ]
     assert "one after the other" in warning["summary"]
 
 
-def test_blocks_of_a_file_are_compared_within_them(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_import(str(slower_csv(folder, blocks=True)), "--json", "-") == 0
-    imported = result(capsys)["imported"]
-    assert isinstance(imported, dict)
+def test_blocks_of_a_file_are_compared_within_them(folder: Path) -> None:
+    imported = document_of(str(slower_csv(folder, blocks=True)))["imported"]
     (comparison,) = imported["comparisons"]
-    assert (comparison["method"], comparison["scope"]) == (
-        "paired",
-        "only 12 blocks of these files",
-    )
+    assert comparison["method"] == "paired"
+    assert comparison["scope"] == "only 12 blocks of these files"
 
 
-def test_the_screen_has_the_meaning_of_the_interval_and_show_repeats_it(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_import(str(slower_csv(folder)), "--verbose") == 0
-    first = capsys.readouterr().out
+def test_the_screen_has_the_meaning_of_the_interval_and_show_repeats_it(folder: Path) -> None:
+    first = run_import(str(slower_csv(folder)), "--verbose")
     assert " longer than a in these trials" in " ".join(first.split())
     assert "ordinary 95 % interval" in first
     assert "order: one after the other" in " ".join(first.split())
     assert "e-value" not in first.replace("no e-value", "")
-    assert call(show.command, "--verbose") == 0
-    assert capsys.readouterr().out == first
+    assert printed(show.command, "--verbose") == first
 
 
 def test_reports_of_an_import_say_that_it_has_no_verdict(folder: Path) -> None:
-    assert run_import(str(slower_csv(folder)), "--quiet") == 0
+    run_import(str(slower_csv(folder)), "--quiet")
     assert call(report.command, "-o", "report.md") == 0
     assert call(report.command, "-o", "report.csv") == 0
     markdown = (folder / "report.md").read_text(encoding="utf-8")
@@ -138,66 +134,51 @@ def test_reports_of_an_import_say_that_it_has_no_verdict(folder: Path) -> None:
     assert {row["verdict"] for row in rows} == {""}
 
 
-def test_drift_of_an_import_is_in_the_ratio_with_a_warning(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_drift_of_an_import_is_in_the_ratio_with_a_warning(folder: Path) -> None:
     rows = [f"{name},{0.1 * (1 + place / 20)}" for name in "ab" for place in range(24)]
     path = written(folder, "drift.csv", "condition,wall_s\n" + "\n".join(rows) + "\n")
-    assert run_import(str(path)) == 0
-    assert "nothing keeps this out of a ratio" in capsys.readouterr().out
+    assert "nothing keeps this out of a ratio" in run_import(str(path))
 
 
-def test_iterations_of_one_process_have_no_interval(capsys: pytest.CaptureFixture[str]) -> None:
+def test_iterations_of_one_process_have_no_interval() -> None:
     go = str(SAMPLES / "go.txt")
-    assert run_import("-n", "old", "-n", "new", go, go, "--json", "-") == 0
-    imported = result(capsys)["imported"]
-    assert isinstance(imported, dict)
-    assert [comparison["ratio"] for comparison in imported["comparisons"]] == pytest.approx(
-        [1.0] * 3
-    )
-    assert {tuple(comparison["ratio_ci"]) for comparison in imported["comparisons"]} == {
-        (None, None)
-    }
-    assert {comparison["unknown"] for comparison in imported["comparisons"]} == {
-        "one process does not show how much processes differ"
-    }
+    imported = document_of("-n", "old", "-n", "new", go, go)["imported"]
+    assert len(imported["comparisons"]) == 3
+    for comparison in imported["comparisons"]:
+        assert comparison["ratio"] == pytest.approx(1.0)
+        assert comparison["ratio_ci"] == [None, None]
+        assert comparison["unknown"] == "one process does not show how much processes differ"
 
 
 @pytest.mark.parametrize(
     "sample",
     ["hyperfine_2.json", "jmh.json", "criterion", "go.txt", "rebench.data", "sysbench.txt"],
 )
-def test_every_format_is_listed_shown_and_exported(
-    folder: Path, sample: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_import(str(SAMPLES / sample), "--json", "-") == 0
-    document = result(capsys)
-    trials = document["trials"]
-    assert isinstance(trials, list)
-    assert call(listing.command) == 0
-    assert "imported" in capsys.readouterr().out
+def test_every_format_is_listed_shown_and_exported(folder: Path, sample: str) -> None:
+    document = document_of(str(SAMPLES / sample))
+    assert "imported" in printed(listing.command)
     for form in ("csv", "parquet", "json", "bmf"):
         assert call(export.command, "last", "--format", form, "-o", f"out.{form}") == 0
     rows = list(csv.DictReader(io.StringIO((folder / "out.csv").read_text())))
-    assert len(rows) == len(trials)
-    metric = document["imported"]["metric"]  # type: ignore[index]
+    assert len(rows) == len(document["trials"])
+    metric = document["imported"]["metric"]
     bmf = json.loads((folder / "out.bmf").read_text())
     assert all(metric in measures for measures in bmf.values())
 
 
 def test_the_form_of_hyperfine_takes_wall_times_only(folder: Path) -> None:
-    assert run_import(str(SAMPLES / "hyperfine_2.json"), "--quiet") == 0
+    run_import(str(SAMPLES / "hyperfine_2.json"), "--quiet")
     assert call(export.command, "--format", "hyperfine", "-o", "out") == 0
     results = json.loads((folder / "out").read_text())["results"]
     assert [result["times"] for result in results] == [[0.125, 0.135], [pytest.approx(0.075), 0.08]]
     assert results[0]["parameters"] == {"threads": "1"}
-    assert run_import(str(SAMPLES / "go.txt"), "--quiet") == 0
+    run_import(str(SAMPLES / "go.txt"), "--quiet")
     with pytest.raises(UnusableInput, match="has no wall times"):
         call(export.command, "--format", "hyperfine", "-o", "out")
 
 
 def test_a_report_of_an_import_shows_the_interval_and_how_to_import_again(folder: Path) -> None:
-    assert run_import(str(slower_csv(folder)), "--quiet") == 0
+    run_import(str(slower_csv(folder)), "--quiet")
     assert call(report.command, "-o", "page.html") == 0
     page = breakable((folder / "page.html").read_text(encoding="utf-8"))
     assert " longer than a in these trials" in page
@@ -212,20 +193,16 @@ def test_a_report_of_an_import_shows_the_interval_and_how_to_import_again(folder
     assert breakable((folder / "again.html").read_text(encoding="utf-8")) == page
 
 
-def test_hostile_names_stay_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hostile_names_stay_text(folder: Path) -> None:
     table = io.StringIO()
     writer = csv.writer(table)
     writer.writerow(["condition", "value", "host"])
     for place, name in enumerate(PAYLOADS):
         writer.writerows([name, place + 1 + trial / 10, name] for trial in range(3))
     path = written(folder, "hostile.csv", table.getvalue())
-    assert run_import(str(path)) == 0
-    assert "\x1b[31m" not in capsys.readouterr().out
-    assert run_import(str(path), "--json", "-") == 0
-    document = result(capsys)
-    conditions = document["conditions"]
-    assert isinstance(conditions, list)
-    assert [condition["name"] for condition in conditions] == list(PAYLOADS)
+    assert "\x1b[31m" not in run_import(str(path))
+    document = document_of(str(path))
+    assert [condition["name"] for condition in document["conditions"]] == list(PAYLOADS)
     assert call(report.command, "-o", "page.html") == 0
     page = (folder / "page.html").read_text(encoding="utf-8")
     assert "<img src=x" not in page
@@ -236,19 +213,16 @@ def test_hostile_names_stay_text(folder: Path, capsys: pytest.CaptureFixture[str
     assert not list(folder.glob("**/pwned"))
 
 
-def test_earlier_imports_of_the_same_benchmarks_are_listed(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_import(str(slower_csv(folder))) == 0
-    assert "Other campaigns" not in capsys.readouterr().out
-    assert run_import(str(slower_csv(folder))) == 0
-    assert "Other campaigns of the same commands in this ledger: 1" in capsys.readouterr().out
+def test_earlier_imports_of_the_same_benchmarks_are_listed(folder: Path) -> None:
+    assert "Other campaigns" not in run_import(str(slower_csv(folder)))
+    again = run_import(str(slower_csv(folder)))
+    assert "Other campaigns of the same commands in this ledger: 1" in again
 
 
 def test_an_import_cannot_be_resumed_or_pooled(folder: Path) -> None:
     path = str(slower_csv(folder))
-    assert run_import(path, "--quiet") == 0
-    assert run_import(path, "--quiet") == 0
+    run_import(path, "--quiet")
+    run_import(path, "--quiet")
     with pytest.raises(UnusableInput, match="was imported and cannot be resumed"):
         call(resume.command, "last", "--quiet")
     with pytest.raises(UnusableInput, match="imported runs cannot be pooled"):

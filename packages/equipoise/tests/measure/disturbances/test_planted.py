@@ -22,7 +22,16 @@ from packages.equipoise.tests.measure.planted import (
 )
 
 ME = "sys/fs/cgroup/user.slice/me"
-CLOCKS = "sys/devices/system/clocksource/clocksource0"
+CLOCK = "sys/devices/system/clocksource/clocksource0/current_clocksource"
+GOVERNOR, NO_TURBO = f"{CPU}/cpu1/cpufreq/scaling_governor", f"{CPU}/intel_pstate/no_turbo"
+LIMIT, QUOTA, SMT = f"{ME}/memory.max", f"{ME}/cpu.max", f"{CPU}/smt/active"
+PAGES = "sys/kernel/mm/transparent_hugepage/enabled"
+PARANOID, RANDOM = "proc/sys/kernel/perf_event_paranoid", "sys/kernel/randomize_va_space"
+SUPPLY = "sys/class/power_supply/BAT0"
+BATTERY = {f"{SUPPLY}/type": "Battery\n", f"{SUPPLY}/status": "Discharging\n"}
+FULL = "MemTotal: 1000000 kB\nMemAvailable: 50000 kB\n"
+STOLEN = "cpu  1000 0 500 90000 10 0 5 9000 0 0\n"
+SWAPS = "Filename Type Size Used Priority\n/s partition 2000000 51200 -2\n"
 SPINNING = "4711 (a) ) spin) R 1 1 1 0 -1 4194304 0 0 0 0 {ticks} 0 0 0 20 0 1 0 777 0 0\n"
 
 
@@ -48,96 +57,23 @@ def test_a_quiet_host_has_no_disturbances(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "code", "severity", "hint"),
     [
-        (
-            {f"{ME}/cpu.max": "50000 100000\n"},
-            "cpu_quota",
-            "disturbs",
-            "echo max | sudo tee /sys/fs/cgroup/user.slice/me/cpu.max",
-        ),
-        (
-            {f"{ME}/cpu.max": "150000 100000\n"},
-            "cpu_quota",
-            "weakens",
-            "echo max | sudo tee /sys/fs/cgroup/user.slice/me/cpu.max",
-        ),
-        (
-            {"proc/swaps": "Filename Type Size Used Priority\n/s partition 2000000 51200 -2\n"},
-            "swap_in_use",
-            "weakens",
-            "sudo swapoff -a && sudo swapon -a",
-        ),
-        (
-            {"proc/meminfo": "MemTotal: 1000000 kB\nMemAvailable: 50000 kB\n"},
-            "full_memory",
-            "disturbs",
-            "ps -e",
-        ),
-        (
-            {f"{ME}/memory.max": "850000000\n"},
-            "full_memory_limit",
-            "disturbs",
-            "/sys/fs/cgroup/user.slice/me/memory.max",
-        ),
+        ({QUOTA: "50000 100000\n"}, "cpu_quota", "disturbs", f"echo max | sudo tee /{QUOTA}"),
+        ({QUOTA: "150000 100000\n"}, "cpu_quota", "weakens", f"echo max | sudo tee /{QUOTA}"),
+        ({"proc/swaps": SWAPS}, "swap_in_use", "weakens", "sudo swapoff -a && sudo swapon -a"),
+        ({"proc/meminfo": FULL}, "full_memory", "disturbs", "ps -e"),
+        ({LIMIT: "850000000\n"}, "full_memory_limit", "disturbs", f"/{LIMIT}"),
         ({"proc/loadavg": "1.20 0 0 1/1 1\n"}, "high_load", "weakens", "uptime"),
         ({"proc/loadavg": "7.50 0 0 1/1 1\n"}, "high_load", "disturbs", "uptime"),
-        (
-            {"proc/stat": "cpu  1000 0 500 90000 10 0 5 9000 0 0\n"},
-            "steal",
-            "weakens",
-            "--budget",
-        ),
-        (
-            {f"{CLOCKS}/current_clocksource": "hpet\n"},
-            "coarse_clock",
-            "disturbs",
-            f"echo tsc | sudo tee /{CLOCKS}/current_clocksource",
-        ),
-        (
-            {
-                "sys/class/power_supply/BAT0/type": "Battery\n",
-                "sys/class/power_supply/BAT0/status": "Discharging\n",
-            },
-            "battery",
-            "disturbs",
-            "plug it in",
-        ),
-        (
-            {f"{CPU}/cpu1/cpufreq/scaling_governor": "powersave\n"},
-            "governor",
-            "weakens",
-            "echo performance | sudo tee",
-        ),
-        (
-            {f"{CPU}/intel_pstate/no_turbo": "0\n"},
-            "turbo",
-            "weakens",
-            f"echo 1 | sudo tee /{CPU}/intel_pstate/no_turbo",
-        ),
-        (
-            {f"{CPU}/smt/active": "1\n"},
-            "shared_cores",
-            "weakens",
-            f"echo off | sudo tee /{CPU}/smt/control",
-        ),
-        (
-            {"sys/kernel/mm/transparent_hugepage/enabled": "[always] madvise never\n"},
-            "huge_pages",
-            "weakens",
-            "echo madvise | sudo tee",
-        ),
-        (
-            {"proc/sys/kernel/randomize_va_space": "0\n"},
-            "fixed_addresses",
-            "weakens",
-            "sudo sysctl kernel.randomize_va_space=2",
-        ),
+        ({"proc/stat": STOLEN}, "steal", "weakens", "--budget"),
+        ({CLOCK: "hpet\n"}, "coarse_clock", "disturbs", f"echo tsc | sudo tee /{CLOCK}"),
+        (BATTERY, "battery", "disturbs", "plug it in"),
+        ({GOVERNOR: "powersave\n"}, "governor", "weakens", "echo performance | sudo tee"),
+        ({NO_TURBO: "0\n"}, "turbo", "weakens", f"echo 1 | sudo tee /{NO_TURBO}"),
+        ({SMT: "1\n"}, "shared_cores", "weakens", f"echo off | sudo tee /{CPU}/smt/control"),
+        ({PAGES: "[always] madvise never\n"}, "huge_pages", "weakens", "madvise | sudo tee"),
+        ({f"proc/{RANDOM}": "0\n"}, "fixed_addresses", "weakens", "kernel.randomize_va_space=2"),
         ({"proc/self/personality": "00040000\n"}, "fixed_addresses", "weakens", "setarch"),
-        (
-            {"proc/sys/kernel/perf_event_paranoid": "4\n"},
-            "counters_forbidden",
-            "lacks",
-            "sudo sysctl kernel.perf_event_paranoid=2",
-        ),
+        ({PARANOID: "4\n"}, "counters_forbidden", "lacks", "kernel.perf_event_paranoid=2"),
     ],
 )
 def test_a_planted_disturbance_is_found_with_the_command_that_ends_it(
@@ -155,7 +91,7 @@ def test_the_battery_of_a_mouse_does_not_matter(tmp_path: Path) -> None:
 
 
 def test_a_restriction_for_other_users_is_not_reported_to_root(tmp_path: Path) -> None:
-    state = quiet_state(tmp_path, {"proc/sys/kernel/perf_event_paranoid": "4\n"})
+    state = quiet_state(tmp_path, {PARANOID: "4\n"})
     assert disturbances_of(msgspec.structs.replace(state, we_are_root=True)) == []
 
 
@@ -211,10 +147,20 @@ def test_many_small_processes_are_counted_together(tmp_path: Path) -> None:
     assert disturbance.summary == "10 other processes together use 40 % of a CPU"
 
 
-def test_time_that_no_process_accounts_for_is_reported(tmp_path: Path) -> None:
-    disturbance = only(state_after(tmp_path, {"proc/stat": "cpu  1080 0 500 90100 10 0 5 0 0 0\n"}))
-    assert (disturbance.code, disturbance.severity) == ("unseen_processes", "disturbs")
-    assert "80 % of a CPU" in disturbance.summary
+@pytest.mark.parametrize(
+    ("file", "text", "code", "words"),
+    [
+        ("stat", "cpu  1080 0 500 90100 10 0 5 0 0 0\n", "unseen_processes", "80 % of a CPU"),
+        ("stat", "cpu  1000 0 500 90090 10 0 5 10 0 0\n", "steal", "10 %"),
+        ("vmstat", "pswpin 60\npswpout 25\n", "swapping", "55 pages"),
+    ],
+)
+def test_what_happens_now_is_worse_than_what_happened_before(
+    tmp_path: Path, file: str, text: str, code: str, words: str
+) -> None:
+    disturbance = only(state_after(tmp_path, {f"proc/{file}": text}))
+    assert (disturbance.code, disturbance.severity) == (code, "disturbs")
+    assert words in disturbance.summary
 
 
 def test_our_own_process_is_not_a_disturbance(tmp_path: Path) -> None:
@@ -229,23 +175,9 @@ def test_a_number_that_a_new_process_got_counts_from_its_start(tmp_path: Path) -
     assert disturbances_of(state_after(tmp_path, {"proc/4711/stat": newer})) == []
 
 
-def test_swapping_now_is_worse_than_swap_in_use(tmp_path: Path) -> None:
-    disturbance = only(state_after(tmp_path, {"proc/vmstat": "pswpin 60\npswpout 25\n"}))
-    assert (disturbance.code, disturbance.severity) == ("swapping", "disturbs")
-    assert "55 pages" in disturbance.summary
-
-
-def test_steal_now_is_worse_than_steal_before(tmp_path: Path) -> None:
-    disturbance = only(
-        state_after(tmp_path, {"proc/stat": "cpu  1000 0 500 90090 10 0 5 10 0 0\n"})
-    )
-    assert (disturbance.code, disturbance.severity) == ("steal", "disturbs")
-    assert "10 %" in disturbance.summary
-
-
 def test_a_quota_that_stops_us_now_is_reported(tmp_path: Path) -> None:
     plant(tmp_path, {})
-    state = quiet_state(tmp_path, {f"{ME}/cpu.max": "150000 100000\n"})
+    state = quiet_state(tmp_path, {QUOTA: "150000 100000\n"})
     activity = activity_over(state.host, {f"{ME}/cpu.stat": "nr_throttled 4\n"})
     disturbance = only(msgspec.structs.replace(state, activity=activity))
     assert disturbance.severity == "disturbs"
@@ -313,10 +245,10 @@ def everything_wrong(root: Path) -> HostState:
     state = quiet_state(
         root,
         {
-            f"{ME}/cpu.max": "50000 100000\n",
-            "proc/sys/kernel/perf_event_paranoid": "4\n",
-            f"{CPU}/smt/active": "1\n",
-            f"{CPU}/intel_pstate/no_turbo": "0\n",
+            QUOTA: "50000 100000\n",
+            PARANOID: "4\n",
+            SMT: "1\n",
+            NO_TURBO: "0\n",
             "proc/loadavg": "7.50 0 0 1/1 1\n",
         },
     )
@@ -384,7 +316,7 @@ def test_a_missing_folder_is_not_checked(tmp_path: Path) -> None:
 
 
 def test_a_host_with_half_of_its_files_still_has_results(tmp_path: Path) -> None:
-    host = quiet_host(tmp_path, {f"{CPU}/smt/active": "1\n"})
+    host = quiet_host(tmp_path, {SMT: "1\n"})
     (tmp_path / "proc/stat").unlink()
     state = msgspec.structs.replace(quiet_state(tmp_path / "complete"), host=host)
     examination = examine(msgspec.structs.replace(state, activity=activity_over(host)))

@@ -23,6 +23,7 @@ from equipoise.measure.disturbances.host_state import watch
 from equipoise.measure.environment import Host, Unknown
 from equipoise.measure.environment.cgroups import groups
 from packages.equipoise.tests.measure.planted import quiet_state
+from packages.equipoise.tests.programs import finished
 
 
 @pytest.fixture
@@ -113,12 +114,7 @@ for item in cpu_quota(observe_host()):
 
 
 def test_a_real_quota_is_found_from_inside(group: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM_IN_A_GROUP, str(group)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = finished([sys.executable, "-c", PROGRAM_IN_A_GROUP, str(group)], check=True)
     severity, words, hint = done.stdout.splitlines()
     assert severity == "disturbs"
     assert "a CPU quota lets Equipoise use 0.5 CPUs" in words
@@ -130,12 +126,7 @@ def test_outside_the_group_this_quota_is_not_found(group: Path) -> None:
 
 
 def test_a_real_tiny_file_system_is_found(tmp_path: Path) -> None:
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    mounted = finished(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(tmp_path)])
     if mounted.returncode != 0:
         pytest.skip(f"may not mount a file system: {mounted.stderr.strip()}")
     try:

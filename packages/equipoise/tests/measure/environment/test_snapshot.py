@@ -75,7 +75,7 @@ def test_a_file_that_is_nonsense_is_unknown_and_not_a_guess(tmp_path: Path) -> N
         assert facts["unknown"][name]
 
 
-def test_this_host_is_described_in_json(tmp_path: Path) -> None:
+def test_this_host_is_described_in_json() -> None:
     facts = json.loads(json.dumps(snapshot()))
     assert facts["boot_id"]
     assert facts["cpus"] >= 1

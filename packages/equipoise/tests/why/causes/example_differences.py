@@ -110,6 +110,14 @@ def first(difference: Difference) -> Explanation:
     return suggested_causes(difference)[0]
 
 
+def assert_first(difference: Difference, cause: str, **evidence: Any) -> Explanation:
+    """Return the cause with the most seconds, which is this one and has this evidence."""
+    found = first(difference)
+    known = {name: found.evidence[name] for name in evidence}
+    assert (found.cause, known) == (cause, evidence)
+    return found
+
+
 def found_by(rule: str, difference: Difference) -> tuple[Cause, ...]:
     """Return the causes that a single rule finds."""
     return tuple(RULES[rule](UnclaimedTime(difference)))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from packages.equipoise.tests.why.causes.example_differences import (
+    assert_first,
     calls,
     cause_ids,
     change,
     difference_with,
     file,
-    first,
     found_by,
     wait,
 )
@@ -54,45 +54,26 @@ MESSAGES = difference_with(
 
 
 def test_tiny_writes_are_named_with_their_file_and_size() -> None:
-    cause = first(LINES)
-    assert cause.cause == "tiny_writes"
-    assert cause.evidence["syscall"] == "write"
-    assert cause.evidence["file"] == "/tmp/lines"
-    assert cause.evidence["size_bytes"] == 24
+    assert_first(LINES, "tiny_writes", syscall="write", file="/tmp/lines", size_bytes=24)
     assert cause_ids(LINES) == ["tiny_writes"]
 
 
 def test_more_lines_are_more_calls_and_not_tiny_ones() -> None:
-    more = replace(
-        LINES,
-        files={
-            "/tmp/lines": file(writes=change(15_000, 150_000), bytes_written=change(0.36e6, 3.6e6))
-        },
-    )
+    lines = file(writes=change(15_000, 150_000), bytes_written=change(0.36e6, 3.6e6))
+    more = replace(LINES, files={"/tmp/lines": lines})
     assert not found_by("tiny_writes", more)
-    assert first(more).cause == "more_system_calls"
+    assert_first(more, "more_system_calls")
 
 
 def test_large_writes_are_not_tiny() -> None:
-    large = replace(
-        LINES,
-        files={"/tmp/lines": file(writes=change(879, 150_000), bytes_written=change(3.6e9, 3.6e9))},
-    )
-    assert not found_by("tiny_writes", large)
+    lines = file(writes=change(879, 150_000), bytes_written=change(3.6e9, 3.6e9))
+    assert not found_by("tiny_writes", replace(LINES, files={"/tmp/lines": lines}))
 
 
 def test_unnamed_file_is_null_with_a_reason() -> None:
-    nameless = replace(
-        LINES,
-        files={
-            "(closed before it could be looked up)": file(
-                writes=change(879, 150_000), bytes_written=change(3.6e6, 3.6e6)
-            )
-        },
-    )
-    cause = first(nameless)
-    assert cause.cause == "tiny_writes"
-    assert cause.evidence["file"] is None
+    unnamed = file(writes=change(879, 150_000), bytes_written=change(3.6e6, 3.6e6))
+    nameless = replace(LINES, files={"(closed before it could be looked up)": unnamed})
+    cause = assert_first(nameless, "tiny_writes", file=None)
     assert "closed" in cause.evidence["file_unknown_because"]
 
 
@@ -102,15 +83,11 @@ def test_tiny_reads_are_named_by_their_call() -> None:
         calls={"read": calls(63, 250_001, typical_bytes=1)},
         files={"/data/text": file(reads=change(63, 250_001), bytes_read=change(250e3, 250e3))},
     )
-    cause = first(difference)
-    assert (cause.cause, cause.evidence["syscall"]) == ("tiny_reads", "read")
-    assert cause.evidence["file"] == "/data/text"
+    assert_first(difference, "tiny_reads", syscall="read", file="/data/text")
 
 
 def test_syncs_include_the_work_and_the_waiting() -> None:
-    cause = first(SYNCS)
-    assert cause.cause == "sync_per_record"
-    assert (cause.evidence["syscall"], cause.evidence["file"]) == ("fsync", "/tmp/records")
+    cause = assert_first(SYNCS, "sync_per_record", syscall="fsync", file="/tmp/records")
     assert cause.seconds is not None
     assert 0.89 < cause.seconds < 0.91
     assert cause_ids(SYNCS) == ["sync_per_record"]
@@ -119,14 +96,12 @@ def test_syncs_include_the_work_and_the_waiting() -> None:
 def test_equally_many_slower_syncs_are_waiting() -> None:
     longer = replace(SYNCS, calls={"fsync": calls(300, 300)})
     assert not found_by("sync_per_record", longer)
-    assert first(longer).cause == "waiting"
+    assert_first(longer, "waiting")
 
 
 def test_a_file_that_comes_from_the_disk_is_cold() -> None:
-    cause = first(COLD)
-    assert (cause.cause, cause.evidence["file"]) == ("cold_file", "/data/large")
-    assert cause.evidence["syscall"] == "read"
-    assert cause.evidence["bytes_from_disk"] == {"baseline": 0.0, "candidate": 32_768 * 512.0}
+    read = {"baseline": 0.0, "candidate": 32_768 * 512.0}
+    assert_first(COLD, "cold_file", file="/data/large", syscall="read", bytes_from_disk=read)
 
 
 def test_mapped_cold_file_is_described_by_the_function_that_touches_it() -> None:
@@ -138,14 +113,11 @@ def test_mapped_cold_file_is_described_by_the_function_that_touches_it() -> None
         files={},
         accounts={"block_reads": change(0, 32_768), "major_faults": change(0, 1000)},
     )
-    cause = first(mapped)
-    assert (cause.cause, cause.evidence["function"]) == ("cold_file", "scan")
-    assert cause.evidence["syscall"] is None
+    assert_first(mapped, "cold_file", function="scan", syscall=None)
 
 
 def test_reads_that_wait_without_the_disk_are_not_cold() -> None:
-    pipe = replace(COLD, accounts={"block_reads": change(0, 0)})
-    assert not found_by("cold_file", pipe)
+    assert not found_by("cold_file", replace(COLD, accounts={"block_reads": change(0, 0)}))
 
 
 def test_blocks_read_without_waiting_are_no_cause() -> None:
@@ -154,16 +126,14 @@ def test_blocks_read_without_waiting_are_no_cause() -> None:
 
 def test_long_calls_replace_missing_waits() -> None:
     unseen = replace(COLD, waits={}, calls={"read": calls(1026, 1026, change(0.01, 0.8, 0.1))})
-    cause = first(unseen)
-    assert cause.cause == "cold_file"
+    assert_first(unseen, "cold_file")
     short = replace(unseen, calls={"read": calls(900_000, 900_000, change(0.1, 0.9, 0.1))})
     assert not found_by("cold_file", short)
 
 
 def test_look_ups_report_the_number_of_failures() -> None:
-    cause = first(ABSENT)
-    assert (cause.cause, cause.evidence["syscall"]) == ("path_look_ups", "newfstatat")
-    assert cause.evidence["not_there"] == {"baseline": 20_000, "candidate": 200_000}
+    failures = {"baseline": 20_000, "candidate": 200_000}
+    assert_first(ABSENT, "path_look_ups", syscall="newfstatat", not_there=failures)
 
 
 def test_files_that_are_opened_are_not_searched() -> None:
@@ -171,15 +141,13 @@ def test_files_that_are_opened_are_not_searched() -> None:
         entries={"openat": change(0.1, 0.9, 0.1)}, calls={"openat": calls(20, 9000)}
     )
     assert not found_by("path_look_ups", opened)
-    assert first(opened).cause == "more_system_calls"
+    assert_first(opened, "more_system_calls")
     sought = replace(opened, calls={"openat": calls(20, 9000, errors={"ENOENT": change(0, 8900)})})
-    assert first(sought).cause == "path_look_ups"
+    assert_first(sought, "path_look_ups")
 
 
 def test_messages_through_a_pipe_are_no_tiny_writes() -> None:
-    cause = first(MESSAGES)
-    assert (cause.cause, cause.evidence["file"]) == ("messages", "pipe")
-    assert cause.evidence["syscall"] == "write"
+    assert_first(MESSAGES, "messages", file="pipe", syscall="write")
     assert cause_ids(MESSAGES) == ["messages"]
 
 

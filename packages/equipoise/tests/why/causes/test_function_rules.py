@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from equipoise.why.differences.changes import Setting
 from packages.equipoise.tests.why.causes.example_differences import (
+    assert_first,
     calls,
     cause_ids,
     change,
@@ -37,10 +38,7 @@ CONTENDING = difference_with(
 
 
 def test_kernel_of_another_processor_is_named_with_the_replaced_kernel() -> None:
-    cause = first(BLAS)
-    assert cause.cause == "wrong_blas_kernel"
-    assert cause.evidence["function"] == SLOW.name
-    assert cause.evidence["instead_of"] == FAST.name
+    cause = assert_first(BLAS, "wrong_blas_kernel", function=SLOW.name, instead_of=FAST.name)
     assert cause.evidence["settings"] == {
         "environment OPENBLAS_CORETYPE": {"baseline": None, "candidate": "Prescott"}
     }
@@ -70,12 +68,10 @@ def test_kernels_without_names_are_recognised_by_the_settings_of_the_library() -
         functions={code: change(0.6, 1.6, 0.1)},
         settings=(Setting("environment BLIS_ARCH_TYPE", "0", "25"),),
     )
-    cause = first(nameless)
-    assert cause.cause == "wrong_blas_kernel"
+    cause = assert_first(nameless, "wrong_blas_kernel", function=None)
     assert cause.evidence["settings"] == {
         "environment BLIS_ARCH_TYPE": {"baseline": "0", "candidate": "25"}
     }
-    assert cause.evidence["function"] is None
     assert "with the setting of BLIS_ARCH_TYPE" in cause.summary
     untold = replace(nameless, settings=())
     assert first(untold).cause == "more_time_in_function"
@@ -122,18 +118,14 @@ def test_python_function_is_named_instead_of_memmove() -> None:
             function("<module>:/home/script.py", "python", "python"): change(0.1, 1.02, 0.05),
         },
     )
-    cause = first(difference)
-    assert cause.cause == "more_time_in_python_function"
-    assert cause.evidence["function"] == "by_copying"
-    assert cause.evidence["module"] == "/home/script.py"
-    assert cause.evidence["inside"] == "__memmove_avx"
+    place = {"module": "/home/script.py", "inside": "__memmove_avx"}
+    assert_first(difference, "more_time_in_python_function", function="by_copying", **place)
     assert cause_ids(difference) == ["more_time_in_python_function"]
 
 
 def test_equal_instructions_make_contention_certain() -> None:
     counted = replace(CONTENDING, instructions={"count_up": change(6e8, 6e8)})
-    cause = first(counted)
-    assert cause.cause == "memory_contention"
+    cause = assert_first(counted, "memory_contention")
     assert "for the same instructions" in cause.summary
     # Two threads at once: each second of theirs is half a second of the gap.
     assert cause.seconds == pytest.approx(1.0)
@@ -145,8 +137,7 @@ def test_more_instructions_are_more_work() -> None:
 
 
 def test_without_instructions_contention_is_only_possible() -> None:
-    cause = first(CONTENDING)
-    assert (cause.cause, cause.evidence["function"]) == ("memory_contention", "count_up")
+    cause = assert_first(CONTENDING, "memory_contention", function="count_up")
     assert "may contend" in cause.summary
 
 

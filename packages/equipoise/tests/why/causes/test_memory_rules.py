@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from packages.equipoise.tests.why.causes.example_differences import (
     allocations,
+    assert_first,
     blocks,
     calls,
     cause_ids,
@@ -43,15 +44,10 @@ SMALL_PAGES = difference_with(
 
 
 def test_blocks_returned_at_every_free_are_described_by_their_size() -> None:
-    cause = first(CHURN)
-    assert cause.cause == "blocks_returned_at_free"
-    assert cause.evidence["size_bytes"] == 35_600
-    assert cause.evidence["syscall"] == "munmap"
-    assert cause.evidence["function"] == "asker"
-    assert cause.evidence["calls"] == {"baseline": 1.0, "candidate": 8001.0}
-
-
-def test_page_faults_of_returned_blocks_count_once() -> None:
+    names = {"syscall": "munmap", "function": "asker"}
+    counts = {"baseline": 1.0, "candidate": 8001.0}
+    assert_first(CHURN, "blocks_returned_at_free", size_bytes=35_600, calls=counts, **names)
+    # The page faults of these blocks count once.
     assert cause_ids(CHURN) == ["blocks_returned_at_free"]
 
 
@@ -74,9 +70,7 @@ def test_far_fewer_calls_than_blocks_are_not_every_free() -> None:
 
 
 def test_advice_that_causes_page_faults_names_the_touching_function() -> None:
-    cause = first(GIVEN_BACK)
-    assert cause.cause == "memory_given_back"
-    assert (cause.evidence["syscall"], cause.evidence["function"]) == ("madvise", "fill")
+    assert_first(GIVEN_BACK, "memory_given_back", syscall="madvise", function="fill")
     assert cause_ids(GIVEN_BACK) == ["memory_given_back"]
 
 
@@ -87,9 +81,7 @@ def test_advice_without_page_faults_is_more_system_calls() -> None:
 
 
 def test_the_same_memory_in_small_pages() -> None:
-    cause = first(SMALL_PAGES)
-    assert cause.cause == "huge_pages_off"
-    assert cause.evidence["function"] == "fill"
+    assert_first(SMALL_PAGES, "huge_pages_off", function="fill")
 
 
 def test_more_memory_is_not_smaller_pages() -> None:
@@ -120,7 +112,6 @@ def test_more_blocks_are_a_cause_where_the_allocator_takes_the_time() -> None:
         functions={function("malloc", "libc.so.6"): change(0.1, 0.7, 0.1)},
         allocations=allocations(blocks(48, 1000, 1_000_000)),
     )
-    cause = first(busy)
-    assert (cause.cause, cause.evidence["size_bytes"]) == ("more_allocations", 48)
+    assert_first(busy, "more_allocations", size_bytes=48)
     idle = replace(busy, functions={function("work"): change(0.1, 0.7, 0.1)})
     assert cause_ids(idle) == ["more_time_in_function"]

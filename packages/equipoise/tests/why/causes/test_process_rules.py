@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from packages.equipoise.tests.why.causes.example_differences import (
+    assert_first,
     calls,
     cause_ids,
     change,
@@ -39,8 +40,7 @@ ALONE = difference_with(
 
 
 def test_slower_forks_mean_a_large_process() -> None:
-    cause = first(FORKS)
-    assert (cause.cause, cause.evidence["syscall"]) == ("fork_of_large_process", "clone")
+    assert_first(FORKS, "fork_of_large_process", syscall="clone")
 
 
 def test_samples_inside_the_fork_are_preferred_to_its_own_seconds() -> None:
@@ -54,9 +54,8 @@ def test_more_forks_are_not_slower_forks() -> None:
 
 
 def test_many_programs_are_named_by_execve() -> None:
-    cause = first(MANY)
-    assert (cause.cause, cause.evidence["syscall"]) == ("many_processes", "execve")
-    assert cause.evidence["programs"] == {"baseline": 1, "candidate": 151}
+    programs = {"baseline": 1, "candidate": 151}
+    assert_first(MANY, "many_processes", syscall="execve", programs=programs)
     assert cause_ids(MANY) == ["many_processes"]
 
 
@@ -72,9 +71,7 @@ def test_processes_that_compute_are_not_tiny() -> None:
 
 
 def test_the_same_work_on_one_thread() -> None:
-    cause = first(ALONE)
-    assert cause.cause == "one_thread"
-    assert cause.evidence["threads"] == {"baseline": 2, "candidate": 1}
+    cause = assert_first(ALONE, "one_thread", threads={"baseline": 2, "candidate": 1})
     assert cause.share_of_gap == pytest.approx(0.99)
 
 
@@ -101,8 +98,7 @@ def test_any_call_that_is_made_more_often() -> None:
     asking = difference_with(
         entries={"getppid": change(0.1, 0.9, 0.1)}, calls={"getppid": calls(10, 90)}
     )
-    cause = first(asking)
-    assert (cause.cause, cause.evidence["syscall"]) == ("more_system_calls", "getppid")
+    assert_first(asking, "more_system_calls", syscall="getppid")
 
 
 def test_without_a_profile_the_calls_own_seconds_count() -> None:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from equipoise.why.causes.ranking import suggested_causes
 from equipoise.why.differences.changes import Locking
 from packages.equipoise.tests.why.causes.example_differences import (
+    assert_first,
     calls,
     cause_ids,
     change,
@@ -37,9 +38,8 @@ LOCK = difference_with(
 
 
 def test_sleep_is_named_by_its_call() -> None:
-    cause = first(SLEEP)
-    assert (cause.cause, cause.evidence["syscall"]) == ("sleeping", "clock_nanosleep")
-    assert cause.evidence["calls"] == {"baseline": 0.0, "candidate": 60.0}
+    counts = {"baseline": 0.0, "candidate": 60.0}
+    assert_first(SLEEP, "sleeping", syscall="clock_nanosleep", calls=counts)
 
 
 def test_polling_without_descriptors_is_sleep() -> None:
@@ -74,9 +74,7 @@ def test_one_thread_cannot_compute_and_sleep_at_once() -> None:
 
 
 def test_a_contended_lock_is_named_and_explains_no_more_than_the_gap() -> None:
-    cause = first(LOCK)
-    assert (cause.cause, cause.evidence["lock"]) == ("lock_waits", "gate")
-    assert cause.evidence["module"] == "/usr/bin/program"
+    cause = assert_first(LOCK, "lock_waits", lock="gate", module="/usr/bin/program")
     assert cause.seconds == pytest.approx(1.0)
     assert cause.share_of_gap == pytest.approx(1.0)
 
@@ -98,13 +96,11 @@ BUSY_LOCK = difference_with(
 def test_lock_with_more_work_than_the_gap_is_named_once() -> None:
     certain = replace(BUSY_LOCK.locks["gate in /usr/bin/program"], more_in_each_run=True)
     contended = replace(BUSY_LOCK, locks={"gate in /usr/bin/program": certain})
-    cause = first(contended)
-    assert cause.cause == "lock_waits"
+    cause = assert_first(contended, "lock_waits", function="count")
     assert cause.summary.startswith(
         "threads wait for a lock (futex): gate in program, 31,000 waits instead of 0, 86,268 futex "
         "calls instead of 2, 1.50 s of waiting over all threads, called by count() (100 %): 0.9 s"
     )
-    assert cause.evidence["function"] == "count"
     # All of the work at the lock is the lock's: no second cause says it again.
     assert "pthread_mutex_lock" not in "".join(
         cause.summary for cause in suggested_causes(contended)[1:]
@@ -138,9 +134,7 @@ def test_a_lock_in_memory_without_a_name_is_named_by_the_function() -> None:
         waits={wait("futex", "pop"): change(0.1, 2.0, 0.5)},
         locks={"anonymous memory": lock(change(1, 90), change(0.0, 1.5, 0.5))},
     )
-    cause = first(nameless)
-    assert cause.evidence["lock"] is None
-    assert cause.evidence["function"] == "pop"
+    assert_first(nameless, "lock_waits", lock=None, function="pop")
 
 
 def test_waiting_for_a_computing_child_is_no_cause() -> None:
@@ -155,9 +149,7 @@ def test_waiting_for_a_computing_child_is_no_cause() -> None:
 
 def test_unexplained_waiting_is_described_by_its_entry_point() -> None:
     server = difference_with(waits={wait("recvfrom", "answer"): change(0.1, 0.9, 0.1)})
-    cause = first(server)
-    assert (cause.cause, cause.evidence["syscall"]) == ("waiting", "recvfrom")
-    assert cause.evidence["function"] == "answer"
+    assert_first(server, "waiting", syscall="recvfrom", function="answer")
 
 
 def test_waiting_counts_once_although_two_threads_wait() -> None:

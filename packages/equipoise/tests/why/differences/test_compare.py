@@ -236,31 +236,26 @@ def test_a_size_class_of_one_condition_may_have_only_freed_blocks(has_it: str) -
     assert (classes[16].count.extra, classes[16].usual_lifetime_s) == (0.0, None)
 
 
-def test_time_that_no_thread_used_is_waiting() -> None:
-    assert split_wall_time(2.0, 0.5, 0.25).waiting_s == pytest.approx(1.25)
+@pytest.mark.parametrize(
+    ("times", "run_delay_s", "waiting_s", "queueing_s"),
+    [
+        pytest.param((2.0, 0.5, 0.25), None, 1.25, None, id="time that no thread used"),
+        pytest.param((1.0, None, 0.1), None, None, None, id="a missing account"),
+        pytest.param((2.0, 0.5, 0.25), 0.25, 1.0, 0.25, id="waiting for a processor"),
+        pytest.param((1.0, 0.5, 0.25), 0.5, 0.0, 0.25, id="a delay above the waiting"),
+    ],
+)
+def test_wall_time_is_split_into_work_waiting_and_queueing(
+    times: tuple[float, float | None, float],
+    run_delay_s: float | None,
+    waiting_s: float | None,
+    queueing_s: float | None,
+) -> None:
+    parts = split_wall_time(*times, run_delay_s=run_delay_s)
+    assert (parts.waiting_s, parts.queueing_s) == (waiting_s, queueing_s)
 
 
 def test_parallel_threads_make_the_wait_unknown() -> None:
     parts = split_wall_time(1.0, 1.5, 0.1)
     assert parts.waiting_s is None
     assert "at the same time" in parts.unseen[0]
-
-
-def test_missing_account_makes_the_wait_unknown() -> None:
-    assert split_wall_time(1.0, None, 0.1).waiting_s is None
-
-
-def test_waiting_for_a_processor_is_separate_from_other_waiting() -> None:
-    parts = split_wall_time(2.0, 0.5, 0.25, run_delay_s=0.25)
-    assert parts.waiting_s == pytest.approx(1.0)
-    assert parts.queueing_s == pytest.approx(0.25)
-
-
-def test_delay_is_at_most_the_waiting_time() -> None:
-    parts = split_wall_time(1.0, 0.5, 0.25, run_delay_s=0.5)
-    assert parts.waiting_s == 0.0
-    assert parts.queueing_s == pytest.approx(0.25)
-
-
-def test_a_delay_that_was_not_read_stays_in_the_waiting() -> None:
-    assert split_wall_time(1.0, 0.5, 0.25).queueing_s is None

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.why.evidence.observer import Calls, Process, Stacks, SystemCalls
+from packages.equipoise.tests.programs import finished
 
 NOBODY = 65534
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
@@ -35,13 +36,9 @@ def by_name(evidence: SystemCalls) -> dict[str, Calls]:
 
 def run(process: Process, *, user: int | None = None) -> subprocess.CompletedProcess[str]:
     """Run it to its end, whatever that is; as another user without groups, if one is given."""
-    return subprocess.run(
+    return finished(
         process.command,
         env=dict(process.environment),
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
         user=user,
         group=user,
         extra_groups=None if user is None else [],

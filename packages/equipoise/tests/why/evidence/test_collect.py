@@ -126,9 +126,7 @@ def test_long_runs_are_repeated_less() -> None:
     assert (default_repetitions(10.0), default_repetitions(10.1)) == (3, 2)
 
 
-def test_program_gets_the_same_inputs_as_in_a_trial(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_program_gets_the_same_inputs_as_in_a_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/me")
     output = Output("file", "/tmp/out")
     condition = Condition(

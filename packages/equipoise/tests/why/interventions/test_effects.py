@@ -260,7 +260,7 @@ def test_a_program_of_python_gets_its_own_buffers_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("library", ["openblas", "blis"])
-def test_a_blas_reports_the_core_type_that_was_set(library: str, tmp_path: Path) -> None:
+def test_a_blas_reports_the_core_type_that_was_set(library: str) -> None:
     chosen = next(
         blas_library for blas_library in design.BLAS_LIBRARIES if blas_library.name == library
     )
