@@ -77,7 +77,7 @@ ELSEWHERE = {
     " --build 'python3 -m venv .venv; .venv/bin/pip install -q \"$EQUIPOISE_WHEEL\" pytest .'"
     " -- .venv/bin/pytest -q": Elsewhere(
         "pip asks PyPI",
-        "packages/equipoise/tests/kinds/gate/test_tools.py::test_a_project_s_pytest_benchmarks_go_through_a_gate",
+        "packages/equipoise/tests/kinds/gate/test_tools.py::test_a_project_s_pytest_benchmarks_go_through_a_gate_as_they_are",
     ),
     "equipoise compare ./sort-old ./sort-new --cluster tcp://10.0.0.1:8786": Elsewhere(
         CLUSTER,
