@@ -477,9 +477,9 @@ def test_an_adjustment_that_saved_under_1_percent_of_the_blocks_is_not_mentioned
             SlowRuns(2.0, 0, 11, 59, unseen_share(59, 0.05), "candidate", 120.0, 0.01),
             "throughput_per_s",
             True,
-            "11 of 59 runs of new and 0 of 59 runs of old had less than 1/2 of their median; new has "
-            "outliers more often (tested at the level 1 %); outliers rarer than 1 in 20 may have "
-            "been missed",
+            "11 of 59 runs of new and 0 of 59 runs of old had less than 1/2 of their median; "
+            "new has outliers more often (tested at the level 1 %); outliers rarer than 1 in 20 "
+            "may have been missed",
         ),
     ],
 )

@@ -90,7 +90,7 @@ def _drawn_covariates(
     yield _time_covariate(trials)
     draws_of_trials = [draws.get(trial.block) for trial in trials]
     layout_numbers = [None if draw is None else draw.layout for draw in draws_of_trials]
-    # The coin draws these values for each trial; with layouts, only for each layout.
+    # With layouts, the values below are drawn once for each layout.
     layout_count = len(set(layout_numbers)) if plan.layouts else None
 
     def covariate(name: str, values: Sequence[float | None], *, is_categorical: bool) -> Covariate:
@@ -109,7 +109,7 @@ def _drawn_covariates(
 
 
 def _time_covariate(trials: Sequence[Trial]) -> Covariate:
-    """Return the order of the trials as a covariate without errors."""
+    """Return the order of the trials as a covariate; it is as exact as a drawn value."""
     return Covariate(
         TIME, np.arange(len(trials), dtype=np.float64), is_categorical=False, is_drawn=True
     )

@@ -1,10 +1,11 @@
-"""Read ReBench's data file: an invocation is a process.
+"""Reads ReBench's data file: each invocation is a process.
 
-The file is tab-separated. Newer versions name the columns in a line that begins with
-``invocation``; older versions have the first 12 or 13 of `_COLUMNS` and no such line. Lines that
-begin with ``#`` are comments. Each criterion is a metric, and ``total`` is compared. An executor is
-a program that runs the benchmarks; executors are compared on the same benchmark. An execution is
-one start of ReBench, which a comment marks. Each execution has its own invocation numbers.
+The file is tab-separated, and ``#`` begins a comment. Newer versions write the names of the columns
+in a line that begins with ``invocation``. Older versions have the first 12 or 13 of `_COLUMNS`.
+
+A criterion is a metric, and ``total`` is compared. An executor is a program that runs benchmarks;
+executors are compared on the same benchmark. An execution is one start of ReBench, which a comment
+marks. Each execution numbers its invocations separately.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ _HEADER_PREFIX = "invocation\t"
 
 
 class _Invocation(Struct, frozen=True):
-    """An invocation of a benchmark, as the key of its values."""
+    """Identity of an invocation of a benchmark."""
 
     execution: int
-    """Number of the execution, from 1; 0 if the file marks no execution."""
+    """Number of the execution, from 1; 0 if the file has no marks."""
     number: str
     benchmark: str
     levels: tuple[tuple[str, str], ...]
@@ -131,7 +132,7 @@ def _measurement(
 
 
 def _means(iterations: dict[str, list[float]]) -> dict[str, float]:
-    """Return the mean of each metric, the criterion ``total`` first if it is a time."""
+    """Return the mean of each metric; if ``total`` is a time, it comes first."""
     mean_values = {metric: mean(values) for metric, values in iterations.items()}
     return {TIME: mean_values.pop(TIME), **mean_values} if TIME in mean_values else mean_values
 

@@ -1,8 +1,8 @@
-"""Read the text that sysbench 1.x prints: a run is a process.
+"""Reads the text that sysbench 1.x prints: each run is a process.
 
-The mean time of an event is compared: total time divided by the number of events, the inverse of
-the throughput. Other numbers are further metrics: latencies, queries, the balance between threads.
-The lines of ``--report-interval`` are iterations. The condition has the name of the file.
+The compared metric is the mean time of an event: the total time divided by the number of events.
+Other numbers, such as latencies and queries, are further metrics. The lines of
+``--report-interval`` are iterations. The condition has the name of the file.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _COUNTS = {
     "reconnects": "reconnects",
 }
 _THREADS_LINE = re.compile(rf"\s+(events|execution time) \(avg/stddev\):\s+{_DECIMAL}/{_DECIMAL}")
-# Metrics of the mean and of the deviation over the threads.
+# Metrics of the mean and the standard deviation over threads.
 _THREADS = {
     "events": ("thread_events_mean", "thread_events_deviation"),
     "execution time": ("thread_time_mean_s", "thread_time_deviation_s"),
@@ -56,7 +56,7 @@ class _Run(Struct):
     intervals: dict[str, list[float]] = field(default_factory=dict)
     """Values of each metric in the lines of ``--report-interval``."""
     is_in_latency: bool = False
-    """Whether the lines that follow are latencies."""
+    """Whether the next lines are latencies."""
 
 
 def _recognises(file: SourceFile) -> bool:
