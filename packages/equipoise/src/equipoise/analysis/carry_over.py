@@ -33,8 +33,8 @@ def with_carry_over_checks(
 ) -> tuple[Comparison, ...]:
     """Return the comparison of each contrast with its check for carry-over.
 
-    A campaign has no checks if it compares functions, is an experiment of `why`, has washouts in
-    all blocks, or has more than `MAX_CONDITIONS` conditions.
+    There are no checks for functions, experiments of `why`, ``--washout``, and more than
+    `MAX_CONDITIONS` conditions.
     """
     blocks_before = blocks_before_washouts(plan, complete)
     if (

@@ -329,8 +329,7 @@ def _compare_slow_runs(
 ) -> SlowRuns:
     """Return the slow runs of a comparison, and test which condition has more slow runs.
 
-    The test is only for conditions whose typical runs do not differ, because it uses the same
-    threshold for both conditions.
+    The test has one threshold for both conditions. So it needs typical runs that do not differ.
     """
     judgement, paired_blocks = plan.judgement, costs.paired_blocks
     margin = margin_of(judgement.min_effect)

@@ -290,10 +290,10 @@ def sources_of_spread(
 ) -> tuple[Explanation, ...]:
     """Return an explanation of the spread for each source of chance, such as memory addresses.
 
-    The status ``source`` needs a share of at least `MIN_SOURCE_SHARE` of the variance, and a
-    p-value, corrected by Holm's method, of at most alpha. Other sources are ``not shown``. The
-    spread that remains with all sources held constant is the ``remainder``. The result is empty if
-    the campaign held no source, or has too few blocks.
+    A source has the status ``source`` if its share of the variance is at least `MIN_SOURCE_SHARE`
+    and its p-value, corrected by Holm's method, is at most alpha. Other sources are ``not shown``.
+    The spread with all sources held is the ``remainder``. The result is empty if the campaign held
+    no source, or has too few blocks.
     """
     if plan.study != WHAT_VARIES_STUDY or not blocks:
         return ()

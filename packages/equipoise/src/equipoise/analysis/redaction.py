@@ -303,8 +303,8 @@ class TextReplacements(Struct, frozen=True):
     def replace_in_text(self, text: str) -> str:
         """Return a text with the replacements.
 
-        Assignments such as ``TOKEN=x`` are replaced, and values alone if they have at least
-        `MIN_VALUE_LETTERS` letters and are not ordinary words.
+        Assignments such as ``TOKEN=x`` are always replaced. A value alone is replaced if it has at
+        least `MIN_VALUE_LETTERS` letters and is not an ordinary word.
         """
         if self.pattern is None:
             return text

@@ -54,8 +54,8 @@ QUANTA = {
 """Resolution of each metric, in its unit.
 
 The launcher's clock counts nanoseconds. The kernel counts memory in pages of 4096 bytes. It splits
-CPU time into user and system time by ticks of 4 ms (``cputime_adjust`` in the kernel's sources),
-and rounds both times down to a microsecond. So the resolution of their sum is 2 µs.
+CPU time into user and system time by ticks of 4 ms (``cputime_adjust`` in the kernel's sources). It
+rounds both times down to a microsecond, so the resolution of their sum is 2 µs.
 """
 
 

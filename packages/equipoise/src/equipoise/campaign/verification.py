@@ -1,8 +1,8 @@
 """Checks, before the first trial, that the settings of each condition take effect.
 
-A setting without effect, such as a library that cannot be preloaded, is an error: the condition
-would equal the baseline. A core type is a type of CPU for which a BLAS library is tuned. A tunable
-is a setting of the C library.
+A setting may have no effect: for example, a library cannot be preloaded. This is an error, because
+the condition would equal the baseline. A core type is a type of CPU for which a BLAS library is
+tuned. A tunable is a setting of the C library.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ def may_add_washouts(plan: Plan) -> bool:
     - With layouts, a restart would leave layouts half measured.
     - With more than `MAX_CONDITIONS` conditions, the fit takes too long.
     - With ``--adjust``, the fit of the covariates needs the blocks before the restart.
-    - A bisection, a history, an experiment of `why` or a host of a fleet cannot restart one
-      comparison, because it stops together with other comparisons.
+    - In a bisection, a history, an experiment of `why` and a fleet, comparisons stop together, so
+      one comparison alone cannot restart.
     """
     if len(plan.conditions) > MAX_CONDITIONS:
         return False
@@ -57,9 +57,9 @@ def is_washout_block(block: tuple[Trial, ...]) -> bool:
 def restarted_conditions(plan: Plan, conditions: Collection[int]) -> frozenset[int]:
     """Return the conditions whose trials before the washouts no longer count.
 
-    A comparison restarts if both of its conditions are in ``conditions``, which ran in the first
-    block with washouts. If another comparison that does not restart has the same baseline, the
-    trials of this baseline and of its control still count.
+    ``conditions`` ran in the first block with washouts. A comparison restarts if both of its
+    conditions are among ``conditions``. The trials of its baseline, and of the control, still count
+    if another comparison has this baseline and does not restart.
     """
     restarted = [contrast for contrast in plan.contrasts if set(contrast.pair) <= set(conditions)]
     kept_baselines = {contrast.baseline for contrast in plan.contrasts if contrast not in restarted}

@@ -15,8 +15,7 @@ from equipoise.model.plan import Layout, Plan
 from equipoise.model.record import Draw, Phase
 
 MAX_PADDING_BYTES = 4096
-"""Maximum size of an added environment variable: one page of memory, so that the stack can start
-at each position in a page (Mytkowicz et al. 2009, §4)."""
+"""Maximum size of an added environment variable: a page of memory (Mytkowicz et al. 2009, §4)."""
 MAX_ARGUMENT_BYTES = 255
 MAX_SEED = 2**63 - 1
 

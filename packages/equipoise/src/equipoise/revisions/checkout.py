@@ -148,8 +148,8 @@ def warnings_of_working_tree(
 ) -> Iterator[CampaignWarning]:
     """Yield warnings of changes in the working tree that are not measured.
 
-    ``holder`` and ``owner`` are phrases for the warnings, such as "neither revision" (has the
-    changes) and "the candidate" (to which they may belong).
+    The warnings say that ``holder``, such as "neither revision", has the changes. The hints name
+    ``owner``, such as "the candidate".
     """
     submodules = changed_submodules(repository)
     if submodules:

@@ -66,8 +66,8 @@ class MergedBranch(Struct, frozen=True):
     merge: int
     """Index of the condition that runs the merge."""
     commits: tuple[int, ...]
-    """Indices of the conditions that run the branch. The first commit is where the branch begins,
-    the last commit is a parent of the merge, and each commit is the first parent of the next."""
+    """Indices of the conditions that run the commits of the branch. The last commit is a parent of
+    the merge. Each commit is the first parent of the next commit."""
 
 
 class MergedCommits(Struct, frozen=True):
@@ -158,8 +158,8 @@ def _ancestry_error(
 def merged_commits(repository: Repository, main_line: Sequence[Commit]) -> MergedCommits:
     """Return the branches of all merges on the main line, and of merges on branches.
 
-    A commit that several merges contain belongs to a branch of the oldest merge. A branch is left
-    out if all its commits belong to other branches, or if it has no commit in common with a line.
+    A commit that several merges contain belongs to a branch of the oldest merge. A branch without
+    own commits, or without a commit from which it began, is left out.
     """
     last_commit = next(commit for commit in reversed(main_line) if not commit.uncommitted)
     if not any(commit.is_merge for commit in main_line[1:]):

@@ -2,8 +2,8 @@
 
 A block runs some of the commits, with one or several commands. Before the block, its commits are
 built and warmed up. A commit that does not build is left out of all later blocks. If a command
-fails in a commit, this commit is left out of later blocks for the benchmarks of the command. The
-ledger has the reason, and the number of the first block without the commit.
+fails in a commit, the benchmarks of this command leave out the commit from then on. The ledger has
+the reason, and the number of the first block without the commit.
 
 The judge chooses the commits of each block, and the end of the search. This module identifies
 commits and benchmarks by their indices in the plan.

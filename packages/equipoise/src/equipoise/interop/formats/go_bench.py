@@ -1,8 +1,7 @@
 """Reads the text of ``go test -bench``: each run is a process, and each line is an iteration.
 
 A run begins at ``goos:`` or ``pkg:``, and ends at ``PASS``, ``ok`` or ``FAIL``. A line has the name
-of a benchmark, the number of its loops, and pairs of a value and a unit (Go benchmark data format,
-golang/proposal 14313).
+of a benchmark, its number of loops, and pairs of a value and a unit (golang/proposal 14313).
 """
 
 from __future__ import annotations
