@@ -166,6 +166,7 @@ _SHELLS = frozenset(
     ("sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "busybox", "su", "runuser", "flock")
 )
 _BUILTINS_WITH_LINES = frozenset(("eval", "trap"))
+"""Commands of a shell whose arguments are shell lines."""
 # Options of a shell and of `env` after which the next argument is a shell line.
 _SHELL_LINE_OPTION = re.compile(r"-[A-Za-z]*c|--command")
 _ENV_SPLIT_OPTION = re.compile(r"-[A-Za-z]*S|--split-string")
@@ -275,6 +276,7 @@ def _outermost_changes(changes: Sequence[_Change]) -> Iterator[_Change]:
 _EQUIPOISE_LINE_OPTIONS = frozenset(("--build", "--setup", "--prepare", "--conclude", "--cleanup"))
 """Options of Equipoise whose value is a shell line."""
 _NAMED_COMMAND_OPTIONS = frozenset(("--bench", "--try-command"))
+"""Options of Equipoise whose value is ``NAME=COMMAND``."""
 _SHELL_OPTIONS = frozenset(("--shell", "--default-shell", "-S"))
 """Options of Equipoise that make a shell run the commands."""
 

@@ -105,7 +105,6 @@ def _certificate(
     environment: dict[str, Any],
     made_at: float,
 ) -> Certificate:
-    """Compute the certificate from the records of all campaigns."""
     called_different = sum(_verdict(record) in DIFFERENCE_VERDICTS for record in equal_records)
     blocks_to_detection = [
         len(analysed_blocks(record)) for record in injected_records if _verdict(record) == "slower"

@@ -72,9 +72,9 @@ def compare_with_reference(
         document.check_one_host("a comparison with another result")
     metrics = analysis_of(result).row_metrics(result)
     reference = _with_names_of(reference, result)
-    more_is_better = {*reference.more_is_better, *result.more_is_better}
+    increasing_metrics = {*reference.more_is_better, *result.more_is_better}
     earlier_rows, later_rows = (
-        dict(_cost_rows(document, metrics, more_is_better)) for document in (reference, result)
+        dict(_cost_rows(document, metrics, increasing_metrics)) for document in (reference, result)
     )
     common_names = [
         name
@@ -144,9 +144,12 @@ def _with_names_of(reference: ResultDocument, result: ResultDocument) -> ResultD
 
 
 def _cost_rows(
-    result: ResultDocument, metrics: Sequence[str], more_is_better: Collection[str]
+    result: ResultDocument, metrics: Sequence[str], increasing_metrics: Collection[str]
 ) -> Iterator[tuple[str, _CostRow]]:
-    """Yield the name and the row of each condition whose trials all have a value."""
+    """Yield the name and the row of each condition whose trials all have a value.
+
+    More is better for ``increasing_metrics``.
+    """
     keeps_rows_with_failures = analysis_of(result).keeps_rows_with_failures
     for condition in result.conditions:
         trials = _analysed_trials(condition, result)
@@ -164,7 +167,7 @@ def _cost_rows(
             # Imported files have no blocks, so each trial counts as a block.
             start = result.conditions.index(condition) * len(result.trials)
             blocks = np.arange(start, start + len(known))
-        costs = 1.0 / values if metric in more_is_better else values
+        costs = 1.0 / values if metric in increasing_metrics else values
         yield condition.name, _CostRow(metric, SessionRow(costs, blocks), float(np.median(values)))
 
 
@@ -407,7 +410,6 @@ class _CampaignBlocks(Struct, frozen=True):
 def _common_ratio_of_blocks(
     campaigns: Sequence[_CampaignBlocks], records: Sequence[RunRecord]
 ) -> CommonRatio:
-    """Return the ratio that the campaigns have in common; it is unknown with several layouts."""
     if any(record.plan.layouts for record in records):
         block_count = sum(len(campaign.all_blocks) for campaign in campaigns)
         return CommonRatio(None, (None, None), block_count, _NO_COMMON_RATIO)

@@ -266,15 +266,15 @@ def trial_rows(record: RunRecord, complete: Blocks, decisive: Blocks) -> tuple[T
 
 def _row(trial: Trial, condition: Condition, reason: str | None, layout: int | None) -> TrialRow:
     accounting = trial.accounting
-    own_values = {
+    reported_values = {
         sample.metric: sample.value for sample in trial.samples if sample.iteration is None
     }
     missing_reasons = {
         metric: why_unknown([trial], metric)
         for metric in condition.reports
-        if metric not in own_values
+        if metric not in reported_values
     }
-    # There may be very many trials, and most report no iterations.
+    # Most trials report no iterations.
     iterations = iterations_in(trial.samples) if trial.samples else {}
     return TrialRow(
         trial.block,
@@ -296,7 +296,7 @@ def _row(trial: Trial, condition: Condition, reason: str | None, layout: int | N
         trial.failure_kind,
         {**accounting.unknown, **missing_reasons} if missing_reasons else accounting.unknown,
         trial.covariates,
-        own_values,
+        reported_values,
         {metric: [sample.value for sample in samples] for metric, samples in iterations.items()},
         layout,
     )

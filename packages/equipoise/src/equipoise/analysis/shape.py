@@ -84,7 +84,6 @@ def _recorded_covariates(trials: Sequence[Trial]) -> Iterator[Covariate]:
 def _drawn_covariates(
     plan: Plan, trials: Sequence[Trial], draws: Mapping[int, Draw]
 ) -> Iterator[Covariate]:
-    """Yield the time, and the covariates that the coin drew."""
     positions = _column([trial.position for trial in trials])
     yield Covariate(POSITION, positions, is_categorical=True, is_drawn=True)
     yield _time_covariate(trials)

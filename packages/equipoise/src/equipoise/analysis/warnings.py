@@ -44,12 +44,7 @@ def warnings_of(
 ) -> tuple[CampaignWarning, ...]:
     """Return the warnings about a campaign and about its comparisons.
 
-    Parameters
-    ----------
-    blocks
-        Complete blocks that decide the verdicts.
-    outcomes
-        Outcomes of the campaign if its kind reports them instead of verdicts.
+    ``blocks`` decide the verdicts. A kind of campaign may have ``outcomes`` instead of verdicts.
     """
     return (
         *_failure_warning(record),
@@ -111,7 +106,6 @@ def _campaign_warnings(
 
 
 def _ignored_failures(record: RunRecord, blocks: Blocks) -> Iterator[CampaignWarning]:
-    """Yield a warning with the numbers of failed trials, if the campaign ignores failures."""
     plan = record.plan
     if not plan.measure.ignore_failure or plan.rules_of_study.rows_show_failures:
         return
@@ -137,7 +131,6 @@ def _ignored_failures(record: RunRecord, blocks: Blocks) -> Iterator[CampaignWar
 def _comparison_warnings(
     record: RunRecord, comparisons: Sequence[Comparison], block_count: int
 ) -> Iterator[CampaignWarning]:
-    """Yield warnings about ratios, carry-over, slow runs, minima and overstated effects."""
     if changing := [comparison for comparison in comparisons if not comparison.ratio_is_constant]:
         yield CampaignWarning(
             "no_constant_ratio",
@@ -216,7 +209,6 @@ def _overstatement_sentence(candidates: Sequence[str]) -> str:
 def _carry_over_warnings(
     record: RunRecord, comparisons: Sequence[Comparison]
 ) -> Iterator[CampaignWarning]:
-    """Yield warnings about added washouts, and about ratios that carry-over may explain."""
     checks = {
         index: comparison.carry_over_check
         for index, comparison in enumerate(comparisons)
@@ -268,7 +260,6 @@ def _washout_hint() -> str:
 
 
 def _changing_ratio_hint(changing: Sequence[Comparison]) -> str:
-    """Return the hint for comparisons that no single ratio describes."""
     if any(len(comparison.ratio_segments) != 1 for comparison in changing):
         return (
             "find out what changed during the campaign, and measure before and after the change "
@@ -298,7 +289,6 @@ def _stopping_warnings(
     blocks: Blocks,
     outcomes: Sequence[str] | None,
 ) -> Iterator[CampaignWarning]:
-    """Yield warnings that a campaign was too short, or stopped shortly before a verdict."""
     verdicts = [comparison.verdict for comparison in comparisons]
     answers: Sequence[str] = verdicts if outcomes is None else outcomes
     measured_s = sum(map(block_seconds, blocks.values()))

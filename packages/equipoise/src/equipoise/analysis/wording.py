@@ -500,7 +500,6 @@ def _open_question(min_effect: float, low: float | None, high: float | None) -> 
 
 
 def _blocks_clause(comparison: Comparison) -> str:
-    """Return the number of blocks, and how many more blocks would probably decide."""
     forecast = comparison.blocks_to_go
     outlook = (
         "how many more would decide it cannot be foreseen"

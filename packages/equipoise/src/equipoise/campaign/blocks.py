@@ -374,13 +374,7 @@ def block_costs(plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], metric: str
 def arrange_costs(
     plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], trial_costs: NDArray[np.float64]
 ) -> BlockCosts:
-    """Arrange the costs of trials by block and condition.
-
-    Parameters
-    ----------
-    trial_costs
-        Costs of the t trials of all blocks, one block after the other, shape (t,).
-    """
+    """Arrange the costs of the t trials of all ``blocks``, shape (t,), by block and condition."""
     trials = list(itertools.chain.from_iterable(blocks.values()))
     sizes = np.fromiter(map(len, blocks.values()), np.int64, len(blocks))
     rows = np.repeat(np.arange(len(blocks)), sizes)

@@ -133,12 +133,7 @@ def start(
     Raise `UnusableInput` if a condition has no effect, `ConditionFailed` if a trial or a hook
     failed, and `Interrupted` if the user interrupted the campaign.
 
-    Parameters
-    ----------
-    warnings
-        Warnings to record, such as a level that this host cannot run.
-    identity
-        Identity of the run, 16 bytes; by default the ledger draws one.
+    ``warnings`` are recorded. ``identity`` has the 16 bytes of the run id; by default it is random.
     """
     run_id = ledger.begin_run(plan, _environment(plan, ledger), now(), identity=identity)
     with run_lock(run_id, ledger):

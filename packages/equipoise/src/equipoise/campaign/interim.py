@@ -254,7 +254,6 @@ class InterimAnalysis(Judge):
         )
 
     def _find_undecided_pairs(self) -> tuple[Pair, ...]:
-        """Return the undecided pairs of contenders in all ranked groups."""
         judgement, min_blocks = self.plan.judgement, self._stopping.min_blocks
         min_effect, alpha = judgement.min_effect, judgement.alpha
         contenders_of_groups = [

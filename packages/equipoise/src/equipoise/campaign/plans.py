@@ -218,15 +218,11 @@ def study_plan(
 ) -> PlanAndWarnings:
     """Return the plan of a study, with the conditions and contrasts of its grid.
 
-    ``limits`` take precedence over the limits of the study.
+    ``limits`` take precedence over the limits of the study. If ``ranking`` is ``None``, conditions
+    are ranked if this is possible.
 
     Raise `UnusableInput` if the limits contradict each other, this host cannot draw the layouts, or
     a requested ranking is not possible.
-
-    Parameters
-    ----------
-    ranking
-        Whether to rank the conditions; by default if it is possible.
     """
     measure = study.measure
     user_limits, study_limits = limits, limits_of(asdict(measure))

@@ -53,12 +53,8 @@ class ProgressListener:
     ) -> None:
         """Receive the start of a segment.
 
-        Parameters
-        ----------
-        earliest_block
-            Number of the first block after which a verdict is possible.
-        blocks_before
-            Number of complete blocks of earlier segments.
+        The first possible verdict is after ``earliest_block``. Earlier segments have
+        ``blocks_before`` complete blocks.
         """
 
     def trial_ended(self, seconds: float, trial_count: int) -> None:
@@ -89,14 +85,8 @@ def blocks_to_near_verdicts(
 ) -> int | None:
     """Return the number of blocks until all near verdicts; ``None`` if no verdict is near.
 
-    A verdict is near if the forecast time to it is below `MAX_EXTRA_BUDGET_SHARE` of the budget.
-
-    Parameters
-    ----------
-    forecasts
-        Number of blocks that each open comparison probably needs.
-    block_s
-        Seconds that a block takes.
+    ``forecasts`` has the number of blocks that each open comparison probably needs. A verdict is
+    near if these blocks take less than `MAX_EXTRA_BUDGET_SHARE` of the budget.
     """
     max_extra_s = MAX_EXTRA_BUDGET_SHARE * budget_s
     return max((blocks for blocks in forecasts if blocks * block_s < max_extra_s), default=None)
@@ -121,15 +111,8 @@ class BlockForecast(Struct, frozen=True):
 def forecast_block(trial_seconds: Sequence[float], trial_count: int) -> BlockForecast | None:
     """Forecast the time of a block from its first trials; ``None`` before `MIN_TRIALS` trials.
 
-    The coin draws the order, so the first trials are a simple random sample of all trials of the
-    block. The standard error is that of a finite population (Cochran 1977, section 2.5).
-
-    Parameters
-    ----------
-    trial_seconds
-        Time of each of the first k trials, shape (k,).
-    trial_count
-        Number of trials in the block.
+    ``trial_seconds`` has the times of the first trials, a random sample of the ``trial_count``
+    trials of the block. The standard error is from Cochran (1977, section 2.5).
     """
     ended_count = len(trial_seconds)
     if ended_count < min(MIN_TRIALS, trial_count):

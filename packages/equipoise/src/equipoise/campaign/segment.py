@@ -158,7 +158,6 @@ class SegmentInProgress(Struct):
         return self.judge.needed_conditions("measured", block)
 
     def _run_measured(self, runner: Runner, block: int, conditions: tuple[int, ...]) -> None:
-        """Run a measured block, and pass it to the judge."""
         self.judge.add(self._run_block(runner, "measured", block, conditions))
 
     def _elapsed_s(self) -> float:
@@ -187,7 +186,6 @@ class SegmentInProgress(Struct):
         return tuple(trials)
 
     def _reason_to_stop(self, block_count: int, elapsed_s: float) -> StopReason | None:
-        """Return the reason to stop after a block; ``None`` to continue."""
         reason = self.judge.stop_reason()
         if reason is not None:
             return reason

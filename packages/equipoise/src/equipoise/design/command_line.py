@@ -31,15 +31,10 @@ def command_of_plan(plan: Plan) -> str | None:
 def command_line_of(
     command: str, arguments: Sequence[str], options: Mapping[str, object]
 ) -> tuple[str, ...]:
-    """Return the arguments of a command line of Equipoise, with ``equipoise`` first.
+    """Return a command line of Equipoise: ``equipoise``, the command, options and arguments.
 
-    Parameters
-    ----------
-    arguments
-        Arguments that follow the options.
-    options
-        Value of each option, or all values of a repeated option. Options with the value ``None``
-        or False are left out.
+    ``options`` has the value of each option, or all values of a repeated option. Options with the
+    value ``None`` or False are left out.
     """
     argv = ["equipoise", command]
     for name, value in options.items():

@@ -207,7 +207,6 @@ def _contrast_of_pair(pair: str, condition_count: int) -> Contrast:
 
 
 def _command_factor(options: CompareOptions) -> str:
-    """Return the name of the factor whose levels are commands."""
     return COMMAND if COMMAND not in options.parameters else "program"
 
 
@@ -310,7 +309,6 @@ def _has_placeholder(texts: Iterable[str], key: str) -> bool:
 
 
 def _condition_names(options: CompareOptions, commands: Sequence[_FilledCommand]) -> list[str]:
-    """Return a name for each condition; a repeated name gets a number."""
     chosen_names = options.names
     if len(chosen_names) > len(commands):
         raise UnusableInput(

@@ -122,7 +122,6 @@ def _has_setting(level: Level, key: str, value: str | None) -> bool:
 
 
 def _missing_things(level: Level, site: Site) -> Iterator[MissingThing]:
-    """Yield the libraries, folders, CPUs, programs and instructions that this host lacks."""
     install = f"apt install {level.package}" if level.package else "install it"
     for library in level.preload:
         if site.find_library(library) is None:

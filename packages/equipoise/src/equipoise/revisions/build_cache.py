@@ -381,7 +381,6 @@ class BuildCache:
         yield False
 
     def _pause(self) -> None:
-        """Wait before the next attempt to lock; `stop` ends the wait."""
         if self._stop_request.wait(_LOCK_POLL_S):
             raise EquipoiseError("the build was stopped")
 
@@ -561,7 +560,6 @@ def digest_of_files(tree: Path, until_ns: int) -> str:
 
 
 def _toolchain_properties(line: str, search_path: str, repository: Repository) -> Iterator[str]:
-    """Yield the properties of a toolchain: programs, their versions, and the host."""
     try:
         line_words = shlex.split(line, comments=True)
     except ValueError:

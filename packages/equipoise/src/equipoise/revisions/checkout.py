@@ -297,6 +297,5 @@ def _submodules(tree: Path, commit: str) -> list[tuple[str, str]]:
 
 
 def _quote_path(path: Path) -> bytes:
-    """Return a path quoted for the file ``objects/info/alternates``."""
     escaped = os.fsencode(path).replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
     return b'"' + escaped + b'"'

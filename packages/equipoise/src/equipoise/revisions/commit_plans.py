@@ -261,7 +261,6 @@ def _named_benchmarks(
 
 
 def _checkouts(request: CommitsRequest, builds: CommitBuilds) -> tuple[Checkout, ...]:
-    """Return the checkout of each commit, built or not."""
     needed_commits = {commit.index: (commit.role, commit.revision) for commit in request.needed}
     checkouts: list[Checkout] = []
     for index, (commit, tree) in enumerate(
@@ -300,7 +299,6 @@ def _metrics(
     conditions: Sequence[Condition],
     scratch: Path,
 ) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
-    """Return the requested metric, or the benchmarks of a tool; and warnings."""
     tool = request.tool
     metrics, warnings = metrics_of(request, checkouts, conditions, scratch)
     if tool is None or tool.listing is not None:

@@ -213,12 +213,7 @@ class CommitsJudge(Judge, ABC):
     def _choose_conditions(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
         """Return the conditions of the next block; empty once the search is over.
 
-        Parameters
-        ----------
-        built
-            Commits that are already built.
-        build_trials
-            Time of a build, as a multiple of the time of a trial.
+        ``build_trials`` is the time of a build, as a multiple of the time of a trial.
         """
 
 

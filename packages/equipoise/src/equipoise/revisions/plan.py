@@ -139,8 +139,6 @@ def common_benchmarks(
 def _list_benchmarks(
     condition: Condition, tool_name: str, selection_options: SelectionOptions, timeout_s: float
 ) -> tuple[str, ...]:
-    """Run a program, and return the names of benchmarks that it prints."""
-
     def printed_lines(*options: str) -> list[str]:
         with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
             command = (*condition.command, *options)

@@ -45,8 +45,8 @@ class CommitsPlan(Struct, Terms, frozen=True, kw_only=True):
     restart_hint: ClassVar[str] = "measure again"
     """Hint of an error if the campaign cannot be resumed."""
     commits: tuple[Commit, ...]
-    """Commits along first parents, the earliest first. A plan has the conditions of the first command
-    first: one condition for each of these commits, then for commits of branches."""
+    """Commits along first parents, the earliest first. In a plan, each command has a condition for
+    each of these commits and then for each commit of a branch."""
     build: str | None = None
     """Shell line that builds a commit."""
     repository: str = ""

@@ -88,7 +88,6 @@ def _samples(file: SourceFile) -> list[Path]:
 
 
 def _without_copies(samples: list[Path]) -> list[Path]:
-    """Return the samples, with only one of several equal samples."""
     kept_by_content: dict[tuple[Path, bytes], Path] = {}
     for path in sorted(samples, key=lambda path: _COPY_RANK.get(path.parent.name, 0)):
         content = read_within_bounds(str(path), path).content

@@ -112,7 +112,6 @@ def _cells(file: SourceFile, number: int, line: str, columns: tuple[str, ...]) -
 def _measurement(
     file: SourceFile, line_number: int, cells: dict[str, str], execution: int
 ) -> tuple[_Invocation, str, float]:
-    """Return the invocation, the metric and the value of a line."""
     value = finite_number(cells["value"])
     if value is None:
         raise file.error(f"line {line_number}: {quote(cells['value'])} is not a number")

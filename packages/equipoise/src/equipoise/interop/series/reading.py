@@ -66,15 +66,11 @@ def read_series(
     """Read files of one tool, and join their values by benchmark, metric and setting.
 
     A commit with several values gets the median. If all commits have a date, the dates give the
-    order, else the files. A benchmark that always failed is left out.
+    order, else the files. A benchmark that always failed is left out. If ``format_name`` is
+    ``None``, the format is recognised.
 
     Raise `UnusableInput` if the format of a file is unknown, if no value is finite and above 0, or
     if there are too many series or commits.
-
-    Parameters
-    ----------
-    format_name
-        Name of the format; ``None`` to recognise the format of each file.
     """
     readings = [_read_file(file, format_name, formats) for file in files]
     source = _describe_files(files)
@@ -192,7 +188,6 @@ def _points_by_commit(values: Iterable[SeriesValue]) -> Iterator[SeriesPoint]:
 
 
 def _left_out_notes(values: Sequence[SeriesValue], points: Sequence[SeriesPoint]) -> Iterator[str]:
-    """Yield sentences on values that were left out, and on commits without a date."""
     failed_count = sum(not math.isfinite(value.value) for value in values)
     if failed_count:
         yield f"Left out: {counted(failed_count, 'value')} of failed benchmarks."
