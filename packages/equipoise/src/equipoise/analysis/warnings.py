@@ -378,5 +378,6 @@ def _is_probably_overstated(comparison: Comparison) -> bool:
     low, high = comparison.ratio_ci
     if comparison.verdict not in ("faster", "slower") or low is None or high is None:
         return False
+    # On the log scale, the distance of the interval from 1 is at most half of its width.
     nearest = low if comparison.verdict == "slower" else 1.0 / high
     return bool(nearest <= (high / low) ** 0.5)

@@ -563,8 +563,9 @@ def _times_of(factor: float, min_factor: float | None = None) -> str:
     if min_factor is None:
         return f"{_three_digits(factor)} times"
     # Round down to two digits.
-    step = 10.0 ** (math.floor(math.log10(min_factor)) - 1)
-    return f"at least {_three_digits(math.floor(min_factor / step + 1e-9) * step)} times"
+    second_digit = 10.0 ** (math.floor(math.log10(min_factor)) - 1)
+    rounded = math.floor(min_factor / second_digit + 1e-9) * second_digit
+    return f"at least {_three_digits(rounded)} times"
 
 
 def _three_digits(factor: float) -> str:

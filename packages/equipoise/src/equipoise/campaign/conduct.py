@@ -184,7 +184,7 @@ def resume(
             if block_count == latest_analysis_block(len(blocks)):
                 judge.analyse()
         if judge.runs_washouts():
-            # With washouts, blocks count from the first block with washouts.
+            # The judge has counted blocks from 0 since the first block with washouts.
             judge.analyse()
         if judge.stop_reason() is not None:
             return run_id

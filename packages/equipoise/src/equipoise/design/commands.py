@@ -238,7 +238,7 @@ class _FilledCommand(Struct, frozen=True):
 def _filled_commands(options: CompareOptions) -> Iterator[_FilledCommand]:
     """Yield each command with each different combination of its parameter values."""
     texts_by_command = [
-        (*_templates(command), *_surrounding_texts(options, index))
+        (*_argument_texts(command), *_surrounding_texts(options, index))
         for index, command in enumerate(options.commands)
     ]
     for key in options.parameters:
@@ -258,7 +258,7 @@ def _filled_commands(options: CompareOptions) -> Iterator[_FilledCommand]:
                 continue
             seen_texts.add(filled_texts)
             levels = {key: value for key, value in setting.items() if _has_placeholder(texts, key)}
-            argv = filled_texts[: len(_templates(command))]
+            argv = filled_texts[: len(_argument_texts(command))]
             yield _FilledCommand(
                 argv[0] if isinstance(command, str) else argv, label | levels, setting, index
             )
@@ -268,7 +268,7 @@ def _command_text(command: str | tuple[str, ...]) -> str:
     return command if isinstance(command, str) else shlex.join(command)
 
 
-def _templates(command: str | tuple[str, ...]) -> tuple[str, ...]:
+def _argument_texts(command: str | tuple[str, ...]) -> tuple[str, ...]:
     return (command,) if isinstance(command, str) else command
 
 
@@ -363,23 +363,23 @@ def _environment_of_each(
     ]
     positions = {str(index + 1): index for index in range(len(names))}
     positions |= {name: index for index, name in enumerate(names)}
-    for setting in options.environments:
-        if setting in assignment_lists:
+    for text in options.environments:
+        if text in assignment_lists:
             continue
         # Try the names of conditions first, because a name may contain a colon.
-        prefixes = (name for name in names if setting.startswith(f"{name}:"))
-        condition_text = max(prefixes, key=len, default=setting.partition(":")[0])
-        key, equals, value = setting[len(condition_text) + 1 :].partition("=")
+        prefixes = (name for name in names if text.startswith(f"{name}:"))
+        condition_text = max(prefixes, key=len, default=text.partition(":")[0])
+        key, equals, value = text[len(condition_text) + 1 :].partition("=")
         if not condition_text or not key or not equals:
             raise UnusableInput(
-                f"{option('env')} {setting!r} is not of the form WHICH:KEY=VALUE",
+                f"{option('env')} {text!r} is not of the form WHICH:KEY=VALUE",
                 hint=f"give a name or a position from 1 as WHICH, such as {option('env')} "
                 "'2:LD_PRELOAD=lib.so'",
             )
         if condition_text not in positions:
             choices = ", ".join(f"{index} = {name}" for index, name in enumerate(names, start=1))
             raise UnusableInput(
-                f"{option('env')} {setting!r} names no condition: {condition_text!r}",
+                f"{option('env')} {text!r} names no condition: {condition_text!r}",
                 hint=f"give one of these positions or names: {choices}",
             )
         environments[positions[condition_text]][key] = value
@@ -418,7 +418,7 @@ def repeated_setup(options: CompareOptions) -> str | None:
     the setup then runs before each trial.
     """
     environments = [text for text in options.environments if _assigns(text, options.names)]
-    trial_texts = [word for command in options.commands for word in _templates(command)]
+    trial_texts = [word for command in options.commands for word in _argument_texts(command)]
     trial_texts += [*environments, *options.prepare]
     return next(
         (
@@ -446,10 +446,10 @@ def _filled_for_each(
     options: CompareOptions,
     commands: Sequence[_FilledCommand],
 ) -> list[str | None]:
-    templates = _one_for_each(values, option_name, options, commands)
+    texts = _one_for_each(values, option_name, options, commands)
     return [
         None if text is None else _fill_in(text, command.setting)
-        for text, command in zip(templates, commands, strict=True)
+        for text, command in zip(texts, commands, strict=True)
     ]
 
 

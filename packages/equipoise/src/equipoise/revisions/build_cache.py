@@ -147,7 +147,10 @@ def cache_limit(environment: Mapping[str, str]) -> int:
 
 
 def open_cache(
-    repository: Repository, line: str | None, tool: BenchmarkTool | None, campaign_folder: Path
+    repository: Repository,
+    build_line: str | None,
+    tool: BenchmarkTool | None,
+    campaign_folder: Path,
 ) -> BuildCache:
     """Return the cache of builds of a repository, made by a shell line for a benchmark tool.
 
@@ -158,7 +161,8 @@ def open_cache(
     the toolchain does not print its version.
     """
     environment = own_environment()
-    recipe, limit = recipe_of(repository, line, tool, environment), cache_limit(environment)
+    recipe = recipe_of(repository, build_line, tool, environment)
+    limit = cache_limit(environment)
     try:
         return BuildCache(recipe, campaign_folder, cache_folder(environment), limit)
     except UnusableInput:
@@ -455,9 +459,9 @@ class Recipe(Struct, frozen=True):
     build_line: str | None
     """Shell line that builds a revision; ``None`` if a checkout is enough."""
     tool: BenchmarkTool | None
-    tools: str
+    toolchain_digest: str
     """Digest of the toolchain and the host; empty without a shell line."""
-    environment: str
+    environment_digest: str
     """Digest of the environment; empty without a shell line."""
     submodules: tuple[str, ...]
     """Paths of the submodules in the user's working tree, and so in each build."""
@@ -467,8 +471,8 @@ class BuildSource(Struct, frozen=True):
     """The files of a build: the files of a commit or of the user's working tree."""
 
     revision: Revision
-    tree: str
-    """Hash of the commit's tree, as git names it."""
+    tree_hash: str
+    """Git's hash of the tree of the commit."""
     changes: str = ""
     """Digest of the changes, if the source is the user's working tree."""
 
@@ -486,23 +490,22 @@ def tool_variables(
 
 def recipe_of(
     repository: Repository,
-    line: str | None,
+    build_line: str | None,
     tool: BenchmarkTool | None,
     environment: Mapping[str, str],
 ) -> Recipe:
     """Return the recipe, with the tools that this host has now."""
     submodules = submodules_present(repository)
-    if line is None:
-        return Recipe(repository, line, tool, "", "", submodules)
+    if build_line is None:
+        return Recipe(repository, build_line, tool, "", "", submodules)
     build_environment = {
         name: value
         for name, value in without_git_variables(environment).items()
         if name not in _SESSION_VARIABLES and not name.startswith(_SESSION_PREFIXES)
     }
-    tools = digest_of_toolchain(line, environment, repository)
-    return Recipe(
-        repository, line, tool, tools, digest(sorted(build_environment.items())), submodules
-    )
+    toolchain_digest = digest_of_toolchain(build_line, environment, repository)
+    environment_digest = digest(sorted(build_environment.items()))
+    return Recipe(repository, build_line, tool, toolchain_digest, environment_digest, submodules)
 
 
 def digest_of_toolchain(line: str, environment: Mapping[str, str], repository: Repository) -> str:
@@ -511,12 +514,14 @@ def digest_of_toolchain(line: str, environment: Mapping[str, str], repository: R
     return digest(sorted(set(_toolchain_properties(line, search_path, repository))))
 
 
-def source_of(repository: Repository, revision: Revision, trees: Mapping[str, str]) -> BuildSource:
-    """Return the source of a revision; ``trees`` has the hash of the tree of each commit."""
-    tree = trees[revision.commit]
+def source_of(
+    repository: Repository, revision: Revision, tree_hashes: Mapping[str, str]
+) -> BuildSource:
+    """Return the source of a revision, given git's hash of the tree of each commit."""
+    tree_hash = tree_hashes[revision.commit]
     if not revision.uncommitted:
-        return BuildSource(revision, tree)
-    return BuildSource(revision, tree, digest_of_changes(changes_of_working_tree(repository)))
+        return BuildSource(revision, tree_hash)
+    return BuildSource(revision, tree_hash, digest_of_changes(changes_of_working_tree(repository)))
 
 
 def digest_of_changes(changes: bytes) -> str:
@@ -532,13 +537,13 @@ def key_of(recipe: Recipe, source: BuildSource) -> str:
             _KEY_VERSION,
             str(repository.top),
             repository.inside,
-            source.tree,
+            source.tree_hash,
             source.changes,
             recipe.submodules,
             recipe.build_line,
             [] if recipe.tool is None else sorted(recipe.tool.environment.items()),
-            recipe.tools,
-            recipe.environment,
+            recipe.toolchain_digest,
+            recipe.environment_digest,
         ]
     )
 

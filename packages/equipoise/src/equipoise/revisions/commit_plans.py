@@ -22,7 +22,7 @@ from equipoise.model.record import CampaignWarning
 from equipoise.model.revisions import BENCHMARK, BENCHMARK_SUFFIX, REVISION, Commit, Revision
 from equipoise.revisions.benchmarks import TOOLS, Benchmark, BenchmarkTool
 from equipoise.revisions.build_cache import Build, BuildCache, MissingFolder, source_of
-from equipoise.revisions.commits import trees_of
+from equipoise.revisions.commits import tree_hashes
 from equipoise.revisions.git import CheckoutFailed, Repository
 from equipoise.revisions.plan import (
     Checkout,
@@ -60,9 +60,9 @@ class CommitBuilds:
         self.recipe = cache.recipe
         self._commits = tuple(commits)
         repository = cache.recipe.repository
-        trees = trees_of(repository, [commit.hash for commit in commits])
+        hashes = tree_hashes(repository, [commit.hash for commit in commits])
         self._sources = tuple(
-            source_of(repository, revision_of(commit), trees) for commit in commits
+            source_of(repository, revision_of(commit), hashes) for commit in commits
         )
         self.trees = tuple(map(cache.tree_of, self._sources))
         """Root of the working tree of each commit, built or not."""

@@ -211,8 +211,8 @@ class _CommitLines:
                 merges += [known[commit] for commit in branch[1:] if known[commit].is_merge]
 
 
-def trees_of(repository: Repository, commits: Sequence[str]) -> dict[str, str]:
-    """Return the hash of each commit's tree, by the hash of the commit.
+def tree_hashes(repository: Repository, commits: Sequence[str]) -> dict[str, str]:
+    """Return git's hash of the tree of each commit, by the hash of the commit.
 
     Raise `UnusableInput` if the repository lacks a commit.
     """

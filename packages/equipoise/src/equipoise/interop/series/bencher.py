@@ -139,7 +139,7 @@ FORMAT = Format(
 )
 
 
-def to_bmf(document: ResultDocument) -> bytes:
+def to_metric_format(document: ResultDocument) -> bytes:
     """Return the metrics of all conditions with a finite median in Bencher Metric Format, indented.
 
     Raise `UnusableInput` if the document is about several hosts.
