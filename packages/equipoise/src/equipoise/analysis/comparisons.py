@@ -101,7 +101,7 @@ def _with_waiting_clause(comparison: Comparison, contrast: Contrast, blocks: Blo
 
 
 def _wall_and_waiting_s(trial: Trial) -> tuple[float, float]:
-    """Return the seconds and the waiting seconds of a trial; NaN if unknown."""
+    """Return the seconds of a trial, and its seconds of waiting for a processor; NaN if unknown."""
     wall_s, waiting_s = trial.accounting.wall_s, trial.covariates.get(RUN_DELAY)
     is_known = wall_s is not None and waiting_s is not None and not trial.timed_out
     return (wall_s or 0.0, waiting_s or 0.0) if is_known else (math.nan, math.nan)

@@ -41,7 +41,7 @@ class ClassifiedTrial(Struct, frozen=True):
     trial: Trial
     better: Better
     shape: TrialShape | None
-    """Shape of the iterations' costs; ``None`` if there are too few."""
+    """Shape of the costs of the iterations; ``None`` if they cannot be classified."""
 
     @property
     def cost(self) -> float | None:
@@ -104,7 +104,7 @@ def classify_iterations(
 ) -> Classifications:
     """Classify the iterations of all analysed trials, given in the order in which they ran.
 
-    ``unordered_metrics`` are left out: their iterations are not in the order of time.
+    ``unordered_metrics`` are left out: their iterations are not a series in time.
     """
     classified = {
         condition: _classify_by_metric(trials, unordered_metrics)

@@ -41,8 +41,7 @@ def cost_by_level(
 ) -> VarianceByLevel | None:
     """Split the variance of one condition's log cost, on the primary metric, by level.
 
-    ``draws`` has the draw of each measured block, by number. ``None`` if there is no other level
-    than trials.
+    ``draws`` has the draw of each measured block, by number. ``None`` if the only level is trials.
     """
     if not _has_several_levels(plan, trials):
         return None
@@ -62,7 +61,7 @@ def ratios_by_level(
 ) -> tuple[Comparison, ...]:
     """Return the primary comparisons, each with the variance of its log ratios by level.
 
-    If trials have iterations, the first iterations of both trials give a ratio, and so on.
+    Iteration i of the candidate is compared with iteration i of the baseline.
     """
     if not _has_several_levels(plan, itertools.chain.from_iterable(blocks.values())):
         return tuple(comparisons)

@@ -311,7 +311,7 @@ class TextReplacements(Struct, frozen=True):
         return self.pattern.sub(lambda match: self.texts[match[0]], text)
 
     def with_names(self, names: Mapping[str, str]) -> TextReplacements:
-        """Return these replacements, with replacements of names of conditions added."""
+        """Return replacements that also replace these names of conditions."""
         return TextReplacements(
             self.placeholders, names, *_text_replacements(self.placeholders, names)
         )

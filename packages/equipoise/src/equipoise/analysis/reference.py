@@ -280,8 +280,8 @@ def document_differences(
 ) -> tuple[EnvironmentDifference, ...]:
     """Return the differences between the environments of two results.
 
-    An imported result has only the facts of its files. So the facts that one result lacks are no
-    differences, but the `environment` as a whole is an unknown difference.
+    An imported result has only the facts of its files. So the facts that one result lacks are not
+    compared. Instead, the `environment` as a whole is an unknown difference.
     """
     is_recorded = result.has_random_order
     return differences_to_host(reference, result.environment, is_recorded=is_recorded)
@@ -404,7 +404,7 @@ class _CampaignBlocks(Struct, frozen=True):
 
     all_blocks: PairedBlocks
     guaranteed: PairedBlocks
-    """First blocks, before which the campaign cannot stop at a verdict."""
+    """First blocks. The campaign cannot stop at a verdict before these blocks are complete."""
 
 
 def _common_ratio_of_blocks(

@@ -188,7 +188,7 @@ def values_by_metric(
 
 
 def resolution_of_trials(trials: Iterable[Trial], metric: str) -> Resolution | None:
-    """Return the coarsest resolution of a metric that trials report, or else that of `QUANTA`.
+    """Return the coarsest resolution that trials report for a metric, or else that in `QUANTA`.
 
     ``None`` if no trial reports the metric and Equipoise does not measure it.
     """

@@ -429,7 +429,7 @@ class DescribingAnalysis(Judge):
 
 
 class CampaignKind:
-    """The judge of a kind of campaign; by default that of a comparison."""
+    """Makes the judge of a kind of campaign; by default the judge of a comparison."""
 
     def judge(self, plan: Plan, stopping: Stopping) -> Judge:
         """Return the judge of a plan; ``stopping`` replaces the limits of the plan."""

@@ -258,14 +258,14 @@ def study_plan(
         ranking=ranking is not False,
     )
     plan_and_warnings = plan_with_layouts(plan, measure.layouts, measure.aslr)
-    # If the user requests no ranking, a study without a ranking gets no warning.
+    # Without a request for a ranking, there is no warning.
     return _with_ranking_warnings(plan_and_warnings, ranking) if ranking else plan_and_warnings
 
 
 def _with_ranking_warnings(
     plan_and_warnings: PlanAndWarnings, ranking: bool | None
 ) -> PlanAndWarnings:
-    """Add the warnings of `ranking_warnings`, with the same error."""
+    """Add the warnings of `ranking_warnings`, which may raise `UnusableInput`."""
     plan, warnings = plan_and_warnings
     group_size = 1 + max(map(len, plan.groups), default=0)
     ranking_problems = ranking_warnings(group_size, ranking, has_layouts=bool(plan.layouts))

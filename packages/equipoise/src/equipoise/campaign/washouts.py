@@ -5,7 +5,7 @@ fitted together with carry-over. If carry-over could explain a whole difference,
 restarts: from then on only blocks with washouts count for it (docs/methods/carry-over.md).
 
 In a block with washouts, the coin draws one condition. This condition runs before each counted
-trial. So the washout has position 0 in the block, and the first counted trial has position 1.
+trial. So the first washout has position 0 in the block, and the first counted trial position 1.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Sources of chance, such as memory addresses, that make the times of one command vary.
 
-A source is held if its value is the same in all trials. Each condition holds other sources.
+A source is held if its value is the same in all trials. Each condition holds different sources.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ NO_SHELL = "none"
 
 
 class CompareOptions(Struct, frozen=True):
-    """Options of `compare`; only the numbers are checked when it is created."""
+    """Options of `compare`; the creation of an object checks only the numbers."""
 
     commands: tuple[str | tuple[str, ...], ...]
     """Commands; a string is split into arguments, a tuple of arguments is used unchanged."""

@@ -1,9 +1,9 @@
 """Replaceable libraries as levels of factors: memory allocators, and BLAS libraries.
 
 Allocators: a library in ``LD_PRELOAD`` replaces the allocator of the C library. The allocator of
-the C library has settings, the tunables (ld.so(8), "Tunables"). Memory of more bytes than the
-tunable ``mmap_threshold`` comes from the kernel, and returns to the kernel when it is freed
-(docs/reference/study.md#allocators).
+the C library has settings, the tunables (ld.so(8), "Tunables"). A request for more bytes than the
+tunable ``mmap_threshold`` gets new memory from the kernel. This memory returns to the kernel when
+it is freed (docs/reference/study.md#allocators).
 
 BLAS: each library has its own folder, and all libraries have the same file name. So
 ``LD_LIBRARY_PATH`` chooses a library.

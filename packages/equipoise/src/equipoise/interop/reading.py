@@ -116,7 +116,7 @@ class Reading(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     """Sentences on values that were left out."""
     unordered_metrics: tuple[str, ...] = ()
-    """Metrics that are not measured one after the other, such as numbers of loops."""
+    """Metrics whose iterations are not a series in time, such as numbers of loops."""
 
 
 def process_of(benchmark: str, iterations: Mapping[str, Sequence[float]], **facts: Any) -> Process:

@@ -4,7 +4,7 @@ The key of a build is a digest of everything that affects the build: sources, su
 shell line, toolchain and environment. Variables of the terminal or the session are left out.
 
 A build stays in the folder ``FOLDER/KEY/tree/PROJECT`` where it was made, because programs may
-contain this path. All keys have the same length, so all paths do. The file
+contain this path. All keys, and so all paths, have the same length. The file
 ``FOLDER/KEY/build.json`` is written last. Without this file, a build is incomplete: another process
 is making the build, or was killed.
 
@@ -58,7 +58,7 @@ _BUILD_PROGRAMS = (
 )
 """Programs that a build may use; their files are part of a key."""
 _VERSION_COMMANDS = (("rustc", "-vV"), ("go", "version"))
-"""Commands that print a version: these programs start a toolchain in another file."""
+"""Commands that print the version of a toolchain, which these programs start from other files."""
 _VERSION_TIMEOUT_S = 20.0
 _SESSION_VARIABLES = frozenset(
     "PWD OLDPWD SHLVL _ TERM COLORTERM COLUMNS LINES DISPLAY WAYLAND_DISPLAY WINDOWID STY TMUX "

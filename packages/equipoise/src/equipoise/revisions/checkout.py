@@ -34,12 +34,12 @@ from equipoise.revisions.git import (
 WORKING_TREE = "the working tree"
 """Name of the default candidate."""
 REVISION_FOLDERS = ("old", "new")
-"""Names of the folders of a gate's revisions; they have the same length, so all paths do."""
+"""Folders of the revisions of a gate. These names, and so all paths, have the same length."""
 
 _GITLINK = "160000"
 """Mode with which git lists a submodule."""
 _ENCODING_FILTERS = ("lfs", "git-crypt")
-"""Filters that git needs to read files: otherwise files are encrypted, or names of other files."""
+"""Filters without which a file is encrypted (git-crypt), or only a pointer to a file (LFS)."""
 UNSHALLOW = (
     "in a shallow clone, first run `git fetch --unshallow` (GitHub: fetch-depth: 0, GitLab: "
     "GIT_DEPTH: 0)"

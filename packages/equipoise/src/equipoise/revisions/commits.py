@@ -56,8 +56,7 @@ LIKELY_WEIGHT = 10.0
 (docs/methods/bisect.md)."""
 
 MAX_MERGED_COMMITS = 2000
-"""Maximum number of commits on branches in a search; the branches of further merges are left
-out."""
+"""Maximum number of commits on branches in a search; further branches are left out."""
 
 
 class MergedBranch(Struct, frozen=True):
@@ -158,8 +157,8 @@ def _ancestry_error(
 def merged_commits(repository: Repository, main_line: Sequence[Commit]) -> MergedCommits:
     """Return the branches of all merges on the main line, and of merges on branches.
 
-    A commit that several merges contain belongs to a branch of the oldest merge. A branch without
-    own commits, or without a commit from which it began, is left out.
+    A commit that several merges contain belongs to a branch of the oldest merge. A branch is left
+    out if it has no commits of its own, or if it does not begin at a commit of a line.
     """
     last_commit = next(commit for commit in reversed(main_line) if not commit.uncommitted)
     if not any(commit.is_merge for commit in main_line[1:]):

@@ -30,7 +30,7 @@ SAVED = "saved"
 _SAMPLE = "sample.json"
 _LATEST_RUN, _PREVIOUS_RUN = "new", "base"
 _COPY_RANK = {_LATEST_RUN: 1, _PREVIOUS_RUN: 2}
-"""Rank of a folder among copies of a run, of which the lowest rank is kept; by default 0."""
+"""Rank of a folder among equal runs, by default 0. The run with the lowest rank is kept."""
 ITERATIONS = "iterations_of_sample"
 """Metric with the number of iterations in each sample."""
 

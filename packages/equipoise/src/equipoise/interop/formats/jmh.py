@@ -113,7 +113,7 @@ def _profiler_metrics(benchmark: _Benchmark, fork_index: int) -> dict[str, list[
 
 
 def _unit_factor(file: SourceFile, benchmark: _Benchmark) -> tuple[float, bool]:
-    """Return the factor to seconds, or for a rate to operations per second; and ``is_rate``."""
+    """Return the factor to seconds or to operations per second; and whether scores are rates."""
     numerator, _, denominator = benchmark.primary.score_unit.partition("/")
     is_rate = numerator == "ops"
     seconds = seconds_per(denominator if is_rate else numerator)
