@@ -119,7 +119,7 @@ def _column(values: Sequence[float | None]) -> FloatArray:
 
 
 MIN_WIDE_SPREAD = 0.10
-"""Minimum spread of a wide metric: half the distance from 5th to 95th percentile, over the median."""
+"""Minimum spread of a wide metric: half of (95th - 5th percentile) over the median."""
 
 
 def why_unknown(trials: Sequence[Trial], metric: str) -> str:

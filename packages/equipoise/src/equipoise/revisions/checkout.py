@@ -148,7 +148,7 @@ def warnings_of_working_tree(
 ) -> Iterator[CampaignWarning]:
     """Yield warnings of changes in the working tree that are not measured.
 
-    The warnings say that ``holder``, such as "neither revision", has the changes. The hints name
+    The warnings name the ``holder`` of the changes, such as "neither revision". The hints name the
     ``owner``, such as "the candidate".
     """
     submodules = changed_submodules(repository)
