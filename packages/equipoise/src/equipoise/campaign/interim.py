@@ -375,8 +375,9 @@ class InterimAnalysis(Judge):
             return False
         if ratio is None or not reads_as_factor(ratio) or is_known_to_a_tenth(verdict.ratio_ci):
             return False
-        share_of_blocks = 1.0 - self.earliest_block() / max(1, self._block_count)
-        return self._seconds * share_of_blocks < SIZE_SECONDS_FACTOR * self._stopping.min_seconds
+        # Only blocks after the earliest possible verdict count.
+        share_after = 1.0 - self.earliest_block() / max(1, self._block_count)
+        return self._seconds * share_after < SIZE_SECONDS_FACTOR * self._stopping.min_seconds
 
 
 class DescribingAnalysis(Judge):

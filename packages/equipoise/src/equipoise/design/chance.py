@@ -66,12 +66,14 @@ def sources_on_host(
     """
     sources: list[ChanceSource] = []
     warnings: list[CampaignWarning] = []
-    for seed in HASH_SEEDS:
-        variable = next(iter(seed.environment))
+    for hash_seed in HASH_SEEDS:
+        variable = next(iter(hash_seed.environment))
         if environment.get(variable, "random") == "random":
-            sources.append(seed)
+            sources.append(hash_seed)
         else:
-            warnings.append(untried_warning(seed.name, f"{variable} is set", f"unset {variable}"))
+            warnings.append(
+                untried_warning(hash_seed.name, f"{variable} is set", f"unset {variable}")
+            )
     if random_addresses:
         sources.append(ADDRESSES)
     else:

@@ -90,7 +90,7 @@ def draw_intervention(seed: int, block: int, weights: Sequence[float]) -> int:
 
 
 def draw_order(seed: int, purpose: str, number: int, count: int) -> tuple[int, ...]:
-    """Draw an order of ``count`` items; each order is equally likely."""
+    """Draw an order of ``count`` items; ``purpose`` and ``number`` identify the draw."""
     return tuple(_shuffle(count, _random_integers(seed, purpose, number)))
 
 

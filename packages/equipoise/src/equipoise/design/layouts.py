@@ -98,7 +98,7 @@ class Compilation(Struct, frozen=True):
     def link_line(
         self, objects: Sequence[str], output: str, linker: Linker, seed: int
     ) -> tuple[str, ...]:
-        """Return the command that links the objects into one layout."""
+        """Return the command that links the program of one layout."""
         inputs = [*objects, *self.objects]
         options: tuple[str, ...] = ()
         if linker == "lld":

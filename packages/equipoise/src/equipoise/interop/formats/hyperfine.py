@@ -47,7 +47,7 @@ _METRIC_NAMES = {
 }
 
 _BYTES_PER_UNIT = {"byte": 1.0, "kibibyte": 2.0**10, "mebibyte": 2.0**20, "gibibyte": 2.0**30}
-MEANS = "mean_cpu_seconds"
+MEAN_CPU_TIMES = "mean_cpu_seconds"
 """Key of the mean user and system times of each command, among the facts of the file."""
 _ExitCode = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
 _ByteCount = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -110,7 +110,7 @@ def _environment(export: _HyperfineFile) -> dict[str, Any]:
     if export.metadata.start_time is not None:
         environment["start_time"] = export.metadata.start_time
     facts_by_command: dict[str, dict[str, Any]] = {
-        MEANS: {
+        MEAN_CPU_TIMES: {
             _name(result): {"user": result.user, "system": result.system}
             for result in export.results
             if result.user is not None
@@ -301,7 +301,7 @@ def _results_of_conditions(document: ResultDocument) -> list[_WrittenResult]:
             rows[row.condition].append(row)
     # A file of hyperfine 1.x has these means for each command, but not for each run.
     facts = document.environment.get(FILE_FACTS)
-    means = facts.get(MEANS, {}) if isinstance(facts, dict) else {}
+    means = facts.get(MEAN_CPU_TIMES, {}) if isinstance(facts, dict) else {}
     return [
         _summary_of(condition, rows[condition.name], means.get(" ".join(condition.command), {}))
         for condition in document.conditions

@@ -65,19 +65,21 @@ def _read(file: SourceFile) -> Reading:
     environment: dict[str, Any] = {}
     columns: tuple[str, ...] = _COLUMNS
     execution = 0
-    for number, line in file.lines():
+    for line_number, line in file.lines():
         if line.startswith("#!"):
             execution += 1
             environment.setdefault("command", line.removeprefix("#!"))
         elif line.startswith(_START_PREFIX):
             environment.setdefault("started", line.removeprefix(_START_PREFIX))
         elif line.startswith(_HOST_PREFIX):
-            environment.setdefault("host", _host(file, number, line.removeprefix(_HOST_PREFIX)))
+            environment.setdefault(
+                "host", _host(file, line_number, line.removeprefix(_HOST_PREFIX))
+            )
         elif line.startswith(_HEADER_PREFIX):
             columns = tuple(line.split("\t"))
         elif line and not line.startswith("#"):
-            cells = _cells(file, number, line, columns)
-            invocation, metric, value = _measurement(file, number, cells, execution)
+            cells = _cells(file, line_number, line, columns)
+            invocation, metric, value = _measurement(file, line_number, cells, execution)
             values[invocation][metric].append(value)
     processes = tuple(
         Process(invocation.benchmark, _means(iterations), iterations, dict(invocation.levels))
@@ -92,20 +94,22 @@ def _read(file: SourceFile) -> Reading:
     )
 
 
-def _host(file: SourceFile, number: int, text: str) -> dict[str, Any]:
+def _host(file: SourceFile, line_number: int, text: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
     except DECODE_ERRORS as error:
-        raise file.error(f"line {number} does not describe the host: {error}") from error
+        raise file.error(f"line {line_number} does not describe the host: {error}") from error
 
 
-def _cells(file: SourceFile, number: int, line: str, columns: tuple[str, ...]) -> dict[str, str]:
+def _cells(
+    file: SourceFile, line_number: int, line: str, columns: tuple[str, ...]
+) -> dict[str, str]:
     texts = line.split("\t")
     if len(texts) != len(columns) and (columns != _COLUMNS or len(texts) != _MIN_COLUMNS):
-        raise file.error(f"line {number} has {len(texts)} columns, not {len(columns)}")
+        raise file.error(f"line {line_number} has {len(texts)} columns, not {len(columns)}")
     cells = dict(zip(columns, texts, strict=False))
     if missing_columns := [name for name in _REQUIRED_COLUMNS if name not in cells]:
-        raise file.error(f"line {number} has no column {missing_columns[0]}")
+        raise file.error(f"line {line_number} has no column {missing_columns[0]}")
     return cells
 
 

@@ -27,7 +27,7 @@ from equipoise.model.quantities import counted
 BENCHMARKS = "benchmarks.json"
 MACHINE = "machine.json"
 MAX_FILES = 20_000
-_VERSION = 2
+_FORMAT_VERSION = 2
 _UPDATE_HINT = "run `asv update`, which converts old results"
 
 
@@ -99,8 +99,10 @@ def _json_object(file: SourceFile) -> Mapping[str, Any]:
         raise file.error(f"this is not a result of asv: {error}") from error
     if not isinstance(content, dict):
         raise file.error("this is not a result of asv, which is a JSON object")
-    if content.get("version") != _VERSION:
-        problem = f"the version of the file is {quote(content.get('version'))}, not {_VERSION}"
+    if content.get("version") != _FORMAT_VERSION:
+        problem = (
+            f"the version of the file is {quote(content.get('version'))}, not {_FORMAT_VERSION}"
+        )
         raise file.error(problem, _UPDATE_HINT)
     return content
 
