@@ -1,4 +1,4 @@
-"""Compares and judges each candidate with its baseline, on the primary metric and on the others.
+"""Compares and judges each candidate with its baseline, on the primary metric and on others.
 
 A contrast has the indices of a baseline and a candidate in the plan. The drawn layouts are the
 memory layouts that the coin drew for the campaign.

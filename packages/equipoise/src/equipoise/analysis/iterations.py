@@ -154,7 +154,7 @@ def steady_comparisons(
             metric,
             arrange_costs(plan, blocks, _steady_costs(blocks, classified, metric)),
             contrast,
-            # A mean of iterations has a finer resolution than one iteration, but it is unknown.
+            # The resolution of a mean is finer than the resolution of the metric, and unknown.
             Resolution(None, classified[contrast.candidate][metric].more_is_better),
         )
         for contrast, metric, reason in planned_comparisons

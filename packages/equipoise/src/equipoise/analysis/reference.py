@@ -66,7 +66,7 @@ def compare_with_reference(
     Conditions are matched by name, or else by command. A change of up to ``min_effect`` percent
     counts as no change. ``alpha`` is the false-discovery rate among the changed rows.
 
-    Raise `UnusableInput` if no row has a number in both results, or a result is that of a fleet.
+    Raise `UnusableInput` if no row has a number in both results, or a result is about a fleet.
     """
     for document in (reference, result):
         document.check_one_host("a comparison with another result")

@@ -105,7 +105,7 @@ def latest_analysis_block(block: int) -> int:
 
 
 class InterimAnalysis(Judge):
-    """Judges a campaign with comparisons, by the same rule as its result."""
+    """Judges a campaign with comparisons, by the rule that its result uses."""
 
     def __init__(self, plan: Plan, stopping: Stopping) -> None:
         self.plan = plan

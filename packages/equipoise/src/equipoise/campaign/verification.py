@@ -31,7 +31,7 @@ from equipoise.model.plan import TUNABLES_VARIABLE, Condition, Plan
 
 
 def mapped_by_condition(plan: Plan, environment: Mapping[str, str]) -> dict[str, MappedLibraries]:
-    """Return the libraries that each condition maps at its start, by the name of the condition."""
+    """Return the libraries that each condition loads at its start, by name of the condition."""
     mapped_by_launch: dict[tuple[object, ...], MappedLibraries] = {}
     mapped: dict[str, MappedLibraries] = {}
     for condition in plan.conditions:

@@ -58,7 +58,7 @@ _BUILD_PROGRAMS = (
 )
 """Programs that a build may use; their files are part of a key."""
 _VERSION_COMMANDS = (("rustc", "-vV"), ("go", "version"))
-"""Commands that print the version of a toolchain, which these programs start from other files."""
+"""Commands that print the version of the toolchain that a program starts."""
 _VERSION_TIMEOUT_S = 20.0
 _SESSION_VARIABLES = frozenset(
     "PWD OLDPWD SHLVL _ TERM COLORTERM COLUMNS LINES DISPLAY WAYLAND_DISPLAY WINDOWID STY TMUX "

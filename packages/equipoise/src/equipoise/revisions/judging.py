@@ -109,7 +109,7 @@ class CommitsJudge(Judge, ABC):
         self.plan = plan
         self.terms = commits_plan_of(plan)
         self.left_out: set[tuple[int, int]] = set()
-        """Pairs of a commit and a benchmark whose blocks leave out the commit."""
+        """Pairs of a commit and a benchmark: the benchmark leaves out the commit."""
         self._builds = builds
         self._later_withdrawals: list[Withdrawal] = []
         """Recorded withdrawals after the blocks that are added so far."""
