@@ -457,7 +457,7 @@ def test_an_adjustment_that_saved_under_1_percent_of_the_blocks_is_not_mentioned
             SlowRuns(1.5, 0, 2, 106, unseen_share(106, 0.05)),
             "wall_s",
             False,
-            "2 of 106 runs of new took over 1.5 times its median, 0 of old; "
+            "2 of 106 runs of new and 0 of 106 runs of old took over 1.5 times their median; "
             "slow runs rarer than 1 in 35 may have been missed",
         ),
         (
@@ -470,16 +470,16 @@ def test_an_adjustment_that_saved_under_1_percent_of_the_blocks_is_not_mentioned
             SlowRuns(2.0, 3, 1, 59, unseen_share(59, 0.05)),
             "max_rss_bytes",
             False,
-            "3 of 59 runs of old had over 2 times its median, 1 of new; "
+            "3 of 59 runs of old and 1 of 59 runs of new had over 2 times their median; "
             "outliers rarer than 1 in 20 may have been missed",
         ),
         (
             SlowRuns(2.0, 0, 11, 59, unseen_share(59, 0.05), "candidate", 120.0, 0.01),
             "throughput_per_s",
             True,
-            "11 of 59 runs of new had less than 1/2 of its median, 0 of old; new has "
-            "outliers more often (tested at the level 1 %); outliers rarer than 1 in 20 may have "
-            "been missed",
+            "11 of 59 runs of new and 0 of 59 runs of old had less than 1/2 of their median; "
+            "new has outliers more often (tested at the level 1 %); outliers rarer than 1 in 20 "
+            "may have been missed",
         ),
     ],
 )

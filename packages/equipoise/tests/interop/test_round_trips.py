@@ -14,7 +14,7 @@ import pytest
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.interop.formats.hyperfine import to_json
-from equipoise.interop.series.bencher import to_bmf
+from equipoise.interop.series.bencher import to_metric_format
 from equipoise.interop.trials import to_csv, to_parquet
 from equipoise.interop.trials import to_json as to_rows
 from equipoise.ledger import open_for_writing
@@ -140,7 +140,7 @@ def test_trials_exported_as_csv_are_a_csv_to_import(tmp_path: Path, recorded: Re
 @pytest.mark.parametrize("sample", ["hyperfine_2.0.0.json", "jmh_1.37.json", "go.txt"])
 def test_bmf_has_the_median_of_each_imported_metric(sample: str, recorded: Recorded) -> None:
     document = recorded(imported(SAMPLES / sample))
-    written = msgspec.json.decode(to_bmf(document))
+    written = msgspec.json.decode(to_metric_format(document))
     assert list(written) == [condition.name for condition in document.conditions]
     for condition in document.conditions:
         measures = written[condition.name]

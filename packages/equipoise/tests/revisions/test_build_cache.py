@@ -32,7 +32,7 @@ from equipoise.revisions.build_cache import (
     source_of,
 )
 from equipoise.revisions.checkout import repository_at, revision_of_working_tree
-from equipoise.revisions.commits import trees_of
+from equipoise.revisions.commits import tree_hashes
 from equipoise.revisions.git import Repository
 from packages.equipoise.tests.repositories import MadeRepository, everything_in, repository
 
@@ -65,7 +65,7 @@ def sources(made: MadeRepository) -> list[BuildSource]:
     """Return the sources of all commits, the latest first."""
     repo = repository_at(made.path)
     names = made.git("rev-list", "main").split()
-    trees = trees_of(repo, names)
+    trees = tree_hashes(repo, names)
     return [source_of(repo, Revision(name, name), trees) for name in names]
 
 
@@ -164,7 +164,7 @@ def test_key_depends_exactly_on_the_inputs_of_a_build(made: MadeRepository, tmp_
     assert key(SSH_AUTH_SOCK="/tmp/other", TERM="dumb", GITHUB_RUN_ID="7") == key()
     others = {
         key(second),
-        key(BuildSource(first.revision, first.tree, "changed")),
+        key(BuildSource(first.revision, first.tree_hash, "changed")),
         key(folder=Repository(repo.top, "inside")),
         key(line="make fast"),
         key(CFLAGS="-O3"),
@@ -202,12 +202,12 @@ def test_working_tree_changed_since_the_plan_is_not_built(made: MadeRepository) 
     repo = repository_at(made.path)
     made.write("source", "changed\n")
     revision = revision_of_working_tree(repo)
-    source = source_of(repo, revision, trees_of(repo, [revision.commit]))
+    source = source_of(repo, revision, tree_hashes(repo, [revision.commit]))
     with opened(made) as cache:
         assert (cache.get(source, "it").tree / "program").read_text() == "changed\n"
         made.write("source", "changed again\n")
         assert cache.get(source, "it").reused
-    later = source_of(repo, revision, trees_of(repo, [revision.commit]))
+    later = source_of(repo, revision, tree_hashes(repo, [revision.commit]))
     made.write("source", "and again\n")
     with (
         opened(made) as cache,
@@ -249,9 +249,9 @@ from equipoise.model.revisions import Revision
 from equipoise.revisions.build_cache import open_cache
 from equipoise.revisions.build_cache import source_of
 from equipoise.revisions.checkout import repository_at
-from equipoise.revisions.commits import trees_of
+from equipoise.revisions.commits import tree_hashes
 repo, commit = repository_at(Path.cwd()), sys.argv[2]
-source = source_of(repo, Revision(commit, commit), trees_of(repo, [commit]))
+source = source_of(repo, Revision(commit, commit), tree_hashes(repo, [commit]))
 with open_cache(repo, sys.argv[1], None, Path(sys.argv[3])) as cache:
     print(cache.get(source, "it").reused, flush=True)
     sys.stdin.read()

@@ -18,7 +18,7 @@ from equipoise.revisions.commits import (
     is_prose,
     merged_commits,
     prose_commits,
-    trees_of,
+    tree_hashes,
     weights_by_path,
 )
 from equipoise.revisions.git import Repository
@@ -63,7 +63,7 @@ def test_a_range_follows_first_parents_and_knows_its_merges(made: MadeRepository
     assert commits[1].parents == (named(made, "first").commit, named(made, "side").commit)
     assert {commit.author for commit in commits} == {"Ada"}
     assert commits[2].date.startswith("20")
-    trees = trees_of(repository_at(made.path), [commit.hash for commit in commits])
+    trees = tree_hashes(repository_at(made.path), [commit.hash for commit in commits])
     assert [trees[commit.hash] for commit in commits] == [
         made.git("rev-parse", f"{commit.hash}^{{tree}}").strip() for commit in commits
     ]

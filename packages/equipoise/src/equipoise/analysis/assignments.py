@@ -14,7 +14,7 @@ from typing import Literal
 from msgspec import Struct
 
 MAX_DEPTH = 32
-"""Maximum depth of nested command substitutions; deeper substitutions are not searched."""
+"""Maximum depth of nested command substitutions that are searched."""
 _COMMAND_SEPARATORS = ";&|()\n#"
 _BLANK_CHARACTERS = " \t\r"
 _CLOSING_SIGNS = {"$(": ")", "<(": ")", ">(": ")", "=(": ")", "${": "}", "`": "`"}
@@ -45,8 +45,8 @@ class Word(Struct, frozen=True):
 def simple_commands(line: str) -> Iterator[tuple[Word, ...]]:
     """Yield the words of each simple command in a shell line.
 
-    A command in a substitution follows the command that contains it. Targets of redirections are
-    left out.
+    The commands of a substitution, such as ``$(…)``, follow the command that contains it. Targets
+    of redirections are left out.
     """
     yield from _commands_in(line, 0, len(line), MAX_DEPTH)
 
@@ -84,7 +84,7 @@ def _commands_in(line: str, index: int, end: int, depth: int) -> Iterator[tuple[
 
 
 def _read_word(line: str, start: int, end: int) -> tuple[Word, list[tuple[int, int]]]:
-    """Return the word at an index, and the ranges of the commands substituted in the word."""
+    """Return the word at ``start``, and the start and end of each substitution in it."""
     index = start
     text: list[str] = []
     inner_ranges: list[tuple[int, int]] = []
@@ -119,7 +119,7 @@ def _read_word(line: str, start: int, end: int) -> tuple[Word, list[tuple[int, i
 
 
 def _closing_index(line: str, start: int, end: int, closing: str) -> int:
-    """Return the index of the closing sign for an opening before ``start``; ``end`` without one."""
+    """Return the index of the sign that closes the sign before ``start``; ``end`` without it."""
     opening = {")": "(", "}": "{"}.get(closing)
     depth = 1
     for token in _QUOTED_OR_CHARACTER.finditer(line, start, end):
@@ -130,7 +130,7 @@ def _closing_index(line: str, start: int, end: int, closing: str) -> int:
 
 
 def _substitutions(line: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the start and the end of each command that is substituted inside double quotes."""
+    """Yield the start and the end of each substitution inside double quotes."""
     while opening := _SUBSTITUTION_IN_QUOTES.search(line, start, end):
         start = opening.end()
         if closing := _CLOSING_SIGNS.get(opening[0]):
@@ -147,7 +147,7 @@ def _unescape(escape: re.Match[str]) -> str:
 
 
 Replacer = Callable[[str, str], str | None]
-"""Function from a variable's name and value to a new value; ``None`` keeps the value."""
+"""Function from a variable's name and value to its new value, or ``None`` for no change."""
 _Change = tuple[int, int, str]
 """Start and end of a word in a line, and its new text."""
 _ArgumentRole = Literal["assignment", "shell line"]
@@ -160,13 +160,14 @@ _SHELL_KEYWORDS = frozenset(
 )
 _ASSIGNING_BUILTINS = frozenset(("export", "declare", "typeset", "local", "readonly", "alias"))
 _ASSIGNING_PROGRAMS = frozenset(("env", "sudo", "doas"))
-# The options of these programs whose value is the next argument.
+# Options of these programs after which the next argument is a value.
 _OPTIONS_WITH_VALUE = frozenset(("-u", "-C", "-g", "-h", "-p", "--unset", "--chdir", "--user"))
 _SHELLS = frozenset(
     ("sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "busybox", "su", "runuser", "flock")
 )
 _BUILTINS_WITH_LINES = frozenset(("eval", "trap"))
-# The option of a shell, and that of `env`, whose next argument is a shell line.
+"""Commands of a shell whose arguments are shell lines."""
+# Options of a shell and of `env` after which the next argument is a shell line.
 _SHELL_LINE_OPTION = re.compile(r"-[A-Za-z]*c|--command")
 _ENV_SPLIT_OPTION = re.compile(r"-[A-Za-z]*S|--split-string")
 
@@ -239,7 +240,7 @@ def _split_assignment(text: str) -> tuple[str, str, str]:
 
 
 def _roles(command: Sequence[str]) -> Iterator[tuple[int, _ArgumentRole]]:
-    """Yield the index and the role of each argument that sets a variable or is a shell line."""
+    """Yield the index and the role of each argument that has a role."""
     program = ""
     may_set_variables = False
     has_line_next = False
@@ -275,6 +276,7 @@ def _outermost_changes(changes: Sequence[_Change]) -> Iterator[_Change]:
 _EQUIPOISE_LINE_OPTIONS = frozenset(("--build", "--setup", "--prepare", "--conclude", "--cleanup"))
 """Options of Equipoise whose value is a shell line."""
 _NAMED_COMMAND_OPTIONS = frozenset(("--bench", "--try-command"))
+"""Options of Equipoise whose value is ``NAME=COMMAND``."""
 _SHELL_OPTIONS = frozenset(("--shell", "--default-shell", "-S"))
 """Options of Equipoise that make a shell run the commands."""
 
@@ -282,7 +284,7 @@ _SHELL_OPTIONS = frozenset(("--shell", "--default-shell", "-S"))
 def replace_command_line_values(argv: Sequence[str], replacer: Replacer) -> tuple[str, ...]:
     """Replace the values that a command line of Equipoise sets.
 
-    Each command is one argument, or all arguments after ``--`` are one command.
+    Each command is one argument; or all arguments after ``--`` are one command.
     """
     command_start = argv.index("--") + 1 if "--" in argv else len(argv)
     has_shell = not _SHELL_OPTIONS.isdisjoint(argv[:command_start])

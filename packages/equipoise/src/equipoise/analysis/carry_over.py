@@ -1,7 +1,7 @@
 """Checks whether carry-over, the effect of a trial on the next one, could explain a difference.
 
-A check uses the blocks without washouts. If carry-over could explain the whole difference, the
-campaign may continue with washouts. Then only the blocks with washouts decide.
+A check uses the blocks without washouts. If carry-over could explain a whole difference, the
+campaign may continue with washouts. Then only blocks with washouts decide.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from equipoise.stats.verdict import judge
 def with_carry_over_checks(
     plan: Plan, complete: Blocks, comparisons: Sequence[Comparison]
 ) -> tuple[Comparison, ...]:
-    """Return the comparisons, one for each contrast, with their checks for carry-over.
+    """Return the comparison of each contrast with its check for carry-over.
 
-    Functions, campaigns under ``--washout``, experiments of `why` and campaigns with very many
-    conditions have no checks.
+    There are no checks for functions, experiments of `why`, ``--washout``, and more than
+    `MAX_CONDITIONS` conditions.
     """
     blocks_before = blocks_before_washouts(plan, complete)
     if (
@@ -69,7 +69,7 @@ def with_carry_over_checks(
                 fitted, comparison, verdict, ratio, block_count, has_restarted=has_restarted
             )
             comparison = replace(comparison, carry_over_check=check)
-        # A simple estimate of carry-over would mix blocks with and without washouts.
+        # The simple estimate of carry-over would mix blocks with and without washouts.
         checked.append(replace(comparison, carry_over=None) if with_washouts else comparison)
     return tuple(checked)
 

@@ -1,7 +1,7 @@
-"""Certify a host: measure its rate of false alarms, and the effects that it can detect.
+"""Certifies a host: measures its rate of false alarms, and the effects that it can detect.
 
-Some campaigns compare two equal programs. In the other campaigns, the second program has injected
-work: a known amount of work in addition to that of the first program.
+Some campaigns compare two equal programs. In other campaigns, the second program does more work
+than the first program: the *injected* work, a known amount.
 """
 
 from __future__ import annotations
@@ -62,8 +62,7 @@ def certify(
 
     ``on_campaign`` receives the number of finished campaigns and the number of all campaigns.
 
-    Raise `ConditionFailed` if the certifying program failed. Raise `Interrupted` if the user
-    interrupted it.
+    Raise `ConditionFailed` if a program failed, and `Interrupted` if the user interrupted it.
     """
     total = options.campaigns + options.injected_campaigns
     records: list[RunRecord] = []
@@ -106,7 +105,6 @@ def _certificate(
     environment: dict[str, Any],
     made_at: float,
 ) -> Certificate:
-    """Compute the certificate from the records of all campaigns."""
     called_different = sum(_verdict(record) in DIFFERENCE_VERDICTS for record in equal_records)
     blocks_to_detection = [
         len(analysed_blocks(record)) for record in injected_records if _verdict(record) == "slower"
@@ -118,7 +116,7 @@ def _certificate(
     block_s = statistics.median(_block_seconds(record) for record in equal_records)
 
     def smallest_effect_percent(seconds: float) -> float | None:
-        """Return the smallest effect that nine of ten campaigns of this length detect."""
+        """Return the smallest effect that 90 % of campaigns with this duration detect."""
         blocks, seed = int(seconds / block_s), equal_records[0].plan.seed
         effect = smallest_effect(differences, blocks, alpha=options.alpha, seed=seed)
         return None if effect is None else float(100.0 * np.expm1(effect))

@@ -1,6 +1,6 @@
-"""Compares and judges each candidate with its baseline, on the primary metric and on the others.
+"""Compares and judges each candidate with its baseline, on the primary metric and on others.
 
-A contrast names a baseline and a candidate by their indices in the plan. The drawn layouts are the
+A contrast has the indices of a baseline and a candidate in the plan. The drawn layouts are the
 memory layouts that the coin drew for the campaign.
 """
 
@@ -70,7 +70,7 @@ class ContrastCosts(Struct, frozen=True):
 
 
 def primary_comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
-    """Compare every candidate on the primary metric; all these comparisons share alpha."""
+    """Compare every candidate on the primary metric; the comparisons share alpha."""
     metric = plan.judgement.primary_metric
     contrast_costs = costs_of_contrasts(plan, blocks, metric) if blocks else ()
     comparisons = judge_contrasts(plan, contrast_costs)
@@ -101,7 +101,7 @@ def _with_waiting_clause(comparison: Comparison, contrast: Contrast, blocks: Blo
 
 
 def _wall_and_waiting_s(trial: Trial) -> tuple[float, float]:
-    """Return the seconds of a trial, and how many of them it waited; NaN if one is unknown."""
+    """Return the seconds of a trial, and its seconds of waiting for a processor; NaN if unknown."""
     wall_s, waiting_s = trial.accounting.wall_s, trial.covariates.get(RUN_DELAY)
     is_known = wall_s is not None and waiting_s is not None and not trial.timed_out
     return (wall_s or 0.0, waiting_s or 0.0) if is_known else (math.nan, math.nan)
@@ -110,9 +110,9 @@ def _wall_and_waiting_s(trial: Trial) -> tuple[float, float]:
 def other_comparisons(
     plan: Plan, blocks: Blocks
 ) -> tuple[tuple[Comparison, ...], tuple[CampaignWarning, ...]]:
-    """Compare every candidate on every other metric; all these comparisons share alpha.
+    """Compare every candidate on every other metric; the comparisons share alpha.
 
-    A metric without a value in some trial is left out, with a warning.
+    If a trial lacks a metric, the metric is left out, with a warning.
     """
     contrast_costs: list[ContrastCosts] = []
     warnings: list[CampaignWarning] = []
@@ -126,21 +126,21 @@ def other_comparisons(
 
 
 def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
-    """Compare the control with the baseline, at a separate alpha."""
+    """Compare the control with the baseline; this comparison does not share alpha."""
     if plan.control is None or not blocks:
         return None
     contrasts = (Contrast(CONTROLLED_CONDITION, plan.control),)
     control_plan = replace(plan, control=None, chosen_contrasts=contrasts)
     contrast_costs = costs_of_contrasts(control_plan, blocks, plan.judgement.primary_metric)
     paired_blocks = [costs.paired_blocks for costs in contrast_costs]
-    # The control checks Equipoise, so it needs no claim about other layouts.
+    # The control only checks the tool, so no claim about other layouts is needed.
     return _compare_in_drawn_layouts(control_plan, contrast_costs, paired_blocks)[0]
 
 
 def costs_of_contrasts(plan: Plan, blocks: Blocks, metric: str) -> list[ContrastCosts]:
     """Return the costs of every candidate and its baseline on one metric.
 
-    Raise `UnusableInput` if a trial does not have the metric.
+    Raise `UnusableInput` if a trial lacks the metric.
     """
     all_costs = block_costs(plan, blocks, metric)
     resolution = resolution_of(blocks, metric)
@@ -153,7 +153,7 @@ def costs_of_contrasts(plan: Plan, blocks: Blocks, metric: str) -> list[Contrast
 def costs_of_contrast(
     plan: Plan, metric: str, all_costs: BlockCosts, contrast: Contrast, resolution: Resolution
 ) -> ContrastCosts:
-    """Return the costs of a candidate, of its baseline, and of the control if there is one."""
+    """Return the costs of a contrast on a metric, including the costs of a control."""
     paired_blocks = all_costs.paired_blocks(
         contrast,
         resolution=resolution,
@@ -167,8 +167,8 @@ def judge_contrasts(
 ) -> tuple[Comparison, ...]:
     """Judge comparisons that share alpha.
 
-    ``unreported_count`` is the number of comparisons that share alpha but are not reported. Each
-    counts as a comparison without evidence.
+    ``unreported_count`` is the number of comparisons that share alpha but are not reported. They
+    count as comparisons without evidence.
     """
     if not contrast_costs:
         return ()
@@ -183,7 +183,7 @@ def judge_contrasts(
 def _compare_in_drawn_layouts(
     plan: Plan, contrast_costs: Sequence[ContrastCosts], paired_blocks: Sequence[PairedBlocks]
 ) -> tuple[Comparison, ...]:
-    """Compare each candidate; ``paired_blocks`` also has the comparisons without evidence."""
+    """Compare each candidate; ``paired_blocks`` includes the unreported comparisons."""
     min_effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
     verdicts = judge(paired_blocks, min_effect=min_effect, alpha=alpha)
     forecasts = blocks_to_go(
@@ -205,7 +205,7 @@ def _compare_across_layouts(
     paired_blocks: Sequence[PairedBlocks],
     drawn_comparisons: Sequence[Comparison],
 ) -> tuple[Comparison, ...]:
-    """Return comparisons across layouts in general, each with its claim about the drawn layouts."""
+    """Return comparisons across layouts in general, with claims about the drawn layouts."""
     layouts_of_blocks: list[list[int]] = [[] for _ in paired_blocks]
     for layouts, costs in zip(layouts_of_blocks, contrast_costs, strict=False):
         both_ran = costs.all_conditions.has_both(costs.contrast)
@@ -234,7 +234,7 @@ def _with_claim_about_drawn_layouts(
         scope=SCOPE_ACROSS_LAYOUTS,
         summary=f"Across layouts: {comparison.summary}{lost_analyses_clause(lost_analyses)}",
         in_these_layouts=claim,
-        # The ratio may differ between layouts, so it need not be constant.
+        # Ratios may differ between layouts, so no constant ratio is expected.
         ratio_is_constant=True,
         ratio_segments=(),
     )
@@ -247,9 +247,9 @@ def _comparison(
     forecast: int | None,
     share_of_alpha: float,
 ) -> Comparison:
-    """Return the comparison with a verdict, further estimates, checks of the costs, and sentences.
+    """Return the comparison: its verdict, estimates, checks and sentences.
 
-    ``forecast`` is the number of blocks that would probably decide; ``None`` if it is unknown.
+    ``forecast`` is the number of further blocks that would probably decide; ``None`` if unknown.
     """
     judgement, paired_blocks, contrast = plan.judgement, costs.paired_blocks, costs.contrast
     baseline, candidate = (plan.conditions[index] for index in contrast.pair)
@@ -329,8 +329,7 @@ def _compare_slow_runs(
 ) -> SlowRuns:
     """Return the slow runs of a comparison, and test which condition has more slow runs.
 
-    The test needs typical runs that do not differ: only then does one threshold for both conditions
-    separate the slow runs.
+    The test has one threshold for both conditions. So it needs typical runs that do not differ.
     """
     judgement, paired_blocks = plan.judgement, costs.paired_blocks
     margin = margin_of(judgement.min_effect)
@@ -363,7 +362,7 @@ def _compare_slow_runs(
 def _describe_adjustment(
     plan: Plan, costs: ContrastCosts, verdict: ComparisonVerdict, count: int
 ) -> Adjustment | None:
-    """Return the effect of adjusting by a covariate; ``None`` if no block was adjusted.
+    """Return the effect of the adjustment by a covariate; ``None`` if no block was adjusted.
 
     ``count`` is the number of comparisons that share alpha.
     """
@@ -388,7 +387,7 @@ def _describe_adjustment(
 
 
 def scope_of(plan: Plan) -> str:
-    """Return the scope of the verdicts of a plan: across processes, intervals or layouts."""
+    """Return a phrase for the runs that the verdicts are about: processes, intervals or layouts."""
     if any(
         condition.server is not None and condition.server.trial == "interval"
         for condition in plan.conditions
@@ -402,7 +401,7 @@ def scope_of(plan: Plan) -> str:
 def _estimate_carry_over(plan: Plan, costs: ContrastCosts) -> CarryOver | None:
     """Return the carry-over; ``None`` if it is unknown, or if washouts remove it."""
     all_costs = costs.all_conditions
-    # Functions alternate within a process, so no function runs before another.
+    # Functions alternate within a process, so no function runs right before another.
     if plan.rules.shares_processes or plan.measure.washout or np.isnan(all_costs.end_costs).any():
         return None
     return carry_over(

@@ -1,9 +1,8 @@
 """Prepares records and documents for display: hides values, and shortens names and failures.
 
-A name of a condition or of a level may be very long, because by default it is a command. The ledger
-keeps the whole name. A page, a table or a JSON document shows its first `MAX_NAME_LETTERS`
-characters, with a number if two shortened names would be equal. Values are hidden first, because a
-value that is cut in two would not be found.
+The name of a condition or a level may be very long, because by default it is a command. The ledger
+keeps the whole name. A report shows its first `MAX_NAME_LETTERS` characters. If two shortened names
+would be equal, the second name gets a number. Values are hidden before names are shortened.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ from equipoise.shared.safe_text import MAX_LINE_LETTERS, MAX_NAME_LETTERS, short
 
 _Failable = TypeVar("_Failable", Trial, Observation)
 _NUMBER_LETTERS = len(" (9999999)")
-"""Number of letters that a name keeps free for the number that makes it different from others."""
+"""Number of letters that a shortened name keeps free for its number."""
 
 
 def records_for_display(records: Sequence[RunRecord], *, show_env: bool) -> tuple[RunRecord, ...]:
-    """Prepare the records of one page; names that differ stay different."""
+    """Prepare records that are reported together; names that differ stay different."""
     records = records if show_env else hide_values(records)
     runs = [run for record in records for run in (record, *record.earlier, *record.members)]
     short_names = _short_names([condition for run in runs for condition in run.plan.conditions])
@@ -47,7 +46,7 @@ def document_for_display(document: ResultDocument, *, show_env: bool) -> ResultD
     if not short_names.names:
         return document
     short_document: ResultDocument = replace_texts(document, short_names)
-    # A name may occur in a command, but readers copy commands, so commands stay whole.
+    # Readers copy commands, so commands stay whole.
     conditions = tuple(
         replace(condition, command=original.command)
         for condition, original in zip(short_document.conditions, document.conditions, strict=True)
@@ -56,7 +55,7 @@ def document_for_display(document: ResultDocument, *, show_env: bool) -> ResultD
 
 
 def _short_names(conditions: Sequence[Condition | ConditionResult]) -> TextReplacements:
-    """Return a replacement for each overlong name; names that differ stay different."""
+    """Return a short name for each overlong name; names that differ stay different."""
     names = (
         name for condition in conditions for name in (condition.name, *condition.levels.values())
     )
@@ -95,7 +94,7 @@ def _with_short_texts(record: RunRecord, short_names: TextReplacements) -> RunRe
 
 
 def _with_short_names(plan: Plan, short_names: TextReplacements) -> Plan:
-    """Return the plan with short names; the command line stays whole, because readers copy it."""
+    """Return the plan with short names in conditions and contrasts, but not in command lines."""
     shorten = short_names.replace_in_text
 
     def short_levels(levels: Mapping[str, str]) -> dict[str, str]:

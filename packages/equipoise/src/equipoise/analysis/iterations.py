@@ -1,9 +1,9 @@
 """Classifies the iterations within trials, and compares conditions in the steady state.
 
 A trial may repeat its work and report the time of each iteration. The first iterations warm up; a
-steady state may follow. A comparison uses one number of each trial, computed from this trial alone
-by the same rule for every condition. Exchanging two conditions in a block exchanges their numbers,
-so the bets of the verdict are as fair as on any other metric (docs/explanation/modes.md).
+steady state may follow. A comparison uses one number for each trial: the mean of its steady state.
+This number depends only on this trial, so the bets of the verdict stay fair
+(docs/explanation/modes.md).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ClassifiedTrial(Struct, frozen=True):
     trial: Trial
     better: Better
     shape: TrialShape | None
-    """Shape of the iterations' costs; ``None`` if they could not be classified."""
+    """Shape of the costs of the iterations; ``None`` if they cannot be classified."""
 
     @property
     def cost(self) -> float | None:
@@ -104,7 +104,7 @@ def classify_iterations(
 ) -> Classifications:
     """Classify the iterations of all analysed trials, given in the order in which they ran.
 
-    ``unordered_metrics`` are left out, because their iterations do not follow each other in time.
+    ``unordered_metrics`` are left out: their iterations are not a series in time.
     """
     classified = {
         condition: _classify_by_metric(trials, unordered_metrics)
@@ -132,9 +132,8 @@ def steady_comparisons(
 ) -> tuple[SteadyComparison, ...]:
     """Compare each candidate with its baseline in the steady state, if both have one.
 
-    All these comparisons share alpha. If a comparison is not possible, it counts as a comparison
-    without evidence. A metric is left out if neither condition reports enough iterations to be
-    classified: a few measurements cannot show a steady state.
+    The comparisons share alpha. A comparison that is not possible counts as a comparison without
+    evidence. If neither condition reports enough iterations of a metric, the metric is left out.
     """
     contrasts_and_metrics = [
         (contrast, metric)
@@ -155,7 +154,7 @@ def steady_comparisons(
             metric,
             arrange_costs(plan, blocks, _steady_costs(blocks, classified, metric)),
             contrast,
-            # A mean of iterations has a finer resolution than an iteration, so the costs show it.
+            # The resolution of a mean is finer than the resolution of the metric, and unknown.
             Resolution(None, classified[contrast.candidate][metric].more_is_better),
         )
         for contrast, metric, reason in planned_comparisons

@@ -1,4 +1,4 @@
-"""How a kind of campaign extends or replaces the result document of its comparisons.
+"""Analyses of kinds of campaigns: each extends or replaces the result document of a comparison.
 
 A kind of campaign, such as a gate or a bisection, overrides methods of `AnalysisKind`.
 """
@@ -26,7 +26,7 @@ class KindResult(Struct, frozen=True):
     """Values of the additional fields of the document, by name."""
     warnings: tuple[CampaignWarning, ...] = ()
     has_own_sentences: bool = False
-    """Whether the kind words the warnings about its comparisons itself."""
+    """Whether the kind of campaign writes the warnings about its comparisons itself."""
     outcomes: tuple[str, ...] | None = None
     """Outcomes that the kind reports instead of verdicts; ``None`` if it reports verdicts."""
 
@@ -35,36 +35,36 @@ class AnalysisKind:
     """Analysis of a kind of campaign; by default the analysis of a comparison."""
 
     def document(self, record: RunRecord) -> ResultDocument | None:
-        """Return the kind's own document; ``None`` to extend the ordinary document by `result`."""
+        """Return the whole document; if it is ``None``, `result` extends the ordinary document."""
         return None
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
-        """Return the additions of the kind to the document; ``blocks`` decide the verdicts."""
+        """Return the additions to the document; ``blocks`` are the blocks that are analysed."""
         return KindResult()
 
     keeps_rows_with_failures = False
-    """Whether a condition with failed trials is still compared with an earlier result."""
+    """Whether conditions with failed trials are compared with an earlier result, too."""
 
     def row_metrics(self, document: Any) -> tuple[str, ...]:
         """Return the metrics on which conditions are compared with an earlier result.
 
-        Each condition uses the first of these metrics that it has a value for.
+        For each condition, the first metric with a value is used.
         """
         return (document.primary_metric,)
 
     def replace_in_terms(self, terms: Any, replacement: Replacer) -> Any:
-        """Return the terms after replacing the values of assignments such as ``NAME=value``."""
+        """Return the terms with replaced values in assignments such as ``NAME=value``."""
         return terms
 
     def hide_in_terms(self, terms: Any, hidden: TextReplacements) -> Any:
-        """Return the terms with the values of environment variables hidden."""
+        """Return the terms with hidden values of environment variables."""
         return terms
 
     def hide_in_document(self, document: Any) -> Any:
-        """Return a stored document with values hidden in the fields that this kind added."""
+        """Return a stored document with hidden values in the fields that this kind adds."""
         return document
 
 
 def analysis_of(terms_or_document: object) -> AnalysisKind:
-    """Return the analysis for the kind of some terms or of a document."""
+    """Return the analysis of the kind of campaign that the terms or the document belong to."""
     return kind_of(terms_or_document).part("analysis", AnalysisKind)

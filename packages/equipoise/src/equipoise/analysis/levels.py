@@ -1,6 +1,7 @@
-"""Splits the variance of a cost or a ratio by level, and finds what spreads one command's times.
+"""Splits the variance of costs or ratios by level, and finds why the times of a command vary.
 
-Levels are nested: hosts, boots of a host, campaigns, memory layouts, trials and iterations.
+Levels are nested: hosts, boots of a host, campaigns, memory layouts, trials and iterations. A level
+is replicated if it has several units, such as several layouts.
 """
 
 from __future__ import annotations
@@ -40,8 +41,7 @@ def cost_by_level(
 ) -> VarianceByLevel | None:
     """Split the variance of one condition's log cost, on the primary metric, by level.
 
-    ``draws`` has the draw of each measured block, by block number. ``None`` if trials are the only
-    level.
+    ``draws`` has the draw of each measured block, by number. ``None`` if the only level is trials.
     """
     if not _has_several_levels(plan, trials):
         return None
@@ -61,7 +61,7 @@ def ratios_by_level(
 ) -> tuple[Comparison, ...]:
     """Return the primary comparisons, each with the variance of its log ratios by level.
 
-    An iteration of the candidate is compared with the baseline's iteration of the same number.
+    Iteration i of the candidate is compared with iteration i of the baseline.
     """
     if not _has_several_levels(plan, itertools.chain.from_iterable(blocks.values())):
         return tuple(comparisons)
@@ -94,8 +94,8 @@ def pooled_by_level(
 ) -> VarianceByLevel | None:
     """Split the variance of one comparison over several campaigns by level.
 
-    For each campaign, ``hosts_and_boots`` has the number of its host and of its boot, and
-    ``block_counts`` the number of its first blocks to use. ``None`` if no level is replicated.
+    ``hosts_and_boots`` has the numbers of the host and the boot of each campaign. Of each campaign,
+    the first ``block_counts`` blocks are used. ``None`` if no level is replicated.
     """
     metric = records[0].plan.judgement.primary_metric
     samples: list[_Sample] = []
@@ -118,27 +118,27 @@ def _has_several_levels(plan: Plan, trials: Iterable[Trial]) -> bool:
 
 
 class _TrialGroup(Struct, frozen=True):
-    """The trials of a block, or one of them: logarithms of their costs, and their seconds."""
+    """Logarithms of the costs, and the seconds, of one trial or of all trials of a block."""
 
     units: tuple[int, int]
     """Numbers of the layout and of the block."""
     logarithms: dict[int, FloatArray]
-    """Logarithms of the k iterations of each condition, shape (k,), or of its cost, shape (1,)."""
+    """Logarithms of k iterations, shape (k,), or of one cost, shape (1,), by condition."""
     wall_s: float
     """Sum of the wall seconds of the trials; NaN if unknown."""
     iteration_s: float
-    """Seconds of one more iteration in each trial, if the metric is in seconds."""
+    """Sum of the mean iterations of the trials: seconds, if the metric is in seconds."""
 
 
 class _Sample(Struct, frozen=True):
-    """One trial of a cost, or the two trials of a ratio."""
+    """The logarithms of a trial's costs, or of the ratios of two trials."""
 
     logarithms: FloatArray
     """Logarithms of k iterations, or of one cost or ratio, shape (k,)."""
     units: tuple[int, ...]
-    """Number of the unit at each level, from the highest level down."""
+    """Number of the unit at each level, such as the number of the layout; highest level first."""
     trials: _TrialGroup
-    """Trials of the sample. Another sample would take about as long as these trials."""
+    """Trials of the block. Another sample would take about as long as these trials."""
 
 
 def _read_logarithms(metric: str, trials: Sequence[Trial], draw: Draw) -> _TrialGroup:
@@ -169,7 +169,7 @@ def _trial_logarithms(trial: Trial, metric: str) -> FloatArray:
     if trial.timed_out or not values:
         values = [cost_function(metric)(trial)]
     with np.errstate(divide="ignore", invalid="ignore"):
-        # None becomes NaN.
+        # Each None becomes NaN.
         return np.asarray(np.log(np.array(values, dtype=np.float64)))
 
 
@@ -241,7 +241,7 @@ def _split_by_level(
 def _replicated_levels(
     units: IntArray, level_names: Sequence[str]
 ) -> Iterator[tuple[str, IntArray]]:
-    """Yield the name and the unit numbers of each level with more units than the level above."""
+    """Yield the name and the unit numbers of each replicated level."""
     unit_count_above = 1
     for index, name in enumerate(level_names):
         unit_count = len(np.unique(units[:, : index + 1], axis=0))
@@ -251,7 +251,7 @@ def _replicated_levels(
 
 
 def _level_advice(plan: Plan, levels: Levels, samples: Sequence[_Sample]) -> tuple[Advice, ...]:
-    """Return advice on which level needs more units; empty if it cannot be computed."""
+    """Return advice on the number of units of each level; empty if it cannot be computed."""
     components = levels.components
     names = [component.level for component in components]
     trial_s = sum(sample.trials.wall_s for sample in samples) / len(samples)
@@ -270,7 +270,7 @@ def _level_advice(plan: Plan, levels: Levels, samples: Sequence[_Sample]) -> tup
             return ()
         mean_count = sum(len(sample.logarithms) for sample in samples) / len(samples)
         iteration_s = sum(sample.trials.iteration_s for sample in samples) / len(samples)
-        # The seconds of a process outside of its iterations.
+        # Seconds of a process without its iterations.
         trial_s = max(0.0, trial_s - mean_count * iteration_s)
     unit_s = {LAYOUT: 0.0, TRIAL: trial_s, ITERATION: iteration_s}
     return advice(levels, [unit_s[name] for name in names]) if unit_s[names[-1]] > 0.0 else ()
@@ -281,18 +281,18 @@ def _ratio_interval(low: float, high: float) -> Interval:
 
 
 MIN_SOURCE_SHARE = 0.1
-"""Minimum fraction of the variance that a source of spread explains."""
+"""Minimum fraction of the variance that a source of chance must explain to be reported."""
 
 
 def sources_of_spread(
     plan: Plan, blocks: Mapping[int, tuple[Trial, ...]]
 ) -> tuple[Explanation, ...]:
-    """Return an explanation of the spread for each source of chance, such as the address layout.
+    """Return an explanation of the spread for each source of chance, such as memory addresses.
 
-    A source has the status ``source`` if it explains at least a tenth of the variance and its
-    p-value is at most alpha, after Holm's correction for the number of sources. Otherwise it has
-    the status ``not shown``. The spread with every source held has the status ``remainder``. The
-    result is empty if the campaign held no sources, or has too few blocks.
+    A source has the status ``source`` if its share of the variance is at least `MIN_SOURCE_SHARE`
+    and its p-value, corrected by Holm's method, is at most alpha. Other sources are ``not shown``.
+    The spread with all sources held is the ``remainder``. The result is empty if the campaign held
+    no source, or has too few blocks.
     """
     if plan.study != WHAT_VARIES_STUDY or not blocks:
         return ()
@@ -364,8 +364,7 @@ def _spread_sentence(name: str, change: SpreadChange, status: Status) -> str:
 def layout_spread(record: RunRecord) -> float | None:
     """Return the standard deviation of one program's cost over layouts, in percent.
 
-    A ratio of two programs has twice the variance of one program. With several comparisons it is
-    the largest standard deviation. ``None`` if the campaign does not show it.
+    With several comparisons, return the largest standard deviation. ``None`` if it is unknown.
     """
     blocks = analysed_blocks(record)
     if not record.plan.layouts or not blocks:
@@ -381,4 +380,5 @@ def layout_spread(record: RunRecord) -> float | None:
     ]
     if not variances:
         return None
+    # The variance of a ratio is the sum of the variances of two programs.
     return 100.0 * math.sqrt(0.5 * max(0.0, *variances))

@@ -1,7 +1,7 @@
 """Ranks conditions, and finds the conditions that may be the fastest.
 
-A ranked group is a baseline with all candidates that are compared with it. Contenders are the
-members of a group that may still be the fastest.
+A ranked group is a baseline with all candidates that are compared with it. Its members are the
+baseline and the candidates. Contenders are the members that may still be the fastest.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _REVERSED: dict[Verdict, Verdict] = {"faster": "slower", "slower": "faster"}
 def rankings(plan: Plan, blocks: Blocks, comparisons: Sequence[Comparison]) -> tuple[Ranking, ...]:
     """Return a ranking of each ranked group; empty if the plan has no ranking.
 
-    ``comparisons`` has the comparison on the primary metric for each contrast of the plan.
+    ``comparisons`` has the primary comparison of each contrast of the plan.
 
-    Raise `UnusableInput` if a trial does not have the primary metric.
+    Raise `UnusableInput` if a trial lacks the primary metric.
     """
     if not blocks or not plan.ranked_groups:
         return ()
@@ -49,11 +49,11 @@ def rankings(plan: Plan, blocks: Blocks, comparisons: Sequence[Comparison]) -> t
 
 
 def ranked_groups(plan: Plan, blocks: Blocks) -> list[RankedGroup]:
-    """Return the ranked groups, with the blocks of all pairs of conditions in each."""
+    """Return the ranked groups, each with the blocks of all pairs of its members."""
     metric = plan.judgement.primary_metric
     costs = block_costs(plan, blocks, metric)
     resolution = resolution_of(blocks, metric)
-    # The control is a second run of the baseline, so comparisons of candidates do not use it.
+    # Comparisons between candidates do not use the control, a second run of the baseline.
     plan_without_control = replace(plan, control=None)
 
     def blocks_of(contrast: Contrast) -> PairedBlocks:
@@ -152,7 +152,7 @@ def _ranking_of_group(
 
 
 def _log_ratio(comparison: Comparison) -> float:
-    """Return the log ratio to the baseline; if it is not finite, -inf if faster and else +inf."""
+    """Return the log ratio; if it is not finite, -inf for a faster candidate, else +inf."""
     if comparison.ratio:
         return math.log(comparison.ratio)
     return -math.inf if comparison.verdict == "faster" or comparison.ratio == 0 else math.inf
@@ -167,7 +167,7 @@ def _verdict_against(verdicts: Mapping[Pair, Verdict], member: int, rival: int) 
 
 
 def _order_members(log_ratios: Mapping[int, float], verdicts: Mapping[Pair, Verdict]) -> list[int]:
-    """Order the members by ratio, but put every member after all that are certainly faster."""
+    """Order the members by ratio, but each member after all members that are certainly faster."""
     remaining, order = sorted(log_ratios, key=log_ratios.__getitem__), []
 
     def is_slower(member: int) -> bool:
@@ -175,7 +175,7 @@ def _order_members(log_ratios: Mapping[int, float], verdicts: Mapping[Pair, Verd
         return any(_verdict_against(verdicts, member, rival) == "slower" for rival in rivals)
 
     while remaining:
-        # If three members are each slower than the next in a circle, the ratios decide.
+        # In a circle (a slower than b, b than c, c than a), the ratios decide.
         order.append(next((member for member in remaining if not is_slower(member)), remaining[0]))
         remaining.remove(order[-1])
     return order

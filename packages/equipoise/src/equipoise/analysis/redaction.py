@@ -1,8 +1,8 @@
 """Hides the values of environment variables in records, plans and result documents.
 
-Only reports hide values. The ledger keeps them, because a resumed campaign needs them. A value is
-shown if its variable is a known tuning variable; otherwise a placeholder replaces it. Different
-values of a variable have different placeholders, so that a reader sees that two conditions differ.
+Only reports hide values. The ledger keeps the values, because a resumed campaign needs them. Values
+of known tuning variables are shown. A placeholder replaces each other value; different values have
+different placeholders.
 """
 
 from __future__ import annotations
@@ -32,21 +32,18 @@ from equipoise.model.result import ResultDocument
 from equipoise.model.revisions import CommitDiff
 
 VARIABLES = "variables"
-"""Key of the recorded variables in an environment."""
+"""Key of the environment variables in a recorded environment."""
 _SERVER_COMMANDS = ("start", "install", "fill", "prepare", "ready", "stop")
 Assignment = tuple[str, str]
 """Name and value of a variable."""
 MIN_VALUE_LETTERS = 8
 """Minimum length of a value that is hidden even without the name of its variable."""
 _HARMLESS_VALUE = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*|[0-9.]+[A-Za-z%]*")
-"""Ordinary words, or a number with its unit. Texts show such a value, because names need it."""
+"""Ordinary words, or a number with its unit: values that texts show."""
 
 
 def hide_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
-    """Hide values in records that are reported together, and in their earlier runs and members.
-
-    A record without a value to hide is returned unchanged.
-    """
+    """Hide values in records that are reported together, and in their earlier runs and members."""
     if any(record.earlier or record.members for record in records):
         outer_records = [replace(record, earlier=(), members=()) for record in records]
         inner_records = (run for record in records for run in (*record.earlier, *record.members))
@@ -62,7 +59,7 @@ def hide_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
         )
     assignments: list[Assignment] = []
     for record in records:
-        # This only collects the values, in the order of the plan.
+        # The replacer only collects the values, in the order of the plan.
         _replace_plan_values(record.plan, lambda name, value: assignments.append((name, value)))
     replacements = value_replacements(assignments)
     replacements = replacements.with_names(dict(_names_to_replace(records, replacements)))
@@ -71,10 +68,7 @@ def hide_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
 
 
 def hide_variables(environment: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a recorded environment with the values of known tuning variables only.
-
-    A campaign records only these variables. A file of hyperfine has all variables of each command.
-    """
+    """Return a recorded environment in which only known tuning variables have values."""
     return {
         key: _hide_imported_variables(value)
         if isinstance(value, Mapping) and key != VARIABLES
@@ -84,7 +78,7 @@ def hide_variables(environment: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _hide_imported_variables(file_facts: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Replace the variables of each command of an imported file by placeholders."""
+    """Replace values in an imported file: hyperfine records all variables of each command."""
     variables_by_command = file_facts.get(VARIABLES)
     if not isinstance(variables_by_command, Mapping):
         return {
@@ -254,7 +248,7 @@ def hide_document_values(document: ResultDocument) -> ResultDocument:
     if environment != document.environment:
         document = replace(document, environment=environment)
     document = analysis_of(document).hide_in_document(document)
-    # In a document that already has its values hidden, the values are the placeholders.
+    # The values of a document are already hidden if they equal their placeholders.
     if all(value == text for (_, value), text in replacements.placeholders.items()):
         return document
     command_texts: dict[str, str] = {}
@@ -272,7 +266,7 @@ def hide_document_values(document: ResultDocument) -> ResultDocument:
 def replace_texts(
     data: Any, replacements: TextReplacements, texts: Mapping[str, str] = MappingProxyType({})
 ) -> Any:
-    """Replace texts anywhere in a data structure; ``texts`` has the new text of each whole text."""
+    """Replace texts anywhere in a data structure; ``texts`` has replacements of whole texts."""
     match data:
         case str():
             return texts[data] if data in texts else replacements.replace_in_text(data)
@@ -296,7 +290,7 @@ class TextReplacements(Struct, frozen=True):
     placeholders: Mapping[Assignment, str]
     """Placeholder of each hidden value."""
     names: Mapping[str, str]
-    """Name to show for each name of a condition that is replaced."""
+    """New name of each condition whose name is replaced."""
     texts: Mapping[str, str]
     """Replacement of each text outside commands."""
     pattern: re.Pattern[str] | None
@@ -309,22 +303,22 @@ class TextReplacements(Struct, frozen=True):
     def replace_in_text(self, text: str) -> str:
         """Return a text with the replacements.
 
-        An assignment (``TOKEN=x``) is replaced. A value without its variable is replaced if it is
-        long enough and not an ordinary word.
+        Assignments such as ``TOKEN=x`` are always replaced. A value alone is replaced if it has at
+        least `MIN_VALUE_LETTERS` letters and is not an ordinary word.
         """
         if self.pattern is None:
             return text
         return self.pattern.sub(lambda match: self.texts[match[0]], text)
 
     def with_names(self, names: Mapping[str, str]) -> TextReplacements:
-        """Return the same replacements, and replace these names of conditions too."""
+        """Return replacements that also replace these names of conditions."""
         return TextReplacements(
             self.placeholders, names, *_text_replacements(self.placeholders, names)
         )
 
 
 def value_replacements(assignments: Iterable[Assignment]) -> TextReplacements:
-    """Return a numbered placeholder for each value to hide, in the order of the values."""
+    """Return the placeholders of the values to hide, numbered in the order of the values."""
     placeholders: dict[Assignment, str] = {}
     numbers: dict[str, int] = {}
     for name, value in assignments:
@@ -337,7 +331,7 @@ def value_replacements(assignments: Iterable[Assignment]) -> TextReplacements:
 def _text_replacements(
     placeholders: Mapping[Assignment, str], names: Mapping[str, str]
 ) -> tuple[Mapping[str, str], re.Pattern[str] | None]:
-    """Return the texts to replace, each with its replacement, and the pattern that matches them."""
+    """Return the replacement of each text, and a pattern that matches the texts."""
     replaced: dict[str, str] = {}
     patterns: dict[str, str] = {}
     for (name, value), text in placeholders.items():

@@ -1,8 +1,7 @@
 """Compares a result with an earlier result, and pools several campaigns of the same commands.
 
 The earlier result is the reference (`--against`). In the document, the reference is `there` and the
-new result is `here`. A row is one condition on one metric. A session is one of the two campaigns;
-their trials were not interleaved.
+new result is `here`. A row is one condition on one metric. A session is one of the two campaigns.
 """
 
 from __future__ import annotations
@@ -64,19 +63,18 @@ def compare_with_reference(
 ) -> ReferenceComparison:
     """Compare the rows of both results.
 
-    The metric is the primary metric of the result, or a metric of its kind of campaign.
     Conditions are matched by name, or else by command. A change of up to ``min_effect`` percent
     counts as no change. ``alpha`` is the false-discovery rate among the changed rows.
 
-    Raise `UnusableInput` if no row has a number in both results, or a result is that of a fleet.
+    Raise `UnusableInput` if no row has a number in both results, or a result is about a fleet.
     """
     for document in (reference, result):
         document.check_one_host("a comparison with another result")
     metrics = analysis_of(result).row_metrics(result)
     reference = _with_names_of(reference, result)
-    more_is_better = {*reference.more_is_better, *result.more_is_better}
+    increasing_metrics = {*reference.more_is_better, *result.more_is_better}
     earlier_rows, later_rows = (
-        dict(_cost_rows(document, metrics, more_is_better)) for document in (reference, result)
+        dict(_cost_rows(document, metrics, increasing_metrics)) for document in (reference, result)
     )
     common_names = [
         name
@@ -117,7 +115,7 @@ def compare_with_reference(
 
 
 def _with_names_of(reference: ResultDocument, result: ResultDocument) -> ResultDocument:
-    """Rename the conditions of the reference whose commands have other names in the result."""
+    """Give conditions of the reference the name that their command has in the result."""
     names = {condition.name for condition in result.conditions}
     reference_names = {condition.name for condition in reference.conditions}
     by_command = {
@@ -146,9 +144,12 @@ def _with_names_of(reference: ResultDocument, result: ResultDocument) -> ResultD
 
 
 def _cost_rows(
-    result: ResultDocument, metrics: Sequence[str], more_is_better: Collection[str]
+    result: ResultDocument, metrics: Sequence[str], increasing_metrics: Collection[str]
 ) -> Iterator[tuple[str, _CostRow]]:
-    """Yield each condition whose trials all have a number, by its name."""
+    """Yield the name and the row of each condition whose trials all have a value.
+
+    More is better for ``increasing_metrics``.
+    """
     keeps_rows_with_failures = analysis_of(result).keeps_rows_with_failures
     for condition in result.conditions:
         trials = _analysed_trials(condition, result)
@@ -163,10 +164,10 @@ def _cost_rows(
         values = np.array([value for _, value in known], dtype=np.float64)
         blocks = np.array([trial.block for trial, _ in known], dtype=np.int64)
         if not result.has_blocks:
-            # Imported files have no blocks: each trial is its own block.
+            # Imported files have no blocks, so each trial counts as a block.
             start = result.conditions.index(condition) * len(result.trials)
             blocks = np.arange(start, start + len(known))
-        costs = 1.0 / values if metric in more_is_better else values
+        costs = 1.0 / values if metric in increasing_metrics else values
         yield condition.name, _CostRow(metric, SessionRow(costs, blocks), float(np.median(values)))
 
 
@@ -177,7 +178,7 @@ def _analysed_trials(condition: ConditionResult, result: ResultDocument) -> list
 
 
 def _value(trial: TrialRow, metric: str) -> float | None:
-    """Return a trial's value of a metric; ``None`` if it is not above 0, or the trial timed out."""
+    """Return a trial's value of a metric; ``None`` if it is not above 0 or not known."""
     if trial.failure_kind in ("timed out", "unavailable"):
         return None
     value = trial.value_of(metric)
@@ -190,7 +191,7 @@ def _reference_row(
     change: RowChange | None,
     metrics: Sequence[str],
 ) -> ReferenceRow:
-    """Return the comparison of one condition; ``sides`` has the results and rows of both sides."""
+    """Return the comparison of one condition; ``sides`` has the results and all rows."""
     earlier_row, later_row = (rows.get(name) for _, rows in sides.values())
     known_rows = [row for row in (later_row, earlier_row) if row is not None]
     unknown_because = None
@@ -236,7 +237,7 @@ def _ratio_interval(log_low: float, log_high: float) -> Interval:
 
 
 def _scope(changes: Changes, drift: float, *, same_environment: bool) -> str:
-    """Return the scope of the ratios, and a description of their intervals."""
+    """Return sentences on the scope of the ratios and on their intervals."""
     variance_factor = max(changes.later.variance_factor, changes.earlier.variance_factor)
     common_percent = 100.0 * math.expm1(
         math.hypot(changes.later.block_sd, changes.earlier.block_sd)
@@ -269,9 +270,9 @@ IGNORED_FACTS = frozenset(
         "variables_set_but_withheld",
     }
 )
-"""Facts that are not compared: they have no effect, or the result has them elsewhere too."""
+"""Facts that are not compared: they have no effect, or other fields of a result have them, too."""
 ENVIRONMENT = "environment"
-"""Name of the difference that stands for all facts that the file of another tool lacks."""
+"""Name of a difference that stands for all facts that an imported file lacks."""
 
 
 def document_differences(
@@ -279,8 +280,8 @@ def document_differences(
 ) -> tuple[EnvironmentDifference, ...]:
     """Return the differences between the environments of two results.
 
-    An imported result has only the facts of its files. A fact that one result lacks is then not a
-    difference. Instead, the whole `environment` is an unknown difference, even if both files agree.
+    An imported result has only the facts of its files. So the facts that one result lacks are not
+    compared. Instead, the `environment` as a whole is an unknown difference.
     """
     is_recorded = result.has_random_order
     return differences_to_host(reference, result.environment, is_recorded=is_recorded)
@@ -291,8 +292,7 @@ def differences_to_host(
 ) -> tuple[EnvironmentDifference, ...]:
     """Return the differences between a result and an environment.
 
-    The campaign of the environment may not have run yet. ``is_recorded`` is False if the
-    environment comes from files of another tool, which have only some facts.
+    ``is_recorded`` is False if the environment comes from the files of another tool.
     """
     differences = environment_differences(reference.environment, host)
     both_recorded = (reference.has_random_order, is_recorded)
@@ -314,7 +314,7 @@ def differences_to_host(
 def environment_differences(
     earlier: Mapping[str, Any], later: Mapping[str, Any]
 ) -> tuple[EnvironmentDifference, ...]:
-    """Return the facts that differ, or that one environment lacks, in the later one's order."""
+    """Return the facts that differ between two environments, or that one environment lacks."""
     earlier_facts, later_facts = dict(flat_facts(earlier)), dict(flat_facts(later))
     return tuple(
         EnvironmentDifference(name, earlier_facts.get(name), later_facts.get(name))
@@ -324,14 +324,14 @@ def environment_differences(
 
 
 def flat_facts(environment: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of all facts; a nested name includes the name of its table."""
+    """Yield the names and values of all facts; a nested fact has a name such as ``mapped.libc``."""
     for name, value in environment.items():
         if not prefix and name in IGNORED_FACTS:
             continue
         if isinstance(value, Mapping):
             yield from flat_facts(value, f"{prefix}{name}.")
         else:
-            # A value from JSON is a list, not a tuple.
+            # JSON has lists in place of tuples.
             yield f"{prefix}{name}", list(value) if isinstance(value, tuple) else value
 
 
@@ -342,7 +342,8 @@ _NO_COMMON_RATIO = "the campaigns are over layouts, whose ratios may differ"
 def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
     """Pool the primary comparisons of campaigns that ran the same commands, oldest first.
 
-    Raise `UnusableInput` if there are fewer than two campaigns, or their primary metrics differ.
+    Raise `UnusableInput` if there are fewer than two campaigns, if their primary metrics differ, or
+    if one is an imported run.
     """
     if len(records) < 2:
         raise UnusableInput(
@@ -365,7 +366,7 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
     boots = [f"{campaign.boot} {campaign.kernel}" for campaign in campaigns]
     hosts = _indices(["" if record.host is None else record.host.identity for record in records])
     hosts_and_boots = list(zip(hosts, _indices(boots), strict=True))
-    # Campaigns of one host share its effect on the ratio, so a host counts once.
+    # A host affects all its campaigns alike. So with several hosts, each host counts once.
     replicates = [f"host {host}" for host in hosts] if len(set(hosts)) > 1 else boots
     comparisons: list[PooledComparison] = []
     plan, metric = records[0].plan, metrics.pop()
@@ -403,13 +404,12 @@ class _CampaignBlocks(Struct, frozen=True):
 
     all_blocks: PairedBlocks
     guaranteed: PairedBlocks
-    """First blocks, which the campaign runs in any case because it cannot stop at a verdict yet."""
+    """First blocks. The campaign cannot stop at a verdict before these blocks are complete."""
 
 
 def _common_ratio_of_blocks(
     campaigns: Sequence[_CampaignBlocks], records: Sequence[RunRecord]
 ) -> CommonRatio:
-    """Return the ratio that the campaigns have in common; unknown with several layouts."""
     if any(record.plan.layouts for record in records):
         block_count = sum(len(campaign.all_blocks) for campaign in campaigns)
         return CommonRatio(None, (None, None), block_count, _NO_COMMON_RATIO)
@@ -444,7 +444,7 @@ def _read_campaign(
 
 
 def _guaranteed_block_count(plan: Plan) -> int:
-    """Return the number of blocks that a campaign runs before it can stop at a verdict."""
+    """Return the minimum number of blocks before a campaign can stop at a verdict."""
     alpha, count = plan.judgement.alpha, max(1, len(plan.contrasts))
     block_count = earliest_block(min(plan.rules.decisive_sides * alpha, 0.5 * (1.0 + alpha)), count)
     if plan.layouts:
@@ -453,9 +453,9 @@ def _guaranteed_block_count(plan: Plan) -> int:
 
 
 def effect_of(blocks: PairedBlocks) -> tuple[float, float] | None:
-    """Return a log ratio and its standard error; ``None`` with fewer than two known differences.
+    """Return a log ratio and its standard error; ``None`` with fewer than two finite ratios.
 
-    The standard error is a robust scale over the root of the number of blocks.
+    The standard error is the scaled median absolute deviation, over the root of the block count.
     """
     ratio = typical_ratio(blocks)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,7 +1,6 @@
 """Computes the result document of a campaign from its record.
 
-The same record gives the same document, byte for byte, because the campaign's seed seeds every
-resampling.
+The same record always gives the same document: the campaign's seed seeds every resampling.
 """
 
 from __future__ import annotations
@@ -68,21 +67,20 @@ from equipoise.model.result import (
 )
 
 DESCRIBED_METRICS = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults")
-"""Metrics that the result of every condition describes, besides those of the workload."""
+"""Metrics that every condition has, besides the metrics that its workload reports."""
 
 
 def analyse_campaign(record: RunRecord) -> ResultDocument:
-    """Compute the result document of a campaign, without the causes of its gap.
+    """Compute the result document of a campaign.
 
-    `equipoise.why.result.result_of` adds the causes.
+    `equipoise.why.result.result_of` adds the causes of its gap.
     """
-    # The squares of huge numbers from a file overflow; results that use them are null.
+    # Squares of huge values in an imported file overflow. The results are null.
     with paused_garbage_collector(), np.errstate(over="ignore", invalid="ignore"):
         return _document_of(record)
 
 
 def _document_of(record: RunRecord) -> ResultDocument:
-    """Choose the blocks, compare conditions, describe each condition, and collect the warnings."""
     plan = record.plan
     rules, kind = plan.rules, analysis_of(plan.terms)
     own_document = kind.document(record)
@@ -91,12 +89,12 @@ def _document_of(record: RunRecord) -> ResultDocument:
     complete = complete_blocks(record.draws, record.trials)
     blocks = decisive_blocks(plan, complete)
     by_condition = _trials_by_condition(record, blocks)
-    # If Equipoise did not draw the order of trials, no verdict is valid (rule 1).
+    # Without an order drawn by Equipoise, no verdict is valid (rule 1).
     has_random_order = rules.has_random_order
     comparisons = primary_comparisons(plan, blocks) if has_random_order else ()
     comparisons = with_carry_over_checks(plan, complete, comparisons)
     others, metric_warnings = other_comparisons(plan, blocks) if has_random_order else ((), ())
-    # The time of a function is already a time of its steady state (functions.runner).
+    # The times of functions are already those of a steady state (functions.runner).
     has_steady_states = has_random_order and not rules.shares_processes
     steady = steady_comparisons(plan, blocks, by_condition.iterations) if has_steady_states else ()
     by_level = ratios_by_level(plan, comparisons, blocks, by_condition.draws) if comparisons else ()
@@ -135,7 +133,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
 
 
 def increasing_metrics(trials: Iterable[Trial]) -> tuple[str, ...]:
-    """Return the metrics of which more is better, as the workloads reported."""
+    """Return the metrics for which the workloads reported that more is better."""
     samples = (sample for trial in trials for sample in trial.samples)
     return tuple(dict.fromkeys(sample.metric for sample in samples if sample.better == "higher"))
 
@@ -150,7 +148,7 @@ def _known_resolutions(plan: Plan, blocks: Blocks) -> dict[str, float]:
 
 
 def run_info(record: RunRecord, blocks: int) -> RunInfo:
-    """Return the facts of a campaign; ``blocks`` is the number of its complete blocks."""
+    """Return facts about a campaign; ``blocks`` is its number of complete blocks."""
     last_segment = record.segments[-1] if record.segments else Segment(record.started_at, {})
     return RunInfo(
         id=record.id,
@@ -179,7 +177,7 @@ def _control(plan: Plan, blocks: Blocks, by_condition: _TrialsByCondition) -> Co
 
 
 class _TrialsByCondition(Struct, frozen=True):
-    """Trials, failures and iterations of each condition, by its index; and the draws of blocks."""
+    """Trials, failures and iterations, by index of the condition."""
 
     analysed: Mapping[int, list[Trial]]
     failures: Mapping[int, int]
@@ -204,13 +202,13 @@ def _trials_by_condition(record: RunRecord, blocks: Blocks) -> _TrialsByConditio
 def _condition_result(
     plan: Plan, index: int, by_condition: _TrialsByCondition, typical: TypicalValue | None = None
 ) -> ConditionResult:
-    """Describe each metric of a condition, or say why a metric of a study has no value."""
+    """Describe each metric of a condition; for a study, also say why a metric has no value."""
     condition = plan.conditions[index]
     analysed = by_condition.analysed.get(index, [])
     reported_metrics = dict.fromkeys(
         sample.metric for trial in analysed for sample in trial.samples if sample.iteration is None
     )
-    # A trial that timed out used unknown amounts; a trial that this host cannot run used none.
+    # A trial that timed out, or that this host cannot run, has no valid values.
     ended = [trial for trial in analysed if not trial.timed_out and not trial.is_unavailable]
     metrics: dict[str, MetricSummary] = {}
     spread_reasons: dict[str, str] = {}
@@ -253,7 +251,7 @@ def _condition_result(
 
 
 def trial_rows(record: RunRecord, complete: Blocks, decisive: Blocks) -> tuple[TrialRow, ...]:
-    """Return a row of the document for every trial."""
+    """Return the row of every trial; ``complete`` and ``decisive`` are as in `left_out_because`."""
     layouts = {(draw.phase, draw.block): draw.layout for draw in record.draws}
     return tuple(
         _row(
@@ -268,15 +266,15 @@ def trial_rows(record: RunRecord, complete: Blocks, decisive: Blocks) -> tuple[T
 
 def _row(trial: Trial, condition: Condition, reason: str | None, layout: int | None) -> TrialRow:
     accounting = trial.accounting
-    own_values = {
+    reported_values = {
         sample.metric: sample.value for sample in trial.samples if sample.iteration is None
     }
     missing_reasons = {
         metric: why_unknown([trial], metric)
         for metric in condition.reports
-        if metric not in own_values
+        if metric not in reported_values
     }
-    # There may be very many trials, and most report no iterations.
+    # Most trials report no iterations.
     iterations = iterations_in(trial.samples) if trial.samples else {}
     return TrialRow(
         trial.block,
@@ -298,7 +296,7 @@ def _row(trial: Trial, condition: Condition, reason: str | None, layout: int | N
         trial.failure_kind,
         {**accounting.unknown, **missing_reasons} if missing_reasons else accounting.unknown,
         trial.covariates,
-        own_values,
+        reported_values,
         {metric: [sample.value for sample in samples] for metric, samples in iterations.items()},
         layout,
     )

@@ -1,4 +1,4 @@
-"""Computes a sequence: the interval of each candidate after every block of a campaign."""
+"""Computes sequences: the interval of each candidate after every block of a campaign."""
 
 from __future__ import annotations
 
@@ -16,24 +16,23 @@ from equipoise.model.result import Comparison, ResultDocument, TrialRow
 from equipoise.stats.sequence import SequencePoint
 
 MAX_POINTS = 400
-"""Maximum number of points that a chart shows of a sequence."""
+"""Maximum number of points in a sequence."""
 TOLERANCE = 1e-9
-"""Relative tolerance of a reproduced interval: last digits may differ on another machine."""
+"""Relative tolerance between two computations of an interval on different machines."""
 
 Sequences = dict[str, tuple[SequencePoint, ...]]
 """Points in the order of blocks, by candidate."""
 
 
 def sequences_of(record: RunRecord) -> Sequences:
-    """Return the interval of each candidate after every block, in the order in which blocks ran.
+    """Return the interval of each candidate after every block.
 
-    With more than `MAX_POINTS` blocks, the points are evenly spaced and include the last block. An
-    imported run has no sequence, because the coin did not order its trials. A fleet has none,
-    because each host has its own blocks.
+    With more than `MAX_POINTS` blocks, the points are evenly spaced and include the last block. The
+    result is empty for an imported run, whose order is not random, and for a fleet.
     """
     if not record.plan.rules.has_random_order or record.plan.rules.has_members:
         return {}
-    # Without a ranking the analyses take less time.
+    # A ranking is not needed, and takes time.
     plan = replace(record.plan, ranking=False)
     interim = interim_for(plan, plan.stopping)
     blocks = list(analysed_blocks(record).values())
@@ -48,9 +47,9 @@ def sequences_of(record: RunRecord) -> Sequences:
 
 
 def sequences_of_document(document: ResultDocument) -> Sequences:
-    """Return the interval of each candidate after every block of a document.
+    """Return the interval of each candidate after every block, from the trials in a document.
 
-    The result is empty if the trials of the document do not reproduce its intervals.
+    The result is empty if these trials do not reproduce the intervals of the document.
     """
     if not document.has_one_order:
         return {}
@@ -78,10 +77,9 @@ def _ends_at(points: Sequence[SequencePoint], comparison: Comparison) -> bool:
 
 
 def _record_of(document: ResultDocument, comparisons: Sequence[Comparison]) -> RunRecord | None:
-    """Return a record with the analysed trials on the metric of the comparisons.
+    """Return a record for an interim analysis, with the analysed trials of a document.
 
-    The record has the plan and the blocks that an interim analysis needs. ``None`` if a trial lacks
-    the metric, or a name of a condition is unknown.
+    ``None`` if a trial lacks the metric, or a name of a condition is unknown.
     """
     results = [*document.conditions, *([document.control.condition] if document.control else [])]
     indices = {result.name: index for index, result in enumerate(results)}

@@ -1,7 +1,8 @@
 """Describes the distribution of a metric of one condition, and why it is wide or unknown.
 
-A companion of a mode is a covariate, such as the CPU, that is associated with the mode. If nothing
-is compared, the typical value of the only condition is the result.
+A companion of a mode is a covariate, such as the CPU, that is associated with the mode. A state is
+a stretch of trials with about the same value. If nothing is compared, the result is the typical
+value of the only condition.
 """
 
 from __future__ import annotations
@@ -51,9 +52,8 @@ def shape_of(
 ) -> MetricSummary:
     """Describe one metric of one condition: its spread, its modes and their companions.
 
-    The primary metric also gets its states: stretches of trials on one level. The values, shape
-    (n,), are known and finite, in the order in which their n trials ran.
-    ``draws`` has the draw of each measured block, by block number.
+    The primary metric also gets its states. ``values`` has the finite values of the n ``trials`` in
+    the order in which they ran, shape (n,). ``draws`` has the draw of each measured block.
     """
     known_resolution = resolution_of_trials(trials, metric)
     quantum = None if known_resolution is None else known_resolution.quantum
@@ -71,7 +71,7 @@ def shape_of(
 
 
 def observed_covariates(trials: Sequence[Trial]) -> list[Covariate]:
-    """Return the recorded covariates of the trials, and their order in time as a covariate."""
+    """Return the recorded covariates of the trials, and the time as a covariate."""
     return [*_recorded_covariates(trials), _time_covariate(trials)]
 
 
@@ -84,13 +84,12 @@ def _recorded_covariates(trials: Sequence[Trial]) -> Iterator[Covariate]:
 def _drawn_covariates(
     plan: Plan, trials: Sequence[Trial], draws: Mapping[int, Draw]
 ) -> Iterator[Covariate]:
-    """Yield the time, and the covariates that the coin drew."""
     positions = _column([trial.position for trial in trials])
     yield Covariate(POSITION, positions, is_categorical=True, is_drawn=True)
     yield _time_covariate(trials)
     draws_of_trials = [draws.get(trial.block) for trial in trials]
     layout_numbers = [None if draw is None else draw.layout for draw in draws_of_trials]
-    # With layouts, the coin draws these values once for each layout, not for each trial.
+    # With layouts, the values below are drawn once for each layout.
     layout_count = len(set(layout_numbers)) if plan.layouts else None
 
     def covariate(name: str, values: Sequence[float | None], *, is_categorical: bool) -> Covariate:
@@ -109,7 +108,7 @@ def _drawn_covariates(
 
 
 def _time_covariate(trials: Sequence[Trial]) -> Covariate:
-    """Return the order of the trials; it is exact, so it counts as drawn."""
+    """Return the order of the trials as a covariate; it is as exact as a drawn value."""
     return Covariate(
         TIME, np.arange(len(trials), dtype=np.float64), is_categorical=False, is_drawn=True
     )
@@ -120,7 +119,7 @@ def _column(values: Sequence[float | None]) -> FloatArray:
 
 
 MIN_WIDE_SPREAD = 0.10
-"""Minimum spread of a wide metric: half the distance from p5 to p95, over the median."""
+"""Minimum spread of a wide metric: half of (95th - 5th percentile) over the median."""
 
 
 def why_unknown(trials: Sequence[Trial], metric: str) -> str:
@@ -134,14 +133,14 @@ def why_unknown(trials: Sequence[Trial], metric: str) -> str:
 
 
 def is_wide(summary: MetricSummary) -> bool:
-    """Return whether a metric spreads so much that the report should explain it."""
+    """Return whether a metric spreads so widely that the report explains the spread."""
     return summary.median > 0 and summary.p95 - summary.p05 > 2.0 * MIN_WIDE_SPREAD * summary.median
 
 
 def why_wide(metric: str, values: FloatArray, trials: Sequence[Trial], *, seed: int) -> str:
     """Return the spread of a metric by level, and the covariate with the strongest association.
 
-    Values and trials are as for `shape_of`.
+    ``values`` and ``trials`` are as in `shape_of`.
     """
     association = strongest_association(values, observed_covariates(trials))
     phrases = (_spread_by_level(metric, trials, seed), _association_phrase(association))
@@ -157,7 +156,7 @@ def _failure_reason(trial: Trial) -> str:
 
 
 def _spread_by_level(metric: str, trials: Sequence[Trial], seed: int) -> str:
-    """Return the spread between processes and between batches of a process; empty if unknown."""
+    """Return a phrase on the spread between processes and within a process; empty if unknown."""
     logarithms: list[float] = []
     process_indices: list[int] = []
     for index, trial in enumerate(trials):
@@ -200,10 +199,10 @@ SCOPE_OF_TYPICAL = (
 
 
 def typical_value(plan: Plan, blocks: Blocks) -> TypicalValue | None:
-    """Return the median of the only condition, with an interval that holds at any stop.
+    """Return the median of the only condition, with an interval that is valid whenever you stop.
 
-    ``None`` if the plan compares conditions, or no trial has the metric. A trial that timed out
-    counts as the worst value.
+    ``None`` if the plan compares conditions, or no trial has the metric. A trial that timed out has
+    the worst value.
     """
     if not plan.describes_one:
         return None
@@ -226,7 +225,7 @@ def typical_value(plan: Plan, blocks: Blocks) -> TypicalValue | None:
 
 
 def warnings_of_typical(plan: Plan, blocks: Blocks) -> Iterator[CampaignWarning]:
-    """Yield a warning if the runs of the only condition visibly depend on earlier runs."""
+    """Yield a warning if runs of the only condition depend on earlier runs."""
     if not plan.describes_one:
         return
     values = _described_values(plan, blocks)
@@ -242,9 +241,9 @@ def warnings_of_typical(plan: Plan, blocks: Blocks) -> Iterator[CampaignWarning]
 
 
 def _described_values(plan: Plan, blocks: Blocks) -> FloatArray:
-    """Return the known values of the only condition, in the order of its runs, shape (n,).
+    """Return the n known values of the only condition, in the order of its runs, shape (n,).
 
-    A trial that timed out has the worst value: 0 if more is better.
+    A trial that timed out has the worst value: 0 if more is better, else infinity.
     """
     metric = plan.judgement.primary_metric
     trials = [

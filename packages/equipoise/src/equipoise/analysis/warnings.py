@@ -23,14 +23,14 @@ from equipoise.shared.spelling import option
 from equipoise.stats.carry_over import should_warn
 
 MAX_CUT_SHARE = 0.05
-"""Maximum fraction of blocks cut by interruptions without a warning (docs/methods/interval.md)."""
+"""Maximum share of blocks that interruptions may cut without a warning."""
 OVERSTATEMENT = (
     "In simulations of a true 1 %, such estimates were 1.4 times the truth on average and over 2 "
     "times in one campaign of ten. Smaller effects and heavier tails are overstated more"
 )
-"""Overstatement in simulations, which is not a bound (docs/decisions/statistics.md)."""
+"""Overstatement in simulations, which is not an upper bound (docs/decisions/statistics.md)."""
 _MAX_SMALL_RATIO = 1.1
-"""Maximum ratio for which a warning cites `OVERSTATEMENT`: the simulations had an effect of 1 %."""
+"""Maximum ratio for which a warning cites `OVERSTATEMENT`, which is for small effects."""
 MAX_NAMED_COMPARISONS = 3
 """Maximum number of comparisons that one warning names."""
 
@@ -44,12 +44,7 @@ def warnings_of(
 ) -> tuple[CampaignWarning, ...]:
     """Return the warnings about a campaign and about its comparisons.
 
-    Parameters
-    ----------
-    blocks
-        Complete blocks that decide the verdicts.
-    outcomes
-        Outcomes of the campaign if its kind reports them instead of verdicts.
+    ``blocks`` decide the verdicts. A kind of campaign may have ``outcomes`` instead of verdicts.
     """
     return (
         *_failure_warning(record),
@@ -111,10 +106,6 @@ def _campaign_warnings(
 
 
 def _ignored_failures(record: RunRecord, blocks: Blocks) -> Iterator[CampaignWarning]:
-    """Yield a warning with the numbers of failed trials, if the campaign ignores failures.
-
-    A study whose rows show why their trials failed gets no warning.
-    """
     plan = record.plan
     if not plan.measure.ignore_failure or plan.rules_of_study.rows_show_failures:
         return
@@ -140,7 +131,6 @@ def _ignored_failures(record: RunRecord, blocks: Blocks) -> Iterator[CampaignWar
 def _comparison_warnings(
     record: RunRecord, comparisons: Sequence[Comparison], block_count: int
 ) -> Iterator[CampaignWarning]:
-    """Yield the warnings about ratios, carry-over, slow runs, minima and overstated effects."""
     if changing := [comparison for comparison in comparisons if not comparison.ratio_is_constant]:
         yield CampaignWarning(
             "no_constant_ratio",
@@ -155,8 +145,8 @@ def _comparison_warnings(
         yield CampaignWarning(
             "slow_runs",
             _joined(sentences),
-            f"add {option('tail', 1)}, which measures until slow runs of 1 in 100 would have "
-            "appeared",
+            f"to count slow runs more exactly, add {option('tail', 1)}: the campaign then runs "
+            "until slow runs that are 1 % of all runs would have appeared",
         )
     misleading = [
         comparison
@@ -183,8 +173,8 @@ def _comparison_warnings(
 def _overstatement_warnings(comparisons: Sequence[Comparison]) -> Iterator[CampaignWarning]:
     """Yield a warning about overstated small effects, and another about larger effects.
 
-    An effect that reads as a factor, such as "3 times", gets no warning. If its size is uncertain,
-    the sentence of the verdict has the smallest possible factor.
+    An effect that reads as a factor, such as "3 times", gets no warning: its sentence has the
+    smallest possible factor.
     """
     ratios = [
         (comparison.candidate, comparison.ratio)
@@ -219,7 +209,6 @@ def _overstatement_sentence(candidates: Sequence[str]) -> str:
 def _carry_over_warnings(
     record: RunRecord, comparisons: Sequence[Comparison]
 ) -> Iterator[CampaignWarning]:
-    """Yield the warnings about added washouts, and about ratios that carry-over may explain."""
     checks = {
         index: comparison.carry_over_check
         for index, comparison in enumerate(comparisons)
@@ -271,10 +260,6 @@ def _washout_hint() -> str:
 
 
 def _changing_ratio_hint(changing: Sequence[Comparison]) -> str:
-    """Return the hint for comparisons that one ratio does not describe.
-
-    The hint depends on whether the ratio changed during the campaign.
-    """
     if any(len(comparison.ratio_segments) != 1 for comparison in changing):
         return (
             "find out what changed during the campaign, and measure before and after the change "
@@ -284,7 +269,7 @@ def _changing_ratio_hint(changing: Sequence[Comparison]) -> str:
 
 
 def _joined(sentences: Iterator[str] | Sequence[str]) -> str:
-    """Join up to `MAX_NAMED_COMPARISONS` sentences, and give the number of further sentences."""
+    """Join up to `MAX_NAMED_COMPARISONS` sentences, and add the number of further sentences."""
     return listed(list(sentences), MAX_NAMED_COMPARISONS, "; ")
 
 
@@ -304,7 +289,6 @@ def _stopping_warnings(
     blocks: Blocks,
     outcomes: Sequence[str] | None,
 ) -> Iterator[CampaignWarning]:
-    """Yield the warnings that a campaign was too short, or stopped shortly before a verdict."""
     verdicts = [comparison.verdict for comparison in comparisons]
     answers: Sequence[str] = verdicts if outcomes is None else outcomes
     measured_s = sum(map(block_seconds, blocks.values()))
@@ -331,7 +315,7 @@ def _longer_hint(record: RunRecord, block_count: int, measured_s: float) -> str:
         return kind_hint
     match stopped_because:
         case "block limit":
-            # The times of blocks differ, so add 10 %.
+            # Add 10 %, because blocks differ in time.
             limit = math.ceil(1.1 * block_count * factor)
             limit_option = f"--blocks {limit}"
         case "budget":
@@ -381,10 +365,7 @@ def _near_verdict(
 
 
 def _stopped_at_verdict(record: RunRecord, comparison: Comparison, block_count: int) -> bool:
-    """Return whether a comparison got no more blocks because of its verdict.
-
-    Either the campaign ended at this verdict, or later blocks left the candidate out.
-    """
+    """Return whether the campaign ended, or left the candidate out, because of a verdict."""
     stopping = record.plan.stopping
     if not record.segments or stopping.precision is not None:
         return False
@@ -393,9 +374,10 @@ def _stopped_at_verdict(record: RunRecord, comparison: Comparison, block_count: 
 
 
 def _is_probably_overstated(comparison: Comparison) -> bool:
-    """Return whether one end of the interval is so near to 1 that the effect seems too large."""
+    """Return whether the interval ends so near to 1 that the effect is probably overstated."""
     low, high = comparison.ratio_ci
     if comparison.verdict not in ("faster", "slower") or low is None or high is None:
         return False
+    # On the log scale, the distance of the interval from 1 is at most half of its width.
     nearest = low if comparison.verdict == "slower" else 1.0 / high
     return bool(nearest <= (high / low) ** 0.5)

@@ -1,8 +1,9 @@
-"""Makes the sentences of verdicts, rankings and estimates.
+"""Writes the sentences of verdicts, rankings and estimates.
 
-Conditions are *faster* or *slower* in time. For every other metric, `equipoise.model.metrics` has
-the words. A ratio of at least 2, or at most a half, reads as a factor ("3 times"); another ratio
-reads as a change in percent. A stratum is a combination of levels at which conditions are compared.
+In time, conditions are *faster* or *slower*. The words of all other metrics are in
+`equipoise.model.metrics`. A ratio that is at least 2, or at most 1/2, reads as a factor ("3
+times"); other ratios read as a change in percent. A stratum is a combination of levels at which
+conditions are compared.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ from equipoise.stats.slow_runs import unseen_share
 
 _WALL_TIME_METRICS = (PRIMARY_METRIC, CALL_METRIC)
 _MAX_RATIO_CHANGES = 3
-"""Maximum number of changes of the ratio that a sentence names."""
+"""Maximum number of changes of a ratio that a sentence names."""
 _NO_ERROR_RATE = "(description, without an error rate)"
 """Label of a number without a guarantee, such as the ratio of means."""
 
 
 def typical_sentence(value: TypicalValue) -> str:
-    """Return the sentence on the typical value of the only condition, with its interval."""
+    """Return the sentence on the typical value of a condition, with its interval."""
     metric = value.metric
     format_value = metric_formatter(metric)
     run_count = counted(value.trials, "run")
@@ -71,12 +72,12 @@ def typical_sentence(value: TypicalValue) -> str:
 def adjustment_sentence(
     adjustment: Adjustment, blocks: int, ratio: float | None, *, more_is_better: bool = False
 ) -> str:
-    """Return the sentence on adjusting by a covariate, with the numbers before the adjustment.
+    """Return the sentence on the adjustment by a covariate, with the unadjusted ratio.
 
-    The sentence is empty if adjusting saved under 1 % of the blocks. The number of blocks that a
-    verdict needs is about proportional to the variance of the differences within blocks. If the
-    adjusted ratio reads as a factor, so do the numbers before the adjustment.
+    ``ratio`` is the adjusted ratio. The sentence is empty if the adjustment saved under 1 % of the
+    blocks.
     """
+    # The number of blocks for a verdict is about proportional to the variance within blocks.
     saved_percent = 100.0 * (1.0 - adjustment.spread_ratio**2)
     if saved_percent < 1.0:
         return ""
@@ -103,8 +104,7 @@ def verdict_sentence(
 ) -> str:
     """Return the sentence on the verdict of one comparison.
 
-    Each verdict has a sentence for wall times, and another with the words of the other metrics. If
-    more of the metric is better, the comparison has the ratio of the inverse values.
+    If more of the metric is better, ``comparison`` has the ratio of the inverse values.
     """
     metric, verdict = comparison.metric, comparison.verdict
     is_wall_time = metric in _WALL_TIME_METRICS
@@ -177,13 +177,13 @@ def verdict_sentence(
 
 
 def waiting_sentence(summary: str) -> str:
-    """Return a verdict's sentence with the addition that most of the extra time is waiting."""
+    """Return the sentence of a verdict, and add that most of the extra time is waiting."""
     claim = summary.removesuffix(".")
     return f"{claim}; most of the extra time is waiting for a processor {_NO_ERROR_RATE}."
 
 
 def lost_analyses_clause(lost: int) -> str:
-    """Return a sentence, after a space, on analyses across layouts that gave no number."""
+    """Return a sentence on analyses across layouts without a number; it begins with a space."""
     if not lost:
         return ""
     analyses = "1 planned analysis" if lost == 1 else f"{lost} planned analyses"
@@ -196,8 +196,8 @@ def lost_analyses_clause(lost: int) -> str:
 def changing_ratio_sentence(comparison: Comparison) -> str:
     """Return the sentence on a comparison that no single ratio describes.
 
-    One segment of blocks means that fast and slow runs have different ratios. Several segments mean
-    that the ratio changed during the campaign.
+    If there are several segments of blocks, the ratio changed during the campaign. With a single
+    segment, fast and slow runs have different ratios.
     """
     first_segment, *later_segments = comparison.ratio_segments or (None,)
     if first_segment is not None and not later_segments:
@@ -219,7 +219,7 @@ def changing_ratio_sentence(comparison: Comparison) -> str:
 
 
 def _outside_clause(comparison: Comparison) -> str:
-    """Return the clause on an estimate outside of its interval; empty if it is inside."""
+    """Return the clause on a ratio outside of its interval; empty if it is inside."""
     ratio = comparison.ratio
     is_outside = ratio is not None and leaves_out(comparison.ratio_ci, ratio)
     return "; the typical ratio lies outside of its interval" if is_outside else ""
@@ -230,8 +230,7 @@ def ratio_clause(
 ) -> str:
     """Return the clause on a ratio: ``zstd uses 5.04 times the memory of gzip (4.98 to 5.11)``.
 
-    The ratio is of values of the metric. It is infinite or 0 if there is no finite ratio. The
-    interval appears if both ends are known.
+    The ratio is that of the values, not the costs; 0 or infinity if there is no finite ratio.
     """
     words = WORDS.get(metric)
     if words is None:
@@ -261,7 +260,7 @@ def change_clause(
 ) -> str:
     """Return the clause on a commit's effect: ``it 3.10 % slower (2.40 % to 3.80 %)``.
 
-    The ratio is the cost with the commit over the cost without it, finite and above 0.
+    The ratio is finite and above 0: the cost with the commit over the cost without the commit.
     """
     if more_is_better and metric not in _WALL_TIME_METRICS:
         ratio, ratio_ci = 1.0 / ratio, inverse_interval(ratio_ci)
@@ -278,7 +277,7 @@ def change_clause(
 
 
 def comparative(metric: str, other: str, ratio: float) -> str:
-    """Return a ratio in the words of its metric: ``5.04 times the memory of gzip``."""
+    """Return a ratio in the words of a metric: ``5.04 times the memory of gzip``."""
     is_higher = ratio >= 1.0
     factor = _times_of(ratio)
     change = f"{_percent(ratio)} " if 0.0 < ratio < math.inf else ""
@@ -307,10 +306,9 @@ def ranking_sentence(
     min_effect: float,
     stratum: Mapping[str, str],
 ) -> str:
-    """Return the sentence on the conditions that may be the fastest, with the lead of the first.
+    """Return the sentence on the contenders, the conditions that may be the fastest.
 
-    Conditions and contenders are in the order of the ranking, under the names for the sentence. The
-    sentence calls a condition the fastest only if there is no other contender.
+    ``conditions`` and ``contenders`` are in the order of the ranking, with names for the sentence.
     """
     verb, superlative = _superlative(metric, more_is_better=more_is_better)
     best_of_all, margin = f"{superlative} of {len(conditions)}", f"within {min_effect:g} %"
@@ -349,10 +347,10 @@ def _lead_clause(
     *,
     more_is_better: bool,
 ) -> str:
-    """Return the clause on a certain lead of the leader: ``: 2.2 times as fast as gzip``.
+    """Return the clause on the lead of the first condition: ``: 2.2 times as fast as gzip``.
 
-    The lead is over the baseline; if the baseline leads, it is over the next condition. The clause
-    is empty if no lead is certain, because the other condition may still be the fastest.
+    The lead is over the baseline; if the baseline is first, over the second condition. The clause
+    is empty if the lead is not certain.
     """
     leader = next(condition for condition in conditions if condition.name == contenders[0])
     certainly_slower = [name for name in leader.faster_than if name not in contenders]
@@ -371,7 +369,7 @@ def _lead_clause(
 
 
 def _superlative(metric: str, *, more_is_better: bool) -> tuple[str, str]:
-    """Return the verb and the best extreme of a metric: ``uses``, ``the least memory``."""
+    """Return the verb and the superlative of a metric: ``uses``, ``the least memory``."""
     if metric in _WALL_TIME_METRICS:
         return "is", "the fastest"
     words = WORDS.get(metric)
@@ -404,8 +402,8 @@ def disagreement_sentence(
 ) -> str | None:
     """Return the sentence on statistics that certainly contradict the verdict, or ``None``.
 
-    Without a verdict, statistics disagree if they name two winners. If the conditions are
-    equivalent, each statistic that names a winner disagrees.
+    If the conditions are equivalent, each statistic that names a winner disagrees. If the verdict
+    is open, statistics disagree if they name different winners.
     """
     statistics_by_direction: dict[str, list[str]] = {"faster": [], "slower": []}
     for answer in answers:
@@ -442,25 +440,23 @@ def control_sentence(*, excludes_one: bool, alpha: float) -> str:
 def slow_runs_sentence(
     slow: SlowRuns, baseline: str, candidate: str, *, metric: str, more_is_better: bool = False
 ) -> str:
-    """Return the sentence on the observed slow runs, and on slow runs that are too rare to appear.
+    """Return the sentence on slow runs that were seen, and on slow runs that are too rare.
 
-    ``2 of 106 runs of new took over 1.5 times its median, 0 of old; slow runs rarer than 1 in 35
-    may have been missed``. For a metric other than time, slow runs are called outliers.
+    ``2 of 106 runs of new and 0 of 106 runs of old took over 1.5 times their median; slow runs
+    rarer than 1 in 35 may have been missed``. On a metric other than time, slow runs are outliers.
     """
     unseen, kind = _unseen_clause(slow.unseen_share, metric), _slow_run_noun(metric)
     if not (slow.baseline or slow.candidate):
         return f"no {kind} were seen; {unseen}"
     verb = "took" if metric in _WALL_TIME_METRICS else "had"
-    # If more of a metric is better, its cost is the inverse.
-    limit = f"over {slow.factor:g} times its median"
+    limit = f"over {slow.factor:g} times their median"
     if more_is_better and metric not in _WALL_TIME_METRICS:
-        limit = f"less than 1/{slow.factor:g} of its median"
+        limit = f"less than 1/{slow.factor:g} of their median"
     counts = [(slow.candidate, candidate), (slow.baseline, baseline)]
     if slow.baseline > slow.candidate:
         counts.reverse()
-    (larger_count, larger_name), (smaller_count, smaller_name) = counts
-    claim = f"{larger_count} of {counted(slow.runs, 'run')} of {larger_name} {verb} {limit}"
-    clauses = [f"{claim}, {smaller_count} of {smaller_name}"]
+    shares = (f"{count} of {counted(slow.runs, 'run')} of {name}" for count, name in counts)
+    clauses = [f"{' and '.join(shares)} {verb} {limit}"]
     if slow.more_often is not None and slow.level is not None:
         name = candidate if slow.more_often == "candidate" else baseline
         clauses.append(f"{name} has {kind} more often (tested at the level {100 * slow.level:g} %)")
@@ -483,7 +479,7 @@ def _slow_run_noun(metric: str) -> str:
 
 
 def _has_direction(ratio: float, low: float | None, high: float | None) -> bool:
-    """Return whether an interval excludes 1, and the estimate is on the same side of 1."""
+    """Return whether the whole interval and the ratio are on the same side of 1."""
     is_above = low is not None and low > 1.0
     is_below = high is not None and high < 1.0
     return (is_above and ratio > 1.0) or (is_below and ratio < 1.0)
@@ -504,7 +500,6 @@ def _open_question(min_effect: float, low: float | None, high: float | None) -> 
 
 
 def _blocks_clause(comparison: Comparison) -> str:
-    """Return the number of blocks, and how many more would probably decide."""
     forecast = comparison.blocks_to_go
     outlook = (
         "how many more would decide it cannot be foreseen"
@@ -522,7 +517,7 @@ def carry_over_clause(comparison: Comparison, factor: str) -> str:
 
 
 def _ratio_or_extreme(comparison: Comparison, ratio: float | None) -> float:
-    """Return a ratio; if it is not finite, 0 for a faster candidate and else infinity."""
+    """Return the ratio; if it is unknown, 0 for a faster candidate, else infinity."""
     if ratio is not None:
         return ratio
     return 0.0 if comparison.verdict == "faster" else math.inf
@@ -550,9 +545,9 @@ def _faster_clause(baseline: str, candidate: str, *, is_slower: bool) -> str:
 
 
 def _min_factor(ratio: float, ratio_ci: Interval) -> float | None:
-    """Return the smallest factor in an interval; ``None`` if the size is known to a tenth.
+    """Return the smallest factor in an interval.
 
-    It is also ``None`` if the ratio reads as a change in percent.
+    ``None`` if the factor is known to a tenth, or if the ratio reads as a change in percent.
     """
     low, high = ratio_ci
     if not reads_as_factor(ratio) or (low is None and high is None):
@@ -564,12 +559,13 @@ def _min_factor(ratio: float, ratio_ci: Interval) -> float | None:
 
 
 def _times_of(factor: float, min_factor: float | None = None) -> str:
-    """Return a factor in words: ``3.3 times``, or ``at least 6 times`` for a smallest factor."""
+    """Return a factor in words: ``3.3 times``; with ``min_factor``, ``at least 6 times``."""
     if min_factor is None:
         return f"{_three_digits(factor)} times"
-    # Rounded down: the true factor may lie at the end of the interval.
-    step = 10.0 ** (math.floor(math.log10(min_factor)) - 1)
-    return f"at least {_three_digits(math.floor(min_factor / step + 1e-9) * step)} times"
+    # Round down to two digits.
+    second_digit = 10.0 ** (math.floor(math.log10(min_factor)) - 1)
+    rounded = math.floor(min_factor / second_digit + 1e-9) * second_digit
+    return f"at least {_three_digits(rounded)} times"
 
 
 def _three_digits(factor: float) -> str:
@@ -590,7 +586,7 @@ def _time_clause(is_verb: str, takes_verb: str, ratio: float) -> str:
 
 
 def signed_change(ratio: float) -> str:
-    """Return a ratio as a change: ``+3.10 %``; from a factor of 2 on, ``×3.3``."""
+    """Return a ratio as a change: ``+3.10 %``, or ``×3.3`` if the ratio reads as a factor."""
     return as_factor(ratio) if reads_as_factor(ratio) else _signed_percent(ratio)
 
 
@@ -613,7 +609,7 @@ def _percent(ratio: float) -> str:
 
 
 def _changes_in_parentheses(ratio_ci: Interval) -> str:
-    """Return an interval as changes, in parentheses after a space; empty if an end is unknown."""
+    """Return an interval as changes, with a space and parentheses; empty if an end is unknown."""
     low, high = ratio_ci
     if low is None or high is None:
         return ""
@@ -621,7 +617,7 @@ def _changes_in_parentheses(ratio_ci: Interval) -> str:
 
 
 def _interval_in_parentheses(ratio_ci: Interval, *, is_factor: bool) -> str:
-    """Return an interval around a ratio in parentheses, after a space; empty if unknown."""
+    """Return an interval with a space and parentheses; empty if it is unknown."""
     low, high = ratio_ci
     if low is None or high is None or math.isinf(high):
         return ""
@@ -638,10 +634,7 @@ def _inverse_ratio(ratio: float) -> float:
 
 
 def _statistics_phrase(names: Sequence[str]) -> str:
-    """Return names of statistics: ``the minimum, the median and the 70th to 90th percentile``.
-
-    Neighbouring deciles form a range.
-    """
+    """Return names of statistics: ``the minimum, the median and the 70th to 90th percentile``."""
 
     def range_key(numbered: tuple[int, str]) -> int | str:
         index, name = numbered

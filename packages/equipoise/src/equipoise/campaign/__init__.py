@@ -1,4 +1,4 @@
-"""Running a campaign: plan, verify, run block after block, analyse, stop.
+"""Runs a campaign: plan, verify, run block after block, analyse, stop.
 
 In reading order:
 
@@ -7,7 +7,7 @@ In reading order:
 - ``verification``: checks before the first trial that each condition took effect
 - ``segment``: runs blocks, without interruption, until there is a reason to stop
 - ``interim``: analyses after each block, and decides what runs next and when to stop
-- ``washouts``: runs a condition twice in a row, if the trial before could explain a difference
+- ``washouts``: adds runs that are not measured, if carry-over could explain a difference
 - ``blocks``: turns recorded trials into the arrays that statistics take
 - ``progress``: reports events to a listener, and forecasts the time of a block
 """

@@ -1,8 +1,7 @@
 """Turns recorded trials into the arrays that the statistics use.
 
-This module alone decides which trials are analysed. Its rules never look at a measured time. The
-cost of a trial is its value of a metric, or the inverse of the value if more of the metric is
-better.
+This module alone decides which trials are analysed. Its rules never look at a measured time. A
+cost is the value of a metric, or the inverse of the value if more of the metric is better.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBloc
 CONTROLLED_CONDITION = 0
 """Index of the condition that a control runs a second time."""
 TIMED_OUT = math.inf
-"""Cost of a trial that timed out, or that this host cannot run: the slowest of all (rule 1)."""
+"""Cost of a trial that timed out, or that this host cannot run (rule 1)."""
 
 MEASURED_METRICS = frozenset(Accounting.__struct_fields__) - {"counters", "unknown"} | {"cpu_s"}
 """Metrics that Equipoise itself measures in every trial."""
@@ -54,18 +53,18 @@ QUANTA = {
 }
 """Resolution of each metric, in its unit.
 
-The launcher's clock counts nanoseconds. The kernel splits CPU time into user and system time by
-ticks of 4 ms, and rounds both down to a microsecond. So their sum has a resolution of 2 µs
-(cputime_adjust in the sources of the kernel). It counts memory in pages of 4096 bytes.
+The launcher's clock counts nanoseconds. The kernel counts memory in pages of 4096 bytes. It splits
+CPU time into user and system time by ticks of 4 ms (``cputime_adjust`` in the kernel's sources). It
+rounds both times down to a microsecond, so the resolution of their sum is 2 µs.
 """
 
 
 def complete_blocks(draws: Iterable[Draw], trials: Iterable[Trial]) -> dict[int, tuple[Trial, ...]]:
     """Return the measured blocks in which every drawn condition finished, by number.
 
-    Blocks and their trials are in the order in which they ran. A block that was interrupted is left
-    out as a whole and never completed later: a user could choose results by interrupting blocks
-    (docs/methods/interval.md).
+    Blocks and their trials are in the order in which they ran. An interrupted block is left out,
+    and a resumed campaign does not complete it. Otherwise users could choose results by
+    interrupting blocks (docs/methods/interval.md).
     """
     trials_by_block: dict[int, list[Trial]] = defaultdict(list)
     for trial in trials:
@@ -80,9 +79,9 @@ def complete_blocks(draws: Iterable[Draw], trials: Iterable[Trial]) -> dict[int,
 
 
 def block_seconds(block: Iterable[Trial]) -> float:
-    """Return the seconds from the start of a block's first trial to the end of its last.
+    """Return the seconds from the start of the first trial to the end of the last trial.
 
-    Pauses between blocks are left out, so resuming a campaign does not change the sum over blocks.
+    Pauses between blocks do not count, so an interruption does not change the sum over blocks.
     """
     starts, ends = [], []
     for trial in block:
@@ -92,7 +91,7 @@ def block_seconds(block: Iterable[Trial]) -> float:
 
 
 def seconds_of_segments(record: RunRecord) -> float:
-    """Return the seconds of a campaign's segments; a killed segment lasts until its last trial."""
+    """Return the total seconds of all segments; a killed segment ends with its last trial."""
     total_s = 0.0
     for segment, next_segment in itertools.zip_longest(record.segments, record.segments[1:]):
         next_start = math.inf if next_segment is None else next_segment.started_at
@@ -115,7 +114,8 @@ def left_out_because(
 ) -> str | None:
     """Return the reason why a trial is not analysed; ``None`` if it is analysed.
 
-    ``decisive`` has the blocks and trials that decide the verdict; by default all complete blocks.
+    ``complete`` has all complete blocks, and ``decisive`` the trials that decide the verdicts; by
+    default these are the same.
     """
     if trial.phase == "warmup":
         return WARMUP_RUN
@@ -135,7 +135,7 @@ def cut_block_count(record: RunRecord, complete: dict[int, tuple[Trial, ...]]) -
 
 
 def as_cost(sample: Sample) -> float:
-    """Return the cost of a reported value."""
+    """Return the cost of a reported value: the inverse if more is better."""
     if sample.better == "lower":
         return sample.value
     return 1.0 / sample.value if sample.value else TIMED_OUT
@@ -144,9 +144,9 @@ def as_cost(sample: Sample) -> float:
 def cost_function(
     metric: str, value_of: Callable[[Sample], float] = as_cost
 ) -> Callable[[Trial], float | None]:
-    """Return the function that maps a trial to its cost on one metric, or to ``None`` if unknown.
+    """Return a function from a trial to its cost on one metric; ``None`` is an unknown cost.
 
-    A value that the workload reported takes precedence over a measured one of the same name.
+    If the workload reports a metric that Equipoise measures as well, the reported value counts.
     """
     measured_value: Callable[[Accounting], float | None] | None = (
         attrgetter(metric) if metric in MEASURED_METRICS else None
@@ -172,7 +172,7 @@ def values_by_metric(
 ) -> dict[str, NDArray[np.float64]]:
     """Return the values of n trials on each metric, shape (n,); NaN if unknown.
 
-    The values of a metric are not inverted if more is better; for costs, pass `as_cost`.
+    ``value_of`` converts a reported value: by default it returns the value, and `as_cost` a cost.
     """
     metric_names = list(metrics)
     only_measured = not any(trial.samples or trial.failure is not None for trial in trials)
@@ -188,10 +188,9 @@ def values_by_metric(
 
 
 def resolution_of_trials(trials: Iterable[Trial], metric: str) -> Resolution | None:
-    """Return the coarsest resolution of a metric that trials report.
+    """Return the coarsest resolution that trials report for a metric, or else that in `QUANTA`.
 
-    Without a report, return the resolution of Equipoise's own measurement, or ``None`` if Equipoise
-    does not measure the metric.
+    ``None`` if no trial reports the metric and Equipoise does not measure it.
     """
     samples = [
         sample
@@ -209,7 +208,7 @@ def resolution_of_trials(trials: Iterable[Trial], metric: str) -> Resolution | N
 def resolution_of(blocks: Mapping[int, tuple[Trial, ...]], metric: str) -> Resolution:
     """Return the resolution of a metric from the first block that has one.
 
-    A later block cannot change the resolution, because the sequential test depends on it.
+    Later blocks do not change the resolution: the tests after each block rely on the same value.
     """
     resolutions = (resolution_of_trials(block, metric) for block in blocks.values())
     return next(filter(None, resolutions), Resolution(None))
@@ -237,7 +236,7 @@ class CostsOfBlock(Struct, frozen=True):
 
 
 def read_block(block: tuple[Trial, ...], plan: Plan, metric: str | None = None) -> CostsOfBlock:
-    """Return the costs of one complete block on a metric, by default the primary metric.
+    """Return the costs of a complete block on a metric, by default the primary metric.
 
     Raise `UnusableInput` if a trial lacks the metric.
     """
@@ -259,7 +258,7 @@ def read_block(block: tuple[Trial, ...], plan: Plan, metric: str | None = None) 
 
 
 def covariates_before(trial: Trial, names: Sequence[str]) -> tuple[float, ...]:
-    """Return covariates that were read before a trial; NaN for an unknown covariate."""
+    """Return the values of covariates from before a trial; NaN if unknown."""
     values = (trial.covariates.get(name) for name in names)
     return tuple(math.nan if value is None else value for value in values)
 
@@ -267,7 +266,7 @@ def covariates_before(trial: Trial, names: Sequence[str]) -> tuple[float, ...]:
 def add_block(
     paired_blocks: PairedBlocks, block: CostsOfBlock, contrast: Contrast, plan: Plan
 ) -> None:
-    """Add a complete block to the blocks of a contrast, if both of its conditions ran in it."""
+    """Add a complete block to ``paired_blocks`` if both conditions of the contrast ran in it."""
     costs, (baseline, candidate) = block.costs, contrast.pair
     if baseline not in costs or candidate not in costs:
         return
@@ -308,7 +307,8 @@ class BlockCosts(Struct, frozen=True):
     ) -> PairedBlocks:
         """Return the costs of a candidate and its baseline in the blocks in which both ran.
 
-        With a control, each candidate is compared half with the baseline and half with the control.
+        With a control, half of each bet compares the candidate with the baseline, and half with the
+        control (docs/methods/control.md).
         """
         blocks, (baseline, candidate) = self.has_both(contrast), contrast.pair
         orders = self._orders(blocks, baseline, candidate)
@@ -336,7 +336,6 @@ class BlockCosts(Struct, frozen=True):
     def _covariates(
         self, blocks: NDArray[np.bool_], *conditions: int
     ) -> NDArray[np.float64] | None:
-        """Return the covariates of conditions, shape (n, k, c); ``None`` if all are unknown."""
         values = self.covariates[blocks][:, conditions]
         return None if np.isnan(values).all() else np.ascontiguousarray(values)
 
@@ -345,7 +344,7 @@ class BlockCosts(Struct, frozen=True):
         return np.asarray((self.positions[:, contrast.pair] >= 0).all(axis=1))
 
     def _orders(self, blocks: NDArray[np.bool_], baseline: int, candidate: int) -> NDArray[np.int8]:
-        """Return, for each block, 1 if the baseline ran before the candidate, else -1."""
+        """Return 1 for each block in which the baseline ran before the candidate, else -1."""
         is_before = self.positions[blocks, baseline] < self.positions[blocks, candidate]
         return np.where(is_before, BASELINE_FIRST, CANDIDATE_FIRST).astype(np.int8)
 
@@ -375,13 +374,7 @@ def block_costs(plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], metric: str
 def arrange_costs(
     plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], trial_costs: NDArray[np.float64]
 ) -> BlockCosts:
-    """Arrange the costs of trials by block and condition.
-
-    Parameters
-    ----------
-    trial_costs
-        Costs of the t trials of all blocks, one block after the other, shape (t,).
-    """
+    """Arrange the costs of the t trials of all ``blocks``, shape (t,), by block and condition."""
     trials = list(itertools.chain.from_iterable(blocks.values()))
     sizes = np.fromiter(map(len, blocks.values()), np.int64, len(blocks))
     rows = np.repeat(np.arange(len(blocks)), sizes)
@@ -405,7 +398,7 @@ def arrange_costs(
 
 
 def _refuse_unknown_cost(plan: Plan, trial: Trial, metric: str) -> None:
-    """Raise `UnusableInput` if the trial takes part in a comparison, which needs its cost."""
+    """Raise `UnusableInput`; do nothing if no comparison needs the cost of the trial."""
     if not plan.rules.needs_every_cost and all(
         trial.condition not in contrast.pair for contrast in plan.contrasts
     ):

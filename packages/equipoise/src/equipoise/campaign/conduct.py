@@ -1,6 +1,6 @@
-"""Starts, resumes and ends a campaign, and keeps everything in the ledger.
+"""Starts, resumes and ends a campaign, and records it in the ledger.
 
-A campaign consists of segments: stretches without an interruption. A judge analyses each block, and
+A campaign consists of segments: stretches without an interruption. After each block, a judge
 decides what runs next and when to stop.
 """
 
@@ -57,8 +57,8 @@ def measurement_lock(
 ) -> AbstractContextManager[object]:
     """Return the lock that lets one campaign at a time measure on this host.
 
-    With ``allow_concurrent`` the campaign takes the lock only if it is free, and otherwise runs
-    without it. Later campaigns wait for the lock.
+    With ``allow_concurrent``, a campaign does not wait: if another campaign has the lock, it runs
+    without the lock.
     """
     if not allow_concurrent:
         return lock_host(on_wait)
@@ -69,7 +69,7 @@ def measurement_lock(
 
 
 def warn_of_wait(owner: LockOwner) -> None:
-    """Log which campaign a Python caller waits for; Python shows the log on stderr by default."""
+    """Log which campaign has the lock; Python shows this log on stderr by default."""
     import logging
 
     logging.getLogger("equipoise").warning(
@@ -90,7 +90,7 @@ SegmentFactory = Callable[..., SegmentInProgress]
 @contextmanager
 def native_runner(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
     """Make the runner of real trials, with one launcher and one private folder for a segment."""
-    # Processes of a killed campaign would disturb this one.
+    # Processes that a killed campaign left behind would disturb the trials.
     clear_leftovers()
     with (
         scratch_folder() as scratch,
@@ -130,15 +130,10 @@ def start(
 ) -> str:
     """Run a new campaign to its stop and return its run id.
 
-    Raise `UnusableInput` if a condition has no effect. Raise `ConditionFailed` if a trial or a hook
-    failed; earlier trials are in the ledger. Raise `Interrupted` if the user interrupted it.
+    Raise `UnusableInput` if a condition has no effect, `ConditionFailed` if a trial or a hook
+    failed, and `Interrupted` if the user interrupted the campaign.
 
-    Parameters
-    ----------
-    warnings
-        Warnings from before the first trial, such as a level that this host cannot run.
-    identity
-        Identity of the run, 16 bytes; by default the ledger draws one.
+    ``warnings`` are recorded. ``identity`` has the 16 bytes of the run id; by default it is random.
     """
     run_id = ledger.begin_run(plan, _environment(plan, ledger), now(), identity=identity)
     with run_lock(run_id, ledger):
@@ -164,12 +159,12 @@ def resume(
 ) -> str:
     """Resume a campaign with its stored plan and new limits; return its run id.
 
-    The judge first analyses the recorded blocks again; then a new segment runs more blocks. A
-    campaign that needs no more blocks is left unchanged.
+    The judge first analyses the recorded blocks again. If more blocks are needed, a new segment
+    runs them.
 
-    Raise `UnusableInput` if there is no such campaign, the limits leave nothing to do, or another
-    process is measuring the campaign. Raise `ConditionFailed` if a condition failed, earlier or
-    now. Raise `Interrupted` if the user interrupted the campaign.
+    Raise `UnusableInput` if there is no such campaign, if the limits leave nothing to do, or if
+    another process is measuring the campaign. Raise `ConditionFailed` if a condition failed,
+    earlier or now. Raise `Interrupted` if the user interrupted the campaign.
     """
     run_id = ledger.read_run(reference).id
     with run_lock(run_id, ledger):
@@ -181,7 +176,7 @@ def resume(
         judge = judge_of(plan, stopping)
         judge.recall(record)
         for trial in record.trials:
-            # Continuing would drop the block in which a condition failed (rule 1).
+            # A resumed campaign would drop the block in which a condition failed (rule 1).
             check_for_failure(plan, trial, judge)
         blocks = complete_blocks(record.draws, record.trials)
         for block_count, block in enumerate(blocks.values(), start=1):
@@ -189,7 +184,7 @@ def resume(
             if block_count == latest_analysis_block(len(blocks)):
                 judge.analyse()
         if judge.runs_washouts():
-            # With washouts, blocks count from the first block with washouts.
+            # The judge has counted blocks from 0 since the first block with washouts.
             judge.analyse()
         if judge.stop_reason() is not None:
             return run_id
@@ -239,8 +234,6 @@ def _environment(plan: Plan, ledger: Ledger) -> dict[str, Any]:
 def series_lock(series: str, ledger: Ledger) -> AbstractContextManager[object]:
     """Return the lock that lets one campaign of a series measure at a time.
 
-    A campaign of a series depends on all blocks of the earlier campaigns.
-
     Raise `UnusableInput` if another process is measuring a campaign of the series.
     """
     return _lock("last", ledger.key_of(series))
@@ -260,7 +253,7 @@ def _lock(reference: str, ledger_key: str) -> AbstractContextManager[object]:
     except UnusableInput:
         raise
     except EquipoiseError:
-        # Without this lock, the ledger still refuses a second draw of the same block.
+        # The ledger itself refuses a second draw of the same block.
         return nullcontext()
 
 
@@ -270,7 +263,7 @@ def _conduct(
     runner_factory: RunnerFactory,
     now: Callable[[], float],
 ) -> None:
-    """Run a segment, and record in the ledger how it ended and whether the host was busy."""
+    """Run a segment, and record how it ended and whether the host was busy."""
     # The scripted runners of tests have no host.
     watch = begin_watch(Host()) if runner_factory is native_runner else None
     listener = segment.listener
@@ -302,7 +295,7 @@ def _next_block(record: RunRecord, phase: Phase) -> int:
 
 
 def _spent_budget_s(record: RunRecord) -> float:
-    """Return the spent seconds of the budget; 0 if all are spent, because it then starts again."""
+    """Return the spent seconds of the budget; 0 if it is used up, so that a new budget starts."""
     if record.segments and record.segments[-1].stopped_because == "budget":
         return 0.0
     return seconds_of_segments(record)

@@ -45,7 +45,7 @@ from equipoise.stats.verdict import earliest_block as earliest_verdict_block
 DIFFERENCE_VERDICTS = ("faster", "slower", "mixed")
 """Verdicts by which two conditions differ."""
 DESCRIBED_CONDITION = 0
-"""Index of the condition that is described if nothing is compared."""
+"""Index of the only condition of a campaign in which nothing is compared."""
 
 
 def required_blocks(plan: Plan, stopping: Stopping) -> int:
@@ -56,15 +56,15 @@ def required_blocks(plan: Plan, stopping: Stopping) -> int:
 
 
 class _RunningComparison(Struct, frozen=True):
-    """A comparison on one metric while its campaign runs, with its blocks so far."""
+    """A comparison on one metric, with its blocks so far."""
 
     contrast: Contrast
     metric: str
     plan: Plan
-    """Plan of the campaign; without its control if two candidates are compared."""
+    """Plan of the campaign. If two candidates are compared, the plan has no control."""
     paired_blocks: PairedBlocks
     layouts: list[int] = []
-    """Layout of each block, if the verdict is about layouts in general."""
+    """Layout number of each block; empty if the plan has no layouts."""
 
 
 def _empty_comparison(contrast: Contrast, metric: str, plan: Plan) -> _RunningComparison:
@@ -83,11 +83,11 @@ class InterimVerdict(Struct, frozen=True):
 ANALYSE_EVERY_BLOCK = 256
 """Number of blocks up to which an analysis follows each block.
 
-An analysis takes time in proportion to the number of blocks. For thousands of short trials, one
-after each block would use up the budget.
+The time of an analysis grows with the number of blocks. So with thousands of short trials, an
+analysis after each block would use up the budget.
 """
 GROWTH_DIVISOR = 64
-"""With more blocks, an analysis follows each time the blocks have grown by 1/64."""
+"""From `ANALYSE_EVERY_BLOCK` on, each analysis has 1/64 more blocks than the previous analysis."""
 SIZE_SECONDS_FACTOR = 5.0
 """Maximum seconds to learn the size of a large effect, as a multiple of ``--min-seconds``."""
 
@@ -95,8 +95,8 @@ SIZE_SECONDS_FACTOR = 5.0
 def latest_analysis_block(block: int) -> int:
     """Return the last block, up to ``block``, after which a campaign is analysed.
 
-    The result depends only on the number of blocks. So a resumed campaign is analysed after the
-    same blocks as a campaign without interruption.
+    The result depends only on ``block``. So a resumed campaign is analysed after the same blocks as
+    a campaign without interruption.
     """
     latest = min(block, ANALYSE_EVERY_BLOCK)
     while block > ANALYSE_EVERY_BLOCK and latest + latest // GROWTH_DIVISOR <= block:
@@ -105,7 +105,7 @@ def latest_analysis_block(block: int) -> int:
 
 
 class InterimAnalysis(Judge):
-    """Judges a campaign with comparisons, by the same rule as its result."""
+    """Judges a campaign with comparisons, by the rule that its result uses."""
 
     def __init__(self, plan: Plan, stopping: Stopping) -> None:
         self.plan = plan
@@ -133,9 +133,9 @@ class InterimAnalysis(Judge):
         self._has_washouts = False
         self._carry_over = CarryOverTrials(plan)
         self._suspected_pairs: tuple[Pair, ...] = ()
-        """Pairs of conditions whose whole difference carry-over could explain."""
+        """Pairs of conditions for which carry-over could explain the whole difference."""
         self._unclear_pairs: tuple[Pair, ...] = ()
-        """Pairs whose orders so far cannot separate the difference from carry-over."""
+        """Pairs of conditions whose orders cannot separate their difference from carry-over yet."""
 
     def compared_metrics(self, plan: Plan) -> tuple[str, ...]:
         """Return the metrics that decide when the campaign stops."""
@@ -155,7 +155,7 @@ class InterimAnalysis(Judge):
         )
 
     def _restart(self, block: tuple[Trial, ...]) -> None:
-        """Drop the earlier blocks of the comparisons in the first block with washouts."""
+        """Drop all blocks so far of the comparisons in ``block``, the first with washouts."""
         restarting = restarted_conditions(self.plan, [trial.condition for trial in block])
 
         def restart(comparison: _RunningComparison) -> _RunningComparison:
@@ -168,7 +168,7 @@ class InterimAnalysis(Judge):
             pair: restart(comparison) for pair, comparison in self._candidate_comparisons.items()
         }
         self._collect_comparisons()
-        # Again, an analysis follows each of the first blocks.
+        # Count blocks from 0, so that an analysis follows each of the next blocks.
         self._has_washouts, self._block_count, self._verdicts = True, 0, ()
         self._suspected_pairs, self._unclear_pairs = (), ()
 
@@ -195,7 +195,7 @@ class InterimAnalysis(Judge):
         self._seconds += block_seconds(block)
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
-        """Return the status of each comparison; analyse again first if an analysis is due."""
+        """Return the status of each comparison, from the latest analysis that is due."""
         if not self._verdicts or self._block_count == latest_analysis_block(self._block_count):
             self._verdicts = self.interim_verdicts()
             self._undecided_pairs = self._find_undecided_pairs()
@@ -219,10 +219,7 @@ class InterimAnalysis(Judge):
         )
 
     def _check_carry_over(self) -> None:
-        """Find the pairs whose difference carry-over could explain.
-
-        The check happens when the campaign could stop, and before any washout.
-        """
+        """Check before the first washout whether carry-over could explain an answer."""
         if not self._may_restart or self._has_washouts:
             return
         suspected, unclear = [], []
@@ -257,7 +254,6 @@ class InterimAnalysis(Judge):
         )
 
     def _find_undecided_pairs(self) -> tuple[Pair, ...]:
-        """Return the undecided pairs of contenders in all ranked groups."""
         judgement, min_blocks = self.plan.judgement, self._stopping.min_blocks
         min_effect, alpha = judgement.min_effect, judgement.alpha
         contenders_of_groups = [
@@ -284,7 +280,7 @@ class InterimAnalysis(Judge):
 
     @property
     def has_measured_enough(self) -> bool:
-        """Whether the blocks have taken the minimum time before a verdict."""
+        """Whether the blocks took at least the seconds of ``--min-seconds``."""
         return self._seconds >= self._stopping.min_seconds
 
     def stop_reason(self) -> Literal["verdict", "precision"] | None:
@@ -296,15 +292,15 @@ class InterimAnalysis(Judge):
     def runs_washouts(self) -> bool:
         """Return whether the next block has washouts.
 
-        Washouts begin once all questions are answered and carry-over could explain an answer. They
-        wait while the orders so far cannot separate a difference from carry-over.
+        Washouts begin once all questions are answered, carry-over could explain an answer, and the
+        orders can separate each difference from carry-over.
         """
         return self._has_washouts or (
             bool(self._suspected_pairs) and not self._unclear_pairs and self._is_fully_answered()
         )
 
     def _is_fully_answered(self) -> bool:
-        """Return whether every question is answered, without regard to carry-over."""
+        """Return whether every question is answered; carry-over may still explain an answer."""
         if not self._verdicts or not all(self._is_answered(interim) for interim in self._verdicts):
             return False
         return not self._undecided_pairs
@@ -314,9 +310,7 @@ class InterimAnalysis(Judge):
 
         By default a block needs all conditions. If the campaign leaves decided conditions out, a
         block needs the conditions of undecided comparisons and undecided pairs of contenders. The
-        choice depends only on earlier blocks. So the coin of each pair stays fair given the past,
-        the pair's interval and e-value hold, and a resumed campaign continues in the same way
-        (docs/methods/several-comparisons.md).
+        choice depends only on earlier blocks (docs/methods/several-comparisons.md).
         """
         all_indices = tuple(range(len(self.plan.conditions)))
         leaves_out = self._stopping.leave_out_decided or self.runs_washouts()
@@ -333,7 +327,7 @@ class InterimAnalysis(Judge):
                 needed.update(comparison.contrast.pair)
         control = self.plan.control
         if control is not None and compared:
-            # The control runs only together with the baseline.
+            # The control runs only if the baseline runs.
             compared.add(control)
             needed |= {control} if self._comparisons[0].contrast.baseline in needed else set()
         return tuple(index for index in all_indices if index in needed or index not in compared)
@@ -348,7 +342,7 @@ class InterimAnalysis(Judge):
     def blocks_to_verdict(self) -> tuple[int, ...]:
         """Forecast how many more blocks would decide each open comparison.
 
-        The tuple leaves out comparisons without a forecast. With layouts it is empty.
+        Comparisons without a forecast are left out. With layouts, there is no forecast.
         """
         judgement = self.plan.judgement
         min_effect, alpha = judgement.min_effect, judgement.alpha
@@ -373,24 +367,25 @@ class InterimAnalysis(Judge):
     def may_learn_size(self, verdict: ComparisonVerdict) -> bool:
         """Return whether a few more seconds may show the size of a large effect.
 
-        After the first verdict on a large effect, the size may still be 2 or 10 times. Two more
-        blocks often determine the size to a tenth. The seconds count from the earliest possible
-        verdict, so that a resumed campaign ends after the same block.
+        At the first verdict, the effect may still be 2 or 10 times. Two more blocks often show the
+        size to a tenth.
         """
         ratio = verdict.ratio
         if self._is_about_layouts or verdict.verdict not in DIFFERENCE_VERDICTS:
             return False
         if ratio is None or not reads_as_factor(ratio) or is_known_to_a_tenth(verdict.ratio_ci):
             return False
-        share_of_blocks = 1.0 - self.earliest_block() / max(1, self._block_count)
-        return self._seconds * share_of_blocks < SIZE_SECONDS_FACTOR * self._stopping.min_seconds
+        # Only blocks after the earliest possible verdict count.
+        share_after = 1.0 - self.earliest_block() / max(1, self._block_count)
+        return self._seconds * share_after < SIZE_SECONDS_FACTOR * self._stopping.min_seconds
 
 
 class DescribingAnalysis(Judge):
     """Judges a campaign of one condition, in which nothing is compared.
 
-    The budget ends the campaign. With ``--precision`` it stops once the interval of the median is
-    narrow enough. With ``--tail`` it stops once slow runs that frequent would have appeared.
+    The budget ends the campaign. With ``--precision``, the campaign stops once the interval of the
+    median is narrow enough. With ``--tail P``, it stops once slow runs that are P % of all runs
+    would have appeared.
     """
 
     def __init__(self, plan: Plan, stopping: Stopping) -> None:
@@ -426,7 +421,7 @@ class DescribingAnalysis(Judge):
         return "precision" if 100.0 * (high / low - 1.0) <= stopping.precision else None
 
     def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
-        """Return every condition: the described condition and its control."""
+        """Return all conditions of the plan."""
         return tuple(range(len(self.plan.conditions)))
 
     def earliest_block(self) -> int:
@@ -435,10 +430,10 @@ class DescribingAnalysis(Judge):
 
 
 class CampaignKind:
-    """How a kind of campaign is conducted; by default as a comparison."""
+    """Makes the judge of a kind of campaign; by default the judge of a comparison."""
 
     def judge(self, plan: Plan, stopping: Stopping) -> Judge:
-        """Return the judge of a plan; ``stopping`` may exceed the limits of the plan."""
+        """Return the judge of a plan; ``stopping`` replaces the limits of the plan."""
         if plan.describes_one:
             return DescribingAnalysis(plan, stopping)
         return self.interim(plan, stopping)
@@ -454,5 +449,5 @@ def interim_for(plan: Plan, stopping: Stopping) -> InterimAnalysis:
 
 
 def judge_for(plan: Plan, stopping: Stopping) -> Judge:
-    """Return the judge of a plan of any kind; ``stopping`` may exceed the limits of the plan."""
+    """Return the judge of a plan of any kind; ``stopping`` replaces the limits of the plan."""
     return plan.kind.part("campaign", CampaignKind).judge(plan, stopping)

@@ -1,7 +1,6 @@
 """Makes the plans of `compare` and `run` from their options.
 
-The command line and the Python interface both use this module, so that a bad value gets the same
-error in both.
+The command line and the Python interface both use this module, so both report the same errors.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ class FunctionsRequest(Struct, frozen=True):
 
 
 def compare_plan(options: CompareOptions) -> PlanAndWarnings:
-    """Return the plan that compares commands, or that describes or examines a single command.
+    """Return the plan that compares commands, or that describes a single command.
 
     Raise `UnusableInput` if the options contradict each other or have bad values.
     """
@@ -146,10 +145,10 @@ def _setup_warnings(options: CompareOptions) -> Iterator[CampaignWarning]:
 
 
 def _hold_sources_of_chance(plan: Plan) -> PlanAndWarnings:
-    """Return the plan that holds each source of chance of its only condition.
+    """Return the plan that holds each source of chance in turn, for its only condition.
 
-    A source of chance, such as the address layout, makes runs of one command vary. The warnings
-    name the sources that this host cannot hold.
+    A source of chance, such as the memory addresses, makes the runs of one command vary. To hold a
+    source means to keep it constant. Warnings name the sources that this host cannot hold.
 
     Raise `UnusableInput` if there is more than one command, a control, or too few blocks.
     """
@@ -184,14 +183,14 @@ def _hold_sources_of_chance(plan: Plan) -> PlanAndWarnings:
         study=chance.WHAT_VARIES_STUDY,
         conditions=conditions,
         chosen_contrasts=(),
-        # The number of blocks is fixed, so it does not depend on measured times.
+        # The number of blocks must not depend on measured times.
         stopping=replace(plan.stopping, blocks=blocks),
     )
     return holding_plan, warnings
 
 
 def _file_order(plan: Plan, environment: Mapping[str, str]) -> ChanceSource | CampaignWarning:
-    """Return the order of files as a source of chance, or the warning that it cannot be held."""
+    """Return the order of files as a source of chance; a warning if it cannot be held."""
     from equipoise.design import chance
 
     condition = plan.conditions[0]
@@ -219,21 +218,17 @@ def study_plan(
 ) -> PlanAndWarnings:
     """Return the plan of a study, with the conditions and contrasts of its grid.
 
-    ``limits`` take precedence over the limits of the study.
+    ``limits`` take precedence over the limits of the study. If ``ranking`` is ``None``, conditions
+    are ranked if this is possible.
 
     Raise `UnusableInput` if the limits contradict each other, this host cannot draw the layouts, or
     a requested ranking is not possible.
-
-    Parameters
-    ----------
-    ranking
-        Whether to rank the conditions; by default if it is possible.
     """
     measure = study.measure
     user_limits, study_limits = limits, limits_of(asdict(measure))
     default_stopping = Stopping(leave_out_decided=True)
     if user_limits.budget is not None and study_limits.min_seconds is not None:
-        # The minimum only delays a verdict: the budget still ends the campaign, with a warning.
+        # If the minimum exceeds the budget, the budget ends the campaign, with a warning.
         default_stopping = replace(default_stopping, min_seconds=study_limits.min_seconds)
         study_limits = replace(study_limits, min_seconds=None)
     limits = user_limits.filled_from(study_limits)
@@ -263,17 +258,14 @@ def study_plan(
         ranking=ranking is not False,
     )
     plan_and_warnings = plan_with_layouts(plan, measure.layouts, measure.aslr)
-    # Without a request, a study gets no warning that its groups cannot be ranked.
+    # Without a request for a ranking, there is no warning.
     return _with_ranking_warnings(plan_and_warnings, ranking) if ranking else plan_and_warnings
 
 
 def _with_ranking_warnings(
     plan_and_warnings: PlanAndWarnings, ranking: bool | None
 ) -> PlanAndWarnings:
-    """Add a warning if the conditions cannot be ranked.
-
-    Raise `UnusableInput` instead if the user requested a ranking.
-    """
+    """Add the warnings of `ranking_warnings`, which may raise `UnusableInput`."""
     plan, warnings = plan_and_warnings
     group_size = 1 + max(map(len, plan.groups), default=0)
     ranking_problems = ranking_warnings(group_size, ranking, has_layouts=bool(plan.layouts))
@@ -285,7 +277,7 @@ def ranking_warnings(
 ) -> tuple[CampaignWarning, ...]:
     """Return a warning if a group of ``group_size`` conditions cannot be ranked.
 
-    Raise `UnusableInput` instead if the user requested a ranking: ``ranking`` is true.
+    If the user requested a ranking (``ranking``), raise `UnusableInput` instead.
     """
     if ranking and group_size < 2:
         raise UnusableInput(
@@ -334,9 +326,9 @@ def _with_blocks_for_verdicts(
 def plan_with_layouts(
     plan: Plan, layout_count: int | None, aslr: Addresses | None
 ) -> PlanAndWarnings:
-    """Return the plan with ``layout_count`` memory layouts, as far as this host can vary them.
+    """Return the plan with ``layout_count`` memory layouts, and warnings.
 
-    Raise `UnusableInput` if ``aslr`` is given without layouts, or this host cannot satisfy it.
+    Raise `UnusableInput` if ``aslr`` is given without layouts, or is not possible on this host.
     """
     check_number("layouts", layout_count)
     if aslr not in (None, "drawn", "on", "off"):
@@ -368,7 +360,8 @@ _ALWAYS_RANDOM: tuple[Addresses, str, str] = (
     "this host cannot switch off random memory addresses (ASLR), so every layout has them",
     "allow the system call personality(2), which containers often forbid",
 )
-"""The only possible value of ``--aslr`` on such a host, the problem, and its remedy."""
+"""For a host that always draws addresses: the possible value of ``--aslr``, and a problem and hint
+for other values."""
 _NEVER_RANDOM: tuple[Addresses, str, str] = (
     "off",
     "random memory addresses (ASLR) are switched off on this host, so no layout has them",

@@ -15,7 +15,7 @@ from equipoise.model.why import Outcome
 
 
 class ComparisonStatus(Struct, frozen=True):
-    """Status of a comparison, of an intervention or of a search, after the latest block."""
+    """Status of a comparison, an intervention or a search after the latest block."""
 
     candidate: str
     verdict: Verdict | Outcome
@@ -30,7 +30,7 @@ class ComparisonStatus(Struct, frozen=True):
     metric: str = ""
     """Metric of the comparison; empty for an intervention."""
     more_is_better: bool = False
-    """Whether more of the metric is better; a cost is then the inverse of a value."""
+    """Whether more of the metric is better, so that a cost is the inverse of a value."""
     search: str = ""
     """Text that replaces the ratio of a search: ``12 of 64 commits are left``."""
 
@@ -53,22 +53,18 @@ class ProgressListener:
     ) -> None:
         """Receive the start of a segment.
 
-        Parameters
-        ----------
-        earliest_block
-            Number of the first block after which a verdict is possible.
-        blocks_before
-            Number of complete blocks of earlier segments.
+        The first possible verdict is after ``earliest_block``. Earlier segments have
+        ``blocks_before`` complete blocks.
         """
 
     def trial_ended(self, seconds: float, trial_count: int) -> None:
-        """Receive the seconds of a trial with its washout; its block has ``trial_count`` trials."""
+        """Receive the seconds of a trial and its washout, and the number of trials in the block."""
 
     def warmed_up(self) -> None:
         """Receive the end of the warm-up trials."""
 
     def building(self, names: tuple[str, ...]) -> None:
-        """Receive the names of the conditions that are now built; nothing is measured meanwhile."""
+        """Receive the names of the conditions whose build starts."""
 
     def block_ended(self, progress: CampaignProgress) -> None:
         """Receive the progress after a block is complete and analysed."""
@@ -81,22 +77,16 @@ class ProgressListener:
 
 
 MAX_EXTRA_BUDGET_SHARE = 0.5
-"""Maximum time after the budget that a near verdict may take, as a share of the budget."""
+"""Maximum share of the budget that a campaign may add to reach a verdict."""
 
 
 def blocks_to_near_verdicts(
     forecasts: Sequence[int], block_s: float, budget_s: float
 ) -> int | None:
-    """Return the number of blocks that decide all near verdicts; ``None`` if no verdict is near.
+    """Return the number of blocks until all near verdicts; ``None`` if no verdict is near.
 
-    A verdict is near if it takes less than half of the budget again.
-
-    Parameters
-    ----------
-    forecasts
-        Number of blocks that each open comparison probably needs.
-    block_s
-        Seconds that a block takes.
+    ``forecasts`` has the number of blocks that each open comparison probably needs. A verdict is
+    near if these blocks take less than `MAX_EXTRA_BUDGET_SHARE` of the budget.
     """
     max_extra_s = MAX_EXTRA_BUDGET_SHARE * budget_s
     return max((blocks for blocks in forecasts if blocks * block_s < max_extra_s), default=None)
@@ -105,8 +95,8 @@ def blocks_to_near_verdicts(
 MIN_TRIALS = 5
 """Minimum number of ended trials before the time of a block is forecast."""
 _STANDARD_ERRORS = 2.0
-"""Half the width of the forecast's interval, in standard errors. It contains the true time of 95 %
-of blocks, and of 80 % if trials differ a hundredfold (tests/campaign/test_progress.py)."""
+"""Half the width of a forecast's interval, in standard errors. The interval contains the true time
+of 95 % of blocks; of 80 % if trials differ by a factor of 100 (tests/campaign/test_progress.py)."""
 
 
 class BlockForecast(Struct, frozen=True):
@@ -121,17 +111,8 @@ class BlockForecast(Struct, frozen=True):
 def forecast_block(trial_seconds: Sequence[float], trial_count: int) -> BlockForecast | None:
     """Forecast the time of a block from its first trials; ``None`` before `MIN_TRIALS` trials.
 
-    The coin draws the order, so the first trials are a simple random sample, without replacement,
-    of the trials of the block. Their mean times the number of trials is an unbiased estimate of the
-    time of the block. The standard error is for a sample from a finite population (Cochran 1977,
-    section 2.5).
-
-    Parameters
-    ----------
-    trial_seconds
-        Time of each of the first k trials, shape (k,).
-    trial_count
-        Number of trials in the block.
+    ``trial_seconds`` has the times of the first trials, a random sample of the ``trial_count``
+    trials of the block. The standard error is from Cochran (1977, section 2.5).
     """
     ended_count = len(trial_seconds)
     if ended_count < min(MIN_TRIALS, trial_count):

@@ -1,4 +1,4 @@
-"""Runs one segment of a campaign: a stretch without interruption, from the warm-up to the stop."""
+"""Runs one segment of a campaign: the warm-up, then blocks until there is a reason to stop."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Judge(Protocol):
     """Analyses new blocks, and decides what runs next and when to stop."""
 
     def recall(self, record: RunRecord) -> None:
-        """Restore the state of a recorded campaign, before its blocks are added again."""
+        """Restore the state of a recorded campaign. The caller then adds its blocks again."""
         return
 
     def add(self, block: tuple[Trial, ...]) -> None:
@@ -70,14 +70,14 @@ class Judge(Protocol):
         return False
 
     def runs_washouts(self) -> bool:
-        """Return whether the next measured block has washouts, according to the latest analysis."""
+        """Return whether the next measured block has washouts."""
         return False
 
     def earliest_block(self) -> int:
         """Return the number of the first block after which a verdict is possible."""
 
     def blocks_to_verdict(self) -> tuple[int, ...]:
-        """Return the forecasts of how many more blocks would decide each open comparison."""
+        """Forecast how many more blocks would decide each open comparison."""
         return ()
 
 
@@ -87,9 +87,9 @@ class SegmentInProgress(Struct):
     Parameters
     ----------
     stopping
-        Limits of the segment; after a resumption they may exceed the limits of the plan.
+        Limits of the segment, which replace the limits of the plan.
     clock
-        Monotonic seconds, for the budget.
+        Function that returns monotonic seconds, to measure the budget.
     spent_before_s
         Seconds of the budget that earlier segments spent.
     blocks_before
@@ -111,7 +111,7 @@ class SegmentInProgress(Struct):
     next_warmup: int = 1
     next_block: int = 1
     _recorded_warnings: set[tuple[str, int]] = field(default_factory=set)
-    """Code and condition of each warning that is recorded already."""
+    """Code and condition of each recorded warning."""
     _last_block: int | None = None
     """Number of the block with which the campaign ends; ``None`` until the budget is used up."""
     _start_s: float = 0.0
@@ -119,8 +119,7 @@ class SegmentInProgress(Struct):
     def run(self, runner: Runner) -> StopReason:
         """Warm up, then run blocks until there is a reason to stop.
 
-        Raise `ConditionFailed` if a trial failed and failures are not ignored; the trial is in the
-        ledger.
+        Raise `ConditionFailed` if a trial failed and failures are not ignored.
         """
         self._start_s = self.clock()
         self._warm_up(runner)
@@ -159,7 +158,6 @@ class SegmentInProgress(Struct):
         return self.judge.needed_conditions("measured", block)
 
     def _run_measured(self, runner: Runner, block: int, conditions: tuple[int, ...]) -> None:
-        """Run a measured block, and pass it to the judge."""
         self.judge.add(self._run_block(runner, "measured", block, conditions))
 
     def _elapsed_s(self) -> float:
@@ -188,7 +186,6 @@ class SegmentInProgress(Struct):
         return tuple(trials)
 
     def _reason_to_stop(self, block_count: int, elapsed_s: float) -> StopReason | None:
-        """Return the reason to stop after a block; ``None`` to continue."""
         reason = self.judge.stop_reason()
         if reason is not None:
             return reason
@@ -208,14 +205,14 @@ class SegmentInProgress(Struct):
         return "budget" if block_count >= self._last_block or is_too_long else None
 
     def _extra_blocks(self, block_s: float) -> int:
-        """Return the number of blocks after the budget: up to a near verdict, or 0."""
+        """Return how many blocks to run after the budget, to reach a near verdict; or 0."""
         if not self.stopping.patient:
             return 0
         forecasts = self.judge.blocks_to_verdict()
         return blocks_to_near_verdicts(forecasts, block_s, self.stopping.budget_s) or 0
 
     def _record_warnings(self, report: TrialReport) -> None:
-        """Record the first warning of each kind about a condition; later ones hardly differ."""
+        """Record the warnings of a trial, but only the first with each code about a condition."""
         condition = report.trial.condition
         name = self.plan.conditions[condition].name
         process_warning = RecordedWarning(
@@ -240,7 +237,7 @@ class SegmentInProgress(Struct):
 
 
 def ends_campaign(plan: Plan, trial: Trial) -> bool:
-    """Return whether a failed trial ends its campaign; a timeout does not, it counts as slowest."""
+    """Return whether a failed trial ends its campaign. A timeout does not: its cost is infinite."""
     if trial.failure is None or trial.timed_out:
         return False
     has_started = trial.exit is not None or trial.accounting.wall_s is not None

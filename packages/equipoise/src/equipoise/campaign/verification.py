@@ -1,7 +1,8 @@
 """Checks, before the first trial, that the settings of each condition take effect.
 
-If a library cannot be preloaded, or the C library ignores a tunable, the condition would be the
-same as the baseline. This is an error. A core type is the CPU for which a BLAS library is tuned.
+A setting may have no effect: for example, a library cannot be preloaded. This is an error, because
+the condition would equal the baseline. A core type is a type of CPU for which a BLAS library is
+tuned. A tunable is a setting of the C library.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ from equipoise.model.plan import TUNABLES_VARIABLE, Condition, Plan
 
 
 def mapped_by_condition(plan: Plan, environment: Mapping[str, str]) -> dict[str, MappedLibraries]:
-    """Return the libraries that each condition maps at its start, by the name of the condition."""
+    """Return the libraries that each condition loads at its start, by name of the condition."""
     mapped_by_launch: dict[tuple[object, ...], MappedLibraries] = {}
     mapped: dict[str, MappedLibraries] = {}
     for condition in plan.conditions:
         launch = _launch(condition, plan, environment)
-        # Only the arguments of `env` can change the program that starts.
+        # Arguments matter only for `env`, which starts the program that they name.
         is_env = os.path.basename(launch.command[0]) == "env"
         arguments = launch.command if is_env else launch.command[:1]
         launch_key = (arguments, tuple(sorted(launch.variables.items())), launch.folder)
@@ -52,8 +53,8 @@ def check_effects(
 ) -> None:
     """Check that each condition takes effect.
 
-    Raise `TookNoEffect`, which names the condition and the setting, if a setting has no effect.
-    Raise `UnusableInput` if the servers do not agree on the length of a trial.
+    Raise `TookNoEffect` if a setting has no effect. Raise `UnusableInput` if the servers do not
+    agree on the length of a trial.
     """
     servers = [condition.server for condition in plan.conditions if condition.server is not None]
     trial_lengths = sorted({server.trial for server in servers})
@@ -64,7 +65,7 @@ def check_effects(
         )
     checked_keys: set[object] = set()
     for condition in plan.conditions:
-        # A condition at several sizes is verified once.
+        # Conditions that differ only in the size of the workload are verified once.
         settings = tuple(item for item in condition.levels.items() if item[0] not in plan.sizes)
         condition_key = settings if condition.levels else condition.name
         if condition_key in checked_keys:
@@ -82,11 +83,11 @@ def check_effects(
 
 
 class _Launch(Struct, frozen=True):
-    """How a condition starts or, for a condition with a server, how the server starts."""
+    """The start of a condition's process; with a server, the start of the server."""
 
     condition: Condition
     command: tuple[str, ...]
-    """Command, in the first layout if there are several layouts."""
+    """Command; with layouts, the command in the first layout."""
     variables: dict[str, str]
     """Environment variables that the condition sets."""
     environment: dict[str, str]
@@ -155,7 +156,7 @@ def _check_tunables(launch: _Launch) -> None:
 
 
 def _check_core_type(launch: _Launch) -> None:
-    """Check the core type that the BLAS library reports; a server cannot report its core type."""
+    """Check the core type that the BLAS library reports; a server is not checked."""
     condition, variables = launch.condition, launch.variables
     if condition.server is not None:
         return
@@ -183,7 +184,7 @@ def _core_difference(
     for core in cores.openblas if requested else ():
         if core.casefold() != str(requested).casefold():
             return f"{OPENBLAS_VARIABLE} is {requested}, and OpenBLAS is tuned for {core}"
-    # BLIS also accepts a number as core type; then `tuned_for` has the name.
+    # For BLIS, the core type may be a number. The check of `tuned_for` below then applies.
     requested = variables.get(BLIS_VARIABLE)
     for core in cores.blis if requested else ():
         if not str(requested).isdecimal() and core != requested:

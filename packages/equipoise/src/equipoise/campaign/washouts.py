@@ -1,12 +1,11 @@
-"""Washouts: extra trials that keep the effect of one trial on the next out of a comparison.
+"""Washouts: extra runs that keep the effect of one trial on the next out of a comparison.
 
 Carry-over is the effect of a trial on the next one. When a campaign could stop, each difference is
-fitted together with carry-over. If carry-over could explain a whole difference, the campaign
-continues with washouts: the coin draws one condition for a block, which runs before each counted
-trial. From then on only blocks with washouts count for this difference
-(docs/methods/carry-over.md).
+fitted together with carry-over. If carry-over could explain a whole difference, this comparison
+restarts: from then on only blocks with washouts count for it (docs/methods/carry-over.md).
 
-In the ledger, the first counted trial of a block with washouts has position 1.
+In a block with washouts, the coin draws one condition. This condition runs before each counted
+trial. So the first washout has position 0 in the block, and the first counted trial position 1.
 """
 
 from __future__ import annotations
@@ -23,22 +22,21 @@ from equipoise.stats.carry_over import FittedDifference, fit_differences
 Blocks = Mapping[int, tuple[Trial, ...]]
 """Trials of each block, by the number of the block."""
 MAX_CONDITIONS = 40
-"""Maximum number of conditions for which carry-over is fitted: the work grows with its cube."""
+"""Maximum number k of conditions for which carry-over is fitted: the time grows with k³."""
 
 
 def may_add_washouts(plan: Plan) -> bool:
     """Return whether a campaign of this plan can continue with washouts.
 
-    It cannot, and only warns, in these cases:
+    The campaign cannot add washouts, and only warns, in these cases:
 
-    - Under ``--washout`` every block has washouts.
-    - Functions share a process, in which no condition runs right before another.
-    - The terms of some kinds of campaigns do not allow washouts.
+    - All blocks have washouts already (``--washout``).
+    - The functions of a process alternate, so no function runs right before another.
     - With layouts, a restart would leave layouts half measured.
-    - With very many conditions the fit takes too long between blocks.
-    - With ``--adjust``, the slopes are learnt from the blocks that a restart leaves out.
-    - A bisection, a history, an experiment of `why` and a host of a fleet stop together with other
-      campaigns or commits. A restart of one comparison would break their rules.
+    - With more than `MAX_CONDITIONS` conditions, the fit takes too long.
+    - With ``--adjust``, the fit of the covariates needs the blocks before the restart.
+    - In a bisection, a history, an experiment of `why` and a fleet, comparisons stop together, so
+      one comparison alone cannot restart.
     """
     if len(plan.conditions) > MAX_CONDITIONS:
         return False
@@ -59,12 +57,14 @@ def is_washout_block(block: tuple[Trial, ...]) -> bool:
 def restarted_conditions(plan: Plan, conditions: Collection[int]) -> frozenset[int]:
     """Return the conditions whose trials before the washouts no longer count.
 
-    ``conditions`` ran in the first block with washouts. A comparison starts again if both of its
-    conditions are among them. A baseline and its control keep their trials for other comparisons.
+    ``conditions`` ran in the first block with washouts. A comparison restarts if both of its
+    conditions are among ``conditions``. The trials of its baseline, and of the control, still count
+    if another comparison has this baseline and does not restart.
     """
     restarted = [contrast for contrast in plan.contrasts if set(contrast.pair) <= set(conditions)]
     kept_baselines = {contrast.baseline for contrast in plan.contrasts if contrast not in restarted}
     left_out = {index for contrast in restarted for index in contrast.pair} - kept_baselines
+    # The control is a second run of the baseline.
     if plan.control is not None and plan.contrasts[0].baseline in left_out:
         left_out.add(plan.control)
     return frozenset(left_out)
@@ -81,7 +81,10 @@ def first_washout_block(plan: Plan, blocks: Blocks) -> int | None:
 
 
 def decisive_blocks(plan: Plan, complete: Blocks) -> dict[int, tuple[Trial, ...]]:
-    """Return the complete blocks without the trials that washouts replaced."""
+    """Return the trials that decide the verdicts, by block.
+
+    If a comparison restarted, its trials before the first block with washouts are left out.
+    """
     washout_start = first_washout_block(plan, complete)
     if washout_start is None:
         return dict(complete)
@@ -107,12 +110,12 @@ def blocks_before_washouts(plan: Plan, complete: Blocks) -> dict[int, tuple[Tria
 
 
 def analysed_blocks(record: RunRecord) -> dict[int, tuple[Trial, ...]]:
-    """Return the blocks, with their trials, that decide the verdict of a campaign."""
+    """Return the trials of a campaign that decide its verdicts, by block."""
     return decisive_blocks(record.plan, complete_blocks(record.draws, record.trials))
 
 
 class CarryOverTrials:
-    """Costs of trials, in the order in which they ran, and the fits of carry-over to them."""
+    """Collects the costs of trials in the order in which they ran, and fits carry-over."""
 
     def __init__(self, plan: Plan) -> None:
         self._control = plan.control
@@ -124,11 +127,10 @@ class CarryOverTrials:
         """Fits to the blocks so far, by baseline."""
 
     def add(self, number: int, order: Iterable[int], costs: Mapping[int, float]) -> None:
-        """Add a block by its conditions, in the order in which they ran, and their costs."""
+        """Add a block: its conditions in the order in which they ran, and their costs."""
         self._fits.clear()
         for condition in order:
             self._blocks.append(number)
-            # The control is the baseline, run a second time.
             is_control = condition == self._control
             self._conditions.append(self._baseline if is_control else condition)
             self._costs.append(costs.get(condition, np.nan))

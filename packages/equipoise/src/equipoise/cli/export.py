@@ -41,7 +41,7 @@ FORMATS: dict[str, Callable[[ResultDocument], bytes]] = {
     "csv": trials.to_csv,
     "parquet": trials.to_parquet,
     "json": trials.to_json,
-    "bmf": bencher.to_bmf,
+    "bmf": bencher.to_metric_format,
 }
 """Functions that write a result, by the name of the format."""
 REPORT_FORMATS = {"markdown": ".md", "latex": ".tex"}

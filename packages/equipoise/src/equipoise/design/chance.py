@@ -1,4 +1,7 @@
-"""Sources of chance in the time of one command, and conditions that hold sources constant."""
+"""Sources of chance, such as memory addresses, that make the times of one command vary.
+
+A source is held if its value is the same in all trials. Each condition holds different sources.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,13 @@ from equipoise.model.record import CampaignWarning
 WHAT_VARIES_STUDY = "what-varies"
 """Name of the study of `compare --what-varies`."""
 HELD_FACTOR = "held"
-"""Factor whose level is the name of the held source."""
+"""Factor whose levels are names of held sources."""
 NO_SOURCE, ALL_SOURCES = "nothing", "everything"
-"""Levels of `HELD_FACTOR` if no source is held, or all sources are."""
+"""Levels of `HELD_FACTOR` with no source held, and with all sources held."""
 
 
 class ChanceSource(Struct, frozen=True):
-    """A source of chance, drawn again in each trial, and the settings that hold it constant."""
+    """A source of chance, and the settings that hold it."""
 
     name: str
     environment: dict[str, str] = field(default_factory=dict)
@@ -31,7 +34,7 @@ class ChanceSource(Struct, frozen=True):
     """CPUs that trials may use while the source is held; ``None`` for no change."""
 
     def hold_in(self, condition: Condition) -> Condition:
-        """Return the condition with this source held and its other settings unchanged."""
+        """Return the condition with this source held."""
         process = replace(condition.process, cpus=self.cpus or condition.process.cpus)
         if self.random_addresses is not None:
             process = replace(process, random_addresses=self.random_addresses)
@@ -45,30 +48,32 @@ HASH_SEEDS = (
     ChanceSource("hash seed of Python", {"PYTHONHASHSEED": "0"}),
     ChanceSource("hash seed of Perl", {"PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}),
 )
-"""Hash seeds of language runtimes, which an environment variable sets."""
+"""Hash seeds of programming languages, which environment variables set."""
 ADDRESSES = ChanceSource("addresses (ASLR)", random_addresses=False)
 ENVIRONMENT_SIZE = ChanceSource("environment size", {PADDING_VARIABLE: ""})
 FILE_ORDER = "file order"
 FILE_ORDER_LIBRARY = "libequipoise_file_order.so"
-"""Library that sorts the lists of files in folders (``crates/interpose/file_order``)."""
+"""Library that sorts the list of files in a folder (``crates/interpose/file_order``)."""
 
 
 def sources_on_host(
     environment: Mapping[str, str], cpus: tuple[int, ...], *, random_addresses: bool
 ) -> tuple[tuple[ChanceSource, ...], tuple[CampaignWarning, ...]]:
-    """Return the sources that vary on this host, and warnings about sources that do not.
+    """Return the sources that vary on this host, and warnings about sources that do not vary.
 
-    Trials inherit ``environment`` and may use ``cpus``. ``random_addresses`` is True if this host
-    draws memory addresses at random.
+    Trials inherit ``environment`` and may use ``cpus``. ``random_addresses`` is True if memory
+    addresses are random on this host.
     """
     sources: list[ChanceSource] = []
     warnings: list[CampaignWarning] = []
-    for seed in HASH_SEEDS:
-        variable = next(iter(seed.environment))
+    for hash_seed in HASH_SEEDS:
+        variable = next(iter(hash_seed.environment))
         if environment.get(variable, "random") == "random":
-            sources.append(seed)
+            sources.append(hash_seed)
         else:
-            warnings.append(untried_warning(seed.name, f"{variable} is set", f"unset {variable}"))
+            warnings.append(
+                untried_warning(hash_seed.name, f"{variable} is set", f"unset {variable}")
+            )
     if random_addresses:
         sources.append(ADDRESSES)
     else:
@@ -87,7 +92,7 @@ def sources_on_host(
 def conditions_by_held_source(
     condition: Condition, sources: tuple[ChanceSource, ...]
 ) -> tuple[Condition, ...]:
-    """Return the condition with no source held, with each source held alone, and with all held."""
+    """Return the condition with no source held, with each single source, and with all sources."""
     cases = {NO_SOURCE: condition, **{source.name: source.hold_in(condition) for source in sources}}
     cases[ALL_SOURCES] = reduce(lambda changed, source: source.hold_in(changed), sources, condition)
     return tuple(
@@ -97,7 +102,7 @@ def conditions_by_held_source(
 
 
 def untried_warning(name: str, reason: str, hint: str) -> CampaignWarning:
-    """Return the warning that a source of chance is not tried, with the reason."""
+    """Return the warning that a source of chance is not tried."""
     return CampaignWarning(
         "source_not_tried", f"{name} is not tried as a source of chance: {reason}", hint
     )

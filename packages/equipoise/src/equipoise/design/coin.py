@@ -1,7 +1,7 @@
 """The coin: the seeded random source of every order.
 
-Each draw depends only on the seed, the phase and the block. So a killed campaign resumes with the
-orders that it would have had, and anyone with the ledger can check a draw.
+Each draw depends only on the seed, the phase and the block. So a resumed campaign has the same
+orders as a campaign without interruption, and anyone with the ledger can check a draw.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from equipoise.model.plan import Layout, Plan
 from equipoise.model.record import Draw, Phase
 
 MAX_PADDING_BYTES = 4096
-"""Maximum padding of the environment: one page, so that the stack can start at all alignments
-(Mytkowicz et al. 2009, §4)."""
+"""Maximum size of an added environment variable: a page of memory (Mytkowicz et al. 2009, §4)."""
 MAX_ARGUMENT_BYTES = 255
 MAX_SEED = 2**63 - 1
 
 Addresses = Literal["drawn", "on", "off"]
-"""Layouts in which the kernel draws addresses in each trial (ASLR): drawn by a coin, all, none."""
+"""Whether memory addresses are random (ASLR): in layouts that the coin draws, in all, in none."""
 
 
 def fresh_seed() -> int:
@@ -30,9 +29,9 @@ def fresh_seed() -> int:
 
 
 def seed_of_campaign(seed: int, campaigns: int) -> int:
-    """Return the seed of a campaign after ``campaigns`` campaigns that began with the same seed.
+    """Return the seed of the next campaign of a series, so that each campaign has other orders.
 
-    The campaigns get different orders, so that each order is random given all earlier blocks.
+    ``campaigns`` is the number of earlier campaigns of the series, which begins with ``seed``.
     """
     return seed if campaigns == 0 else next(_random_integers(seed, "campaigns", campaigns)) >> 1
 
@@ -47,17 +46,14 @@ def draw_block(
 ) -> Draw:
     """Draw the order of one block, and its environment size or its layout.
 
-    Every order of the conditions is equally likely. So any two conditions of a block run in either
-    order with probability one half, whatever happened before (rule 1). With K layouts, each K
-    consecutive blocks have every layout once; all conditions of a block have the same layout.
+    Every order is equally likely. So any two conditions of a block run in either order with
+    probability one half, whatever happened before (rule 1). All conditions of a block have the same
+    layout. With K layouts, each K consecutive blocks have every layout once.
 
-    ``conditions`` run in the block, by default all conditions of the plan; the choice depends on
-    earlier blocks. All conditions are ordered at random, then only these conditions are kept. If
-    several commands run in several commits, the trials of a command are adjacent, and the commands
-    run in random order.
+    ``conditions`` run in the block, by default all conditions of the plan. If several commands run
+    in several commits, the trials of a command are adjacent.
 
-    With washouts, each condition of the block has an equal chance to be the condition that runs
-    before each trial: exchanging two conditions then exchanges equally likely draws.
+    With ``washouts``, the coin also draws the condition that runs before each trial.
     """
     integers = _random_integers(plan.seed, phase, block)
     order = _shuffle(len(plan.conditions), integers)
@@ -79,10 +75,9 @@ def draw_block(
 
 
 def draw_intervention(seed: int, block: int, weights: Sequence[float]) -> int:
-    """Draw the index of the intervention of a block, with probabilities by weight.
+    """Draw the index of the intervention of a block, with probabilities in proportion to weights.
 
-    The draw depends only on the seed, the block and the weights, which are above 0. So a killed
-    campaign resumes with the intervention that it would have tried next.
+    The weights are above 0. The draw depends only on the three parameters.
     """
     integer = next(_random_integers(seed, "interventions", block))
     # The upper 53 bits give a float below 1 that is the same on every architecture.
@@ -95,7 +90,7 @@ def draw_intervention(seed: int, block: int, weights: Sequence[float]) -> int:
 
 
 def draw_order(seed: int, purpose: str, number: int, count: int) -> tuple[int, ...]:
-    """Draw an order of ``count`` items; each order is equally likely."""
+    """Draw an order of ``count`` items; ``purpose`` and ``number`` identify the draw."""
     return tuple(_shuffle(count, _random_integers(seed, purpose, number)))
 
 
@@ -106,7 +101,7 @@ def draw_layouts(seed: int, count: int, addresses: Addresses) -> tuple[Layout, .
     for _ in range(count):
         environment_bytes = _uniform_below(MAX_PADDING_BYTES + 1, integers)
         argument_bytes = _uniform_below(MAX_ARGUMENT_BYTES + 1, integers)
-        # Always drawn, so that the choice of addresses does not change other draws.
+        # Draw in any case, so that ``addresses`` does not change the other draws.
         is_random = _uniform_below(2, integers) == 1
         random_addresses = is_random if addresses == "drawn" else addresses == "on"
         layouts.append(Layout(environment_bytes, argument_bytes, random_addresses))
@@ -114,7 +109,7 @@ def draw_layouts(seed: int, count: int, addresses: Addresses) -> tuple[Layout, .
 
 
 def layout_of_block(plan: Plan, phase: Phase, block: int) -> int:
-    """Return the layout of a block, from 1; each K blocks have all K layouts, in a random order."""
+    """Return the number of a block's layout, from 1; K consecutive blocks have all K layouts."""
     count = len(plan.layouts)
     cycle, position = divmod(block - 1, count)
     return 1 + _shuffle(count, _random_integers(plan.seed, f"layouts of {phase}", cycle))[position]
@@ -141,7 +136,7 @@ def _random_integers(seed: int, purpose: str, number: int) -> Iterator[int]:
 
 
 def _uniform_below(bound: int, integers: Iterator[int]) -> int:
-    """Return a uniform integer below ``bound``, skipping integers that would favour small ones."""
+    """Return a uniform integer below ``bound``; large integers are skipped, to avoid a bias."""
     limit = 2**64 - 2**64 % bound
     while True:
         integer = next(integers)

@@ -1,6 +1,6 @@
 """The command line that repeats a run, from the arguments in its plan.
 
-A user can copy the line from a page or a screen into a shell without changing its meaning.
+A user can copy the line from a page or a screen into a shell.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from equipoise.shared.safe_text import visible
 def command_of_plan(plan: Plan) -> str | None:
     """Return the command line that runs a plan again; ``None`` if there is none.
 
-    If the line has placeholders for hidden values, it works for users who have set the environment
-    variables: the shell expands ``$NAME``.
+    A hidden value has the placeholder ``$NAME``. The shell expands this placeholder if the user has
+    set the environment variable.
     """
     if not plan.command_line:
         return plan.rules.command_line
@@ -31,15 +31,10 @@ def command_of_plan(plan: Plan) -> str | None:
 def command_line_of(
     command: str, arguments: Sequence[str], options: Mapping[str, object]
 ) -> tuple[str, ...]:
-    """Return the arguments of a command line of Equipoise, with ``equipoise`` first.
+    """Return a command line of Equipoise: ``equipoise``, the command, options and arguments.
 
-    Parameters
-    ----------
-    arguments
-        Arguments that follow the options.
-    options
-        Value of each option, or its values for a repeated option; an option with the value ``None``
-        or False is left out.
+    ``options`` has the value of each option, or all values of a repeated option. Options with the
+    value ``None`` or False are left out.
     """
     argv = ["equipoise", command]
     for name, value in options.items():
@@ -53,23 +48,19 @@ def command_line_of(
 def shell_line(arguments: Iterable[str]) -> str:
     """Return a line that a shell reads as exactly these arguments.
 
-    An argument with invisible characters (the end of a line, an escape, a change of direction,
-    bytes that are not text) is written as ``$'…'``, which bash, ksh and zsh read (POSIX.1-2024,
-    §2.2.4). All other arguments are quoted for any shell.
+    An argument with invisible characters, such as an escape or the end of a line, is written as
+    ``$'…'``, which bash, ksh and zsh read (POSIX.1-2024, §2.2.4).
     """
     return " ".join(map(_quote, arguments))
 
 
 def shell_line_with_placeholders(arguments: Iterable[str]) -> str:
-    """Return a line in which a shell expands only the placeholders of hidden values.
-
-    ``2:TOKEN=$TOKEN`` becomes ``"2:TOKEN=$TOKEN"``.
-    """
+    """Return a line with quoted placeholders: ``2:TOKEN=$TOKEN`` becomes ``"2:TOKEN=$TOKEN"``."""
     return " ".join(quote_except_placeholders(argument, _quote) for argument in arguments)
 
 
 def arguments_after_options(arguments: Sequence[str]) -> list[str]:
-    """Return arguments that follow options, after ``--`` if one of them looks like an option."""
+    """Return the arguments; if one of them looks like an option, ``--`` comes first."""
     has_option = any(argument.startswith("-") for argument in arguments)
     return ["--", *arguments] if has_option else list(arguments)
 
@@ -88,6 +79,6 @@ def _escape(character: str) -> str:
     try:
         encoded = character.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
-        # The character comes from a document: no command line can contain it.
+        # A document may contain a character that no command line can have.
         encoded = character.encode("utf-8", "surrogatepass")
     return "".join(f"\\x{byte:02x}" for byte in encoded)

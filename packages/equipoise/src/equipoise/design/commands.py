@@ -1,8 +1,8 @@
-"""From commands to conditions: arguments, parameters, names, environments, hooks and programs.
+"""Makes conditions from commands: arguments, parameters, names, environments, hooks, programs.
 
-A command is split into arguments as in a POSIX shell, and runs without a shell unless the user
-names one. A parameter is a name in braces, such as ``{n}``, that stands for several values. Each
-command gives a condition for each value of its parameters.
+A command is split into arguments as in a POSIX shell. By default it runs without a shell. A
+parameter is a name in braces, such as ``{n}``, that stands for several values. Each command gives a
+condition for each combination of these values. Hooks are commands that run before or after trials.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from equipoise.shared.spelling import option
 
 MAX_CONDITIONS = 1000
 NO_SHELL = "none"
-"""Value of ``--shell`` for no shell; shell syntax then gives plain arguments."""
+"""Value of ``--shell`` with which shell syntax is allowed, but has no meaning."""
 
 
 class CompareOptions(Struct, frozen=True):
-    """Options of `compare`; only the numbers are checked when it is created."""
+    """Options of `compare`; the creation of an object checks only the numbers."""
 
     commands: tuple[str | tuple[str, ...], ...]
     """Commands; a string is split into arguments, a tuple of arguments is used unchanged."""
     names: tuple[str, ...] = ()
     environments: tuple[str, ...] = ()
-    """Environment variables, as ``WHICH:KEY=VALUE`` or as in hyperfine ``KEY=VALUE …``, for all
-    commands or one text for each."""
+    """Environment variables: ``CONDITION:KEY=VALUE``; or as in hyperfine ``KEY=VALUE …``, once for
+    all commands or once for each command."""
     parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Values of each parameter, a name in braces in a command, its environment or a hook."""
+    """Values of each parameter, by its name without the braces."""
     pairs: tuple[str, ...] = ()
-    """Compared pairs as ``BASELINE:CANDIDATE``, positions from 1; by default from the commands."""
+    """Compared pairs, as ``BASELINE:CANDIDATE`` with positions from 1; see `contrasts_of`."""
     shell: str | None = None
-    """Shell that runs the commands; by default none, and shell syntax is refused."""
+    """Shell that runs the commands; by default no shell, and shell syntax is an error."""
     setup: tuple[str, ...] = ()
     prepare: tuple[str, ...] = ()
     conclude: tuple[str, ...] = ()
@@ -55,35 +55,36 @@ class CompareOptions(Struct, frozen=True):
     input: str | None = None
     """File for standard input; ``null`` or ``None`` for no input."""
     outputs: tuple[str, ...] = ()
-    """Standard output of all or each command: ``null``, ``inherit``, ``count`` or a file."""
+    """Standard output of all commands, or of each: ``null``, ``inherit``, ``count`` or a file."""
     metrics: str | Sequence[str] = (PRIMARY_METRIC,)
     """Metrics, the primary metric first; a string is split at commas."""
     ignore_failure: bool = False
     ignored_exits: tuple[int, ...] = ()
-    """Exit statuses that are ignored; empty for all."""
+    """Exit statuses that are ignored; if empty, all statuses."""
     washout: bool = False
     """Whether a washout runs before each counted trial."""
     control: bool = False
     """Whether the baseline runs a second time, to check the tool."""
     adjust: bool = False
-    """Whether costs of two conditions are adjusted by covariates read before each trial."""
+    """Whether costs are adjusted by covariates that are read before each trial."""
     what_varies: bool = False
-    """Whether to find the sources of chance of one command instead of comparing several."""
+    """Whether to find why the times of one command vary."""
     layouts: int | None = None
     """Number of memory layouts."""
     aslr: Addresses | None = None
-    """Whether the kernel draws memory addresses in the layouts."""
+    """Whether memory addresses are random in the layouts."""
     ranking: bool | None = None
-    """Whether to rank the conditions; by default if possible."""
+    """Whether to rank the conditions; by default, if this is possible."""
     limits: CampaignLimits = CampaignLimits()
 
 
 def conditions_of(options: CompareOptions, native_programs: Path) -> tuple[Condition, ...]:
-    """Return a condition for each command and parameter value, the baseline first.
+    """Return a condition for each command and combination of parameter values, the baseline first.
 
-    Programs are taken from the folder ``native_programs``, then from the PATH. Raise
-    `UnusableInput` if there is no command, if a command is empty or has an open quote, if a program
-    does not exist or cannot be executed, or if an option does not name a condition.
+    Programs are in the folder ``native_programs`` or in the PATH.
+
+    Raise `UnusableInput` if there is no command, if a command is empty or has an open quote, if a
+    program does not exist or cannot be executed, or if an option does not name a condition.
     """
     commands = list(_filled_commands(options))
     if not commands:
@@ -116,7 +117,7 @@ def conditions_of(options: CompareOptions, native_programs: Path) -> tuple[Condi
 
 
 def output_of_all(options: CompareOptions) -> Output:
-    """Return the default destination of the conditions' standard output."""
+    """Return the destination of standard output of conditions without their own destination."""
     return output_from(options.outputs[0]) if len(options.outputs) == 1 else Output()
 
 
@@ -151,11 +152,13 @@ def _outputs_of_each(
 def contrasts_of(
     options: CompareOptions, conditions: Sequence[Condition]
 ) -> tuple[Contrast, ...] | None:
-    """Return the contrasts of commands with parameters, or the pairs that the user chose.
+    """Return the contrasts of the pairs that the user chose, or of commands with parameters.
 
-    Return ``None`` if every condition is compared with the first. With parameters, candidates are
-    compared with the first command at the same value. A candidate without the parameter is compared
-    with the first command at its first value. Raise `UnusableInput` for a pair of other conditions.
+    ``None`` if every condition is compared with the first condition. With a parameter, the baseline
+    of a candidate is the first command with the same value. If the candidate does not have the
+    parameter, its baseline is the first command with its first value.
+
+    Raise `UnusableInput` if a pair names a condition that does not exist.
     """
     if options.pairs:
         return tuple(_contrast_of_pair(pair, len(conditions)) for pair in options.pairs)
@@ -173,7 +176,7 @@ def contrasts_of(
     for index, setting in enumerate(settings):
         if index in baselines:
             continue
-        # A command may lack a parameter, so only the parameters of both must be equal.
+        # A command may lack a parameter. Parameters of both commands must be equal.
         matching_baselines = (
             baseline for baseline in baselines if _settings_agree(settings[baseline], setting)
         )
@@ -204,12 +207,11 @@ def _contrast_of_pair(pair: str, condition_count: int) -> Contrast:
 
 
 def _command_factor(options: CompareOptions) -> str:
-    """Return the name of the factor whose levels are the commands."""
     return COMMAND if COMMAND not in options.parameters else "program"
 
 
 def with_control(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
-    """Add the control: the baseline once more, under another name."""
+    """Add the control: the baseline a second time, with another name."""
     names = {condition.name for condition in conditions}
     name = f"{conditions[0].name} (control)"
     while name in names:
@@ -218,7 +220,7 @@ def with_control(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
 
 
 class _FilledCommand(Struct, frozen=True):
-    """One command after parameters were replaced by their values."""
+    """A command in which values replace the parameters."""
 
     command: str | tuple[str, ...]
     levels: dict[str, str]
@@ -234,9 +236,9 @@ class _FilledCommand(Struct, frozen=True):
 
 
 def _filled_commands(options: CompareOptions) -> Iterator[_FilledCommand]:
-    """Yield each command with each combination of parameter values that changes the command."""
+    """Yield each command with each different combination of its parameter values."""
     texts_by_command = [
-        (*_templates(command), *_surrounding_texts(options, index))
+        (*_argument_texts(command), *_surrounding_texts(options, index))
         for index, command in enumerate(options.commands)
     ]
     for key in options.parameters:
@@ -256,7 +258,7 @@ def _filled_commands(options: CompareOptions) -> Iterator[_FilledCommand]:
                 continue
             seen_texts.add(filled_texts)
             levels = {key: value for key, value in setting.items() if _has_placeholder(texts, key)}
-            argv = filled_texts[: len(_templates(command))]
+            argv = filled_texts[: len(_argument_texts(command))]
             yield _FilledCommand(
                 argv[0] if isinstance(command, str) else argv, label | levels, setting, index
             )
@@ -266,12 +268,12 @@ def _command_text(command: str | tuple[str, ...]) -> str:
     return command if isinstance(command, str) else shlex.join(command)
 
 
-def _templates(command: str | tuple[str, ...]) -> tuple[str, ...]:
+def _argument_texts(command: str | tuple[str, ...]) -> tuple[str, ...]:
     return (command,) if isinstance(command, str) else command
 
 
 def _surrounding_texts(options: CompareOptions, index: int) -> tuple[str, ...]:
-    """Return the hooks and the environment of a command, before parameters are replaced."""
+    """Return the hooks and the environment of a command, with its parameters in braces."""
     environments = [text for text in options.environments if _assigns(text, options.names)]
     values_by_option = [*(getattr(options, hook) for hook in _HOOK_KEYS), environments]
     # An option has one value for all commands, or one for each command.
@@ -285,8 +287,8 @@ def _surrounding_texts(options: CompareOptions, index: int) -> tuple[str, ...]:
 def _command_labels(options: CompareOptions) -> list[str]:
     """Return the label of each command, without the values of its parameters.
 
-    The label is the name that the user chose. By default it is the program if all commands have
-    different programs, and otherwise the whole command.
+    The label is the name that the user chose. By default it is the program if the programs of all
+    commands are different, else the whole command.
     """
     texts = list(map(_command_text, options.commands))
     programs = [os.path.basename(text.split()[0]) if text.split() else "" for text in texts]
@@ -307,10 +309,6 @@ def _has_placeholder(texts: Iterable[str], key: str) -> bool:
 
 
 def _condition_names(options: CompareOptions, commands: Sequence[_FilledCommand]) -> list[str]:
-    """Return a name for each condition; a repeated name gets a number.
-
-    With parameters, the name of a condition is the name or label of its command and the values.
-    """
     chosen_names = options.names
     if len(chosen_names) > len(commands):
         raise UnusableInput(
@@ -365,23 +363,23 @@ def _environment_of_each(
     ]
     positions = {str(index + 1): index for index in range(len(names))}
     positions |= {name: index for index, name in enumerate(names)}
-    for setting in options.environments:
-        if setting in assignment_lists:
+    for text in options.environments:
+        if text in assignment_lists:
             continue
-        # A name may contain a colon, so known names are tried before the first colon.
-        prefixes = (name for name in names if setting.startswith(f"{name}:"))
-        condition_text = max(prefixes, key=len, default=setting.partition(":")[0])
-        key, equals, value = setting[len(condition_text) + 1 :].partition("=")
+        # Try the names of conditions first, because a name may contain a colon.
+        prefixes = (name for name in names if text.startswith(f"{name}:"))
+        condition_text = max(prefixes, key=len, default=text.partition(":")[0])
+        key, equals, value = text[len(condition_text) + 1 :].partition("=")
         if not condition_text or not key or not equals:
             raise UnusableInput(
-                f"{option('env')} {setting!r} is not of the form WHICH:KEY=VALUE",
+                f"{option('env')} {text!r} is not of the form WHICH:KEY=VALUE",
                 hint=f"give a name or a position from 1 as WHICH, such as {option('env')} "
                 "'2:LD_PRELOAD=lib.so'",
             )
         if condition_text not in positions:
             choices = ", ".join(f"{index} = {name}" for index, name in enumerate(names, start=1))
             raise UnusableInput(
-                f"{option('env')} {setting!r} names no condition: {condition_text!r}",
+                f"{option('env')} {text!r} names no condition: {condition_text!r}",
                 hint=f"give one of these positions or names: {choices}",
             )
         environments[positions[condition_text]][key] = value
@@ -414,13 +412,13 @@ def _hooks_of_each(options: CompareOptions, commands: Sequence[_FilledCommand]) 
 
 
 def repeated_setup(options: CompareOptions) -> str | None:
-    """Return the parameter because of which ``--setup`` runs before each trial, or ``None``.
+    """Return a parameter that is in ``--setup`` but in no command, or ``None``.
 
-    Trials of different values alternate. A parameter that is in ``--setup`` but in no command has
-    an effect only through the setup, which the setup of the next value would undo.
+    Such a parameter has an effect only through the setup. Trials of different values alternate, so
+    the setup then runs before each trial.
     """
     environments = [text for text in options.environments if _assigns(text, options.names)]
-    trial_texts = [word for command in options.commands for word in _templates(command)]
+    trial_texts = [word for command in options.commands for word in _argument_texts(command)]
     trial_texts += [*environments, *options.prepare]
     return next(
         (
@@ -433,7 +431,7 @@ def repeated_setup(options: CompareOptions) -> str | None:
 
 
 def _with_setup_repeated(hooks: Hooks) -> Hooks:
-    """Return hooks in which the setup runs before each trial, followed by the preparation."""
+    """Return hooks in which the setup is the first part of the preparation of each trial."""
     if hooks.setup is None:
         return hooks
     prepare = hooks.setup
@@ -448,17 +446,17 @@ def _filled_for_each(
     options: CompareOptions,
     commands: Sequence[_FilledCommand],
 ) -> list[str | None]:
-    templates = _one_for_each(values, option_name, options, commands)
+    texts = _one_for_each(values, option_name, options, commands)
     return [
         None if text is None else _fill_in(text, command.setting)
-        for text, command in zip(templates, commands, strict=True)
+        for text, command in zip(texts, commands, strict=True)
     ]
 
 
 def _one_for_each(
     values: Sequence[str], name: str, options: CompareOptions, commands: Sequence[_FilledCommand]
 ) -> list[str | None]:
-    """Return a value for each condition; an option has one value, or one for each command."""
+    """Return a value of an option for each condition, from one value or one for each command."""
     if len(values) <= 1:
         return [*values] * len(commands) if values else [None] * len(commands)
     if len(values) == len(commands):
@@ -499,7 +497,7 @@ def _argument_vector(
 
 _QUOTED_PART = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
 _SHELL_OPERATOR = re.compile(r"\|\|?|&&?|\d*(>>?|<<?<?)&?\S*|&>>?\S*|\S*;")
-"""Operators of a pipeline, a list of commands or a redirection."""
+"""Operator of a pipeline, a list of commands or a redirection."""
 
 
 _WORD = re.compile(rf"(?:{_QUOTED_PART.pattern}|[^\s\"'\\])+", re.DOTALL)
@@ -508,10 +506,7 @@ _EXPANSION = re.compile(r"\$[A-Za-z_{(]|`|^~(/|$)")
 
 
 def _refuse_shell_syntax(text: str) -> None:
-    """Refuse a command with an unquoted word that only a shell understands.
-
-    A program would receive the word as an argument, and usually report a missing file.
-    """
+    """Raise `UnusableInput` if an unquoted word of a command has a meaning only for a shell."""
     for word in _WORD.findall(text):
         unquoted = _QUOTED_PART.sub("x", word)
         if _SHELL_OPERATOR.fullmatch(unquoted) or _EXPANSION.search(unquoted):
@@ -528,7 +523,7 @@ def _refuse_shell_syntax(text: str) -> None:
 
 
 def _matches_files(word: str, unquoted: str) -> bool:
-    """Return whether the word is a pattern for file names, and some file matches it."""
+    """Return whether a word is a pattern that matches the name of a file."""
     if not glob.has_magic(unquoted):
         return False
     pattern = _QUOTED_PART.sub(lambda part: glob.escape("".join(shlex.split(part[0]))), word)
@@ -538,7 +533,7 @@ def _matches_files(word: str, unquoted: str) -> bool:
 def split_command(text: str, problem: str = "cannot split the command") -> list[str]:
     """Return the arguments of a command, split as in a POSIX shell.
 
-    Raise `UnusableInput` if a quote is open; ``problem`` begins the message, before the command.
+    Raise `UnusableInput`, whose message begins with ``problem``, if a quote is open.
     """
     try:
         return shlex.split(text)
@@ -559,7 +554,8 @@ def find_program(
 ) -> str:
     """Return the absolute path of a program.
 
-    Raise `UnusableInput` if the program cannot be executed or, with ``hint``, if it does not exist.
+    Raise `UnusableInput` if the program cannot be executed or does not exist. ``hint`` is the hint
+    for a program that does not exist.
     """
     names_folder = "/" in name
     if (own_program := own_file(name, native_programs)) is not None:
@@ -587,7 +583,7 @@ def layout_program(
     *,
     layouts: int,
 ) -> str:
-    """Return the absolute path of a program; ``{layout}`` in the name is kept, for all layouts.
+    """Return the absolute path of a program; the path keeps ``{layout}`` if the name has it.
 
     Raise `UnusableInput` if the program of a layout does not exist, or cannot be executed.
     """
@@ -607,7 +603,7 @@ def parameters_from(
 ) -> dict[str, tuple[str, ...]]:
     """Return the values of each parameter, from the options ``-L``, ``-P`` and ``-D``.
 
-    Raise `UnusableInput` if a parameter is given twice, or if a scan is wrong.
+    Raise `UnusableInput` if a parameter is given twice, or if a range is wrong.
     """
     values = [(name, parameter_list(text)) for name, text in lists]
     values += [(name, parameter_scan(low, high, step)) for name, low, high in scans]
@@ -632,7 +628,7 @@ def parameter_list(text: str) -> tuple[str, ...]:
 
 
 _MAX_EXACT_COUNT = 10**15
-"""Number of values from which on an error message does not have the exact number."""
+"""Maximum number of values that an error message gives exactly."""
 
 
 def parameter_scan(low: str, high: str, step: str | None) -> tuple[str, ...]:
@@ -664,10 +660,10 @@ def parameter_scan(low: str, high: str, step: str | None) -> tuple[str, ...]:
     try:
         steps = (end - start) / stride
     except ArithmeticError:
-        # The quotient exceeds the largest exponent of a decimal.
+        # The quotient is too large for a `Decimal`.
         steps = Decimal("Infinity")
     if steps >= MAX_CONDITIONS:
-        # A count with thousands of digits could not be printed.
+        # A number with thousands of digits cannot be printed.
         count = int(steps) + 1 if steps < _MAX_EXACT_COUNT else f"{_MAX_EXACT_COUNT} or more"
         raise UnusableInput(
             f"{option('parameter_scan')} makes {count} values, more than {MAX_CONDITIONS}",
@@ -681,11 +677,12 @@ _PLAIN_PATH = re.compile(r"[\w@%+=:,./ -]*")
 
 
 def refuse_in_shell_line(line: str, paths: Mapping[str, str], hint: str) -> None:
-    """Refuse a path with characters that a shell would interpret, if a shell line uses the path.
+    """Refuse paths with characters that a shell would interpret.
 
-    ``paths`` has the path for each name; the line contains the name in braces. The right quoting
-    would depend on the context in the line, including substitutions within quotes, so Equipoise
-    does not quote. Raise `UnusableInput`, which names the path.
+    ``paths`` has the path for each name that the line may contain in braces. Equipoise does not
+    quote such a path, because the right quotes depend on the text around it.
+
+    Raise `UnusableInput` if the line uses such a path.
     """
     for name, path in paths.items():
         if "{" + name + "}" in line and _PLAIN_PATH.fullmatch(path) is None:

@@ -1,4 +1,4 @@
-"""From a study to its grid: the conditions and contrasts of all combinations of levels."""
+"""Makes the grid of a study: the conditions and contrasts of all combinations of levels."""
 
 from __future__ import annotations
 
@@ -34,15 +34,16 @@ class Grid(Struct, frozen=True):
 
 
 LevelByFactor = dict[str, Level]
-"""A combination: one level of each factor, by the name of the factor."""
+"""A combination of levels: one level of each factor, by the name of the factor."""
 
 
 def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
     """Return the conditions and contrasts of a study.
 
-    ``builds`` has the folder with the program of each level that has one, by the level's name.
-    Raise `UnusableInput` if all conditions are excluded, if no level is left to compare, if there
-    are too many conditions, if two levels of a condition contradict, or if a program is missing.
+    ``builds`` has the folder of each program that was built for a level, by the level's name.
+
+    Raise `UnusableInput` if no condition or no level to compare is left, if there are too many
+    conditions, if two levels of a condition contradict, or if a program is missing.
     """
     combinations = list(kept_combinations(study))
     if not combinations:
@@ -84,10 +85,11 @@ def kept_combinations(study: Study) -> Iterator[LevelByFactor]:
 
 
 def build_lines(study: Study) -> dict[str, str]:
-    """Return the shell line that builds each level's program, by name of the level.
+    """Return the shell line that builds the program of each level, by name of the level.
 
-    Lines still contain ``{build}``. Raise `UnusableInput` if a line contains a path with characters
-    that a shell would interpret.
+    The lines contain ``{build}`` in place of a folder.
+
+    Raise `UnusableInput` if a path in a line has characters that a shell would interpret.
     """
     paths = _placeholder_values(study)
     lines: dict[str, str] = {}
@@ -109,7 +111,7 @@ def _placeholder_values(study: Study) -> dict[str, str]:
 
 
 def _contrasts(study: Study, combinations: list[LevelByFactor]) -> Iterator[Contrast]:
-    """Yield the contrasts that compare levels of one factor at equal levels of all others."""
+    """Yield the contrasts of levels of the compared factor, with equal levels of other factors."""
     if study.compared is None:
         return
     factor, baseline = study.compared.factor, study.compared.baseline
@@ -136,7 +138,7 @@ def _varied_factors(study: Study) -> list[Factor]:
 
 
 def _condition_names(study: Study, combinations: list[LevelByFactor]) -> list[str]:
-    """Return a name for each condition: its levels, with the names of factors if necessary."""
+    """Return a name for each condition: its levels, and the factors if names were ambiguous."""
     varied_factors = _varied_factors(study)
 
     def name(levels: LevelByFactor, *, with_factors: bool) -> str:
@@ -151,14 +153,14 @@ def _condition_names(study: Study, combinations: list[LevelByFactor]) -> list[st
     names = [name(levels, with_factors=False) for levels in combinations]
     if len(set(names)) == len(names):
         return names
-    # Ambiguous names: levels "a b" and "c" give the same name as "a" and "b c".
+    # The levels "a b" and "c" would have the same name as "a" and "b c".
     return [name(levels, with_factors=True) for levels in combinations]
 
 
 def _condition(
     study: Study, name: str, level_by_factor: LevelByFactor, site: Site, builds: Mapping[str, str]
 ) -> Condition:
-    """Return the condition with these levels; if it has a server, its command is the client."""
+    """Return the condition with these levels; with a server, the command is that of the client."""
     levels = list(level_by_factor.values())
     level_names = {factor: level.name for factor, level in level_by_factor.items()}
     replacements = {**level_names, **_placeholder_values(study)}
@@ -201,7 +203,7 @@ def _condition(
 
 
 def _chosen_command(study: Study, levels: LevelByFactor) -> tuple[Strings, Place]:
-    """Return the command of a level, or else of the workload, and its place in the file."""
+    """Return the command of a level, or else of the workload, and its place in the study file."""
     for factor, level in levels.items():
         if level.command is not None:
             if level.server is not None:
@@ -211,7 +213,7 @@ def _chosen_command(study: Study, levels: LevelByFactor) -> tuple[Strings, Place
 
 
 def _chosen_server(study: Study, levels: LevelByFactor) -> tuple[ServerWorkload | None, Keys]:
-    """Return the server of the last level with one, or of the workload, and its table's keys."""
+    """Return the server of a level or of the workload, and the keys of the server's table."""
     for factor, level in reversed(levels.items()):
         if level.server is not None:
             return level.server, _server_keys(factor, level)
@@ -285,14 +287,11 @@ def _process(levels: Sequence[Level], study: Study) -> Process:
 
 
 _JOINED_VARIABLES = {"preload": "LD_PRELOAD", "library_path": "LD_LIBRARY_PATH"}
-"""Keys that several levels may have, and the variables that they set."""
+"""Keys that several levels of a condition may have, and the variable that each key sets."""
 
 
 def _refuse_contradictions(study: Study, levels: Mapping[str, Level]) -> None:
-    """Refuse a condition in which one level overrides a setting of another level.
-
-    The error names both levels, and the key of the second level.
-    """
+    """Raise `UnusableInput` if one level of a condition overrides a setting of another level."""
     first_values: dict[tuple[str, ...], tuple[str, object]] = {}
     for factor, level in levels.items():
         for keys, value in _exclusive_settings(level):
@@ -318,7 +317,7 @@ def _contradiction(
 
 
 def _exclusive_settings(level: Level) -> Iterator[tuple[tuple[str, ...], object]]:
-    """Yield keys and values that other levels of a condition may not set differently."""
+    """Yield the key and the value of each setting that only one level of a condition may have."""
     for variable, value in level.environment.items():
         yield ("env", variable), value
     settings = {
@@ -341,7 +340,7 @@ def _command(
     place: Place,
     layouts: int = 0,
 ) -> Strings:
-    """Return the command of a template: names in braces are replaced, and the program is found."""
+    """Return a template with the path of its program and with values for names in braces."""
     program_name, *arguments = (_fill_in(word, replacements) for word in template)
     try:
         program = layout_program(
@@ -353,7 +352,7 @@ def _command(
 
 
 def _fill_in(text: str, replacements: Mapping[str, str]) -> str:
-    """Replace names in braces by values; ``{{name}}`` becomes ``{name}``, other braces stay."""
+    """Replace names in braces by their values; ``{{name}}`` becomes ``{name}``."""
 
     def replacement(braces: re.Match[str]) -> str:
         if braces[1] is not None:

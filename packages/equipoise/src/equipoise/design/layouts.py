@@ -1,13 +1,12 @@
 """Memory layouts: where code and data lie in memory; and programs linked in many layouts.
 
-The layout of a program in memory has large effects on its speed, although nobody chooses it
-(Mytkowicz et al. 2009; Curtsinger and Berger 2013). A layout consists of an enlarged environment, a
-longer path by which the program is executed, and addresses that the kernel draws or keeps. If a
-command contains ``{layout}``, a layout also has a separate executable. All conditions of a block
-have the same layout, so the ratio in a block belongs to that layout.
+The memory layout has a large effect on the speed of a program (Mytkowicz et al. 2009; Curtsinger
+and Berger 2013). A layout sets the size of the environment, the length of the program's path, and
+whether addresses are random. If a command contains ``{layout}``, each layout also has its own
+executable. All conditions of a block have the same layout.
 
-``equipoise layouts`` creates the executables: every function gets its own section, and the seed of
-a layout gives the order in which its sections are linked.
+``equipoise layouts`` links these executables. Every function is a section of an object file, and
+the seed of a layout sets the order of the sections.
 """
 
 from __future__ import annotations
@@ -27,14 +26,15 @@ from equipoise.model.plan import Plan
 from equipoise.shared.spelling import option
 
 MIN_BLOCKS_IN_EACH = 2
-"""Minimum number of blocks in each layout, to separate variance between and within layouts."""
+"""Minimum number of blocks in each layout, to know the variance within layouts."""
 
 
 def with_layouts(plan: Plan, count: int, addresses: Addresses = "drawn") -> Plan:
-    """Return the plan with ``count`` layouts that its coin draws.
+    """Return the plan with ``count`` layouts, which the coin draws.
 
-    The default minimum number of blocks rises to two for each layout. Raise `UnusableInput` if a
-    condition has a server, or if the plan allows too few blocks.
+    By default, the plan then needs at least `MIN_BLOCKS_IN_EACH` blocks for each layout.
+
+    Raise `UnusableInput` if a condition has a server, or if the plan allows too few blocks.
     """
     for condition in plan.conditions:
         if condition.server is not None:
@@ -57,20 +57,19 @@ def with_layouts(plan: Plan, count: int, addresses: Addresses = "drawn") -> Plan
 def longer_path(path: str, extra_bytes: int) -> str:
     """Return an absolute path of the same file that is ``extra_bytes`` longer.
 
-    The extra bytes are slashes: consecutive slashes count as one (POSIX.1-2017, 4.13), so no folder
-    or link is needed. The kernel puts the path on the new stack, above the environment; the
-    arguments stay unchanged.
+    The extra bytes are slashes: several slashes count as one slash (POSIX.1-2017, 4.13). The kernel
+    puts the path on the stack of the program, so a longer path moves the stack.
     """
     folder, name = os.path.split(os.path.abspath(path))
     return f"{folder.rstrip('/')}{'/' * (1 + extra_bytes)}{name}"
 
 
 Linker = Literal["lld", "mold", "objects"]
-"""Linker of layouts; ``objects`` is the default linker with the objects in another order."""
+"""Linker of layouts; ``objects`` is the default linker, with object files in a random order."""
 
 SOURCE_SUFFIXES = frozenset({".c", ".cc", ".cpp", ".cxx", ".m", ".s", ".S"})
 _SECTION_FLAGS = ("-ffunction-sections", "-fdata-sections")
-# Options of a compiler whose value may be the next argument.
+# Options of a compiler after which the next argument may be a value.
 _OPTIONS_WITH_VALUE = frozenset(
     {"-I", "-L", "-l", "-D", "-U", "-include", "-isystem", "-x", "-Xlinker"}
 )
@@ -84,13 +83,13 @@ class Compilation(Struct, frozen=True):
     """All arguments except sources, objects, libraries and the output."""
     sources: tuple[str, ...]
     objects: tuple[str, ...]
-    """Objects and archives that exist already."""
+    """Object files and archives in the command line."""
     libraries: tuple[str, ...]
-    """Options ``-l`` and ``-L`` in their order; they come last when linking."""
+    """Options ``-l`` and ``-L`` in their order, which must follow the objects."""
     output: str
 
     def compile_lines(self, objects: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-        """Return the commands that compile each source into the object at the same index."""
+        """Return a command for each source, which compiles it into the object at the same index."""
         return tuple(
             (self.compiler, *_SECTION_FLAGS, *self.flags, "-c", source, "-o", object_file)
             for source, object_file in zip(self.sources, objects, strict=True)
@@ -99,7 +98,7 @@ class Compilation(Struct, frozen=True):
     def link_line(
         self, objects: Sequence[str], output: str, linker: Linker, seed: int
     ) -> tuple[str, ...]:
-        """Return the command that links the objects into one layout."""
+        """Return the command that links the program of one layout."""
         inputs = [*objects, *self.objects]
         options: tuple[str, ...] = ()
         if linker == "lld":
@@ -114,8 +113,8 @@ class Compilation(Struct, frozen=True):
 def parse_compilation(arguments: Sequence[str]) -> Compilation:
     """Return the parts of ``CC [FLAGS] SOURCES… [LIBRARIES] [-o PROGRAM]``.
 
-    Raise `UnusableInput` if there is no source and no object, or if the line does not build a
-    program (``-c``, ``-S``, ``-E``).
+    Raise `UnusableInput` if there is no source and no object, or if an option (``-c``, ``-S``,
+    ``-E``) prevents linking.
     """
     if not arguments:
         raise _unusable_line("it does not name a compiler")

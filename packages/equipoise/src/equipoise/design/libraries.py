@@ -1,13 +1,12 @@
-"""Replaceable libraries as levels: allocators by a preload, BLAS by a search path.
+"""Replaceable libraries as levels of factors: memory allocators, and BLAS libraries.
 
-A preloaded allocator replaces the allocator of the C library. The C library's own allocator has
-settings, the tunables (ld.so(8), "Tunables"). One tunable is a threshold: a larger block of memory
-comes from the kernel by mmap, and returns to the kernel when it is freed. Setting a tunable also
-fixes the threshold, which otherwise rises automatically (docs/reference/study.md#allocators).
+Allocators: a library in ``LD_PRELOAD`` replaces the allocator of the C library. The allocator of
+the C library has settings, the tunables (ld.so(8), "Tunables"). A request for more bytes than the
+tunable ``mmap_threshold`` gets new memory from the kernel. This memory returns to the kernel when
+it is freed (docs/reference/study.md#allocators).
 
-All BLAS libraries have the same soname, each in its own folder, so ``LD_LIBRARY_PATH`` chooses one
-of them (reference: Debian's alternatives of libblas.so.3). Equipoise checks that the process maps a
-library from that folder.
+BLAS: each library has its own folder, and all libraries have the same file name. So
+``LD_LIBRARY_PATH`` chooses a library.
 """
 
 from __future__ import annotations
@@ -38,13 +37,13 @@ PRELOADS = (
         summary="Google's, of gperftools",
     ),
 )
-"""Preloaded allocators, one library each; Equipoise's own library has no Debian package."""
+"""Allocators that are preloaded; Equipoise's own library has no Debian package."""
 
 KEEP_FREED_MEMORY = {
     "glibc.malloc.mmap_max": "0",
     "glibc.malloc.trim_threshold": str(2**63 - 1),
 }
-"""Tunables with which no block comes by mmap and no freed memory returns to the kernel."""
+"""Tunables with which the process keeps all freed memory."""
 
 
 def tunables_text(tunables: dict[str, str]) -> str:
@@ -53,7 +52,7 @@ def tunables_text(tunables: dict[str, str]) -> str:
 
 
 def tunables_of(text: str) -> dict[str, str]:
-    """Return the tunables in a value of ``GLIBC_TUNABLES``; like glibc, skip invalid settings."""
+    """Return the valid tunables in a value of ``GLIBC_TUNABLES``; glibc ignores the others."""
     settings = (setting.partition("=") for setting in text.split(":"))
     return {name: value for name, equals, value in settings if name and equals}
 
@@ -69,7 +68,7 @@ def _tunables(mmap_threshold: int, **other_tunables: int) -> dict[str, str]:
 
 ALLOCATORS = (
     Level("glibc", summary="the C library's own, unchanged"),
-    # top_pad=0, because the threshold has no effect on memory from the top of the heap.
+    # Without top_pad=0, requests above the threshold could use free memory of the heap.
     _glibc_level("glibc_15k", _tunables(15360, top_pad=0), "as Mac OS X did: from 15 KB on"),
     _glibc_level("glibc_128k", _tunables(131072), "Doug Lea's old default: from 128 KB on"),
     _glibc_level("glibc_256k", _tunables(262144), "Doug Lea's later default: from 256 KB on"),
@@ -95,25 +94,24 @@ class CoreType(Struct, frozen=True):
     reported_name: str
     """Name that the library prints for this type."""
     instructions: tuple[str, ...]
-    """Instructions that the CPU must have, by their names in ``/proc/cpuinfo``; without them the
-    program ends with SIGILL."""
+    """Instructions that the library needs, by their names in ``/proc/cpuinfo``."""
 
 
 class Blas(Struct, frozen=True):
-    """A BLAS library, and the environment variable that sets its type of processor."""
+    """A BLAS library, and the environment variable that chooses a type of processor."""
 
     name: str
     package: str
     """Debian package."""
     folder: Path
-    """Folder of its ``libblas.so.3``."""
+    """Folder with its ``libblas.so.3``."""
     summary: str
     core_variable: str | None = None
     core_types: dict[str, CoreType] = field(default_factory=dict)
     """Types of processors, by name of the processor."""
 
     def is_installed(self) -> bool:
-        """Return whether its folder has the library."""
+        """Return whether the library is in its folder."""
         return (self.folder / SONAME).exists()
 
 
@@ -138,7 +136,7 @@ BLAS_LIBRARIES = (
         LIBRARY_FOLDERS / "blis-pthread",
         "a framework of few kernels, from Texas",
         core_variable="BLIS_ARCH_TYPE",
-        # Numbers of BLIS 0.9, from the output with BLIS_ARCH_DEBUG=1.
+        # BLIS 0.9 prints these numbers with BLIS_ARCH_DEBUG=1.
         core_types={
             "haswell": CoreType("3", "haswell", _AVX2),
             "zen": CoreType("8", "zen", _AVX2),
@@ -159,7 +157,7 @@ BLAS = tuple(
     )
     for library in BLAS_LIBRARIES
 )
-"""Levels for BLAS libraries that detect the CPU themselves."""
+"""Levels in which BLAS libraries choose the type of processor themselves."""
 
 TUNED_BLAS = tuple(
     Level(
@@ -175,20 +173,20 @@ TUNED_BLAS = tuple(
     if library.core_variable is not None
     for name, core in library.core_types.items()
 )
-"""Levels for BLAS libraries that are set to a type of processor, such as ``openblas_skylakex``."""
+"""Levels with a BLAS library and a fixed type of processor, such as ``openblas_skylakex``."""
 
 
 class FactorKind(Struct, frozen=True):
     """Predefined levels of one kind of factor."""
 
     default_levels: tuple[Level, ...]
-    """Levels of a factor of this kind that does not name its levels."""
+    """Levels of a factor that does not name its levels."""
     other_levels: tuple[Level, ...] = ()
     """Further levels that a factor can name."""
 
     @property
     def choices(self) -> tuple[Level, ...]:
-        """All levels that a factor can name."""
+        """All levels that a factor of this kind can name."""
         return self.default_levels + self.other_levels
 
 
@@ -196,7 +194,7 @@ KINDS: Mapping[str, FactorKind] = {
     "allocator": FactorKind(ALLOCATORS),
     "blas": FactorKind(BLAS, TUNED_BLAS),
 }
-"""Kinds of factors, by name; a factor with ``kind = "allocator"`` gets its levels from here."""
+"""Kinds of factors by name; a study chooses one with ``kind = "allocator"``."""
 
 PACKAGES: Mapping[str, str] = {
     library: level.package

@@ -1,7 +1,6 @@
 """The limits of a campaign as numbers: their ranges, defaults and errors.
 
-The command line and the Python interface both read their numbers with this module, so that a bad
-number gives the same error.
+The command line and the Python interface both use this module, so both report the same errors.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from equipoise.model.plan import PRIMARY_METRIC, Judgement, Measure, Stopping
 from equipoise.shared.spelling import option
 
 STUDY_BLOCKS = 1000
-"""Default maximum number of blocks of a study without comparisons, which no verdict ends."""
+"""Default maximum number of blocks of a study that compares nothing."""
 WHAT_VARIES_BLOCKS = 200
-"""Default maximum number of blocks of `compare --what-varies`, which has no comparisons."""
+"""Default maximum number of blocks of `compare --what-varies`."""
 ONE_COMMAND_LIMITS = Stopping(budget_s=10.0, blocks_before_budget=10)
-"""Default limits of `compare` with one command, which has no verdict: more time adds little."""
+"""Default limits of `compare` with one command: no verdict ends the campaign."""
 MAX_BLOCKS = 1_000_000_000
 
 
@@ -38,10 +37,11 @@ class NumberRange(Struct, frozen=True):
     """Whether ``low`` itself is out of range."""
 
     def read(self, value: Any, user_text: str) -> Any:
-        """Return a value, a number or a text, as an ``int`` or ``float`` within this range.
+        """Return a number or a text as an ``int`` or ``float`` within this range.
 
-        ``user_text`` is what the user wrote, for the message: ``--blocks 0`` or ``blocks=0``. Raise
-        `UnusableInput` if the value is not a number, or out of range.
+        ``user_text`` is for messages, such as ``--blocks 0`` or ``blocks=0``.
+
+        Raise `UnusableInput` if the value is not a number, or out of range.
         """
         try:
             number = self._number(value)
@@ -49,7 +49,7 @@ class NumberRange(Struct, frozen=True):
             kind = "whole number" if self.is_whole else "number"
             raise UnusableInput(f"{user_text} is not a {kind}", hint=self._range_hint()) from None
         is_too_low = number <= self.low if self.excludes_low else number < self.low
-        # `not <=` also catches a NaN.
+        # `not <=` is also true for NaN.
         if is_too_low or not number <= self.high or number == math.inf:
             raise UnusableInput(f"{user_text} is out of range", hint=self._range_hint())
         return number
@@ -105,20 +105,20 @@ class CampaignLimits(Struct, frozen=True):
     blocks: int | None = None
     """Maximum number of blocks."""
     min_blocks: int | None = None
-    """Minimum number of blocks for a verdict; it takes precedence over the budget."""
+    """Minimum number of blocks before a verdict, even if they exceed the budget."""
     min_seconds: float | None = None
-    """Minimum seconds of measured blocks for a verdict; 0 for none."""
+    """Minimum seconds of measured blocks before a verdict."""
     budget: float | None = None
-    """Seconds of the campaign."""
+    """Maximum seconds of the campaign."""
     precision: float | None = None
-    """Width of the interval at which the campaign ends, in percent."""
+    """Width of the interval with which the campaign ends, in percent."""
     tail: float | None = None
-    """Percentage of runs: slow runs that are this frequent appear in the campaign."""
+    """Percentage P: the campaign has enough runs to see slow runs that are P % of all runs."""
     alpha: float | None = None
     min_effect: float | None = None
     """Smallest effect that matters, in percent."""
     timeout: float | None = None
-    """Seconds of one trial."""
+    """Maximum seconds of one trial."""
     warmup: int | None = None
     seed: int | None = None
     patient: bool | None = None
@@ -130,7 +130,7 @@ class CampaignLimits(Struct, frozen=True):
             check_number(name, getattr(self, name))
 
     def filled_from(self, defaults: CampaignLimits) -> CampaignLimits:
-        """Return these limits; a missing number is the number in ``defaults``."""
+        """Return these limits, with missing numbers from ``defaults``."""
         return _replace_known(defaults, asdict(self))
 
     def seed_or_random(self) -> int:
@@ -147,7 +147,7 @@ class CampaignLimits(Struct, frozen=True):
         return _replace_known(default, {"timeout_s": self.timeout, "warmup": self.warmup})
 
     def stopping(self, default: Stopping | None = None) -> Stopping:
-        """Return the conditions for the end of the campaign, with missing numbers from ``default``.
+        """Return the rules by which the campaign stops, with missing numbers from ``default``.
 
         Raise `UnusableInput` if a minimum of the user is above the maximum.
         """
@@ -180,7 +180,7 @@ class CampaignLimits(Struct, frozen=True):
     def judgement(
         self, metrics: Sequence[str] = (PRIMARY_METRIC,), default: Judgement | None = None
     ) -> Judgement:
-        """Return the settings for judging; the first metric is the primary metric."""
+        """Return the settings for verdicts; the first metric is the primary metric."""
         primary, *other_metrics = metrics
         judgement = _replace_known(
             default or Judgement(), {"alpha": self.alpha, "min_effect": self.min_effect}
@@ -189,10 +189,7 @@ class CampaignLimits(Struct, frozen=True):
 
 
 def fields_of(struct_type: type[Struct], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a function, or options of a command, that are fields of a class.
-
-    A field without an argument is missing in the result and keeps its default.
-    """
+    """Return the arguments of a function or command that are also fields of ``struct_type``."""
     return {name: arguments[name] for name in struct_type.__struct_fields__ if name in arguments}
 
 
@@ -205,13 +202,13 @@ StructT = TypeVar("StructT", bound=Struct)
 
 
 def _replace_known(defaults: StructT, values: Mapping[str, object]) -> StructT:
-    """Return the defaults, with each field replaced whose value is not ``None``."""
+    """Return the defaults with the values that are not ``None``."""
     known: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
     return replace(defaults, **known)
 
 
 def metric_names(metrics: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the names of metrics, each once; a string is split at commas.
+    """Return the distinct names of metrics; a string is split at commas.
 
     Raise `UnusableInput` if there is no name, or a name is empty.
     """

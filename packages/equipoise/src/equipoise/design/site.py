@@ -30,17 +30,17 @@ class Site(Struct, frozen=True):
     native_programs: Path
     """Folder of the programs of Equipoise."""
     find_library: Callable[[str], str | None]
-    """Function from a library's file name or path to its absolute path, or ``None``."""
+    """Function from the file name or path of a library to its absolute path, or ``None``."""
     instructions: frozenset[str] | None = None
-    """Instructions of its CPU, by their names in ``/proc/cpuinfo``; ``None`` if unknown."""
+    """Instructions of the CPU, by their names in ``/proc/cpuinfo``; ``None`` if unknown."""
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
-    """Environment that trials inherit."""
+    """Environment variables that trials inherit."""
     cpus: tuple[int, ...] = field(default_factory=lambda: tuple(sorted(os.sched_getaffinity(0))))
     """CPUs that this process may use."""
 
 
 class MissingThing(Struct, frozen=True):
-    """A thing (``what``) that a level needs and this host lacks."""
+    """A thing that a level needs and this host lacks, such as a library."""
 
     what: str
     hint: str
@@ -98,10 +98,10 @@ def remove_missing_levels(study: Study, site: Site) -> tuple[Study, tuple[Campai
 
 
 def setting_place(study: Study, levels: dict[str, str], key: str, value: str | None) -> Place:
-    """Return the place in the study's file of the first level that has a condition's setting.
+    """Return the place in the study file of the first level that has a setting.
 
-    ``levels`` has the condition's level of each factor. ``key`` is the key of the setting in the
-    table of a level; ``value`` is the variable for ``env``, and the folder for ``library_path``.
+    ``levels`` has the level of each factor. ``key`` is the key of the setting in the table of a
+    level. ``value`` is a variable for the key ``env``, and a folder for ``library_path``.
     """
     for factor in study.factors:
         for level in factor.levels:
@@ -122,7 +122,6 @@ def _has_setting(level: Level, key: str, value: str | None) -> bool:
 
 
 def _missing_things(level: Level, site: Site) -> Iterator[MissingThing]:
-    """Yield the libraries, folders, CPUs, programs and instructions that a level lacks here."""
     install = f"apt install {level.package}" if level.package else "install it"
     for library in level.preload:
         if site.find_library(library) is None:
@@ -168,12 +167,12 @@ def _is_absent(program: str, native_programs: Path, server_path: str | None) -> 
         is_of_equipoise = own_file(program, native_programs) is not None
         return not is_of_equipoise and not shutil.which(program, path=server_path)
     except OSError:
-        # No file can have this name: for example, it is too long.
+        # No file can have this name, for example because it is too long.
         return True
 
 
 def search_folders(server: ServerWorkload) -> tuple[str, ...]:
-    """Return the folders that match the server's patterns, the latest version of each first."""
+    """Return the folders that match each pattern of the server, the latest version first."""
     return tuple(
         folder
         for pattern in server.path
@@ -202,5 +201,5 @@ def _missing_program(server: ServerWorkload, native_programs: Path) -> MissingTh
 
 
 def _version_of(path: str) -> list[str | int]:
-    """Return a sort key in which the numbers of a path are compared as numbers."""
+    """Return a sort key that compares the numbers in paths as numbers."""
     return [int(text) if text.isdigit() else text for text in re.split(r"(\d+)", path)]

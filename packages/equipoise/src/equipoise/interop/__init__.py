@@ -1,7 +1,7 @@
-"""Import from and export to the result files of other tools.
+"""Reads and writes the result files of other tools.
 
-- ``reading.py``: a file within limits of size, its content, and the choice of its format
-- ``formats``: readers of results, one file for each tool; also writes hyperfine's formats
-- ``series``: readers of values over commits, one file for each tool; also writes Bencher's format
-- ``trials.py``: trials as a flat table: JSON, CSV, Parquet
+- ``reading.py``: reads a file, and recognises its format
+- ``formats``: reads results of campaigns, with one module for each tool; writes hyperfine's formats
+- ``series``: reads values over commits, with one module for each tool; writes Bencher's format
+- ``trials.py``: writes trials as a flat table: JSON, CSV, Parquet
 """

@@ -24,16 +24,16 @@ TIME = "time_s"
 FILE_FACTS = "as_the_file_says"
 """Key in an environment for the facts that an imported file has about its host."""
 BENCHMARK = "benchmark"
-"""Factor whose levels are the benchmarks of a file."""
+"""Factor whose levels are names of benchmarks."""
 VALUE = "value"
 """Column of the values in a CSV file."""
 _MAX_QUOTED_LENGTH = 60
 SAVE_AGAIN = "write the file again with the tool that made it"
-"""Hint for a file with wrong content."""
+"""Default hint for a file with wrong content."""
 Decoded = TypeVar("Decoded")
 Content = TypeVar("Content")
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""Errors of decoding content that is not JSON."""
+"""Errors if content is not JSON."""
 
 
 class SourceFile(Struct, frozen=True, dict=True):
@@ -48,11 +48,11 @@ class SourceFile(Struct, frozen=True, dict=True):
 
     @property
     def text(self) -> str:
-        """Content as text; bytes that are not UTF-8 become escapes."""
+        """Content as text; bytes that are not UTF-8 are written as escapes."""
         return self.content.decode("utf-8-sig", "backslashreplace")
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Yield the number of each line, from 1, and the line without its end."""
+        """Yield the number of each line, from 1, and its text without the line end."""
         for number, line in enumerate(io.StringIO(self.text), start=1):
             yield number, line.rstrip("\r\n")
 
@@ -65,11 +65,11 @@ class SourceFile(Struct, frozen=True, dict=True):
             return frozenset()
 
     def beginning(self, length: int = 4096) -> str:
-        """Return the first characters, which are enough to recognise a format."""
+        """Return the first characters, to recognise the format."""
         return self.content[:length].decode("utf-8-sig", "replace")
 
     def decode(self, content_type: type[Decoded], tool: str) -> Decoded:
-        """Decode the content, JSON of this type.
+        """Decode the content as JSON of a type; ``tool`` is the tool's name for an error message.
 
         Raise `UnusableInput`, which names the wrong key, if the content has another type.
         """
@@ -84,20 +84,20 @@ class SourceFile(Struct, frozen=True, dict=True):
 
 
 class Process(Struct, frozen=True):
-    """The runs of one benchmark in one process; they become a trial."""
+    """The runs of one benchmark in one process, which become one trial."""
 
     benchmark: str
     values: Mapping[str, float]
-    """Value of the whole process for each metric; lower is better."""
+    """Value of the whole process, by metric; lower is better."""
     iterations: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """Values of the repetitions within the process, by metric. They are never trials."""
+    """Values of the repetitions within the process, by metric. Repetitions are never trials."""
     levels: Mapping[str, str] = field(default_factory=dict)
     """Levels of factors besides the benchmark."""
     exit: int | None = None
     failure: str | None = None
     block: int | None = None
     order: float | None = None
-    """Number that grows with time; ``None`` if the processes ran in the order of the file."""
+    """Number that increases with time; ``None`` if the processes ran in the order of the file."""
     host: str | None = None
 
 
@@ -110,17 +110,17 @@ class Reading(Struct, frozen=True):
     """Metric that is compared; in seconds if it ends in ``_s``."""
     processes: tuple[Process, ...]
     environment: Mapping[str, Any] = field(default_factory=dict)
-    """Facts in the file about the host and the conditions."""
+    """Facts from the file about the host and the conditions."""
     compared_factor: str | None = None
-    """Factor whose levels are compared; for `BENCHMARK`, each level with the first level."""
+    """Factor whose levels are compared. The baseline of `BENCHMARK` is the first benchmark."""
     notes: tuple[str, ...] = ()
     """Sentences on values that were left out."""
     unordered_metrics: tuple[str, ...] = ()
-    """Metrics whose iterations do not follow each other in time, such as bins of a histogram."""
+    """Metrics whose iterations are not a series in time, such as numbers of loops."""
 
 
 def process_of(benchmark: str, iterations: Mapping[str, Sequence[float]], **facts: Any) -> Process:
-    """Return a process with these iterations; its values are their means."""
+    """Return a process whose values are the means of the iterations; ``facts`` are other fields."""
     values = {metric: mean(series) for metric, series in iterations.items()}
     return Process(benchmark, values, iterations, **facts)
 
@@ -137,7 +137,7 @@ class Format(Struct, Generic[Content], frozen=True):
 
 
 def quote(text: object) -> str:
-    """Return a text of a file in quotes, shortened for an error message."""
+    """Return a text in quotes, shortened for an error message."""
     full_text = str(text)
     is_short = len(full_text) <= _MAX_QUOTED_LENGTH
     return repr(full_text if is_short else f"{full_text[:_MAX_QUOTED_LENGTH]}…")
@@ -149,10 +149,7 @@ def with_version(tool: str, version: str | None) -> str:
 
 
 def mean(values: Sequence[float]) -> float:
-    """Return the arithmetic mean of a process's iterations; NaN without iterations.
-
-    The mean is infinite if the sum overflows. The ledger does not store infinite values.
-    """
+    """Return the arithmetic mean of values; NaN without values, infinity if the sum overflows."""
     try:
         return math.fsum(values) / len(values) if values else math.nan
     except OverflowError:
@@ -169,7 +166,7 @@ def finite_number(text: str) -> float | None:
 
 
 def seconds_per(unit: str) -> float | None:
-    """Return the seconds in a unit of time; ``None`` if it is not a unit of time."""
+    """Return the seconds of a unit of time; ``None`` if the text is not a unit of time."""
     return _SECONDS.get(unit.strip())
 
 
@@ -193,26 +190,26 @@ _COMPRESSIONS = {
     b"\xfd7zXZ\x00": "xz",
     b"\x28\xb5\x2f\xfd": "zstd",
 }
-"""Compressions by the first bytes of a file."""
+"""Names of compressions, by the first bytes of a file."""
 
 
 def read_within_bounds(name: str, path: Path) -> SourceFile:
-    """Read a whole file if it is not too large; return a folder without content.
+    """Read a file; return a folder without content.
 
-    A byte order mark is removed. UTF-16 after such a mark, as PowerShell writes it, becomes UTF-8.
+    A byte order mark is removed, and UTF-16 (PowerShell) becomes UTF-8.
 
     Raise `UnusableInput` if the file does not exist, is empty, too large, compressed, not a regular
     file, or cannot be read.
     """
     try:
-        # An empty name would be the current folder.
+        # With an empty name, `path` would be the current folder.
         status = os.stat(name and path)
         if stat.S_ISDIR(status.st_mode):
             return SourceFile(name, path, is_folder=True)
         if not stat.S_ISREG(status.st_mode):
             raise UnusableInput(f"{name} is not a regular file", hint="save the data as a file")
         with path.open("rb") as file:
-            # The size in the status may be 0, as for files in /proc.
+            # Files in /proc have the size 0, so the read has a limit, too.
             content = file.read(MAX_BYTES + 1) if status.st_size <= MAX_BYTES else None
     except (FileNotFoundError, NotADirectoryError) as error:
         raise UnusableInput(
@@ -239,7 +236,7 @@ def _too_large(name: str, problem: str) -> UnusableInput:
 
 
 def _utf8_content(name: str, content: bytes) -> bytes:
-    """Return the content as UTF-8 without a byte order mark, if it is text at all."""
+    """Return the content without a byte order mark; UTF-16 becomes UTF-8."""
     for first_bytes, compression in _COMPRESSIONS.items():
         if content.startswith(first_bytes):
             raise UnusableInput(
@@ -258,9 +255,9 @@ def _utf8_content(name: str, content: bytes) -> bytes:
 def read_source(
     file: SourceFile, format_name: str | None, formats: Mapping[str, Format[Reading]]
 ) -> tuple[str, Reading]:
-    """Return the name of a file's format, and the content.
+    """Return the name of a file's format, and the measurements in the file.
 
-    Without ``format_name`` the content decides the format.
+    Without ``format_name``, the content decides the format.
 
     Raise `UnusableInput` if the format is unknown, or the file is not in its format.
     """
@@ -282,8 +279,9 @@ def read_by_format(
 ) -> tuple[Format[Content], Content]:
     """Read a file in the named format, or in the first format that recognises the file.
 
-    ``unknown_message`` is the error for a file of unknown format. ``hint`` is for a folder instead
-    of a file, or the reverse; its ``{}`` becomes the command that writes the format.
+    ``unknown_message`` is the error for a file of unknown format. ``hint`` is the hint if a format
+    has a file and the user names a folder, or the reverse; its ``{}`` stands for the command that
+    writes the format.
     """
     matches = (candidate for candidate in formats.values() if candidate.recognises(file))
     file_format = next(matches, None) if format_name is None else formats[format_name]
@@ -304,8 +302,8 @@ def csv_header(file: SourceFile) -> list[str]:
 
 
 def value_column(header: Sequence[str]) -> str | None:
-    """Return the column ``value``, or the only column whose name is a cost in seconds or bytes."""
-    # A rate per second is not a cost.
+    """Return the column ``value``, or else the only column of a cost in seconds or bytes."""
+    # Rates per second are not costs.
     cost_columns = [
         name for name in header if name.endswith(("_s", "_bytes")) and not name.endswith("_per_s")
     ]
@@ -315,7 +313,7 @@ def value_column(header: Sequence[str]) -> str | None:
 
 
 def csv_rows(file: SourceFile, header: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the line number and the cells by column of each row below the first line."""
+    """Yield the line number and the cells, by column, of each row below the header."""
     rows = csv.reader(io.StringIO(file.text, newline=""))
     try:
         next(rows)

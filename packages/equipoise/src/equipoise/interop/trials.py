@@ -1,4 +1,4 @@
-"""Trials as a flat table for other programs: one row for each trial, in the order of the trials."""
+"""Writes trials as a flat table for other programs: one row for each trial."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from equipoise.shared.extras import install_line
 from equipoise.shared.safe_text import as_unicode, csv_text
 
 CellKind = Literal["text", "integer", "number", "truth", "numbers", "texts"]
-"""Type of a column's cells; ``truth`` is a Boolean, ``numbers`` a list, ``texts`` a mapping."""
+"""Type of the cells of a column: a ``truth`` is a Boolean, ``texts`` are a mapping."""
 
 _COLUMN_KINDS: dict[str, CellKind] = {
     "block": "integer",
@@ -41,11 +41,11 @@ _COLUMN_KINDS: dict[str, CellKind] = {
     "layout": "integer",
 }
 _COLUMN_PREFIXES = {"covariates": "covariate", "metrics": "metric", "iterations": "iterations"}
-"""Fields whose entries become columns, and the prefix of the columns' names."""
+"""Fields whose entries become columns, and the prefix of the names of these columns."""
 
 
 class Column(Struct, frozen=True):
-    """A column; every cell has the column's type or is ``None``."""
+    """A column; each cell has the type of the column, or is ``None``."""
 
     name: str
     kind: CellKind
@@ -86,10 +86,9 @@ def to_json(document: ResultDocument) -> bytes:
 
 
 def to_csv(document: ResultDocument) -> bytes:
-    """Return CSV in UTF-8 with a header and one line for each trial, quoted as in RFC 4180.
+    """Return CSV in UTF-8, quoted as in RFC 4180: a header, and one line for each trial.
 
-    Unknown values are empty cells. Booleans are ``true`` and ``false``; lists and mappings are JSON
-    in their cell.
+    Unknown values are empty cells. Booleans, lists and mappings are written as in JSON.
     """
     columns = columns_of(document)
     header = [column.name for column in columns]
@@ -98,7 +97,7 @@ def to_csv(document: ResultDocument) -> bytes:
 
 
 def to_parquet(document: ResultDocument) -> bytes:
-    """Return a Parquet file; a column without any value keeps its type.
+    """Return a Parquet file, in which even a column without values has its type.
 
     Raise `UnusableInput` if pyarrow is not installed.
     """

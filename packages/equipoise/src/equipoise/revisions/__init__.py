@@ -1,14 +1,15 @@
-"""Revisions of a git repository: checked out, built, compared and searched.
+"""Checks out, builds, compares and searches revisions of a git repository.
 
 In reading order:
 
-- ``git.py``: git commands in the user's repository that do not write into it
-- ``checkout.py``: revisions in separate working trees
-- ``commits.py``: the commits between two revisions or of a history, and the diff of a commit
-- ``benchmarks.py``: the benchmarks of a gate: commands, a suite file, or a benchmark tool
-- ``build_cache.py``: builds that are kept for the next gate or bisection, and the key of each build
-- ``plan.py``: revisions as conditions; the command line that finds the commit of a change
+- ``git.py``: runs git without changes to the user's repository
+- ``checkout.py``: checks out revisions, each in a separate working tree
+- ``commits.py``: lists the commits between two revisions, and reads the diff of a commit
+- ``benchmarks.py``: reads the benchmarks of a gate: commands, a suite file, or a benchmark tool
+- ``build_cache.py``: builds revisions, and keeps the builds for later campaigns
+- ``plan.py``: makes conditions from benchmarks and revisions, for a gate or several commits
 - ``terms.py``: the part of a plan that all campaigns over commits have
-- ``commit_plans.py``: commits as conditions: their builds, and the plan of a campaign over them
-- ``judging.py``: campaigns over commits: builds before a block, commits left out, and their judge
+- ``commit_plans.py``: makes the plan of a campaign that runs commands in many commits
+- ``judging.py``: runs such a campaign: builds commits before each block, and leaves out commits
+  that fail
 """

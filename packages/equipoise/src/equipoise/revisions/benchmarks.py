@@ -1,7 +1,7 @@
-"""The benchmarks of a gate: commands, the suite file that lists them, and languages' own tools.
+"""Reads the benchmarks of a gate: commands, a suite file, or the benchmark tool of a language.
 
-One process of a language's tool runs many benchmarks and repeats each of them. The process is one
-trial. Each benchmark is a metric of that trial, and its repetitions are never trials (rule 1).
+One process of a benchmark tool runs many benchmarks, and repeats each benchmark. The process is one
+trial, and each benchmark is a metric of this trial. The repetitions are never trials (rule 1).
 """
 
 from __future__ import annotations
@@ -22,15 +22,18 @@ from equipoise.shared.spelling import option
 
 
 class Benchmark(Struct, frozen=True):
-    """A process that runs in both revisions."""
+    """A command that runs in both revisions."""
 
     name: str
     command: tuple[str, ...]
-    """Program and arguments. A program whose name has a slash is looked up in each revision."""
+    """Program and arguments. A program such as ``./bench`` is looked up in each revision."""
 
 
 _MAX_BYTES = 1 << 20
-_SUITE_HINT = """write build = "make" and, under [benchmarks], parse = "./bench parse\""""
+_SUITE_HINT = (
+    "write only the key build (a shell line) and the table [benchmarks], with a line "
+    'NAME = "COMMAND" for each benchmark'
+)
 
 
 class Suite(Struct, frozen=True):
@@ -43,7 +46,7 @@ class Suite(Struct, frozen=True):
 def read_suite(path: Path) -> Suite:
     """Return the suite of benchmarks in a TOML file.
 
-    Raise `UnusableInput` if the file cannot be read, is not TOML, or does not contain a suite.
+    Raise `UnusableInput` if the file cannot be read, is not TOML, or is not a suite.
     """
     content = read_whole(path, hint="check the path", max_bytes=_MAX_BYTES)
     if len(content) > _MAX_BYTES:
@@ -72,7 +75,7 @@ def read_suite(path: Path) -> Suite:
 def parse_benchmarks(texts: tuple[str, ...]) -> tuple[Benchmark, ...]:
     """Return the benchmarks in texts such as ``NAME=CMD``.
 
-    Raise `UnusableInput` if a text has no name or no command, or two have the same name.
+    Raise `UnusableInput` if a text has no name or no command, or if a name is repeated.
     """
     benchmarks: dict[str, Benchmark] = {}
     for text in texts:
@@ -100,23 +103,23 @@ def _parse_command(line: Any, place: str) -> tuple[str, ...]:
 
 
 READER_MODULE = "equipoise.helpers.benchmark_tool"
-"""Module that runs a benchmark tool and writes what the tool reports to ``EQUIPOISE_METRICS``."""
+"""Module that runs a benchmark tool, and writes the tool's results to ``EQUIPOISE_METRICS``."""
 
 
 class SelectionOptions(Struct, frozen=True):
-    """Options with which a program lists its benchmarks, and runs a single benchmark."""
+    """Options of a program to list its benchmarks, and to run a single benchmark."""
 
     list_option: str
-    """Option with which the program prints the names of its chosen benchmarks, one in each line."""
+    """Option with which the program prints the names of the chosen benchmarks, one in each line."""
     option_for: Callable[[str], str]
-    """Function that returns the option to choose one benchmark; it overrides earlier options."""
+    """Function from the name of a benchmark to the option that chooses this benchmark alone."""
     none_option: str
-    """Option that chooses no benchmark. Lines that the program still prints are not names."""
+    """Option that chooses no benchmark; the program then prints only lines that are not names."""
     duration_option: str
-    """Option for the seconds that a benchmark repeats its loop; the user's command overrides it."""
+    """Option for the seconds in which a benchmark repeats its loop."""
 
     def command_for(self, name: str, command: tuple[str, ...]) -> tuple[str, ...]:
-        """Return a program's command with the options that run one benchmark."""
+        """Return a command with the options to run one benchmark."""
         option_name = self.duration_option.partition("=")[0]
         has_duration = any(argument.startswith(option_name) for argument in command)
         durations = () if has_duration else (self.duration_option,)
@@ -124,25 +127,25 @@ class SelectionOptions(Struct, frozen=True):
 
 
 class BenchmarkTool(Struct, frozen=True):
-    """A language's benchmark tool.
+    """The benchmark tool of a language.
 
-    In ``environment``, ``{tree}`` is replaced by the working tree of a revision, and ``{own}`` by
-    the user's own working tree.
+    In ``environment``, ``{tree}`` stands for the working tree of a revision, and ``{own}`` for the
+    user's own working tree.
     """
 
     name: str
     command: tuple[str, ...] = ()
-    """Default command; empty if the user has to name a program."""
+    """Default command; empty if the user must name a program."""
     build: str | None = None
     """Default shell line that builds the benchmarks."""
     environment: Mapping[str, str] = field(default_factory=dict)
     listing: SelectionOptions | None = None
-    """Options to list the benchmarks. With them, each benchmark runs in separate processes and
-    reports the metric ``time_s``."""
+    """Options to list the benchmarks; each benchmark then runs in separate processes, and reports
+    the metric ``time_s``. ``None`` if one process runs all benchmarks."""
 
     def reading_command(self, command: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the command that runs a benchmark command and reads its results."""
-        # -P: modules of the repository must not replace Equipoise's own.
+        """Return a command that runs ``command`` and reads its results."""
+        # With -P, modules of the repository cannot replace modules of Equipoise.
         return (sys.executable, "-P", "-m", READER_MODULE, self.name, "--", *command)
 
 
@@ -161,7 +164,7 @@ TOOLS = {
             "cargo",
             command=("cargo", "bench"),
             build="cargo bench --no-run",
-            # Cargo would build a shared folder again in every trial.
+            # In a common target folder, cargo would build again in every trial.
             environment={"CARGO_TARGET_DIR": "{tree}/target"},
         ),
         BenchmarkTool(

@@ -1,22 +1,18 @@
-"""Builds of revisions that are kept on this host, and used by later bisections and gates.
+"""Builds revisions, and keeps the builds on this host for later bisections and gates.
 
-The key of a build is a digest of everything that decides its content: the sources (the tree of the
-commit, changes of the working tree, and the submodules that are checked out), the folder, the shell
-line that builds, the toolchain, and the environment. Variables about the terminal or the session
-are left out, because with them no build would ever be used again.
+The key of a build is a digest of everything that affects the build: sources, submodules, folder,
+shell line, toolchain and environment. Variables of the terminal or the session are left out.
 
 A build stays in the folder ``FOLDER/KEY/tree/PROJECT`` where it was made, because programs may
-contain the path of their build. All keys are equally long, and so are all paths. A build is
-complete once the file ``FOLDER/KEY/build.json`` exists: it is written last. An incomplete build
-belongs to a process that makes it now, or that was killed.
+contain this path. All keys, and so all paths, have the same length. The file
+``FOLDER/KEY/build.json`` is written last. Without this file, a build is incomplete: another process
+is making the build, or was killed.
 
-The lock ``FOLDER/KEY.lock`` (flock(2)) is shared by the users of a build, and exclusive for a
-process that makes or removes the build. The kernel releases the lock however its owner ends.
-Therefore a build is never removed during a campaign that uses it, two processes never make the same
-build at once, and after ``kill -9`` the next user of the cache removes the incomplete build.
+Each build has a lock, ``FOLDER/KEY.lock`` (flock(2)). Processes that use the build share the lock.
+A process that makes or removes the build holds the lock alone. The kernel releases the lock if its
+owner is killed.
 
-If all builds together are larger than a limit, the builds that were used least recently are
-removed.
+If all builds together are larger than a limit, the least recently used builds are removed.
 """
 
 from __future__ import annotations
@@ -51,18 +47,18 @@ from equipoise.revisions.checkout import changes_of_working_tree, check_out, sub
 from equipoise.revisions.git import Repository, without_git_variables
 
 KEY_DIGITS = 32
-"""Number of hexadecimal digits of a key; all keys, and so all paths, are equally long."""
+"""Number of hexadecimal digits of a key."""
 _KEY_VERSION = 1
-"""Number that changes if a key has other contents."""
+"""Number to change if keys are computed in another way."""
 _BUILD_PROGRAMS = (
     *("cc", "c++", "gcc", "g++", "clang", "clang++", "ld", "ld.lld", "mold", "as", "ar", "nasm"),
     *("make", "cmake", "ninja", "meson", "bazel", "rustc", "cargo", "go", "zig", "swift", "ghc"),
     *("gfortran", "python", "python3", "node", "npm", "ruby", "perl", "java", "javac", "gradle"),
     *("mvn", "dotnet", "ocaml", "dune", "tcc"),
 )
-"""Programs that a build may use, and whose versions may change."""
+"""Programs that a build may use; their files are part of a key."""
 _VERSION_COMMANDS = (("rustc", "-vV"), ("go", "version"))
-"""Commands that print the version of the toolchain which the program itself starts."""
+"""Commands that print the version of the toolchain that a program starts."""
 _VERSION_TIMEOUT_S = 20.0
 _SESSION_VARIABLES = frozenset(
     "PWD OLDPWD SHLVL _ TERM COLORTERM COLUMNS LINES DISPLAY WAYLAND_DISPLAY WINDOWID STY TMUX "
@@ -72,7 +68,7 @@ _SESSION_VARIABLES = frozenset(
     "CI_PIPELINE_ID CI_COMMIT_SHA EQUIPOISE_ALLOW_CONCURRENT EQUIPOISE_LEDGER EQUIPOISE_BUILDS "
     "EQUIPOISE_BUILDS_GIB".split()
 )
-"""Variables of the terminal or the session, which are not part of a key."""
+"""Variables of the terminal or the session. They are not part of a key."""
 _SESSION_PREFIXES = ("SSH_", "XDG_", "VTE_", "KONSOLE_", "ITERM_", "TERM_") + (
     *("GNOME_", "KDE_", "VSCODE_", "GITHUB_", "RUNNER_", "SUDO_", "PYTEST_", "COV_"),
 )
@@ -94,10 +90,10 @@ class _BuildRecord(Struct, frozen=True):
 
     seconds: float
     size: int
-    """Bytes on the disk."""
+    """Size on the disk, in bytes."""
     completed_ns: int
     files: str
-    """Digest of the names, sizes and times of the files when the build was complete."""
+    """Digest of the names, sizes and times of the files of the complete build."""
 
 
 class MissingFolder(UnusableInput):
@@ -105,17 +101,17 @@ class MissingFolder(UnusableInput):
 
 
 class Build(Struct, frozen=True):
-    """A complete build, which stays on the disk while the cache is open."""
+    """A complete build; it stays on the disk while the cache is open."""
 
     tree: Path
     """Root of the working tree."""
     seconds: float
-    """Seconds that the checkout and the build took, now or earlier."""
+    """Seconds of the checkout and the build, now or in an earlier campaign."""
     reused: bool
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path:
-    """Return the folder of the cache: ``EQUIPOISE_BUILDS``, or one in the user's cache folder.
+    """Return the folder of the cache: by ``EQUIPOISE_BUILDS``, or in the user's cache folder.
 
     Raise `UnusableInput` if the user has no home folder.
     """
@@ -151,18 +147,22 @@ def cache_limit(environment: Mapping[str, str]) -> int:
 
 
 def open_cache(
-    repository: Repository, line: str | None, tool: BenchmarkTool | None, campaign_folder: Path
+    repository: Repository,
+    build_line: str | None,
+    tool: BenchmarkTool | None,
+    campaign_folder: Path,
 ) -> BuildCache:
-    """Return the cache of a repository's builds on this host, made by a shell line and a tool.
+    """Return the cache of builds of a repository, made by a shell line for a benchmark tool.
 
-    ``campaign_folder`` is the private folder of the campaign. If the user's cache folder cannot be
-    used, the builds are in that private folder, and are removed with it.
+    ``campaign_folder`` is the private folder of the campaign. It has the builds if the user's cache
+    folder cannot be used; they are then removed with the folder.
 
-    Raise `UnusableInput` if the folder that ``EQUIPOISE_BUILDS`` names cannot be used, or a tool
-    does not print its version.
+    Raise `UnusableInput` if the folder of ``EQUIPOISE_BUILDS`` cannot be used, or if a program of
+    the toolchain does not print its version.
     """
     environment = own_environment()
-    recipe, limit = recipe_of(repository, line, tool, environment), cache_limit(environment)
+    recipe = recipe_of(repository, build_line, tool, environment)
+    limit = cache_limit(environment)
     try:
         return BuildCache(recipe, campaign_folder, cache_folder(environment), limit)
     except UnusableInput:
@@ -172,13 +172,12 @@ def open_cache(
 
 
 class BuildCache:
-    """The builds that are kept on this host, made by one recipe.
+    """The builds on this host that were made by one recipe.
 
-    ``campaign_folder`` is the private folder of the campaign. The environment of a build names this
-    folder, so that the build can be found and ended if this process is killed
-    (`equipoise.measure.leftovers`).
+    ``campaign_folder`` is the private folder of the campaign. Its path is in the environment of
+    each build, to find the processes of a killed campaign (`equipoise.measure.leftovers`).
 
-    Raise `UnusableInput` if the folder cannot be made, or others can write to it.
+    Raise `UnusableInput` if ``folder`` cannot be made, or others can write to it.
     """
 
     def __init__(self, recipe: Recipe, campaign_folder: Path, folder: Path, max_bytes: int) -> None:
@@ -187,7 +186,7 @@ class BuildCache:
         self._folder = _make_private_folder(folder)
         self._max_bytes = max_bytes
         self._descriptors: dict[str, int] = {}
-        """File descriptors of the shared locks, by key."""
+        """File descriptors of the locks that this process shares, by key."""
         self._descriptor_guard = threading.Lock()
         self._trees_in_progress: set[Path] = set()
         self._stop_request = threading.Event()
@@ -198,7 +197,7 @@ class BuildCache:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Let other processes remove the builds, and remove old builds above the limit."""
+        """Release the locks, and remove old builds if the cache exceeds its limit."""
         for key in tuple(self._descriptors):
             os.close(self._descriptors.pop(key))
         self._remove_old_builds(())
@@ -214,13 +213,13 @@ class BuildCache:
         return None if record is None else record.seconds
 
     def get(self, source: BuildSource, label: str, needed: Collection[BuildSource] = ()) -> Build:
-        """Return a build, and make it if it is missing. Several threads may call this at once.
+        """Return the build of a source; make the build if it is missing. This is thread-safe.
 
-        The builds of the ``needed`` sources are kept, even above the limit of the cache.
+        The builds of ``needed`` sources are not removed, even if the cache exceeds its limit.
 
         Raise `ConditionFailed` if the source cannot be built. Raise `MissingFolder` if the source
         lacks the user's current folder. Raise `UnusableInput` if the source cannot be checked out,
-        or the working tree has changed since the source was read.
+        or if the working tree has changed since it was read.
         """
         key = key_of(self.recipe, source)
         tree = self.tree_of(source)
@@ -243,23 +242,19 @@ class BuildCache:
             ) from None
 
     def stop(self) -> None:
-        """End the running builds of other threads, so that their calls of `get` raise an error."""
+        """End the running builds of other threads; their calls of `get` then raise an error."""
         self._stop_request.set()
         for tree in tuple(self._trees_in_progress):
             end_build(str(tree))
 
     def _discard_changed(self, key: str, tree: Path) -> None:
-        """Remove a build if a trial has changed one of its files: a new build would differ.
-
-        Files that trials add are ignored, because the first trial of a campaign, which is never
-        analysed, adds them again.
-        """
+        """Remove a build if a trial has changed its files; files that trials add are ignored."""
         record = None if key in self._descriptors else self._read_record(key)
         if record is not None and digest_of_files(tree, record.completed_ns) != record.files:
             self._discard(key)
 
     def _lock_for_use(self, key: str) -> _BuildRecord | None:
-        """Lock a complete build as a user; return its record, or ``None`` if it is missing."""
+        """Share the lock of a complete build; return its record, or ``None`` if it is missing."""
         if key not in self._descriptors:
             while (descriptor := self._try_to_lock(key, fcntl.LOCK_SH)) is None:
                 self._pause()
@@ -272,7 +267,7 @@ class BuildCache:
         return self._read_record(key)
 
     def _make_build(self, key: str, source: BuildSource, tree: Path, label: str) -> bool:
-        """Make a build under the exclusive lock; return ``False`` if another process made it."""
+        """Make a build; return ``False`` if another process has made the build."""
         with self._lock_to_make_build(key) as is_missing:
             if not is_missing:
                 return False
@@ -331,7 +326,7 @@ class BuildCache:
             return None
 
     def _remove_old_builds(self, needed: Collection[str]) -> None:
-        """Remove incomplete builds of killed processes, then the oldest builds above the limit."""
+        """Remove incomplete builds of killed processes; above the limit, also the oldest builds."""
         complete_builds: list[tuple[float, int, str]] = []
         for name in sorted(os.listdir(self._folder)):
             key = name.removesuffix(_LOCK_SUFFIX)
@@ -352,7 +347,7 @@ class BuildCache:
                 excess_bytes -= size
 
     def _discard(self, key: str) -> bool:
-        """Remove a build unless another process uses it; return whether it was removed."""
+        """Remove a build if no process uses the build; return whether the build was removed."""
         if key in self._descriptors:
             os.close(self._descriptors.pop(key))
         descriptor = self._try_to_lock(key, fcntl.LOCK_EX)
@@ -370,17 +365,14 @@ class BuildCache:
         return True
 
     def _keep_lock(self, key: str, descriptor: int) -> None:
-        """Keep a shared lock, unless another thread has one already."""
+        """Keep a shared lock; close it if another thread already shares the lock."""
         with self._descriptor_guard:
             if self._descriptors.setdefault(key, descriptor) != descriptor:
                 os.close(descriptor)
 
     @contextlib.contextmanager
     def _lock_to_make_build(self, key: str) -> Iterator[bool]:
-        """Lock a missing build; yield ``False`` if another process has made it.
-
-        That process keeps a shared lock, so waiting for the exclusive lock would never end.
-        """
+        """Hold the lock of a missing build alone; yield ``False`` if the build exists already."""
         while self._read_record(key) is None:
             descriptor = self._try_to_lock(key, fcntl.LOCK_EX)
             if descriptor is not None:
@@ -393,7 +385,6 @@ class BuildCache:
         yield False
 
     def _pause(self) -> None:
-        """Wait a moment before the next attempt to lock; `stop` ends the wait."""
         if self._stop_request.wait(_LOCK_POLL_S):
             raise EquipoiseError("the build was stopped")
 
@@ -402,7 +393,7 @@ class BuildCache:
         descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
-            # Another process may have removed the build with its lock file.
+            # Another process may have removed the lock file in the meantime.
             if os.path.samestat(os.fstat(descriptor), os.stat(path)):
                 return descriptor
         except (BlockingIOError, FileNotFoundError):
@@ -415,7 +406,7 @@ class BuildCache:
 
 
 def _make_private_folder(folder: Path) -> Path:
-    """Make a folder if it is missing; refuse a folder whose programs others could change."""
+    """Make a folder if it is missing; raise an error if other users can write to it."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.stat()
@@ -435,14 +426,14 @@ def _make_private_folder(folder: Path) -> Path:
 
 
 def _remove_build(folder: Path, tree: Path) -> None:
-    """Remove a build, and end the processes that still make it."""
+    """Remove a build, and end the processes that are making the build."""
     if folder.exists():
         end_build(str(tree))
         shutil.rmtree(folder, onerror=_remove_unwritable)
 
 
 def _remove_unwritable(function: object, path: str, error: object) -> None:
-    """Remove a file that a build has made unwritable, as Go's module cache does."""
+    """Remove a file in a read-only folder, such as Go's module cache."""
     with contextlib.suppress(OSError):
         os.chmod(os.path.dirname(path), 0o700)
         if os.path.isdir(path) and not os.path.islink(path):
@@ -462,26 +453,26 @@ def _size_on_disk(folder: Path) -> int:
 
 
 class Recipe(Struct, frozen=True):
-    """Instructions to build revisions of a repository, with the host and the tools."""
+    """How revisions of a repository are built: shell line, tools and environment."""
 
     repository: Repository
     build_line: str | None
     """Shell line that builds a revision; ``None`` if a checkout is enough."""
     tool: BenchmarkTool | None
-    tools: str
-    """Digest of the toolchain and the host; empty without a line that builds."""
-    environment: str
-    """Digest of the environment; empty without a line that builds."""
+    toolchain_digest: str
+    """Digest of the toolchain and the host; empty without a shell line."""
+    environment_digest: str
+    """Digest of the environment; empty without a shell line."""
     submodules: tuple[str, ...]
-    """Paths of the submodules that are checked out in the user's tree, and in each build."""
+    """Paths of the submodules in the user's working tree, and so in each build."""
 
 
 class BuildSource(Struct, frozen=True):
-    """The files from which a build is made: those of a commit, or of the user's working tree."""
+    """The files of a build: the files of a commit or of the user's working tree."""
 
     revision: Revision
-    tree: str
-    """Hash of the commit's tree, as git names it."""
+    tree_hash: str
+    """Git's hash of the tree of the commit."""
     changes: str = ""
     """Digest of the changes, if the source is the user's working tree."""
 
@@ -499,23 +490,22 @@ def tool_variables(
 
 def recipe_of(
     repository: Repository,
-    line: str | None,
+    build_line: str | None,
     tool: BenchmarkTool | None,
     environment: Mapping[str, str],
 ) -> Recipe:
-    """Return the recipe on this host, with the tools that it has now."""
+    """Return the recipe, with the tools that this host has now."""
     submodules = submodules_present(repository)
-    if line is None:
-        return Recipe(repository, line, tool, "", "", submodules)
+    if build_line is None:
+        return Recipe(repository, build_line, tool, "", "", submodules)
     build_environment = {
         name: value
         for name, value in without_git_variables(environment).items()
         if name not in _SESSION_VARIABLES and not name.startswith(_SESSION_PREFIXES)
     }
-    tools = digest_of_toolchain(line, environment, repository)
-    return Recipe(
-        repository, line, tool, tools, digest(sorted(build_environment.items())), submodules
-    )
+    toolchain_digest = digest_of_toolchain(build_line, environment, repository)
+    environment_digest = digest(sorted(build_environment.items()))
+    return Recipe(repository, build_line, tool, toolchain_digest, environment_digest, submodules)
 
 
 def digest_of_toolchain(line: str, environment: Mapping[str, str], repository: Repository) -> str:
@@ -524,12 +514,14 @@ def digest_of_toolchain(line: str, environment: Mapping[str, str], repository: R
     return digest(sorted(set(_toolchain_properties(line, search_path, repository))))
 
 
-def source_of(repository: Repository, revision: Revision, trees: Mapping[str, str]) -> BuildSource:
-    """Return the sources of a revision, given the names of the trees of commits."""
-    tree = trees[revision.commit]
+def source_of(
+    repository: Repository, revision: Revision, tree_hashes: Mapping[str, str]
+) -> BuildSource:
+    """Return the source of a revision, given git's hash of the tree of each commit."""
+    tree_hash = tree_hashes[revision.commit]
     if not revision.uncommitted:
-        return BuildSource(revision, tree)
-    return BuildSource(revision, tree, digest_of_changes(changes_of_working_tree(repository)))
+        return BuildSource(revision, tree_hash)
+    return BuildSource(revision, tree_hash, digest_of_changes(changes_of_working_tree(repository)))
 
 
 def digest_of_changes(changes: bytes) -> str:
@@ -545,13 +537,13 @@ def key_of(recipe: Recipe, source: BuildSource) -> str:
             _KEY_VERSION,
             str(repository.top),
             repository.inside,
-            source.tree,
+            source.tree_hash,
             source.changes,
             recipe.submodules,
             recipe.build_line,
             [] if recipe.tool is None else sorted(recipe.tool.environment.items()),
-            recipe.tools,
-            recipe.environment,
+            recipe.toolchain_digest,
+            recipe.environment_digest,
         ]
     )
 
@@ -559,7 +551,7 @@ def key_of(recipe: Recipe, source: BuildSource) -> str:
 def digest_of_files(tree: Path, until_ns: int) -> str:
     """Return the digest of names, sizes and times of the files not changed after ``until_ns``.
 
-    The time of a file is that of its inode (ctime), because a program can set the other times back.
+    The times are those of the last change of the inode (ctime): programs cannot set this time.
     """
     files = []
     for parent, _, names in os.walk(tree):
@@ -573,14 +565,13 @@ def digest_of_files(tree: Path, until_ns: int) -> str:
 
 
 def _toolchain_properties(line: str, search_path: str, repository: Repository) -> Iterator[str]:
-    """Yield the properties of a toolchain: programs, their versions, and the host."""
     try:
         line_words = shlex.split(line, comments=True)
     except ValueError:
         line_words = line.split()
     for program_name in (*_BUILD_PROGRAMS, *line_words):
         program = shutil.which(program_name, path=search_path)
-        # A program of the repository belongs to its sources.
+        # Programs inside the repository are part of the sources.
         if program is not None and os.path.isabs(program):
             status = os.stat(program)
             target = os.path.realpath(program)
@@ -604,7 +595,7 @@ def _version_text(program: str, option: str, repository: Repository) -> str:
             check=False,
         )
         if result.returncode < 0:
-            # Without the version the key would not distinguish toolchains.
+            # Without a version, different toolchains would have the same key.
             raise subprocess.CalledProcessError(result.returncode, result.args)
     except (OSError, subprocess.SubprocessError) as error:
         raise UnusableInput(
@@ -616,5 +607,5 @@ def _version_text(program: str, option: str, repository: Repository) -> str:
 
 def digest(content: object) -> str:
     """Return the digest of nested lists of numbers and texts."""
-    # Paths and variables may contain bytes that are not text; `ascii` keeps them distinct.
+    # `ascii` also works for bytes that are not text.
     return hashlib.sha256(ascii(content).encode("ascii")).hexdigest()[:KEY_DIGITS]

@@ -1,9 +1,9 @@
-"""Revisions of a git repository, each in a separate working tree in a private folder.
+"""Checks out revisions of a git repository, each in a separate working tree.
 
-A tree is a separate repository that reads the objects of the user's repository
-(``objects/info/alternates``, gitrepository-layout(5)), not a `git worktree`. Therefore nothing is
-written into the user's repository, none of its hooks runs, and a killed gate leaves one folder.
-Submodules that are checked out in the user's tree are copied from there in the same way.
+Each working tree is a separate repository that reads the objects of the user's repository
+(``objects/info/alternates``, gitrepository-layout(5)). So nothing is written into the user's
+repository, and none of its hooks runs. Submodules of the user's working tree are copied in the same
+way.
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ from equipoise.revisions.git import (
 WORKING_TREE = "the working tree"
 """Name of the default candidate."""
 REVISION_FOLDERS = ("old", "new")
-"""Folders of a gate's two revisions. Their names, and therefore all paths, have equal length."""
+"""Folders of the revisions of a gate. These names, and so all paths, have the same length."""
 
 _GITLINK = "160000"
-"""Mode of a submodule among git's files."""
+"""Mode with which git lists a submodule."""
 _ENCODING_FILTERS = ("lfs", "git-crypt")
-"""Filters that every checkout needs: without them a file is a pointer or encrypted."""
+"""Filters without which a file is encrypted (git-crypt), or only a pointer to a file (LFS)."""
 UNSHALLOW = (
     "in a shallow clone, first run `git fetch --unshallow` (GitHub: fetch-depth: 0, GitLab: "
     "GIT_DEPTH: 0)"
 )
+"""Part of a hint about missing commits."""
 
 
 def repository_at(folder: Path) -> Repository:
@@ -51,7 +52,7 @@ def repository_at(folder: Path) -> Repository:
 
     Raise `UnusableInput` if git is not installed, or the folder is not in a working tree.
     """
-    # One query at a time, because a path may contain a newline.
+    # Paths may contain line ends, so each call prints a single path.
     top = run_git(folder, "rev-parse", "--show-toplevel")
     if top.returncode != 0:
         raise UnusableInput(
@@ -68,7 +69,7 @@ def find_revision(repository: Repository, name: str, option: str) -> Revision:
     Raise `UnusableInput` if the repository has no such commit.
     """
     query = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    # An argument of a program cannot contain a null byte.
+    # Arguments of programs cannot contain null bytes.
     result = None if "\0" in name else run_git(repository.top, *query)
     if result is None or result.returncode != 0:
         suffix = shallow_suffix(repository)
@@ -81,7 +82,7 @@ def find_revision(repository: Repository, name: str, option: str) -> Revision:
 
 def _missing_commit_hint(name: str) -> str:
     if name and not name.strip("0"):
-        # CI services write zeros for the commit before the first commit of a branch.
+        # For the first commit of a branch, CI services write zeros as the earlier commit.
         return "the branch is new and has no earlier commit: name the branch from which it comes"
     if ".." in name:
         return "name one commit, not a range"
@@ -98,7 +99,7 @@ def fork_point(repository: Repository, baseline: Revision, candidate: Revision) 
         raise UnusableInput(
             f"{baseline.label} and {candidate.label} have no commit in common in "
             f"{repository.top}{shallow_suffix(repository)}",
-            hint=f"leave --merge-base out; {UNSHALLOW}",
+            hint=f"leave out --merge-base, or {UNSHALLOW}",
         )
     commit = text_of(result)
     if commit == baseline.commit:
@@ -119,13 +120,13 @@ def revision_of_working_tree(repository: Repository) -> Revision:
 
 
 def untracked_files(repository: Repository) -> tuple[str, ...]:
-    """Return the files of the working tree that git neither tracks nor ignores."""
+    """Return the files of the working tree that are neither tracked nor ignored by git."""
     names = run_git(repository.top, "ls-files", "--others", "--exclude-standard", "-z").stdout
     return tuple(os.fsdecode(name) for name in names.split(b"\0") if name)
 
 
 def is_changed(repository: Repository, path: str) -> bool:
-    """Return whether tracked files at a path in the current folder have changed since HEAD."""
+    """Return whether tracked files at a path have changed since HEAD."""
     options = ("--quiet", "--no-ext-diff", "--ignore-submodules=all")
     path = os.path.join(repository.inside, path)
     return _run_diff(repository, *options, "HEAD", "--", path).returncode == 1
@@ -147,8 +148,8 @@ def warnings_of_working_tree(
 ) -> Iterator[CampaignWarning]:
     """Yield warnings of changes in the working tree that are not measured.
 
-    ``holder`` is a phrase such as "neither revision", which has the changes. ``owner`` is the
-    revision to which the changes may belong, such as "the candidate".
+    The warnings name the ``holder`` of the changes, such as "neither revision". The hints name the
+    ``owner``, such as "the candidate".
     """
     submodules = changed_submodules(repository)
     if submodules:
@@ -188,12 +189,12 @@ def submodules_present(repository: Repository) -> tuple[str, ...]:
 def check_out(
     repository: Repository, revision: Revision, parent: Path, changes: bytes | None = None
 ) -> Path:
-    """Check a revision out into a new folder with the repository's name; return that folder.
+    """Check out a revision into a new folder in ``parent``; return the new folder.
 
-    The new folder is in ``parent``, an existing folder for this revision alone. If the revision is
-    uncommitted, ``changes`` are applied; by default the present changes of the working tree.
+    The new folder has the name of the repository. If the revision is uncommitted, the patch
+    ``changes`` is applied; by default it has the present changes of the working tree.
 
-    Raise `CheckoutFailed` if git cannot check the revision out, or misses a filter of its files.
+    Raise `CheckoutFailed` if git cannot check out the revision, or lacks a filter for its files.
     """
     tree = parent / repository.top.name
     _check_out_commit(repository.top, revision.commit, tree)
@@ -213,20 +214,20 @@ def _diff_to_head(repository: Repository, *options: str) -> subprocess.Completed
 
 
 def _run_diff(repository: Repository, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    """Run git diff on a copy of the index, because git diff refreshes the index."""
+    """Run git diff on a copy of the index, because git diff writes to the index."""
     index_file = repository.top / line_of(repository.top, "rev-parse", "--git-path", "index")
     with tempfile.TemporaryDirectory() as folder:
         index_copy = Path(folder) / "index"
         if index_file.is_file():
-            # Git compares the time of the index with those of files to find changed files.
+            # The copy keeps its time, because git compares this time with the times of files.
             shutil.copy2(index_file, index_copy)
         return run_git(repository.top, "diff", *arguments, index_file=index_copy)
 
 
 def _check_out_commit(source: Path, commit: str, tree: Path) -> None:
-    """Make a repository that reads the objects of ``source``, and check a commit out in it."""
+    """Make a repository that reads the objects of ``source``, and check out a commit."""
     label = f"{commit} of {source}"
-    # An old git lacks this option, and its repositories use SHA-1.
+    # Old versions of git lack this option, and use SHA-1.
     object_format = line_of(source, "rev-parse", "--show-object-format") or "sha1"
     init = ("init", "--quiet", "--template=", f"--object-format={object_format}")
     run_checkout_step(label, source, *init, str(tree))
@@ -240,7 +241,7 @@ def _check_out_commit(source: Path, commit: str, tree: Path) -> None:
         (repository / "shallow").write_bytes(shallow.read_bytes())
     tags = run_git(source, "for-each-ref", "--format=create %(refname) %(objectname)", "refs/tags")
     run_checkout_step(label, tree, "update-ref", "--stdin", stdin=tags.stdout)
-    # A checkout of a commit whose files are missing succeeds, with an empty folder.
+    # Without this check, a checkout of missing files would succeed with an empty folder.
     run_checkout_step(label, tree, "cat-file", "-e", f"{commit}^{{tree}}")
     run_checkout_step(label, tree, "checkout", "--quiet", "--detach", "--force", commit)
     _refuse_unapplied_filters(source, tree, label)
@@ -251,11 +252,10 @@ def _check_out_commit(source: Path, commit: str, tree: Path) -> None:
 
 
 def _refuse_unapplied_filters(source: Path, tree: Path, label: str) -> None:
-    """Refuse a checkout in which git has not converted files with their filters.
+    """Raise `CheckoutFailed` if git lacks a filter that files need.
 
-    A filter such as LFS or git-crypt converts stored files to files that a build can read
-    (gitattributes(5)). A checkout has the filters of the user's and the system's configuration,
-    but not those of the repository's own configuration.
+    A filter, such as LFS or git-crypt, converts stored files to readable files (gitattributes(5)).
+    Filters in the configuration of the user's repository are not available in a checkout.
     """
     for name, path in _filtered_files(tree).items():
         if _filter_program(tree, name) is None and (
@@ -269,7 +269,7 @@ def _refuse_unapplied_filters(source: Path, tree: Path, label: str) -> None:
 
 
 def _filtered_files(tree: Path) -> dict[str, str]:
-    """Return the names of the filters in a checkout, each with the path of a filtered file."""
+    """Return the name of each filter in a checkout, with the path of one filtered file."""
     files = run_git(tree, "ls-files", "-z").stdout
     attributes = run_git(tree, "check-attr", "-z", "--stdin", "filter", stdin=files).stdout
     fields = [os.fsdecode(field) for field in attributes.split(b"\0")]
@@ -297,6 +297,5 @@ def _submodules(tree: Path, commit: str) -> list[tuple[str, str]]:
 
 
 def _quote_path(path: Path) -> bytes:
-    """Return a path as a line of ``objects/info/alternates``, quoted as in C."""
     escaped = os.fsencode(path).replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
     return b'"' + escaped + b'"'

@@ -1,8 +1,7 @@
-"""Commits as conditions: the user's request, the builds, and the plan of a campaign.
+"""Makes the plan of a campaign over commits, which runs each command in each commit.
 
-A campaign over commits runs each command in each commit. The plan has one condition for each
-command and commit, whether the commit is built or not. A commit's index is its position among the
-commits of the campaign, from 0.
+The plan has one condition for each command and commit, whether the commit is built or not. The
+index of a commit is its position among the commits of the campaign, from 0.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from equipoise.model.record import CampaignWarning
 from equipoise.model.revisions import BENCHMARK, BENCHMARK_SUFFIX, REVISION, Commit, Revision
 from equipoise.revisions.benchmarks import TOOLS, Benchmark, BenchmarkTool
 from equipoise.revisions.build_cache import Build, BuildCache, MissingFolder, source_of
-from equipoise.revisions.commits import trees_of
+from equipoise.revisions.commits import tree_hashes
 from equipoise.revisions.git import CheckoutFailed, Repository
 from equipoise.revisions.plan import (
     Checkout,
@@ -37,50 +36,50 @@ from equipoise.shared.spelling import option
 
 _POLL_S = 0.05
 _MIN_BUILDS_AT_ONCE = 2
-"""Number of builds that may always run at once: both commits of a pair."""
+"""Number of builds that run at once on any host: the commits of a commit pair."""
 BUDGET_S = 900.0
 """Default budget in seconds: enough for some hundred trials and about ten builds."""
 
 
 class NeededCommit(Struct, frozen=True):
-    """A commit that the campaign needs: if it does not build or run, the campaign ends."""
+    """A commit that a campaign needs: if the commit does not build or run, the campaign ends."""
 
     index: int
     role: str
-    """Name of the commit in messages, such as ``good revision`` or ``baseline``."""
+    """Role of the commit for messages, such as ``good revision`` or ``baseline``."""
     revision: Revision
     option: str
     """Option with which the user names the commit."""
 
 
 class CommitBuilds:
-    """The builds of a campaign's commits in an open cache, for `equipoise.revisions.judging`."""
+    """The builds of the commits of a campaign, in an open cache."""
 
     def __init__(self, cache: BuildCache, commits: Sequence[Commit]) -> None:
         self._cache = cache
         self.recipe = cache.recipe
         self._commits = tuple(commits)
         repository = cache.recipe.repository
-        trees = trees_of(repository, [commit.hash for commit in commits])
+        hashes = tree_hashes(repository, [commit.hash for commit in commits])
         self._sources = tuple(
-            source_of(repository, revision_of(commit), trees) for commit in commits
+            source_of(repository, revision_of(commit), hashes) for commit in commits
         )
         self.trees = tuple(map(cache.tree_of, self._sources))
         """Root of the working tree of each commit, built or not."""
         self._seconds = self._read_seconds()
 
     def built_commits(self) -> Collection[int]:
-        """Return the indices of the commits that are built."""
+        """Return the indices of the built commits."""
         return self._seconds.keys()
 
     def typical_seconds(self) -> float:
-        """Return the median of the seconds that builds took; 0 before the first build."""
+        """Return the median seconds of a build; 0 before the first build."""
         return statistics.median(self._seconds.values()) if self._seconds else 0.0
 
     def make(self, indices: tuple[int, ...]) -> Mapping[int, str]:
         """Build several commits at once; return the reason of each failure, by index.
 
-        A failed checkout by git counts as a failed build.
+        If a commit cannot be checked out, its build failed.
 
         Raise `UnusableInput` if the working tree has changed.
         """
@@ -116,7 +115,7 @@ class CommitBuilds:
         return failures
 
     def build_needed(self, needed: Sequence[NeededCommit]) -> None:
-        """Build the commits without which the campaign ends.
+        """Build the needed commits.
 
         Raise `ConditionFailed` if a commit does not build.
         """
@@ -135,14 +134,14 @@ class CommitBuilds:
 
 
 def builds_of_plan(plan: Plan, cache: BuildCache) -> CommitBuilds:
-    """Return the builds with which a recorded campaign can be resumed.
+    """Return the builds to resume a recorded campaign.
 
-    Raise `UnusableInput` if a commit no longer exists, or if a build would now be different: the
-    toolchain, the environment or the working tree has changed.
+    Raise `UnusableInput` if a commit does not exist any more, or if the toolchain, the environment
+    or the working tree has changed, because builds would then differ.
     """
     terms = commits_plan_of(plan)
     builds = CommitBuilds(cache, terms.commits_with_branches)
-    # All commands run in the builds of the first command.
+    # Commands have the same commits, so the conditions of the first command suffice.
     conditions = plan.conditions[: len(terms.commits_with_branches)]
     for commit, condition, tree in zip(
         terms.commits_with_branches, conditions, builds.trees, strict=True
@@ -176,12 +175,12 @@ def repository_of(terms: CommitsPlan) -> Repository:
 
 
 def tool_of(terms: CommitsPlan) -> BenchmarkTool | None:
-    """Return the tool that reads the results of a recorded campaign; ``None`` without a tool."""
+    """Return the benchmark tool of a recorded campaign; ``None`` if it has no tool."""
     return None if terms.tool is None else TOOLS[terms.tool]
 
 
 def revision_of(commit: Commit) -> Revision:
-    """Return a commit as a revision that has the commit's short name."""
+    """Return a commit as a revision; its label is the short name of the commit."""
     return Revision(commit.short, commit.hash, commit.uncommitted)
 
 
@@ -193,27 +192,26 @@ class CommitsRequest(RevisionsRequest, frozen=True, kw_only=True):
 
     @property
     def commits_with_branches(self) -> tuple[Commit, ...]:
-        """The commits, and in a bisection those of branches: a command has a condition for each."""
+        """The commits; in a bisection, followed by the commits of merged branches."""
         return self.commits
 
     @property
     def needed(self) -> tuple[NeededCommit, ...]:
-        """The commits without which the campaign ends."""
+        """The commits that the campaign needs."""
         raise NotImplementedError
 
 
 def plan_of_commits(
     study: str, request: CommitsRequest, builds: CommitBuilds, scratch: Path
 ) -> tuple[Plan, CommitsPlan, tuple[CampaignWarning, ...]]:
-    """Return a plan with one condition for each command and commit, its commits, and warnings.
+    """Return a plan without terms, its terms, and warnings about benchmarks that are left out.
 
-    The caller adds the fields of its own kind of campaign, such as a bisection, to the
-    `CommitsPlan` and puts it into the plan. The warnings name benchmarks that are left out. The
+    The caller completes the terms for its kind of campaign, and puts them into the plan. The
     needed commits must be built.
 
-    Raise `UnusableInput` if the program does not exist in a needed commit, or the request names a
-    benchmark that does not exist. Raise `ConditionFailed` if the tool's benchmarks fail in the run
-    that lists their metrics.
+    Raise `UnusableInput` if a program does not exist in a needed commit, or if the request names a
+    benchmark that does not exist. Raise `ConditionFailed` if a benchmark fails in the run that
+    lists the metrics.
     """
     tool, checkouts = request.tool, _checkouts(request, builds)
     needed_indices = [commit.index for commit in request.needed]
@@ -249,7 +247,7 @@ def plan_of_commits(
 def _named_benchmarks(
     commands: Sequence[Benchmark], metrics: Sequence[str]
 ) -> tuple[CommitBenchmark, ...]:
-    """Return a benchmark for each command, or for each metric; empty for a single benchmark."""
+    """Return the benchmark of each command or metric; empty if there is only one benchmark."""
     if len(commands) > 1:
         return tuple(
             CommitBenchmark(command.name, metrics[0], process)
@@ -263,7 +261,6 @@ def _named_benchmarks(
 
 
 def _checkouts(request: CommitsRequest, builds: CommitBuilds) -> tuple[Checkout, ...]:
-    """Return the checkout of each commit, which exists only if the commit is built."""
     needed_commits = {commit.index: (commit.role, commit.revision) for commit in request.needed}
     checkouts: list[Checkout] = []
     for index, (commit, tree) in enumerate(
@@ -302,7 +299,6 @@ def _metrics(
     conditions: Sequence[Condition],
     scratch: Path,
 ) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
-    """Return the requested metric, or the benchmarks that a tool reports, with warnings."""
     tool = request.tool
     metrics, warnings = metrics_of(request, checkouts, conditions, scratch)
     if tool is None or tool.listing is not None:
@@ -315,12 +311,12 @@ def _metrics(
 def chosen_benchmarks(
     tool: BenchmarkTool, text: str | None, names: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return the benchmarks that ``--metrics`` names; all benchmarks without it.
+    """Return the benchmarks that ``text``, the value of ``--metrics``, names; ``None`` means all.
 
-    Commas separate the names, but a name may contain commas itself. Therefore each name is the
-    longest name of a benchmark with which the rest of the text begins.
+    Commas separate the names, but names may contain commas. So the longest of ``names`` with which
+    the rest of the text begins is the next benchmark.
 
-    Raise `UnusableInput` if the text contains something else than names of benchmarks.
+    Raise `UnusableInput` if the text contains another name.
     """
     if text is None:
         return tuple(names)

@@ -1,6 +1,6 @@
-"""The commits between two revisions along first parents, and their data from git.
+"""Lists the commits between two revisions along first parents, and reads their data from git.
 
-Indices of commits are positions in the given sequence, from 0. Only git runs.
+The index of a commit is its position in the given sequence, from 0.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from equipoise.shared.safe_text import shortened
 from equipoise.shared.spelling import option
 
 PROSE_SUFFIXES = frozenset({".adoc", ".markdown", ".md", ".rst"})
-"""Suffixes of files that people read, but that no build reads."""
+"""Suffixes of prose: files that people read, and that no build reads."""
 PROSE_NAMES = frozenset(
     {"authors", "changelog", "changes", "contributing", "copying", "license", "news", "readme"}
 )
-"""Lower-case names, without a suffix, of files that people read."""
+"""Lower-case names of files of prose, without a suffix."""
 PROSE_FOLDERS = frozenset({"doc", "docs"})
-"""Folders at the top of a repository in which `SUFFIXES_IN_PROSE_FOLDERS` count as prose, too."""
+"""Top folders of a repository in which files with `SUFFIXES_IN_PROSE_FOLDERS` are prose, too."""
 SUFFIXES_IN_PROSE_FOLDERS = frozenset({".gif", ".jpg", ".png", ".svg", ".txt"})
 
 _LOG_FIELDS = ("%H", "%P", "%an", "%aI", "%s")
@@ -52,33 +52,33 @@ _DIFF_OPTIONS = (
 )
 _STAT_OPTIONS = (f"--stat=100,{_MAX_LISTED_FILES * 3},30", f"--stat-count={_MAX_LISTED_FILES}")
 LIKELY_WEIGHT = 10.0
-"""Weight of a commit that changes a path of ``--likely``; other commits have weight 1. So each
-commit starts with at least a tenth of the average weight (docs/methods/bisect.md)."""
+"""Weight of a commit that changes a path of ``--likely``; other commits have the weight 1
+(docs/methods/bisect.md)."""
 
 MAX_MERGED_COMMITS = 2000
-"""Maximum number of commits on branches in a search; further merges stay single commits."""
+"""Maximum number of commits on branches in a search; further branches are left out."""
 
 
 class MergedBranch(Struct, frozen=True):
-    """A branch of a merge. A bisection searches the branch if its search ends at the merge."""
+    """A branch of a merge. If a bisection ends at the merge, it then searches the branch."""
 
     merge: int
     """Index of the condition that runs the merge."""
     commits: tuple[int, ...]
-    """Indices of conditions, from the commit where the branch begins to the merge's second or later
-    parent. The first parent of each commit is the commit before it."""
+    """Indices of the conditions that run the commits of the branch. The last commit is a parent of
+    the merge. Each commit is the first parent of the next commit."""
 
 
 class MergedCommits(Struct, frozen=True):
-    """The commits on branches of merges, by the conditions of a bisection."""
+    """The branches of merges, and the commits on these branches."""
 
     commits: tuple[Commit, ...] = ()
-    """Commits that are not on the line of first parents, in any order."""
+    """Commits of all branches, without the commits of the main line."""
     branches: tuple[MergedBranch, ...] = ()
 
 
 class EndNames(Struct, frozen=True):
-    """Names of the earliest and the latest of several commits, and the options that set them."""
+    """Names of the earliest and the latest commit of a request, and the options for both."""
 
     early: str
     early_option: str
@@ -103,10 +103,10 @@ def commits_between(
 ) -> tuple[Commit, ...]:
     """Return the commits from an early to a late revision along first parents, both included.
 
-    The working tree counts as a commit after the commit that it was changed from.
+    A changed working tree counts as a commit after HEAD.
 
     Raise `UnusableInput` if the revisions are the same, or if the first parents of the late
-    revision do not lead to the early one. The hint then names a commit to which they lead.
+    revision do not lead to the early revision.
     """
     commit_range = f"{early.commit}..{late.commit}"
     later_commits = _list_commits(repository, "--first-parent", "--reverse", commit_range)
@@ -128,19 +128,19 @@ def commits_between(
 def _ancestry_error(
     repository: Repository, early: Revision, late: Revision, fork: tuple[str, ...], names: EndNames
 ) -> UnusableInput:
-    """Return an error: the first parents of the late revision do not lead to the early one."""
+    """Return an error: the first parents of ``late`` do not lead to ``early``."""
     early_label, late_label = f"{names.early} {early.label}", f"{names.late} {late.label}"
     if not fork:
         return UnusableInput(
             f"{early_label} and {late_label} have no commit in common in "
             f"{repository.top}{shallow_suffix(repository)}",
-            hint=f"name an older commit of {late.asked} as {names.early_option}; {UNSHALLOW}",
+            hint=f"name an older commit of {late.asked} as {names.early_option}, or {UNSHALLOW}",
         )
     if fork == (late.commit,):
         return UnusableInput(
             f"{late_label} is older than {early_label}",
-            hint=f"exchange the revisions of {names.early_option} and {names.late_option}; the "
-            "later revision may be the faster one",
+            hint=f"exchange the revisions of {names.early_option} and {names.late_option}: this is "
+            "right even if the later revision is faster",
         )
     ancestry = run_git(repository.top, "merge-base", "--is-ancestor", early.commit, late.commit)
     reason = (
@@ -155,10 +155,10 @@ def _ancestry_error(
 
 
 def merged_commits(repository: Repository, main_line: Sequence[Commit]) -> MergedCommits:
-    """Return the branches of the merges on a line of first parents, and of merges on branches.
+    """Return the branches of all merges on the main line, and of merges on branches.
 
-    Each commit belongs to one line. If several merges contain it, this is a branch of the oldest
-    merge. A merged commit that is on a line already, or has no ancestor on a line, has no branch.
+    A commit that several merges contain belongs to a branch of the oldest merge. A branch is left
+    out if it has no commits of its own, or if it does not begin at a commit of a line.
     """
     last_commit = next(commit for commit in reversed(main_line) if not commit.uncommitted)
     if not any(commit.is_merge for commit in main_line[1:]):
@@ -168,7 +168,7 @@ def merged_commits(repository: Repository, main_line: Sequence[Commit]) -> Merge
     commit_lines = _CommitLines(main_line)
     for merge in [commit for commit in main_line[1:] if commit.is_merge and not commit.uncommitted]:
         commit_lines.add_branches(merge, known_commits)
-    # A branch may have begun before the good commit.
+    # A branch may begin before the earliest commit of the main line.
     names = [*commit_lines.indices][len(main_line) :]
     older_names = [name for name in names if name not in known_commits]
     if older_names:
@@ -178,11 +178,11 @@ def merged_commits(repository: Repository, main_line: Sequence[Commit]) -> Merge
 
 
 class _CommitLines:
-    """Lines of first parents that a search covers: the main line, and branches."""
+    """The main line and the branches that a search covers."""
 
     def __init__(self, main_line: Sequence[Commit]) -> None:
         self.indices = {commit.name: index for index, commit in enumerate(main_line)}
-        """Index of each commit's condition, by the name of the commit."""
+        """Index of the condition that runs a commit, by the name of the commit."""
         self.branches: list[MergedBranch] = []
         self._max_commits = len(main_line) + MAX_MERGED_COMMITS
 
@@ -192,7 +192,7 @@ class _CommitLines:
         while merges:
             merge = merges.pop(0)
             for tip in merge.parents[1:]:
-                # Follow first parents from the tip of the branch to a commit on a line.
+                # Follow first parents from the end of the branch to a commit on a line.
                 chain: list[str] = []
                 name = tip
                 while name in known and name not in self.indices and known[name].parents:
@@ -210,8 +210,8 @@ class _CommitLines:
                 merges += [known[commit] for commit in branch[1:] if known[commit].is_merge]
 
 
-def trees_of(repository: Repository, commits: Sequence[str]) -> dict[str, str]:
-    """Return the hash of each commit's tree, by the hash of the commit.
+def tree_hashes(repository: Repository, commits: Sequence[str]) -> dict[str, str]:
+    """Return git's hash of the tree of each commit, by the hash of the commit.
 
     Raise `UnusableInput` if the repository lacks a commit.
     """
@@ -230,9 +230,9 @@ def trees_of(repository: Repository, commits: Sequence[str]) -> dict[str, str]:
 def weights_by_path(
     repository: Repository, commits: Sequence[Commit], paths: Sequence[str]
 ) -> tuple[float, ...]:
-    """Return the weight of each commit after the first: larger if the commit changes a likely path.
+    """Return the weights of all commits but the first: larger if a commit changes one of ``paths``.
 
-    Raise `UnusableInput` if a path is not changed by any commit.
+    Raise `UnusableInput` if no commit changes a path.
     """
     likely_commits: set[tuple[str, bool]] = set()
     last_commit = next(commit for commit in reversed(commits) if not commit.uncommitted)
@@ -256,11 +256,10 @@ def weights_by_path(
 
 
 def prose_commits(repository: Repository, commits: Sequence[Commit]) -> tuple[int, ...]:
-    """Return the indices of the commits that change only files of prose.
+    """Return the indices of the commits that change only files of prose, or nothing.
 
-    Each commit is compared with its first parent. A commit that changes nothing is included; the
-    working tree and a commit without a parent are not. The names of files decide, because the files
-    that a build reads are unknown.
+    Each commit is compared with its first parent. The working tree, and commits without a parent,
+    are left out.
 
     Raise `UnusableInput` if git fails.
     """
@@ -288,7 +287,7 @@ def prose_commits(repository: Repository, commits: Sequence[Commit]) -> tuple[in
 
 
 def is_prose(path: str) -> bool:
-    """Return whether a file is prose, which no build reads, by its name."""
+    """Return whether a file is prose, judging by its path."""
     file = PurePosixPath(path)
     if file.suffix.lower() in PROSE_SUFFIXES or file.name.lower() in PROSE_NAMES:
         return True
@@ -306,7 +305,7 @@ def tagged_commits(repository: Repository, commits: Sequence[Commit]) -> tuple[i
 
     Raise `UnusableInput` if no commit after the first has a tag.
     """
-    # An annotated tag is a separate object, and *objectname is its commit.
+    # For an annotated tag, *objectname is its commit.
     arguments = ("for-each-ref", "--format=%(objectname) %(*objectname)", "refs/tags")
     names = set(text_of(run_git(repository.top, *arguments)).split())
     indices = [index for index, commit in enumerate(commits) if index and commit.hash in names]
@@ -351,7 +350,7 @@ def _with_first_and_last(commits: Sequence[Commit], indices: Sequence[int]) -> t
 
 
 def diff_between(repository: Repository, parent: Commit, commit: Commit) -> CommitDiff | None:
-    """Return the diff from one commit to a later one; ``None`` for the working tree.
+    """Return the diff between two commits; ``None`` if ``commit`` is the working tree.
 
     Raise `UnusableInput` if git fails.
     """
@@ -388,7 +387,7 @@ def _parse_commits(log: str) -> Iterator[Commit]:
 
 
 def commit_phrase(commit: str, subject: str, not_built: Sequence[str]) -> str:
-    """Return a phrase that names a commit, and the unbuilt commits right before it."""
+    """Return a phrase for a commit, and for the commits before it that could not be built."""
     phrase = f"{short_name(commit)} ({shortened(subject, MAX_SUBJECT_LETTERS)})"
     if not not_built:
         return phrase

@@ -1,4 +1,4 @@
-"""Run git in the user's repository without hooks, questions to the user, or changes."""
+"""Runs git in a repository without hooks, questions to the user, or changes."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.errors import UnusableInput
 
 _FIXED_VARIABLES = {
-    "GIT_OPTIONAL_LOCKS": "0",  # git must not refresh the user's index
+    "GIT_OPTIONAL_LOCKS": "0",  # git must not change the user's index
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
 _OPTIONS_AGAINST_HOOKS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
-"""Options that stop git from running programs of the repository's configuration."""
+"""Options with which git runs no programs from the configuration of the repository."""
 _LOCAL_VARIABLES = frozenset(
     "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_COMMON_DIR GIT_CONFIG GIT_DIR GIT_GRAFT_FILE "
     "GIT_IMPLICIT_WORK_TREE GIT_INDEX_FILE GIT_NAMESPACE GIT_NO_REPLACE_OBJECTS "
     "GIT_OBJECT_DIRECTORY GIT_PREFIX GIT_QUARANTINE_PATH GIT_REPLACE_REF_BASE GIT_SHALLOW_FILE "
     "GIT_WORK_TREE".split()
 )
-"""Variables that a git hook sets, and that would make git use the user's repository."""
+"""Variables of a git hook: git would use their repository instead of the given folder."""
 
 
 class Repository(Struct, frozen=True):
@@ -53,7 +53,7 @@ def line_of(folder: Path, *arguments: str) -> str:
 
 
 def text_of(result: subprocess.CompletedProcess[bytes]) -> str:
-    """Return git's output without the line feed at its end."""
+    """Return the text that git printed, without the line end after it."""
     return os.fsdecode(result.stdout.removesuffix(b"\n"))
 
 
@@ -82,7 +82,7 @@ def run_git(
 
 
 def first_bytes_of_git(folder: Path, *arguments: str, max_bytes: int) -> bytes:
-    """Return the beginning of git's output, at most ``max_bytes`` plus one byte.
+    """Return the first ``max_bytes`` plus one bytes that git prints.
 
     Raise `UnusableInput` if git fails.
     """
@@ -114,7 +114,7 @@ class CheckoutFailed(UnusableInput):
 def run_checkout_step(
     label: str, folder: Path, *arguments: str, stdin: bytes | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run git as a step of the checkout of ``label``; raise `CheckoutFailed` if git fails."""
+    """Run git for a checkout; raise `CheckoutFailed`, which names ``label``, if git fails."""
     return require_success(run_git(folder, *arguments, stdin=stdin), label)
 
 
@@ -132,5 +132,5 @@ def require_success(
 
 
 def reason_suffix(result: subprocess.CompletedProcess[bytes]) -> str:
-    """Return git's error message as the end of a sentence."""
+    """Return the error message of git as the end of a sentence."""
     return stderr_suffix(result.stderr.decode("utf-8", "replace")).replace("; stderr: ", ": ")

@@ -1,14 +1,12 @@
-"""Campaigns over commits: builds before a block, warm-ups, commits left out, and their judge.
+"""Runs campaigns over commits: builds commits before each block, and leaves out commits that fail.
 
-A block runs some of the commits, with one command or with several. Before the block its commits are
-built, while nothing is measured, and new builds are warmed up. A commit that does not build is left
-out of all later blocks. A commit whose command fails is left out of later blocks of the benchmarks
-that this command measures. The ledger has the commit, the reason, and the number of the first block
-without the commit.
+A block runs some of the commits, with one or several commands. Before the block, its commits are
+built and warmed up. A commit that does not build is left out of all later blocks. If a command
+fails in a commit, the benchmarks of this command leave out the commit from then on. The ledger has
+the reason, and the number of the first block without the commit.
 
-The judge chooses the commits of each block and the end of the search. All its results are a
-function of the recorded blocks and of the commits left out. In this module, a commit is its index
-among the commits of the plan, and a benchmark is its index among the benchmarks.
+The judge chooses the commits of each block, and the end of the search. This module identifies
+commits and benchmarks by their indices in the plan.
 """
 
 from __future__ import annotations
@@ -37,13 +35,13 @@ from equipoise.stats.verdict import earliest_block
 NOT_BUILT = "not_built"
 """Code of the warning that a commit does not build."""
 NOT_RUN = "not_run"
-"""Code of the warning that the command fails in a commit."""
+"""Code of the warning that a command fails in a commit."""
 REFERENCE_COMMIT = 0
-"""Index of the commit with which all others are compared: the good revision, or the baseline."""
+"""Index of the good revision or baseline, with which other commits are compared."""
 
 
 class Withdrawal(Struct, frozen=True):
-    """A commit that is left out of the blocks of a benchmark, from a block on."""
+    """A withdrawal: a benchmark leaves out a commit from a certain block on."""
 
     commit: int
     block: int
@@ -58,14 +56,14 @@ class Builds(Protocol):
         """Return the commits that are built."""
 
     def typical_seconds(self) -> float:
-        """Return the typical seconds of a build; 0 if they are unknown."""
+        """Return the typical seconds of a build; 0 if unknown."""
 
     def make(self, commits: tuple[int, ...]) -> Mapping[int, str]:
-        """Build missing commits; return the reason for each commit that does not build."""
+        """Build commits; return the reason of each failure, by commit."""
 
 
 def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
-    """Return the commits that were left out, ordered by the first block without the commit."""
+    """Return all withdrawals of a campaign, in the order of blocks."""
     plan, terms = record.plan, commits_plan_of(record.plan)
     first_blocks: dict[tuple[int, int], int] = {}
     for notice in record.notices:
@@ -74,7 +72,7 @@ def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
             continue
         for benchmark in range(len(benchmarks_of(plan))):
             first_blocks.setdefault((terms.commit_of(condition), benchmark), block)
-    # Failed trials count even without a warning: a campaign may be killed before it records one.
+    # A killed campaign may have a failed trial without a warning.
     latest_block = 0
     for trial in record.trials:
         if trial.phase == "measured":
@@ -88,60 +86,52 @@ def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
 
 
 def _unmeasured_benchmarks(plan: Plan, trial: Trial) -> tuple[int, ...]:
-    """Return the benchmarks that a trial failed to measure; empty for indispensable commits."""
+    """Return the benchmarks that a failed trial did not measure; empty for a needed commit."""
     terms = commits_plan_of(plan)
-    if terms.commit_of(trial.condition) in terms.indispensable_commits:
-        # A failure of this commit ends the campaign.
+    if terms.commit_of(trial.condition) in terms.needed_commits:
+        # A needed commit is never left out: its failure ends the campaign.
         return ()
     return tuple(
         index
         for index, benchmark in enumerate(benchmarks_of(plan))
-        if benchmark.process == terms.process_of(trial.condition)
+        if benchmark.process == terms.command_of(trial.condition)
         and (ends_campaign(plan, trial) or cost_function(benchmark.metric)(trial) is None)
     )
 
 
 class CommitsJudge(Judge, ABC):
-    """The judge of a campaign over commits: it chooses each block until its search is over.
+    """The judge of a campaign over commits: chooses the commits of each block.
 
-    Parameters
-    ----------
-    stopping
-        Unused: the search ends when it is over, or at a limit of the segment.
-    builds
-        ``None`` if a campaign is only read back.
+    ``stopping`` is not used. ``builds`` is ``None`` if a recorded campaign is only analysed.
     """
 
     def __init__(self, plan: Plan, stopping: Stopping, builds: Builds | None = None) -> None:
         self.plan = plan
         self.terms = commits_plan_of(plan)
         self.left_out: set[tuple[int, int]] = set()
-        """Pairs of a commit and the benchmark from which it is left out."""
+        """Pairs of a commit and a benchmark: the benchmark leaves out the commit."""
         self._builds = builds
         self._later_withdrawals: list[Withdrawal] = []
-        """Withdrawals of earlier segments that come after the blocks added so far."""
+        """Recorded withdrawals after the blocks that are added so far."""
         self._trial_s: list[float] = []
-        """Wall seconds of the trials so far."""
+        """Wall seconds of each trial so far."""
 
     def recall(self, record: RunRecord) -> None:
-        """Read the commits that a recorded campaign left out."""
+        """Read the withdrawals of a recorded campaign."""
         self._later_withdrawals = list(withdrawals_of(record))
 
     def replay(self, record: RunRecord) -> None:
-        """Add the complete blocks of the recorded campaign, and leave out the same commits."""
+        """Add the complete blocks and all withdrawals of a recorded campaign."""
         self.recall(record)
         for block in complete_blocks(record.draws, record.trials).values():
             self.add(block)
-        # Some commits were left out before a last block that was interrupted.
+        # Add the withdrawals before an interrupted last block.
         for withdrawal in self._later_withdrawals:
             self.leave_out(withdrawal.commit, withdrawal.benchmark)
         self._later_withdrawals = []
 
     def add(self, block: tuple[Trial, ...]) -> None:
-        """Add a complete block, without the benchmarks of commands that failed in the block.
-
-        See docs/methods/bisect.md.
-        """
+        """Add a complete block, without the benchmarks of commands that failed in the block."""
         self._withdraw_before(block[0].block)
         times = (trial.accounting.wall_s for trial in block)
         self._trial_s += [wall_s for wall_s in times if wall_s is not None]
@@ -150,7 +140,7 @@ class CommitsJudge(Judge, ABC):
             trials = tuple(
                 trial
                 for trial in block
-                if self.terms.process_of(trial.condition) == benchmark.process
+                if self.terms.command_of(trial.condition) == benchmark.process
             )
             has_failed = any(
                 ends_campaign(self.plan, trial) or index in _unmeasured_benchmarks(self.plan, trial)
@@ -164,7 +154,7 @@ class CommitsJudge(Judge, ABC):
     def _read_benchmark(
         self, trials: tuple[Trial, ...], benchmark: CommitBenchmark
     ) -> CostsOfBlock:
-        """Return the costs and positions in a block by commit, instead of by condition."""
+        """Return the costs of a block, by commit instead of condition."""
         block = read_block(trials, self.plan, benchmark.metric)
         commit_of = self.terms.commit_of
         return replace(
@@ -192,18 +182,17 @@ class CommitsJudge(Judge, ABC):
     def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
         """Return the conditions of the next block; empty once the search is over.
 
-        The choice depends on earlier blocks, and on times of builds and trials that would stay the
-        same if two commits were exchanged. So each coin of the block stays fair given the past.
+        The choice depends only on earlier blocks and on the typical times of a build and a trial.
         """
         self._withdraw_before(block)
         return self._next_block()
 
     def tolerates(self, trial: Trial) -> bool:
-        """Return whether the search can go on without the commit of a failed trial."""
-        return self.terms.commit_of(trial.condition) not in self.terms.indispensable_commits
+        """Return whether the search can continue without the commit of a failed trial."""
+        return self.terms.commit_of(trial.condition) not in self.terms.needed_commits
 
     def earliest_block(self) -> int:
-        """Return the number of the first block after which a difference can be confirmed."""
+        """Return the number of the first block after which a difference can be certain."""
         return earliest_block(self.plan.judgement.alpha, 1)
 
     def _next_block(self) -> tuple[int, ...]:
@@ -214,40 +203,32 @@ class CommitsJudge(Judge, ABC):
 
     @abstractmethod
     def _add_costs(self, number: int, blocks: Mapping[int, CostsOfBlock]) -> None:
-        """Add the costs of commits in one block, for each benchmark that it measured."""
+        """Add the costs of commits in one block, by benchmark."""
 
     @abstractmethod
     def _withdraw(self, commit: int, benchmark: int) -> None:
-        """Stop the search for a commit in a benchmark."""
+        """Change the search: a commit is left out of all later blocks of a benchmark."""
 
     @abstractmethod
     def _choose_conditions(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
         """Return the conditions of the next block; empty once the search is over.
 
-        Parameters
-        ----------
-        built
-            Commits that are already built.
-        build_trials
-            Time of a build, as a multiple of the time of a trial.
+        ``build_trials`` is the time of a build, as a multiple of the time of a trial.
         """
 
 
 class CommitsSegment(SegmentInProgress, kw_only=True):
-    """A segment that builds the commits of each block before it, and warms up new builds.
-
-    ``judge`` is a `CommitsJudge`.
-    """
+    """A segment that builds and warms up the commits of each block, with a `CommitsJudge`."""
 
     builds: Builds
     _warmed_up: set[int] = field(default_factory=set)
-    """Conditions that ran in this segment, so they need no further warm-up."""
+    """Conditions that ran in this segment."""
 
     def _warm_up(self, runner: Runner) -> None:
         """Do nothing: each condition is warmed up before its first block."""
 
     def _next_conditions(self, runner: Runner, block: int) -> tuple[int, ...]:
-        """Build and warm up the conditions of the next block, until all of them can run."""
+        """Return the conditions of the next block after all of them are built and warmed up."""
         terms = commits_plan_of(self.plan)
         all_benchmarks = range(len(benchmarks_of(self.plan)))
         while True:
@@ -273,7 +254,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         return condition.levels.get(REVISION, condition.name)
 
     def _warm_up_builds(self, runner: Runner, conditions: tuple[int, ...], block: int) -> bool:
-        """Warm up the conditions that have not run in this segment; return whether none failed."""
+        """Warm up the conditions that have not run in this segment; return False if one failed."""
         new = tuple(condition for condition in conditions if condition not in self._warmed_up)
         self._warmed_up.update(new)
         warmups: list[Trial] = []
@@ -292,10 +273,10 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         self._withdraw_failed(trials, block + 1)
 
     def _withdraw_failed(self, trials: Sequence[Trial], block: int) -> bool:
-        """Leave out benchmarks that the trials did not measure; return whether any did."""
+        """Leave out the commits of failed trials; return whether there are new withdrawals."""
         assert isinstance(self.judge, CommitsJudge), "a campaign over commits has its own judge"
         benchmarks, terms = benchmarks_of(self.plan), commits_plan_of(self.plan)
-        is_new = False
+        has_new_withdrawals = False
         for trial in trials:
             commit = terms.commit_of(trial.condition)
             unmeasured = _unmeasured_benchmarks(self.plan, trial)
@@ -303,7 +284,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
             indices = tuple(index for index in unmeasured if (commit, index) not in left_out)
             if not indices:
                 continue
-            is_new = True
+            has_new_withdrawals = True
             reason = f"{trial.failure}{stderr_suffix(trial.error_tail)}"
             if trial.failure is None:
                 metrics = joined(benchmarks[index].metric for index in indices)
@@ -311,7 +292,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
             elif len(indices) < len(benchmarks):
                 reason = f"{joined(benchmarks[index].name for index in indices)}: {reason}"
             self._record_withdrawal(commit, indices, block, NOT_RUN, reason)
-        return is_new
+        return has_new_withdrawals
 
     def _record_withdrawal(
         self, commit: int, benchmarks: Collection[int], block: int, code: str, reason: str
@@ -330,7 +311,7 @@ class CommitsAnalysis(AnalysisKind):
     """Base of the analyses of campaigns over commits."""
 
     def replace_in_terms(self, terms: Any, replacement: Replacer) -> Any:
-        """Return the terms with replaced values of the variables in the line that builds."""
+        """Return the terms with replaced values of variables in the shell line that builds."""
         return replace(terms, build=terms.build and replace_values(terms.build, replacement))
 
     def hide_in_terms(self, terms: Any, hidden: TextReplacements) -> Any:

@@ -1,4 +1,4 @@
-"""Revisions as conditions of a plan, and the command line that finds the commit of a change."""
+"""Makes conditions from benchmarks and revisions; writes the command line of a bisection."""
 
 from __future__ import annotations
 
@@ -52,9 +52,8 @@ class RevisionsRequest(Struct, frozen=True, kw_only=True):
     tool: BenchmarkTool | None = None
     """Tool that reads the results of the commands."""
     metrics: str | tuple[str, ...] | None = None
-    """A gate has a tuple of metrics, by default the wall time or a tool's benchmarks in both
-    revisions. Other campaigns have a text: without a tool the name of a metric, by default the wall
-    time; with a tool the names of benchmarks, separated by commas, by default all benchmarks."""
+    """Metrics, or with a tool names of benchmarks; by default the wall time, or all benchmarks. A
+    gate has a tuple, and other campaigns have a text with commas between the names."""
     limits: CampaignLimits = CampaignLimits()
 
     def plan(
@@ -68,7 +67,7 @@ class RevisionsRequest(Struct, frozen=True, kw_only=True):
         stopping: Stopping,
         judgement: Judgement,
     ) -> Plan:
-        """Return a plan without `Plan.terms`; the limits of the request replace the defaults."""
+        """Return a plan without terms; limits of the request replace the given limits."""
         limits = self.limits
         return Plan(
             study=study,
@@ -83,10 +82,10 @@ class RevisionsRequest(Struct, frozen=True, kw_only=True):
 
 
 class Checkout(Struct, frozen=True):
-    """A revision in a separate working tree, which may not exist before it is built."""
+    """A revision, and its separate working tree, which may not exist yet."""
 
     role: str
-    """Name of the revision in messages, such as ``baseline``."""
+    """Role of the revision for messages, such as ``baseline``."""
     revision: Revision
     tree: Path
     """Root of the working tree."""
@@ -97,7 +96,7 @@ class Checkout(Struct, frozen=True):
 
     @property
     def folder(self) -> Path:
-        """Folder in which the build and the benchmarks run: the user's current folder."""
+        """Folder in which the build and the benchmarks run."""
         return self.tree / self.repository.inside
 
     @property
@@ -111,7 +110,7 @@ def common_benchmarks(
 ) -> tuple[tuple[Benchmark, ...], tuple[CampaignWarning, ...]]:
     """Return the benchmarks that the programs of all checkouts list.
 
-    Programs that cannot list benchmarks are benchmarks themselves. Warnings name the benchmarks
+    If programs cannot list benchmarks, each program is a benchmark. Warnings name the benchmarks
     that only one checkout has.
 
     Raise `UnusableInput` if a program lists no benchmark, or if no benchmark is in all checkouts.
@@ -140,8 +139,6 @@ def common_benchmarks(
 def _list_benchmarks(
     condition: Condition, tool_name: str, selection_options: SelectionOptions, timeout_s: float
 ) -> tuple[str, ...]:
-    """Run a program of a tool, and return the names of benchmarks that it prints."""
-
     def printed_lines(*options: str) -> list[str]:
         with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
             command = (*condition.command, *options)
@@ -161,7 +158,7 @@ def _list_benchmarks(
             text = stdout.read(_MAX_LISTED_BYTES).decode("utf-8", "replace")
         return [line for line in text.splitlines() if line and line.isprintable()]
 
-    # Some programs print other lines, too, even if no benchmark is chosen.
+    # A program may print other lines, too. These lines also appear if no benchmark is chosen.
     other_lines = {*printed_lines(selection_options.list_option, selection_options.none_option)}
     lines = printed_lines(selection_options.list_option)
     names = tuple(dict.fromkeys(line for line in lines if line not in other_lines))
@@ -182,7 +179,7 @@ def _listing_error(tool_name: str, condition: Condition, problem: str | None) ->
 def _common_names(
     tool_name: str, checkouts: Sequence[Checkout], all_names: Sequence[Sequence[str]]
 ) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
-    """Return the benchmarks that all checkouts have, and a warning for each other benchmark."""
+    """Return the benchmarks that all checkouts have, and warnings of other benchmarks."""
     common_names = [
         name for name in dict.fromkeys(all_names[0]) if all(name in names for names in all_names)
     ]
@@ -218,8 +215,8 @@ def metrics_of(
 ) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
     """Return the requested metrics, the wall time, or the tool's benchmarks in all checkouts.
 
-    A tool that cannot list benchmarks has one command, which runs once in each checkout to find
-    them. Warnings name the benchmarks that only one checkout has.
+    If a tool cannot list benchmarks, its command runs once in each checkout to find their names.
+    Warnings name the benchmarks that only one checkout has.
 
     Raise `UnusableInput` if the checkouts have no benchmark in common. Raise `ConditionFailed` if
     the benchmarks failed.
@@ -270,7 +267,7 @@ def condition_in(
     name: str,
     levels: dict[str, str],
 ) -> Condition:
-    """Return a benchmark in a revision as a condition; ``tool``, if given, reads its results.
+    """Return the condition of a benchmark in a revision; ``tool``, if any, reads its results.
 
     Raise `UnusableInput` if the program does not exist, or is in the user's own working tree.
     """
@@ -299,7 +296,7 @@ def _program_path(checkout: Checkout, name: str) -> str:
     path = os.path.normpath(os.path.join(checkout.folder, name))
     if not checkout.is_built:
         return path
-    # The program of the first memory layout represents the programs of all layouts.
+    # With memory layouts, check the program of the first layout.
     checked_path = path.replace(LAYOUT, "1")
     if os.path.isfile(checked_path) and not os.access(checked_path, os.X_OK):
         problem = f"{name} of the {checkout.label} cannot be executed"
@@ -314,7 +311,7 @@ def _program_path(checkout: Checkout, name: str) -> str:
 
 
 BISECT_KIND = "bisect"
-"""Kind of campaign, and command, that finds the commit with which a program changed."""
+"""Name of the kind of campaign, and of the command, that finds the commit of a change."""
 
 
 def bisect_command(
@@ -328,9 +325,9 @@ def bisect_command(
 ) -> tuple[str, ...] | None:
     """Return the arguments of the command line that finds the commit of a change.
 
-    The result is ``None`` if the kind of campaign `BISECT_KIND` is not installed. If ``bad`` is
-    ``None``, the command uses the working tree. ``kind`` is the tool that reads the results of
-    benchmarks, and ``metric`` is then the name of a benchmark.
+    The result is ``None`` if `BISECT_KIND` is not installed. If ``bad`` is ``None``, the command
+    uses the working tree. ``kind`` is the name of a benchmark tool; with a tool, ``metric`` is the
+    name of a benchmark.
     """
     if import_path_of(BISECT_KIND) is None:
         return None

@@ -1,7 +1,6 @@
 """The terms of campaigns over commits: the part of a plan that all such campaigns have.
 
-Each commit is built before the first block in which it runs. Methods identify a commit by its
-index, from 0.
+Methods identify conditions, commits and commands by their indices, from 0.
 """
 
 from __future__ import annotations
@@ -19,79 +18,75 @@ from equipoise.model.revisions import Commit
 IndexPair = tuple[int, int]
 """Commit pair: the indices of an earlier and of a later commit."""
 CHEAP_BUILD_TRIALS = 2.0
-"""Cost of a build, in trials, below which the choice of a pair hardly depends on the build."""
+"""Time of a cheap build, in trials. The choice of commits hardly depends on cheap builds."""
 MAX_STEP_HALF_WIDTH = 0.5
-"""Maximum half-width of the interval of a reported step, as a fraction of the step."""
+"""Maximum half-width of the interval of a reported change (a step), as a fraction of the step."""
 
 
 class CommitBenchmark(Struct, frozen=True):
     """A benchmark that runs in each commit."""
 
     name: str
-    """Name; empty if there is only one benchmark."""
+    """Name; empty for the only benchmark of a campaign."""
     metric: str
     process: int = 0
-    """Index of the command that measures the benchmark; a command may measure several."""
+    """Index of the command that measures the benchmark, and maybe other benchmarks."""
 
 
 class CommitsPlan(Struct, Terms, frozen=True, kw_only=True):
     """Consecutive commits, their build and their benchmarks."""
 
     noun: ClassVar[str] = "campaign"
-    """Noun for such a campaign in messages."""
+    """Noun for the campaign in messages."""
     ranks: ClassVar[bool] = False
     describes_one: ClassVar[bool] = False
     runs_whole_blocks: ClassVar[bool] = False
     shows_every_condition: ClassVar[bool] = False
     restart_hint: ClassVar[str] = "measure again"
-    """Hint if the campaign cannot be resumed."""
+    """Hint of an error if the campaign cannot be resumed."""
     commits: tuple[Commit, ...]
-    """Commits along first parents, the earliest first. The conditions of a plan are those of its
-    first command, then those of the next. Each command has one condition for each of these commits,
-    in this order, followed by the commits of branches."""
+    """Commits along first parents, the earliest first. In a plan, each command has a condition for
+    each of these commits and then for each commit of a branch."""
     build: str | None = None
     """Shell line that builds a commit."""
     repository: str = ""
     """Root of the user's working tree."""
     folder: str = ""
-    """Folder below ``repository`` in which builds and trials run; empty for the root."""
+    """Folder in ``repository`` in which builds and trials run; empty for the root."""
     tool: str | None = None
     """Name of the tool in `TOOLS` that reads the results of the benchmark."""
     benchmarks: tuple[CommitBenchmark, ...] = ()
-    """Benchmarks; empty if there is only one."""
+    """Benchmarks; empty if there is only one benchmark."""
 
     @property
-    def indispensable_commits(self) -> tuple[int, ...]:
+    def needed_commits(self) -> tuple[int, ...]:
         """Commits that are built before the first block, and whose failure ends the campaign."""
         return (0,)
 
-    def condition_of(self, process: int, commit: int) -> int:
+    def condition_of(self, command: int, commit: int) -> int:
         """Return the condition that runs a command in a commit."""
-        return process * len(self.commits_with_branches) + commit
+        return command * len(self.commits_with_branches) + commit
 
-    def process_of(self, condition: int) -> int:
-        """Return the index of the command that a condition runs."""
+    def command_of(self, condition: int) -> int:
+        """Return the command that a condition runs."""
         return condition // len(self.commits_with_branches)
 
     def commit_of(self, condition: int) -> int:
-        """Return the index of the commit in which a condition runs."""
+        """Return the commit in which a condition runs."""
         return condition % len(self.commits_with_branches)
 
     @property
     def commits_with_branches(self) -> tuple[Commit, ...]:
-        """The commits, and in a bisection those of branches: a command has a condition for each."""
+        """The commits; in a bisection, followed by the commits of merged branches."""
         return self.commits
 
     def execution_order(self, order: list[int]) -> list[int]:
-        """Return a block's order with the conditions of each command next to each other."""
-        return group_adjacent(order, self.process_of)
+        """Return an order in which the conditions of each command are next to each other."""
+        return group_adjacent(order, self.command_of)
 
     def with_initial_conditions(self, plan: Plan) -> Plan:
-        """Return the plan with only the commits that are built before the first block.
-
-        All other commits are built later, each before its own first block.
-        """
-        commits = self.indispensable_commits
+        """Return the plan with only the commits that are built before the first block."""
+        commits = self.needed_commits
         indices = range(len(plan.conditions))
         initial = [index for index in indices if self.commit_of(index) in commits]
         baselines = range(0, len(initial), len(commits)) if len(commits) > 1 else ()
@@ -101,22 +96,21 @@ class CommitsPlan(Struct, Terms, frozen=True, kw_only=True):
 
 
 def commits_plan_of(plan: Plan) -> CommitsPlan:
-    """Return the terms of a plan whose conditions are commits."""
+    """Return the terms of the plan of a campaign over commits."""
     assert isinstance(plan.terms, CommitsPlan), "its conditions are not commits"
     return plan.terms
 
 
 def benchmarks_of(plan: Plan) -> tuple[CommitBenchmark, ...]:
-    """Return the benchmarks that run in each commit; a single benchmark has no name."""
+    """Return the benchmarks of a plan; a single benchmark has no name."""
     terms = commits_plan_of(plan)
     return terms.benchmarks or (CommitBenchmark("", plan.judgement.primary_metric),)
 
 
 def group_adjacent(members: Sequence[int], group_of: Callable[[int], int]) -> list[int]:
-    """Return the members in their order, but each group at the position of its first member.
+    """Return the members, each group at the position of its first member.
 
-    If two members of a group exchange their positions, the positions of all groups stay the same.
-    So the order within each group remains a separate coin.
+    The order within each group stays random, because it does not affect the positions of groups.
     """
     groups: dict[int, list[int]] = {}
     for member in members:

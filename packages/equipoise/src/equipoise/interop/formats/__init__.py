@@ -1,4 +1,4 @@
-"""Formats of results, one file each. A new format needs a file and an entry in `FORMATS`."""
+"""Formats of results, one module each. A new format needs a module and an entry in `FORMATS`."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""Read criterion.rs's folder ``target/criterion``: a saved run is one process.
+"""Reads criterion.rs's folder ``target/criterion``: each saved run is a process.
 
-Each benchmark has a folder for each saved run. ``new`` is the latest run, and ``--save-baseline``
-names other runs. ``base`` is usually a copy of ``new``, because ``cargo bench`` copies ``new`` to
-``base`` at its end. ``sample.json`` has the number of iterations of each sample and their total
-time in nanoseconds; ``benchmark.json`` has the benchmark's name. The saved runs of one benchmark
-are compared.
+Each benchmark has a folder for each saved run, and the saved runs of a benchmark are compared.
+``new`` is the latest run, ``base`` usually a copy of ``new``. The option ``--save-baseline`` names
+other runs. ``sample.json`` has the number of iterations and the total nanoseconds of each sample.
+``benchmark.json`` has the name of the benchmark.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ SAVED = "saved"
 _SAMPLE = "sample.json"
 _LATEST_RUN, _PREVIOUS_RUN = "new", "base"
 _COPY_RANK = {_LATEST_RUN: 1, _PREVIOUS_RUN: 2}
-"""Rank of a folder among copies of a run; other folders have 0, and the lowest rank is kept."""
+"""Rank of a folder among equal runs, by default 0. The run with the lowest rank is kept."""
 ITERATIONS = "iterations_of_sample"
 """Metric with the number of iterations in each sample."""
 
@@ -89,7 +88,6 @@ def _samples(file: SourceFile) -> list[Path]:
 
 
 def _without_copies(samples: list[Path]) -> list[Path]:
-    """Return the samples without copies: ``base`` is usually a copy of ``new``."""
     kept_by_content: dict[tuple[Path, bytes], Path] = {}
     for path in sorted(samples, key=lambda path: _COPY_RANK.get(path.parent.name, 0)):
         content = read_within_bounds(str(path), path).content
@@ -98,7 +96,7 @@ def _without_copies(samples: list[Path]) -> list[Path]:
 
 
 def _age_order(path: Path) -> tuple[int, str]:
-    """Return a sort key: saved baselines come first, then ``base``, then ``new``."""
+    """Return a sort key: named runs come first, then ``base``, then ``new``."""
     run_name = path.parent.name
     return ({_PREVIOUS_RUN: 1, _LATEST_RUN: 2}.get(run_name, 0), run_name)
 

@@ -1,8 +1,7 @@
-"""Read the text of ``go test -bench``: the lines of a benchmark are iterations of a process.
+"""Reads the text of ``go test -bench``: each run is a process, and each line is an iteration.
 
-A process ends at ``PASS``, ``ok`` or ``FAIL`` and begins at ``goos:`` or ``pkg:``, so a file with
-the text of several runs of ``go test`` has several processes. The format is the Go benchmark data
-format (golang/proposal 14313): a name, a count of iterations, then pairs of a value and its unit.
+A run begins at ``goos:`` or ``pkg:``, and ends at ``PASS``, ``ok`` or ``FAIL``. A line has the name
+of a benchmark, its number of loops, and pairs of a value and a unit (golang/proposal 14313).
 """
 
 from __future__ import annotations

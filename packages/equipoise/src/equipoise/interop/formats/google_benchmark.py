@@ -1,8 +1,8 @@
-"""Read Google Benchmark's JSON: each benchmark is a trial, and repetitions are its iterations.
+"""Reads Google Benchmark's JSON: each benchmark is a trial, and repetitions are its iterations.
 
-One process ran all benchmarks of a file, but each benchmark becomes a `Process` of its own. Times
-are for one iteration of the benchmark's own loop, in ``time_unit``. The user's counters are further
-numbers in the same object. Aggregates (mean, median, stddev, cv) are left out.
+One process ran all benchmarks of a file, but each benchmark becomes a separate `Process`. Times are
+for one loop of the benchmark, in ``time_unit``. The user's counters are further numbers in the same
+object. Aggregates (mean, median, stddev, cv) are left out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _KEYS_WITHOUT_METRIC = frozenset(
     "family_index per_family_instance_index repetitions repetition_index threads "
     "error_occurred".split()
 )
-"""Keys whose numbers describe a benchmark and are not measured."""
+"""Keys of numbers that are not measured values."""
 
 
 class _GoogleFile(msgspec.Struct):

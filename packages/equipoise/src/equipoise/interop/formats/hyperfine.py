@@ -1,15 +1,13 @@
-"""Read hyperfine's JSON; write hyperfine's JSON, CSV, Markdown, AsciiDoc and Org-mode.
+"""Reads hyperfine's JSON; writes hyperfine's JSON, CSV, Markdown, AsciiDoc and Org-mode.
 
-Reading: a run of a command is a process. Versions 1.x have one list of times for each command, with
-lists of exit codes and, from 1.19 on, of peak memory. They have only the means of user and system
-time, so trials have no values for these. Versions 2.x (``schema_version`` 2) have an object for
-each run, and name the primary metric, which is compared. Their processor counters have no unit.
+Reading: each run of a command is a process. Versions 1.x have lists of times, exit codes and peak
+memory for each command. Of user and system time, they have only means. Versions 2.x
+(``schema_version`` 2) have an object for each run, and name the metric that is compared.
 
-Writing: the files are like those of hyperfine 1.15, with ``memory_usage_byte`` of 1.19. The numbers
-are computed as in hyperfine: means and standard deviations over trials, and in Markdown a ratio to
-the fastest mean, with a ± that combines both standard deviations. The verdict is not written. Only
-analysed trials of the phase ``measured`` with a known wall time count. If the run was imported from
-hyperfine 1.x, the means of user and system time are those of the imported file.
+Writing: the files are like those of hyperfine 1.15, with ``memory_usage_byte`` of 1.19. As in
+hyperfine, values are means and standard deviations over trials. Markdown also has the ratio to the
+fastest mean, with a ± from both standard deviations. Only analysed trials with a known wall time
+count.
 """
 
 from __future__ import annotations
@@ -49,8 +47,8 @@ _METRIC_NAMES = {
 }
 
 _BYTES_PER_UNIT = {"byte": 1.0, "kibibyte": 2.0**10, "mebibyte": 2.0**20, "gibibyte": 2.0**30}
-MEANS = "mean_cpu_seconds"
-"""Key in the file's facts for the mean user and system time of each command."""
+MEAN_CPU_TIMES = "mean_cpu_seconds"
+"""Key of the mean user and system times of each command, among the facts of the file."""
 _ExitCode = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
 _ByteCount = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
@@ -99,7 +97,7 @@ def _read(file: SourceFile) -> Reading:
     metric = _METRIC_NAMES.get(export.primary_metric, export.primary_metric)
     return Reading(
         tool=with_version("hyperfine", export.metadata.hyperfine_version),
-        # A machine may lack a counter for some commands; every run has its wall time.
+        # A counter may be missing for some commands, but every run has a wall time.
         metric=metric if all(metric in process.values for process in processes) else "wall_s",
         processes=processes,
         environment=_environment(export),
@@ -112,7 +110,7 @@ def _environment(export: _HyperfineFile) -> dict[str, Any]:
     if export.metadata.start_time is not None:
         environment["start_time"] = export.metadata.start_time
     facts_by_command: dict[str, dict[str, Any]] = {
-        MEANS: {
+        MEAN_CPU_TIMES: {
             _name(result): {"user": result.user, "system": result.system}
             for result in export.results
             if result.user is not None
@@ -148,7 +146,7 @@ def _processes(file: SourceFile, result: _CommandResult) -> Iterator[Process]:
 def _values_of_runs(
     file: SourceFile, result: _CommandResult
 ) -> Iterator[tuple[dict[str, float], Sequence[int | None]]]:
-    """Yield the values of each run, and a list of its exit code; the list is empty if unknown."""
+    """Yield the values of each run, and a list with its exit code; the list may be empty."""
     if result.measurements is not None:
         for run in result.measurements:
             values = {
@@ -227,10 +225,10 @@ _UNITS = {
 
 
 def to_json(document: ResultDocument) -> bytes:
-    """Return JSON like that of ``hyperfine --export-json``, indented, with a final newline.
+    """Return JSON like that of ``hyperfine --export-json``. Unknown numbers are null.
 
-    Unknown numbers are null. ``memory_usage_byte`` is left out if no trial has a value, and
-    ``parameters`` (the levels of the condition) if the condition has no levels.
+    ``memory_usage_byte`` is left out if no trial has a value, and ``parameters`` (the levels of the
+    condition) if the condition has no levels.
     """
     encoded = msgspec.json.encode({"results": _results_of_conditions(document)})
     return msgspec.json.format(encoded, indent=2) + b"\n"
@@ -254,9 +252,8 @@ def to_csv(document: ResultDocument) -> str:
 def to_markdown(document: ResultDocument, unit: str | None = None) -> str:
     """Return Markdown like that of ``hyperfine --export-markdown``.
 
-    ``unit`` is ns, µs, ms, s, min or h; by default milliseconds if the first mean is under a
-    second, else seconds. In names, bars are escaped, and line ends and other control characters
-    become spaces.
+    ``unit`` is ns, µs, ms, s, min or h; by default ms if the first mean is under a second, else s.
+    In names, bars are escaped, and control characters become spaces.
     """
     table = _table_rows(document, unit, _code_in_markdown_cell)
     heading, *lines = (f"| {' | '.join(row)} |" for row in table)
@@ -302,9 +299,9 @@ def _results_of_conditions(document: ResultDocument) -> list[_WrittenResult]:
     for row in document.trials:
         if row.analysed and row.phase == "measured" and row.wall_s is not None:
             rows[row.condition].append(row)
-    # A file imported from hyperfine 1.x has these means for each command, not for each run.
+    # A file of hyperfine 1.x has these means for each command, but not for each run.
     facts = document.environment.get(FILE_FACTS)
-    means = facts.get(MEANS, {}) if isinstance(facts, dict) else {}
+    means = facts.get(MEAN_CPU_TIMES, {}) if isinstance(facts, dict) else {}
     return [
         _summary_of(condition, rows[condition.name], means.get(" ".join(condition.command), {}))
         for condition in document.conditions

@@ -1,8 +1,8 @@
-"""Read JMH's JSON: each fork is a process, and its measurements are iterations.
+"""Reads JMH's JSON: each fork is a process, and its measurements are iterations.
 
-A throughput (``ops/s``) becomes iterations of ``operations_per_s``; the compared cost is the
-inverse, the seconds of an operation. In mode ``sample`` each iteration has a histogram: pairs
-of a time and a count.
+A throughput (``ops/s``) becomes the metric ``operations_per_s``; the compared cost is the inverse,
+the seconds of an operation. In the mode ``sample``, each iteration has a histogram: pairs of a time
+and a count.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _read(file: SourceFile) -> Reading:
 
 
 def _forks(file: SourceFile, benchmark: _Benchmark) -> Iterator[Process]:
-    """Yield a process for each fork: from its histograms in mode ``sample``, else its scores."""
+    """Yield a process for each fork, from histograms in the mode ``sample``, else from scores."""
     name, metric = benchmark.benchmark, benchmark.primary
     factor, is_rate = _unit_factor(file, benchmark)
     levels = {"mode": benchmark.mode, **benchmark.params}
@@ -113,7 +113,7 @@ def _profiler_metrics(benchmark: _Benchmark, fork_index: int) -> dict[str, list[
 
 
 def _unit_factor(file: SourceFile, benchmark: _Benchmark) -> tuple[float, bool]:
-    """Return the factor of a score's unit, and whether the score is a throughput."""
+    """Return the factor to seconds or to operations per second; and whether scores are rates."""
     numerator, _, denominator = benchmark.primary.score_unit.partition("/")
     is_rate = numerator == "ops"
     seconds = seconds_per(denominator if is_rate else numerator)

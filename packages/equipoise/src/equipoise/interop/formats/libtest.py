@@ -1,8 +1,7 @@
-"""Read the text of ``cargo bench`` without criterion, or of criterion's ``bencher`` format.
+"""Reads the text of ``cargo bench`` without criterion, or of criterion's ``bencher`` format.
 
-Each benchmark has a line: ``test NAME ... bench:  1,234 ns/iter (+/- 56)``, in newer compilers with
-decimals. The number is libtest's median over many samples. The text does not contain the samples,
-so a process has no iterations.
+Each benchmark has a line: ``test NAME ... bench:  1,234 ns/iter (+/- 56)``. The time is libtest's
+median over many samples. The text does not contain these samples, so a process has no iterations.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from equipoise.interop.reading import (
 
 _TIME_LINE = re.compile(r"test (?P<name>.+?)\s+\.\.\. bench:\s+(?P<value>[0-9][0-9,.]*) ns/iter")
 _BENCHMARK_LINE = re.compile(r"test .*\bbench:")
-"""Line of a benchmark, with or without a readable time; other lines of a build do not match."""
+"""Line of a benchmark, even if its time cannot be read."""
 
 
 def _recognises(file: SourceFile) -> bool:

@@ -1,8 +1,8 @@
-"""Read pyperf's JSON: each run is a worker process, and its values are iterations.
+"""Reads pyperf's JSON: each run is a process, and its values are iterations.
 
-Warm-up values become iterations of ``warmup_<metric>``. Runs that only calibrate have no value and
-are left out. A file may have one benchmark or a suite. Metadata that several runs share is in the
-metadata of their benchmark or of the file (pyperf, "JSON file format", version 1.0).
+Warm-up values become iterations of ``warmup_<metric>``. Runs without values, which only calibrate,
+are left out. The metadata of a benchmark or of the file also hold for all its runs (pyperf, "JSON
+file format", version 1.0).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _read(file: SourceFile) -> Reading:
 
 
 def _version(suite: Suite) -> str | None:
-    """Return pyperf's version, which is in the metadata of the file, a benchmark or a run."""
+    """Return pyperf's version from the metadata of the file, a benchmark or a run."""
     metadata_levels = [suite.metadata]
     for benchmark in suite.benchmarks[:1]:
         metadata_levels += [benchmark.metadata, *(run.metadata for run in benchmark.runs[:1])]

@@ -1,8 +1,8 @@
-"""Read pytest-benchmark's JSON: each benchmark is a trial, and its rounds are iterations.
+"""Reads pytest-benchmark's JSON: each benchmark is a trial, and its rounds are iterations.
 
-One process of pytest ran all benchmarks of a file, but each benchmark becomes a `Process` of its
-own. ``stats.data`` has the seconds of a call in each round. ``--benchmark-save`` leaves ``data``
-out; then only the mean is known.
+One process of pytest ran all benchmarks of a file, but each benchmark becomes a separate `Process`.
+``stats.data`` has the seconds of a call in each round. With ``--benchmark-save``, the file has only
+the mean.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Read ReBench's data file: an invocation is a process.
+"""Reads ReBench's data file: each invocation is a process.
 
-The file is tab-separated. Newer versions name the columns in a line that begins with
-``invocation``; older versions have the first 12 or 13 of `_COLUMNS` and no such line. Lines that
-begin with ``#`` are comments. Each criterion is a metric, and ``total`` is compared. An executor is
-a program that runs the benchmarks; executors are compared on the same benchmark. An execution is
-one start of ReBench, which a comment marks. Each execution has its own invocation numbers.
+The file is tab-separated, and ``#`` begins a comment. Newer versions write the names of the columns
+in a line that begins with ``invocation``. Older versions have the first 12 or 13 of `_COLUMNS`.
+
+A criterion is a metric, and ``total`` is compared. An executor is a program that runs benchmarks;
+executors are compared on the same benchmark. An execution is one start of ReBench, which a comment
+marks. Each execution numbers its invocations separately.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ _HEADER_PREFIX = "invocation\t"
 
 
 class _Invocation(Struct, frozen=True):
-    """An invocation of a benchmark, as the key of its values."""
+    """Identity of an invocation of a benchmark."""
 
     execution: int
-    """Number of the execution, from 1; 0 if the file marks no execution."""
+    """Number of the execution, from 1; 0 if the file has no marks."""
     number: str
     benchmark: str
     levels: tuple[tuple[str, str], ...]
@@ -64,19 +65,21 @@ def _read(file: SourceFile) -> Reading:
     environment: dict[str, Any] = {}
     columns: tuple[str, ...] = _COLUMNS
     execution = 0
-    for number, line in file.lines():
+    for line_number, line in file.lines():
         if line.startswith("#!"):
             execution += 1
             environment.setdefault("command", line.removeprefix("#!"))
         elif line.startswith(_START_PREFIX):
             environment.setdefault("started", line.removeprefix(_START_PREFIX))
         elif line.startswith(_HOST_PREFIX):
-            environment.setdefault("host", _host(file, number, line.removeprefix(_HOST_PREFIX)))
+            environment.setdefault(
+                "host", _host(file, line_number, line.removeprefix(_HOST_PREFIX))
+            )
         elif line.startswith(_HEADER_PREFIX):
             columns = tuple(line.split("\t"))
         elif line and not line.startswith("#"):
-            cells = _cells(file, number, line, columns)
-            invocation, metric, value = _measurement(file, number, cells, execution)
+            cells = _cells(file, line_number, line, columns)
+            invocation, metric, value = _measurement(file, line_number, cells, execution)
             values[invocation][metric].append(value)
     processes = tuple(
         Process(invocation.benchmark, _means(iterations), iterations, dict(invocation.levels))
@@ -91,27 +94,28 @@ def _read(file: SourceFile) -> Reading:
     )
 
 
-def _host(file: SourceFile, number: int, text: str) -> dict[str, Any]:
+def _host(file: SourceFile, line_number: int, text: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
     except DECODE_ERRORS as error:
-        raise file.error(f"line {number} does not describe the host: {error}") from error
+        raise file.error(f"line {line_number} does not describe the host: {error}") from error
 
 
-def _cells(file: SourceFile, number: int, line: str, columns: tuple[str, ...]) -> dict[str, str]:
+def _cells(
+    file: SourceFile, line_number: int, line: str, columns: tuple[str, ...]
+) -> dict[str, str]:
     texts = line.split("\t")
     if len(texts) != len(columns) and (columns != _COLUMNS or len(texts) != _MIN_COLUMNS):
-        raise file.error(f"line {number} has {len(texts)} columns, not {len(columns)}")
+        raise file.error(f"line {line_number} has {len(texts)} columns, not {len(columns)}")
     cells = dict(zip(columns, texts, strict=False))
     if missing_columns := [name for name in _REQUIRED_COLUMNS if name not in cells]:
-        raise file.error(f"line {number} has no column {missing_columns[0]}")
+        raise file.error(f"line {line_number} has no column {missing_columns[0]}")
     return cells
 
 
 def _measurement(
     file: SourceFile, line_number: int, cells: dict[str, str], execution: int
 ) -> tuple[_Invocation, str, float]:
-    """Return the invocation, the metric and the value of a line."""
     value = finite_number(cells["value"])
     if value is None:
         raise file.error(f"line {line_number}: {quote(cells['value'])} is not a number")
@@ -131,7 +135,7 @@ def _measurement(
 
 
 def _means(iterations: dict[str, list[float]]) -> dict[str, float]:
-    """Return the mean of each metric, the criterion ``total`` first if it is a time."""
+    """Return the mean of each metric; if ``total`` is a time, it comes first."""
     mean_values = {metric: mean(values) for metric, values in iterations.items()}
     return {TIME: mean_values.pop(TIME), **mean_values} if TIME in mean_values else mean_values
 

@@ -1,8 +1,8 @@
-"""Read the text that sysbench 1.x prints: a run is a process.
+"""Reads the text that sysbench 1.x prints: each run is a process.
 
-The mean time of an event is compared: total time divided by the number of events, the inverse of
-the throughput. Other numbers are further metrics: latencies, queries, the balance between threads.
-The lines of ``--report-interval`` are iterations. The condition has the name of the file.
+The compared metric is the mean time of an event: the total time divided by the number of events.
+Other numbers, such as latencies and queries, are further metrics. The lines of
+``--report-interval`` are iterations. The condition has the name of the file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _VERSION_LINE = re.compile(r"sysbench (\S+)")
 _INTERVAL_LINE = re.compile(r"\[ \S+ \] thds: \d+ ")
 _DECIMAL = r"(\d+(?:\.\d+)?)"
 _INTERVAL_VALUE = re.compile(rf"(?:lat \(ms,(\d+)%\)|(eps|tps|qps|err/s|reconn/s)): {_DECIMAL}")
-_RATES = {
+_RATE_METRICS = {
     "eps": "events_per_s",
     "tps": "events_per_s",
     "qps": "queries_per_s",
@@ -30,7 +30,7 @@ _TOTAL_TIME = "total time"
 _EVENT_COUNT = "total number of events"
 _LATENCY_STATISTICS = {"min": "least", "avg": "mean", "max": "greatest", "sum": "sum"}
 _PERCENTILE_NAME = re.compile(r"(\d+)th percentile")
-_COUNTS = {
+_COUNT_METRICS = {
     "read": "queries_read",
     "write": "queries_write",
     "other": "queries_other",
@@ -40,8 +40,8 @@ _COUNTS = {
     "reconnects": "reconnects",
 }
 _THREADS_LINE = re.compile(rf"\s+(events|execution time) \(avg/stddev\):\s+{_DECIMAL}/{_DECIMAL}")
-# Metrics of the mean and of the deviation over the threads.
-_THREADS = {
+# Metrics of the mean and the standard deviation over threads.
+_THREAD_METRICS = {
     "events": ("thread_events_mean", "thread_events_deviation"),
     "execution time": ("thread_time_mean_s", "thread_time_deviation_s"),
 }
@@ -56,7 +56,7 @@ class _Run(Struct):
     intervals: dict[str, list[float]] = field(default_factory=dict)
     """Values of each metric in the lines of ``--report-interval``."""
     is_in_latency: bool = False
-    """Whether the lines that follow are latencies."""
+    """Whether the next lines are latencies."""
 
 
 def _recognises(file: SourceFile) -> bool:
@@ -85,10 +85,13 @@ def _read_line(run: _Run, line: str) -> None:
         run.is_in_latency = line.startswith("Latency (ms)")
     if _INTERVAL_LINE.match(line):
         for percent, rate, value in _INTERVAL_VALUE.findall(line):
-            metric, factor = (f"latency_p{percent}_s", 1e-3) if percent else (_RATES[rate], 1.0)
+            metric, factor = (
+                (f"latency_p{percent}_s", 1e-3) if percent else (_RATE_METRICS[rate], 1.0)
+            )
             run.intervals.setdefault(metric, []).append(float(value) * factor)
     elif match := _THREADS_LINE.match(line):
-        run.metrics.update(zip(_THREADS[match[1]], map(float, match.groups()[1:]), strict=True))
+        mean_and_deviation = map(float, match.groups()[1:])
+        run.metrics.update(zip(_THREAD_METRICS[match[1]], mean_and_deviation, strict=True))
     elif match := _NUMBER_LINE.match(line):
         name, value = match[1], float(match[2])
         if run.is_in_latency:
@@ -110,7 +113,9 @@ def _processes(file: SourceFile, runs: list[_Run]) -> Iterator[Process]:
             raise file.error(f"run {run_number} of sysbench has no total time or no events")
         values = {METRIC: total_s / events, "wall_s": total_s, "events": events, **run.metrics}
         values |= {
-            metric: run.numbers[name] for name, metric in _COUNTS.items() if name in run.numbers
+            metric: run.numbers[name]
+            for name, metric in _COUNT_METRICS.items()
+            if name in run.numbers
         }
         yield Process(file.path.stem, values, run.intervals)
 

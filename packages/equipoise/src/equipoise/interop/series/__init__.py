@@ -1,13 +1,13 @@
-"""Series of other tools: a value for each commit, one file for each tool.
+"""Reads series of other tools: a value for each commit, with one module for each tool.
 
-- ``reading.py``: the values of files, and the series of these values
+- ``reading.py``: reads the values of files, and joins the values to series
 - ``asv.py``: airspeed velocity's folder of results
-- ``bencher.py``: Bencher: the values of ``bencher perf``, or a file of its metric format per commit
+- ``bencher.py``: Bencher's series, or a file in Bencher Metric Format for each commit
 - ``conbench.py``: Conbench's responses to ``/api/history`` and ``/api/benchmark-results``
-- ``pyperf.py``: pyperf: a suite for each commit
+- ``pyperf.py``: pyperf's JSON, with a suite for each commit
 - ``plain_csv.py``: a CSV with the columns commit, date and value
 
-A new format needs a file and an entry in `SERIES_FORMATS`.
+A new format needs a module and an entry in `SERIES_FORMATS`.
 """
 
 from __future__ import annotations

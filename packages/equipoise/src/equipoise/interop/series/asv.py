@@ -1,9 +1,8 @@
-"""Read asv's folder of results: a file for each machine, commit and environment.
+"""Reads asv's folder of results: a file for each machine, commit and environment.
 
-``results/benchmarks.json`` has units and parameters, ``results/MACHINE/COMMIT-ENV.json`` the values
-(asv 0.6 documentation, "Developer docs", "Benchmark suite layout and file formats", version 2). A
-value is asv's own median, or the return value of a ``track_`` benchmark. As in asv, results of
-other versions of a benchmark are left out.
+``results/benchmarks.json`` has units and parameters, ``results/MACHINE/COMMIT-ENV.json`` has values
+(asv 0.6 documentation, "Benchmark suite layout and file formats", version 2). A value is a median,
+or the return value of a ``track_`` benchmark. Results of old versions of a benchmark are left out.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from equipoise.model.quantities import counted
 BENCHMARKS = "benchmarks.json"
 MACHINE = "machine.json"
 MAX_FILES = 20_000
-_VERSION = 2
+_FORMAT_VERSION = 2
 _UPDATE_HINT = "run `asv update`, which converts old results"
 
 
@@ -93,15 +92,17 @@ def _read(file: SourceFile) -> SeriesReading:
 
 
 def _json_object(file: SourceFile) -> Mapping[str, Any]:
-    """Return the object in a file; asv writes NaN and Infinity, which are not JSON."""
+    """Return the object in a file, which is JSON with NaN and Infinity."""
     try:
         content = json.loads(file.content)
     except (ValueError, RecursionError) as error:
         raise file.error(f"this is not a result of asv: {error}") from error
     if not isinstance(content, dict):
         raise file.error("this is not a result of asv, which is a JSON object")
-    if content.get("version") != _VERSION:
-        problem = f"the version of the file is {quote(content.get('version'))}, not {_VERSION}"
+    if content.get("version") != _FORMAT_VERSION:
+        problem = (
+            f"the version of the file is {quote(content.get('version'))}, not {_FORMAT_VERSION}"
+        )
         raise file.error(problem, _UPDATE_HINT)
     return content
 
@@ -152,7 +153,7 @@ def _float_value(number: float | None) -> float:
 
 
 def _with_levels(name: str, parameter_names: Sequence[str], levels: Sequence[Any]) -> str:
-    """Return a benchmark with its parameters, such as ``time_loop(scale=1)``."""
+    """Return the name of a benchmark with parameters, such as ``time_loop(scale=1)``."""
     if not levels:
         return name
     pairs = itertools.zip_longest(parameter_names[: len(levels)], levels, fillvalue="")

@@ -1,13 +1,13 @@
-"""Read the values of ``bencher perf`` or Bencher's metric format; write the metric format.
+"""Reads the values of ``bencher perf`` or Bencher Metric Format; writes Bencher Metric Format.
 
-``bencher perf`` prints a series for each branch, testbed, benchmark and measure; a series has
-values with their versions (Bencher's API documentation, ``JsonPerf``). A file in Bencher Metric
-Format (https://bencher.dev/docs/reference/bencher-metric-format) contains no commit and has the
-name of its revision: ``v1.2.json``.
+``bencher perf`` prints a series for each branch, testbed, benchmark and measure (Bencher's API
+documentation, ``JsonPerf``). A file in Bencher Metric Format
+(https://bencher.dev/docs/reference/bencher-metric-format) has no commit; the file name contains the
+revision: ``v1.2.json``.
 
 Writing: a condition becomes a benchmark, and a metric becomes a measure. The value is the median
-over the analysed trials, with the bounds of its interval if there is one. If the primary metric is
-a time, it is also written as ``latency`` in nanoseconds, Bencher's own measure.
+over the analysed trials. If the primary metric is a time, it is also written in nanoseconds, as
+Bencher's measure ``latency``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_NAME_LETTERS = 1024
 """Maximum length of the name of a benchmark."""
 _NANOSECONDS = 1e9
 _FOREIGN_KEYS = frozenset({"results", "project", "benchmarks", "version", "schema", "data"})
-"""Keys of other formats, which are not names of benchmarks."""
+"""Keys with which the JSON of other formats begins."""
 
 
 class _NamedObject(Struct):
@@ -110,7 +110,7 @@ def _series_values(series: _Series) -> Iterator[SeriesValue]:
             unit=series.measure.units,
             setting=f"{series.testbed.name}, {series.branch.name}",
             commit=value.version.hash,
-            # Bencher has only the time of the report, which does not order the commits.
+            # Bencher has no dates of commits, only of reports.
             date=None,
             value=metric.value,
         )
@@ -139,7 +139,7 @@ FORMAT = Format(
 )
 
 
-def to_bmf(document: ResultDocument) -> bytes:
+def to_metric_format(document: ResultDocument) -> bytes:
     """Return the metrics of all conditions with a finite median in Bencher Metric Format, indented.
 
     Raise `UnusableInput` if the document is about several hosts.

@@ -1,9 +1,8 @@
-"""Read Conbench's responses to ``/api/history/…`` and ``/api/benchmark-results/``.
+"""Reads Conbench's responses to ``/api/history/…`` and ``/api/benchmark-results/``.
 
-Both are lists, in later versions inside ``data``. A history has the hash of a commit with each
-value; a list of results has a commit with its own fields (Conbench's API documentation,
-``HistoryList`` and ``BenchmarkResultList``). A value is Conbench's ``single_value_summary``, else
-the mean.
+Both responses are lists; in later versions, the list is in the key ``data``. Conbench's API
+documentation describes them as ``HistoryList`` and ``BenchmarkResultList``. A value is Conbench's
+``single_value_summary``, or else the mean.
 """
 
 from __future__ import annotations
@@ -102,7 +101,7 @@ def _values(file: SourceFile, results: list[_Result]) -> Iterator[SeriesValue]:
 
 
 def _benchmark(tags: Mapping[str, Any] | None, case: str | None) -> str:
-    """Return a benchmark with its parameters; a history has only the id of the case."""
+    """Return the name of a benchmark with parameters; a history has only an id of parameters."""
     if not tags:
         return f"case {case}" if case else "benchmark"
     parameters = ", ".join(f"{key}={value}" for key, value in sorted(tags.items()) if key != "name")
@@ -111,7 +110,7 @@ def _benchmark(tags: Mapping[str, Any] | None, case: str | None) -> str:
 
 
 def _value(file: SourceFile, result: _Result, stats: _Stats) -> float:
-    """Return the value; NaN if the benchmark failed. Older versions write numbers as text."""
+    """Return the value, which may be a number or a text; NaN if the benchmark failed."""
     values = (result.single_value_summary, result.mean, stats.mean)
     value = next((value for value in values if value is not None), None)
     try:

@@ -1,8 +1,7 @@
-"""Read a plain CSV: a row is a value of a commit.
+"""Reads a CSV with the columns ``commit`` and ``value``: each row is the value of a commit.
 
-The columns ``commit`` and ``value`` are required; ``date``, ``benchmark``, ``setting`` and ``unit``
-are optional. Instead of ``value``, one column may have the name of a metric that ends in ``_s``
-(seconds) or ``_bytes``.
+The columns ``date``, ``benchmark``, ``setting`` and ``unit`` are optional. The column of values may
+also have the name of a metric that ends in ``_s`` (seconds) or ``_bytes``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Read pyperf's JSON with a suite for each commit; the commit and date are in the metadata.
+"""Reads pyperf's JSON, with a suite for each commit.
 
-pyperformance writes ``commit_id`` and ``commit_date``. A file without them has the name of its
-revision: ``v1.2.json``. The value of a commit is the mean of the means of its processes.
+The commit and its date are in the metadata ``commit_id`` and ``commit_date``, as pyperformance
+writes them. Without these, the file name contains the revision: ``v1.2.json``. The value of a
+commit is the mean of the means of its processes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Read the values of many commits in other tools' files, and join the values to series.
+"""Reads values of many commits from files of other tools, and joins the values to series.
 
 A series has a value of one metric of one benchmark for each commit.
 """
@@ -25,11 +25,11 @@ from equipoise.shared.safe_text import as_unicode
 Target = TypeVar("Target")
 MAX_SERIES = 5000
 MAX_COMMITS = 10_000
-"""Maximum number of commits in a series; the time to find changes grows with its square."""
+"""Maximum number n of commits in a series; the time to find changes grows with n²."""
 _MAX_NAME_LENGTH = 500
-"""Number of characters of a name that are kept."""
+"""Maximum length of a name; longer names are cut."""
 _REVISION = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_./+@^~-]{0,199}")
-"""Names of commits. A name must not begin with "-", as options of git do, or need quotes."""
+"""Name of a commit that does not look like an option of git, and needs no quotes."""
 
 
 class SeriesValue(Struct, frozen=True):
@@ -39,10 +39,10 @@ class SeriesValue(Struct, frozen=True):
     metric: str
     unit: str | None
     setting: str
-    """Further properties that distinguish series of one benchmark; may be empty."""
+    """Other properties of a series, such as the host; may be empty."""
     commit: str
     date: str | None
-    """Time as `utc_time` returns it."""
+    """Time in the form of `utc_time`; ``None`` if unknown."""
     value: float
     """Value; infinite or NaN if the benchmark failed."""
 
@@ -65,16 +65,12 @@ def read_series(
 ) -> tuple[ImportedSeries, ...]:
     """Read files of one tool, and join their values by benchmark, metric and setting.
 
-    A commit with several values has their median. Commits are in the order of their dates if all
-    have one, else in the order of the files. A benchmark that always failed is left out.
+    A commit with several values gets the median. If all commits have a date, the dates give the
+    order, else the files. A benchmark that always failed is left out. If ``format_name`` is
+    ``None``, the format is recognised.
 
     Raise `UnusableInput` if the format of a file is unknown, if no value is finite and above 0, or
     if there are too many series or commits.
-
-    Parameters
-    ----------
-    format_name
-        Name of the format; if ``None``, the content of each file decides.
     """
     readings = [_read_file(file, format_name, formats) for file in files]
     source = _describe_files(files)
@@ -100,10 +96,7 @@ def read_series(
 
 
 def utc_time(text: object) -> str | None:
-    """Return a time in ISO 8601, in UTC; ``None`` if the text is not a time.
-
-    A time without a zone is in UTC.
-    """
+    """Return a time as UTC in ISO 8601; ``None`` if the text is not a time in ISO 8601."""
     try:
         time = datetime.fromisoformat(str(text))
         zoned_time = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
@@ -121,12 +114,12 @@ def utc_time_of_seconds(seconds: float) -> str | None:
 
 
 def revision_of_file(path: Path) -> str:
-    """Return the revision that the name of a file contains: v1.2 for ``v1.2.json``."""
+    """Return the revision in the name of a file: v1.2 for ``v1.2.json``."""
     return path.name.removesuffix(path.suffix)
 
 
 def convert(file: SourceFile, value: object, target: type[Target], tool: str) -> Target:
-    """Return a value of decoded JSON as a struct.
+    """Convert a value of decoded JSON to the type ``target``.
 
     Raise `UnusableInput`, which names the wrong key, if the value has another type.
     """
@@ -195,7 +188,6 @@ def _points_by_commit(values: Iterable[SeriesValue]) -> Iterator[SeriesPoint]:
 
 
 def _left_out_notes(values: Sequence[SeriesValue], points: Sequence[SeriesPoint]) -> Iterator[str]:
-    """Yield sentences on values that are left out, and on commits without a date."""
     failed_count = sum(not math.isfinite(value.value) for value in values)
     if failed_count:
         yield f"Left out: {counted(failed_count, 'value')} of failed benchmarks."

@@ -160,7 +160,7 @@ def warnings_of_bisection(
         cost_of, costs = cost_function(benchmark.metric), defaultdict[int, list[float | None]](list)
         for block in blocks.values():
             for trial in block:
-                if terms.process_of(trial.condition) == benchmark.process:
+                if terms.command_of(trial.condition) == benchmark.process:
                     costs[trial.condition].append(cost_of(trial))
         repeated_costs = [values for values in costs.values() if len(values) >= _MIN_EQUAL_RUNS]
         if len(repeated_costs) > 1 and all(len(set(values)) == 1 for values in repeated_costs):
@@ -203,7 +203,7 @@ class _ResultInputs(Struct, frozen=True):
             self.terms.commit_of(trial.condition)
             for block in self.blocks.values()
             for trial in block
-            if self.terms.process_of(trial.condition) == self.search.benchmark.process
+            if self.terms.command_of(trial.condition) == self.search.benchmark.process
         )
 
 

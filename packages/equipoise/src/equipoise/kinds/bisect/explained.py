@@ -128,7 +128,7 @@ def _with_explained(
     if document.bisect is not None:
         return replace(document, bisect=replace(document.bisect, explained=explained))
     terms = bisection_of(plan)
-    process, searches = terms.process_of(contrast.candidate), list(document.bisects)
+    process, searches = terms.command_of(contrast.candidate), list(document.bisects)
     for index, benchmark in enumerate(benchmarks_of(plan)):
         search = searches[index]
         culprits = {culprit.commit for culprit in search.every_culprit}

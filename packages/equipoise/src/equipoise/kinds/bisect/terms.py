@@ -63,7 +63,7 @@ class BisectPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="bis
         return len(self.commits) - 1
 
     @property
-    def indispensable_commits(self) -> tuple[int, ...]:
+    def needed_commits(self) -> tuple[int, ...]:
         """Indices of the good and the bad commit, which must build and run."""
         return (0, self.last)
 

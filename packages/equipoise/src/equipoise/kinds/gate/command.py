@@ -45,7 +45,7 @@ from equipoise.revisions.checkout import (
     repository_at,
     warnings_of_working_tree,
 )
-from equipoise.revisions.commits import trees_of
+from equipoise.revisions.commits import tree_hashes
 from equipoise.revisions.git import Repository
 from equipoise.revisions.plan import (
     Checkout,
@@ -84,8 +84,8 @@ def check_out_and_build(
     repository = request.repository
     revisions = (request.baseline, request.candidate)
     if builds is not None:
-        commits = trees_of(repository, [revision.commit for revision in revisions])
-        sources = [source_of(repository, revision, commits) for revision in revisions]
+        hashes = tree_hashes(repository, [revision.commit for revision in revisions])
+        sources = [source_of(repository, revision, hashes) for revision in revisions]
     checkouts: list[Checkout] = []
     for role, revision in zip(("baseline", "candidate"), revisions, strict=True):
         if builds is None:

@@ -163,7 +163,13 @@ def _era_digest(request: HistoryRequest, builds: CommitBuilds) -> str:
     tools = digest_of_toolchain(shell_line, own_environment(), request.repository)
     recipe = builds.recipe
     return digest(
-        [_DIGEST_VERSION, tools, recipe.environment, recipe.submodules, snapshot().get("kernel")]
+        [
+            _DIGEST_VERSION,
+            tools,
+            recipe.environment_digest,
+            recipe.submodules,
+            snapshot().get("kernel"),
+        ]
     )
 
 
