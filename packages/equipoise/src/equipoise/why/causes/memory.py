@@ -32,15 +32,14 @@ _MEMORY_CALLS_BY_RETURN = {
 """For each call that returns memory to the kernel: all calls that return or get such memory."""
 
 _MIN_CALLS_PER_BLOCK, _MAX_CALLS_PER_BLOCK = 0.25, 4.0
-"""Accepted numbers of calls per block. There may be more calls than blocks, as brk both returns and
-gets memory, or fewer, as an allocator may return several blocks at once."""
+"""Accepted numbers of calls per block. As brk both returns and gets memory, there may be more calls
+than blocks. As an allocator may return several blocks at once, there may be fewer calls."""
 
 MIN_HUGE_BYTES = 8 << 20
 """Smallest resident memory for `huge_pages_off`. A smaller program mostly maps its own files."""
 
 _MAX_BYTES_PER_SMALL_FAULT, _MIN_BYTES_PER_HUGE_FAULT = 2 * PAGE_BYTES, 8 * PAGE_BYTES
-"""Bounds on the resident bytes per page fault: at most with small pages, at least with huge pages.
-"""
+"""Resident bytes per page fault: the maximum with small pages, the minimum with huge pages."""
 
 _MAX_MEMORY_RATIO = 1.25
 """Largest ratio of two amounts of memory that count as equal."""
@@ -91,7 +90,7 @@ def _largest_requester(allocations: AllocationsChange) -> str | None:
 def memory_given_back(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find memory that goes back to the kernel by madvise, and is faulted in again.
 
-    Calls of madvise rise, and page faults rise by more than these calls.
+    There are more calls of madvise, and at least as many more page faults.
     """
     difference = unclaimed.difference
     calls, faults = difference.calls.get("madvise"), difference.faults
@@ -125,7 +124,7 @@ def huge_pages_off(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         and faster_bytes >= _MIN_BYTES_PER_HUGE_FAULT * faults.count.faster
     )
     mappings = [difference.calls[name].count for name in _MAPPING_CALLS if name in difference.calls]
-    # Up to 8 more calls, or 10 % more, are not another use of memory.
+    # The use of memory counts as the same with up to 8 more calls, or 10 % more.
     has_same_mappings = all(mapping.extra <= max(8.0, 0.1 * mapping.faster) for mapping in mappings)
     if not (is_same_memory and is_paged_differently and has_same_mappings):
         return

@@ -30,7 +30,7 @@ from equipoise.why.differences.locks import FUTEX
 _FORK_CALLS = ("clone", "clone3", "fork", "vfork")
 _SLEEP_CALLS = ("clock_nanosleep", "nanosleep")
 _CHILD_WAITS = ("wait4", "kernel_wait4", "waitid", "kernel_waitid")
-"""Calls that wait for children, and the functions that some kernels show in their place."""
+"""Calls that wait for children; some kernels show the functions ``kernel_…`` instead."""
 
 _MIN_FORK_SLOWDOWN = 2.0
 _MAX_FORKS_RATIO = 2.0
@@ -56,7 +56,7 @@ _MAX_WORK_DIFFERENCE = 0.25
 """Largest relative difference between amounts of work that count as equal."""
 
 _MIN_PARALLELISM = 1.1
-"""Smallest number of processor seconds per second of wall time of threads that run at once."""
+"""Smallest number of processor seconds per second of wall time if threads run at once."""
 
 
 def fork_of_large_process(unclaimed: UnclaimedTime) -> Iterator[Cause]:
@@ -146,22 +146,21 @@ def one_thread(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 
 
 _MEMORY_PHRASES = {"anonymous memory": "", "[heap]": " on the heap", "[stack]": " on the stack"}
-"""Memory of locks without a name, and the phrase after "a lock" in "a lock … without a name"."""
+"""Kinds of memory without variable names, and their phrases in "a lock … without a name"."""
 _SYNCHRONISATION = re.compile(r".*(cond|sem_|barrier).*", re.IGNORECASE)
-"""Functions with which threads wait for each other, and not for a lock."""
+"""Functions with which threads wait for each other instead of a lock."""
 _MIN_EXTRA_WAITS = 10.0
 """Smallest number of extra waits that shows contention, if the number varies between runs."""
 _MIN_CALLER_SHARE = 0.1
-"""Smallest share of the time at locks for a caller in the summary."""
+"""Smallest share of the time at locks at which the summary names a caller."""
 _MAX_CALLERS = 3
 
 
 def lock_waits(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find a lock for which threads wait more often.
 
-    A thread that waits for the end of another thread may wait longer, but not more often. The cause
-    claims the time to wait for the lock, to acquire it and to release it. A place is the memory of
-    a lock, such as ``gate in /usr/bin/program``.
+    The cause claims the time of waiting for the lock, acquiring it and releasing it. The place of a
+    lock is its variable or memory, such as ``gate in /usr/bin/program``.
     """
     difference = unclaimed.difference
     contended = {

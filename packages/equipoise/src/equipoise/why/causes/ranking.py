@@ -40,12 +40,11 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "waiting": processes.waiting,
     }
 )
-"""Rules by the stable id of their cause, the most specific rule first. Time that a rule has claimed
-does not count for later rules."""
+"""Rules by the stable id of their cause, the most specific rule first."""
 
 MIN_FRACTION = 0.05
 """Smallest fraction of the gap for which a cause is reported. Observing a run costs a few per cent,
-so a smaller cause may come from the observation, and removing the cause would hardly help."""
+so the observation itself may be the reason of a smaller cause."""
 
 OBSERVED_ONLY = "as observed and not tested"
 """End of the sentence about a cause that no intervention has tested."""
@@ -56,8 +55,7 @@ def suggested_causes(
 ) -> tuple[Explanation, ...]:
     """Return the open causes that evidence suggests, the most seconds first.
 
-    The rules run in their order. The result is empty if the gap is not certain, or if no source
-    observed its reason.
+    The result is empty if the gap is not certain, or if the evidence shows no cause.
     """
     if not is_more(difference.wall_time):
         return ()
@@ -65,7 +63,8 @@ def suggested_causes(
     accepted: list[tuple[str, Cause]] = []
     for name, rule in rules.items():
         unclaimed_before_rule = unclaimed
-        # A cause leaves less unclaimed time, so the rule runs again until it finds nothing new.
+        # The longest cause of a rule is accepted, and the rule runs again on the remaining time.
+        # From its second run on, a cause must claim a new part. So the loop ends.
         while causes := [
             cause
             for cause in rule(unclaimed)

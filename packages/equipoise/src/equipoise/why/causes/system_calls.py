@@ -30,11 +30,11 @@ _BLOCK_BYTES = 512
 """Bytes of a block in the kernel's account of block reads."""
 
 TINY_BYTES = 1024.0
-"""Number of bytes that take about as long to copy as a system call takes."""
+"""Bytes of a small transfer. Copying them takes about as long as one system call."""
 
 _MIN_CALLS_RATIO = 4.0
 _MAX_BYTES_RATIO = 2.0
-"""Tiny transfers are at least four times as many calls, for at most twice as many bytes."""
+"""The slower condition makes four times as many tiny transfers, for at most twice the bytes."""
 
 _PATH_QUERIES = tuple(
     "newfstatat stat lstat statx access faccessat faccessat2 readlink readlinkat".split()
@@ -100,7 +100,7 @@ def cold_file(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 def _file_with_most(
     difference: Difference, change_of: Callable[[FileChange], Change], *, on_disk: bool = True
 ) -> str | None:
-    """Return the file, or the pipe or socket, whose change ``change_of`` is the largest."""
+    """Return the file with the largest increase; ``on_disk=False`` selects pipes and sockets."""
     changes = {
         name: change_of(file)
         for name, file in difference.files.items()
@@ -156,7 +156,7 @@ def _tiny_transfers(
 def path_look_ups(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find many more look-ups of paths, for instance a search in several folders.
 
-    Queries about files rise, or attempts to open files that do not exist.
+    There are more queries about files, or more attempts to open files that do not exist.
     """
     difference = unclaimed.difference
     names = (*_PATH_QUERIES, *(name for name in _PATH_OPENS if _mostly_fails(difference, name)))
@@ -233,7 +233,7 @@ def more_system_calls(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 
 
 def slower_system_calls(unclaimed: UnclaimedTime) -> Iterator[Cause]:
-    """Find system calls that take longer, without being made more often."""
+    """Find system calls that take longer, but are not made more often."""
     difference = unclaimed.difference
     for syscall, seconds in unclaimed.entries.items():
         calls = difference.calls.get(syscall)

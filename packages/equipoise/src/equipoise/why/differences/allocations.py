@@ -20,7 +20,7 @@ from equipoise.why.evidence.observer import Function
 from equipoise.why.evidence.sources import Runs, Side
 
 USUAL_LIFETIME_SHARE = 0.9
-"""Share of the blocks that live no longer than the usual lifetime."""
+"""Share of the blocks that must be freed within the usual lifetime."""
 
 Bounds = tuple[int, int]
 """Smallest and largest number of bytes of a size class."""
@@ -54,7 +54,7 @@ def _size_class_changes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClas
         baseline, candidate = (
             _with_class(allocations, bounds) for allocations in (runs.baseline, runs.candidate)
         )
-        # A class may have only freed blocks, and no allocation in either condition.
+        # A condition may have no block of this class.
         candidate_has_more = change.candidate >= change.baseline and bool(candidate)
         runs_with_more = candidate if candidate_has_more or not baseline else baseline
         sizes: Counter[int] = Counter()
@@ -62,7 +62,7 @@ def _size_class_changes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClas
             sizes[size.typical_bytes] += size.typical_at_least
         typical_bytes = max(sizes, key=lambda size: (sizes[size], -size))
         block_count = sum(size.allocations for _, size in runs_with_more)
-        # The longest lifetime over the runs, whose clocks need not have the same speed.
+        # The bounds differ between runs, because each run measures the speed of its clock.
         lifetime_s = max(_usual_lifetime_s(run, size) for run, size in runs_with_more)
         classes.append(
             SizeClassChange(
@@ -87,7 +87,7 @@ def _bounds_of(size: SizeClass) -> Bounds:
 
 
 def _usual_lifetime_s(run: Allocations, size: SizeClass) -> float:
-    """Return the bound on the lifetimes of 90 % of the blocks; infinite if fewer were freed."""
+    """Return the lifetime within which 90 % of the blocks were freed; infinite if fewer were."""
     freed_below = zip(run.lifetime_bounds_s, accumulate(size.lifetimes), strict=True)
     min_freed = USUAL_LIFETIME_SHARE * size.allocations
     return next((bound for bound, freed in freed_below if freed >= min_freed > 0), math.inf)

@@ -29,7 +29,7 @@ MAX_LISTED_ITEMS = 3
 """Largest number of functions, of waits, and of calls in the sentence."""
 
 _MAX_SUM_OF_PARTS = 1.005
-"""Largest sum of fractions that is shown as 100 %."""
+"""Largest sum of fractions that is rounded to 100 %."""
 
 Key = TypeVar("Key")
 
@@ -45,8 +45,7 @@ _MEMORY_CALLS = frozenset({"mmap", "munmap", "mremap", "brk", "madvise"})
 def where_the_time_goes(difference: Difference) -> str:
     """Return where the extra time goes, in up to three clauses without a full stop.
 
-    A plain statement is certain: its interval over the runs does not contain 0. An uncertain
-    statement begins with "perhaps".
+    A statement with "perhaps" is uncertain: the interval of the change contains 0.
     """
     calls = _rising_calls(difference)
     faults = _rising_faults(difference)
@@ -87,7 +86,7 @@ def _parts_clause(difference: Difference) -> str:
 
 
 def _growth_above_gap(difference: Difference, mentioned: Sequence[str]) -> str:
-    """Return how far the mentioned parts grew if they exceed the whole gap, and the reason."""
+    """Return the growth of the mentioned parts, and the reason why it exceeds the gap."""
     extra_s = {
         name: difference.split[part].extra
         for part, name in _PART_NAMES.items()
@@ -104,7 +103,7 @@ def _growth_above_gap(difference: Difference, mentioned: Sequence[str]) -> str:
 
 
 def _rising_calls(difference: Difference) -> Mapping[str, CallsChange]:
-    """Return the calls that certainly rose and explain a part of the gap, most seconds first."""
+    """Return the calls whose certain increase explains a part of the gap, most seconds first."""
     # Sampled seconds do not include the cost of observing the call.
     seconds = {
         name: (change.seconds if change.waits else difference.entries.get(name, change.seconds))
@@ -128,7 +127,7 @@ def _rising_faults(difference: Difference) -> Change | None:
 
 
 def _rising_counts(calls: Mapping[str, CallsChange], faults: Change | None) -> Iterator[str]:
-    """Yield a clause for calls with equal counts, and one for page faults; the first has a verb."""
+    """Yield a clause for each group of calls with equal counts, and a clause for page faults."""
     names_by_counts: dict[tuple[str, str], list[str]] = {}
     for name, change in calls.items():
         names_by_counts.setdefault(_low_and_high(change.count), []).append(name)
@@ -142,7 +141,7 @@ def _rising_counts(calls: Mapping[str, CallsChange], faults: Change | None) -> I
 
 
 def _describe_wait(wait: Wait) -> str:
-    """Return the name of a wait. A function that only wraps the kernel entry point is left out."""
+    """Return the name of a wait, without a function named as the kernel entry point."""
     if wait.function is None or wait.function.name == wait.entry:
         return f"waits in {wait.entry}"
     return f"waits of {_describe_function(wait.function)} in {wait.entry}"
@@ -165,14 +164,14 @@ def _rising_times(difference: Difference) -> Iterator[str]:
 
 
 def _rises_of(changes: Mapping[Key, Change], difference: Difference) -> list[tuple[Key, Change]]:
-    """Return the changes that certainly explain a part of the gap; the largest comes first."""
+    """Return the certain changes that explain a part of the gap, in their order."""
     min_extra_s = _min_extra_s(difference)
     certain = (item for item in changes.items() if item[1].is_certain)
     return [item for item in certain if item[1].extra >= min_extra_s][:MAX_LISTED_ITEMS]
 
 
 def _allocation_clause(difference: Difference, *, is_about_memory: bool) -> str | None:
-    """Return the size of most allocated blocks; ``None`` if it is not clear or memory is equal."""
+    """Return a clause about the size of most allocated blocks, or ``None``."""
     allocations = difference.allocations
     if allocations is None or not (is_about_memory or allocations.count.is_certain):
         return None
@@ -197,7 +196,7 @@ def _describe_size(blocks: SizeClassChange) -> str:
 
 
 def _uncertain_clause(difference: Difference) -> str | None:
-    """Return the largest part of the gap whose time is uncertain, because the runs differ."""
+    """Return a clause about the largest uncertain part of the gap, or ``None``."""
     descriptions: list[tuple[str, Change]] = [
         *((name, change.seconds) for name, change in difference.calls.items()),
         *((_describe_wait(wait), change) for wait, change in difference.waits.items()),

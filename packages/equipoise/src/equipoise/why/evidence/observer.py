@@ -1,8 +1,8 @@
 """Start a command under the native observer (``crates/evidence``), and read its documents.
 
-The observer takes system calls from the kernel's tracepoints, and by ``ptrace`` where tracepoints
-are forbidden. It samples stacks with weights: seconds on a processor, seconds of waiting, or page
-faults. It unwinds and names the stacks after the run.
+The observer gets system calls from the kernel's tracepoints; if these are forbidden, by ``ptrace``.
+It samples stacks. The weight of a stack is in seconds on a processor, seconds of waiting, or page
+faults.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class SystemCalls(Struct, frozen=True):
     unseen: tuple[str, ...]
     """Sentences about what could not be seen."""
     lost_records: int
-    """Number of records of calls that the kernel had no room for: the counts are too low."""
+    """Number of records that the kernel had no room for. Above 0, the counts are too low."""
 
 
 def wrap_calls(process: Process, folder: Path, method: Method = "best") -> Process:
@@ -182,7 +182,7 @@ def read_calls(folder: Path) -> SystemCalls:
 
 
 FREQUENCY_HZ = 999
-"""Samples per second, not a multiple of other regular rates."""
+"""Samples per second; a round number such as 1000 could coincide with a timer."""
 
 KERNEL_IS_HIDDEN = "the kernel's own time and stacks"
 """Beginning of the observer's remark that it may not observe the kernel."""
@@ -234,7 +234,7 @@ class SampledStacks(Struct, frozen=True):
     end: End
     samples: int
     total: float | None
-    """Sum over all events, sampled or not, in the unit of the weights."""
+    """Sum over all events, sampled or not, in the unit of the weights; ``None`` if unknown."""
     stacks: Stacks
     unseen: tuple[str, ...]
     """Sentences about what could not be seen."""
@@ -261,8 +261,8 @@ class _SampledDocument(StacksDocument, frozen=True):
 def wrap_sampled(source: SampledSource, process: Process, folder: Path) -> Process:
     """Return the process under the sampling observer, which writes into the folder.
 
-    CPython publishes the addresses of its functions, if its version can. Raise `UnusableInput` if
-    the observer is missing.
+    From version 3.12 on, CPython then publishes the addresses of its functions. Raise
+    `UnusableInput` if the observer is missing.
     """
     with_perf_map = Process(process.command, {"PYTHONPERFSUPPORT": "1", **process.environment})
     options = (_OBSERVER_COMMANDS[source], "--frequency", str(FREQUENCY_HZ))
