@@ -71,7 +71,7 @@ pub fn start_paused(command: Vec<OsString>) -> Result<PausedCommand, Problem> {
     match pid.map_err(Problem::system("no process can be started"))? {
         0 => {
             drop(start_writer);
-            // SAFETY: the handler is the one that the last call has replaced.
+            // SAFETY: the last call of `signal` returned this handler.
             unsafe { libc::signal(libc::SIGXFSZ, file_size_handler) };
             become_command(&pointers, &start_reader, &error_writer)
         }

@@ -49,9 +49,7 @@ impl Image {
         })
     }
 
-    /// Returns the ELF address of the byte at the file offset from which code was mapped.
-    ///
-    /// Only complete pages are mapped, so the code may begin after that offset.
+    /// Returns the ELF address of the byte at a file offset; `None` outside the pages with code.
     pub fn elf_address(&self, file_offset: u64) -> Option<u64> {
         self.segments
             .iter()
@@ -59,7 +57,7 @@ impl Image {
             .map(|(range, address)| address.wrapping_add(file_offset).wrapping_sub(range.start))
     }
 
-    /// Returns the unwinder's module for a mapping at the ELF addresses plus `bias`.
+    /// Returns the unwinder's module for a mapping. Its addresses are ELF addresses plus `bias`.
     pub fn module(&self, path: &str, mapped: Range<u64>, bias: u64) -> Module<Bytes> {
         Module::new(path.to_owned(), mapped, bias, self.sections.clone())
     }
@@ -107,7 +105,7 @@ fn kernel_library() -> Option<Vec<u8>> {
 ///
 /// Trampolines have no unwind information in a file. On x86-64, each pushes 8 bytes and makes a
 /// call (`Python/asm_trampoline.S`), so one rule is right at every return address. On `AArch64`
-/// they keep a frame pointer, so that no rule is needed.
+/// they keep a frame pointer, so no rule is needed.
 pub fn trampolines(range: Range<u64>) -> Module<Bytes> {
     let sections = if cfg!(target_arch = "x86_64") {
         let unwind_section = unwind_section(&range);

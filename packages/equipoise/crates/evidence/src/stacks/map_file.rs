@@ -89,7 +89,7 @@ fn error_reason(error: &io::Error) -> String {
     }
 }
 
-/// Returns the user of a process, also after its end until it is reaped.
+/// Returns the user of a process. The process may have ended, if it was not reaped.
 pub fn user_of(process: libc::pid_t) -> Option<u32> {
     let metadata = fs::metadata(format!("/proc/{process}")).ok()?;
     Some(metadata.uid())

@@ -63,10 +63,9 @@ from equipoise.why.kind import why_kind
 from equipoise.why.result import latest_experiment
 
 MIN_ANNOUNCED_S = 120.0
-"""Minimum seconds of observed runs that a line announces if no progress bar is visible."""
+"""Minimum seconds of observed runs that are announced without a progress bar."""
 MIN_BUDGET_S = 120.0
-"""Default budget of an experiment, in seconds, unless the budget of the explained campaign is
-larger."""
+"""Minimum of an experiment's default budget, in seconds."""
 
 
 def explain_largest_gap(record: RunRecord, ledger: Ledger, output: OutputOptions) -> None:
@@ -264,10 +263,7 @@ class WhyRequest(Struct, frozen=True, kw_only=True):
         )
 
     def pictures(self) -> Pictures:
-        """Return the pictures to draw.
-
-        Raise `UnusableInput` if the folder of a file cannot be written to.
-        """
+        """Return the pictures to draw; raise `UnusableInput` if a folder is not writable."""
         pictures: Pictures = {}
         if self.flame_graph is not None:
             pictures[self.flame_graph] = "flame-graph"

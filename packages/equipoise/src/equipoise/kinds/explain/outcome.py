@@ -33,13 +33,13 @@ from equipoise.why.causes.ranking import OBSERVED_ONLY
 from equipoise.why.evidence.sources import Side
 
 TRIED_BY_USER = "tried_by_user"
-"""Id that stands for the cause in the ``why`` of the result, if the user added an intervention."""
+"""Id in place of the cause, for an intervention that the user added."""
 
 NOT_REACHABLE: Final = "not reachable"
 """Status of a cause that no intervention changed, and outcome of such an intervention."""
 
 VERDICTS_WITH_GAP = ("slower", "faster", "mixed")
-"""Verdicts that show a gap, so that a fraction of the gap can be given."""
+"""Verdicts that show a gap."""
 
 
 def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
@@ -72,7 +72,7 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
     def outcome_for_cause(
         cause_index: int, planned: PlannedIntervention, outcome: InterventionOutcome
     ) -> InterventionOutcome:
-        """Return the outcome for one cause; an attempt that did not reach it cannot refute it."""
+        """Return the outcome for one cause: ``not reachable`` if the cause stayed unchanged."""
         sentence = None
         for change in planned.expected:
             if change.cause != cause_index:
@@ -133,7 +133,7 @@ def _outcome_of(attempt: Attempt, plan: Plan, gap: Comparison | None) -> Interve
 def _reason_unknown(
     attempt: Attempt, effect: InterventionEffect, plan: Plan, gap: Comparison | None
 ) -> str | None:
-    """Return the reason why no fraction of the gap is known (docs/methods/fraction.md), if any."""
+    """Return the reason why no fraction is known (docs/methods/fraction.md), or ``None``."""
     baseline, candidate = (plan.conditions[index].name for index in (BASELINE, CANDIDATE))
     if attempt.ended_because is not None:
         return f"a condition with this change failed: {attempt.ended_because}"
@@ -264,8 +264,7 @@ def _outcome_clause(outcome: InterventionOutcome) -> str:
     if fraction_difference > REFUTED_WITHIN:
         seconds_fraction = describe_fraction(outcome.share_of_seconds, outcome.share_of_seconds_ci)
         return f"{sentence} as a ratio, but {seconds_fraction} of it in seconds"
-    # A gap that closed because the faster condition became slower is open
-    # (docs/methods/fraction.md).
+    # If the gap closed because the faster condition became slower, the outcome stays open.
     low, _ = outcome.share_ci
     is_slowed = outcome.outcome == "open" and low is not None and low >= CONFIRMED_ABOVE
     return f"{sentence}{' by slowing the faster condition' if is_slowed else ''}"

@@ -34,12 +34,11 @@ from equipoise.why.evidence.sources import SOURCES, EvidenceSet, Side
 from equipoise.why.interventions.intervention import ChangedProperty
 
 MIN_REMOVED_FRACTION = 0.5
-"""Minimum fraction of the slower condition's surplus that an intervention must remove. The same
-fraction of the gap confirms a cause. While most of a cause remains, times do not test the cause."""
+"""Minimum fraction of the slower condition's surplus that an intervention must remove. If most of a
+cause remains, times do not test the cause."""
 
 MIN_FUNCTION_S = 0.02
-"""Minimum seconds of a function in a profile (about 20 samples) at which its absence has meaning.
-"""
+"""Minimum seconds of a function in a profile, about 20 samples; fewer samples show nothing."""
 
 _UNCHANGED_FRACTION = 0.95
 """Minimum fraction of the count without the intervention that a sentence calls "as before"."""
@@ -105,7 +104,7 @@ def expected_changes(
     known_evidence: KnownEvidence,
     observe: Observe,
 ) -> tuple[ExpectedChange, ...]:
-    """Return the changes that an attempt must cause, and the expected changes that did not happen.
+    """Return the changes that the trials must show, and the changes that an observed run lacks.
 
     ``changes`` is the property that the intervention must change. Each source of evidence needs one
     observed run of the slower condition with the intervention.
@@ -256,7 +255,7 @@ def _unchanged_sentence(
 
 
 def _is_complete(run: Any) -> bool:
-    """Return whether the counts of an observed run are complete, so that they can be compared."""
+    """Return whether the counts of an observed run are complete."""
     return not isinstance(run, SystemCalls) or run.lost_records == 0
 
 

@@ -210,19 +210,19 @@ _COPIES_PHASE = "copies"
 MIN_DATA_BYTES = 16_384
 """Minimum size of pickled functions that contain data; code alone is smaller."""
 MAX_ROUND_S = 0.5
-"""Largest seconds of a round, one call of each function, for which the copies are checked."""
+"""Largest seconds of a round (one call of each function) for which the copies are checked."""
 _MAX_LOCAL_S = 0.5
-"""Seconds after which this process times no further round."""
+"""Seconds after which the caller's process times no further round."""
 _MIN_ROUNDS, _MAX_ROUNDS = 3, 15
-"""Smallest and largest number of rounds that this process times."""
+"""Smallest and largest number of rounds that the caller's process times."""
 COPY_PROCESSES = 5
 """Number of fresh processes that time the copies."""
 MAX_RATIO_FACTOR = 1.1
-"""Largest factor between two ratios that a difference between processes may explain."""
+"""Largest factor between two ratios that count as equal."""
 
 
 class Original(Struct, frozen=True):
-    """The caller's own objects of one benchmark, which this process can call."""
+    """The function or the variables of one benchmark in the caller's process, not their copies."""
 
     function: Callable[..., object] | None = None
     variables: Mapping[str, object] = {}
@@ -285,7 +285,7 @@ def _can_check(benchmarks: Sequence[Benchmark], results: Sequence[TrialRunResult
 def _local_ratios(
     benchmarks: Sequence[Benchmark], originals: Sequence[Original], calls: Sequence[int]
 ) -> list[float] | None:
-    """Return the ratio of each function to the first in this process, the median over rounds.
+    """Return the median ratio of each function to the first function, over rounds in this process.
 
     The result is ``None`` if a function fails in this process.
     """
@@ -310,7 +310,10 @@ def _local_ratios(
 def _ratios_of_copies(
     benchmarks: Sequence[Benchmark], calls: Sequence[int], rounds: int, timeout_s: float
 ) -> list[list[float]] | None:
-    """Return the ratios of the functions to the first one in each of several fresh processes."""
+    """Return the ratios of all functions to the first function, for each fresh process.
+
+    The result is ``None`` if a function fails.
+    """
     indexes = [*range(len(benchmarks))]
     environment = base_environment(own_environment())
     keys = [(_COPIES_PHASE, number) for number in range(min(COPY_PROCESSES, MAX_WAITING_PROCESSES))]
@@ -327,7 +330,7 @@ def _ratios_of_copies(
                 "fresh_calls": False,
             }
             batches = (pool.run(key, instructions).content or {}).get("batches")
-            # A function that fails now also fails in the campaign, which reports it.
+            # If a function fails now, it fails in the campaign too, and the campaign reports it.
             if batches is None:
                 return None
             call_ns = [

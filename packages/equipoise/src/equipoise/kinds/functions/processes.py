@@ -2,9 +2,8 @@
 
 Starting Python and importing modules takes longer than measuring small functions. So several
 processes start and import at once, on all processors, and then wait for their instructions. They
-measure one after the other while nothing else runs. Each process is executed, not forked. Forked
-processes would share their addresses and their hash seed, which make equal functions differ
-(docs/decisions/measuring.md).
+measure one after the other while nothing else runs. Each process is executed, because forked
+processes would share their addresses and their hash seed (docs/decisions/measuring.md).
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class FunctionsPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="functions"):
         return self.again
 
     def shared_part(self, runs: Sequence[Any]) -> Any:
-        """Return the digests of the functions: ``runs`` has the same program for all of them."""
+        """Return the digests of the functions, because ``runs`` does not distinguish functions."""
         return {"functions": self.digests}
 
     def longer_hint(self, min_s: float | None) -> str:

@@ -4,13 +4,12 @@ The caller's Python runs this program by its path. The program does not import E
 functions run in a process like that of a script. ``equipoise.kinds.functions.processes`` sends
 the instructions.
 
-The functions are defined in the order that the caller drew. Code objects are loaded or copied, so
-their addresses in memory follow this order. Each function has its own timing loop. Before every
-batch the garbage is collected, untimed, and objects older than the first batch are frozen. So the
-times of a function contain the collection of its own garbage only.
+The functions are defined in an order that the caller drew. A batch is a number of calls that are
+timed together. Before every batch the garbage is collected, untimed. Objects older than the first
+batch are frozen: the garbage collector ignores them. So the times of a function contain the
+collection of its own garbage only.
 
-A batch is a number of calls that are timed together. Every process needs time for the imports of
-this file, so the file has few.
+The file has few imports, because every process needs time for them.
 """
 
 from __future__ import annotations
@@ -162,9 +161,9 @@ def main(
 
 
 def _shared_bytes(file: str) -> mmap.mmap:
-    """Return four bytes that the caller can read from a file when this process is dead.
+    """Return four bytes of a file, which the caller can read when this process is dead.
 
-    The bytes are mapped memory, so that a write between batches needs no system call.
+    They are mapped memory, so a write between batches needs no system call.
     """
     with open(file, "w+b") as stream:
         stream.write(b"\xff" * 4)
@@ -184,8 +183,8 @@ def batches_of_rounds(
 
     ``definitions`` has the indexes of the functions in the order of their definitions. ``rounds``
     has for each round the indexes in the order of the batches. ``calls`` is the number of calls in
-    a batch of each function. ``running_index`` gets the index of a function before the
-    function runs, so that the caller can find the function that ended the process.
+    a batch of each function. ``running_index`` gets the index of a function before the function
+    runs. If the process dies, the caller finds the function there.
     """
     timers = {}
     for index in definitions:
@@ -239,18 +238,15 @@ def trial_run(benchmarks: list[dict[str, Any]], index: int) -> dict[str, Any]:
 
 
 def calls_get_slower(index: int, benchmark: dict[str, Any], calls: int) -> bool:
-    """Return whether calls get slower and slower, in two checks.
+    """Return whether calls get slower and slower in both of two checks.
 
-    The second check has longer batches, because a slower machine may look the same by chance.
+    A single check may be wrong by chance, because the machine becomes slower.
     """
     return all(_batches_get_slower(index, benchmark, factor * calls) for factor in (1, 2))
 
 
 def _batches_get_slower(index: int, benchmark: dict[str, Any], calls: int) -> bool:
-    """Return whether batches of calls take more and more CPU time.
-
-    On a busy machine wall times grow as well, so they are not used.
-    """
+    """Return whether batches of calls take more and more CPU time."""
     timer = Timer(index, benchmark, fresh_calls=False, clock=time.thread_time_ns)
     timer.start()
     timer.batch_ns(2 * calls)
@@ -258,7 +254,7 @@ def _batches_get_slower(index: int, benchmark: dict[str, Any], calls: int) -> bo
     early, late = sorted(batches[:_QUARTER]), sorted(batches[-_QUARTER:])
     pairs = [*itertools.combinations(batches, 2)]
     rising_pairs = sum(earlier < later for earlier, later in pairs)
-    # The second fastest late batch, because one batch may be fast by chance.
+    # Use the second fastest late batch, because one batch may be fast by chance.
     has_grown = late[1] > MIN_GROWTH_RATIO * early[_QUARTER // 2]
     return has_grown and rising_pairs > _MIN_RISING_SHARE * len(pairs)
 

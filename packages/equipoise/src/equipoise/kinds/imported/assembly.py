@@ -1,7 +1,7 @@
 """Make a run of the ledger from files of other tools, with a plan, draws and trials.
 
-No value is invented. A draw of an imported run is the order of the trials in its file. Every field
-of a trial that the file lacks is unknown, with this reason.
+The order of the trials in a file becomes the draws of the run. If a file lacks a field of a trial,
+the field is unknown.
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ def assemble(
     now: float,
     baseline: str | None = None,
 ) -> RunRecord:
-    """Assemble files into one run, to which the ledger adds an id and an end.
+    """Return one run with the trials of all files; the ledger adds its id and its end.
 
     Files without labels add trials to the benchmarks that they have in common. Files with labels
-    are levels of the factor ``file``. The names of the files are relative to ``folder``. ``now`` is
-    the time of the import in seconds since the epoch, which stands for the start of each trial.
-    With a ``baseline``, all other conditions are compared with the condition of that name.
+    are levels of the factor ``file``. The names of the files are relative to ``folder``. ``now``,
+    in seconds since the epoch, becomes the start of each trial. If ``baseline`` names a condition,
+    all other conditions are compared with this condition.
 
     Raise `UnusableInput` if the files compare different metrics or have too many values, or a value
     is not finite.
@@ -284,7 +284,7 @@ def _samples(process: Process) -> Iterator[Sample]:
 
 
 def _environment(readings: Sequence[SourceReading], hosts: Sequence[str]) -> dict[str, Any]:
-    """Return the environment of the run; the facts that several files have are grouped by file."""
+    """Return the environment of the run. If there are several files, it has facts by file."""
     environment: dict[str, Any] = {"imported_from": [file.file for file in readings]}
     facts = {
         file.file: dict(file.reading.environment) for file in readings if file.reading.environment
@@ -342,9 +342,9 @@ def contrasts_between_levels(
 ) -> tuple[Contrast, ...]:
     """Return the contrasts between the levels of one factor, with all other levels equal.
 
-    Among conditions with the same other levels the first condition is the baseline. With
-    `BENCHMARK` every condition is compared with the first condition. With ``None`` there is no
-    contrast, because the benchmarks of one file measure different things.
+    Among conditions that differ only in this factor, the first is the baseline. If the factor is
+    `BENCHMARK`, every condition is compared with the first. If it is ``None``, there is no
+    contrast, because the benchmarks measure different things.
     """
     if factor is None:
         return ()
