@@ -132,7 +132,7 @@ impl MergedRecords {
         }));
     }
 
-    /// Adds the events before `ns` to the account. No other event before `ns` can follow.
+    /// Adds the events before `ns` to the account. All of them must be in the queues.
     fn account_before(&mut self, ns: u64) {
         loop {
             let next = self

@@ -1,4 +1,4 @@
-//! Opens kernel events on every processor, and reads their records from a ring buffer on each.
+//! Opens kernel events on every processor, and reads their records from ring buffers.
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -170,7 +170,7 @@ struct Ring {
 }
 
 impl Ring {
-    /// Maps a ring of `data_bytes` bytes (a power of two), or of fewer if the kernel refuses these.
+    /// Maps a ring of `data_bytes` bytes (a power of two), or fewer bytes if the kernel refuses.
     fn map(event: OwnedFd, data_bytes: usize) -> io::Result<Self> {
         let mut data_bytes = data_bytes;
         loop {

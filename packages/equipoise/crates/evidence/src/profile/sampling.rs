@@ -97,8 +97,7 @@ impl Sampling {
     }
 }
 
-/// Opens the events of a process. Without the right to sample the kernel, only code outside the
-/// kernel is sampled, and a remark says so.
+/// Opens the events of a process. If the kernel may not be sampled, returns a remark, too.
 pub fn open(
     sampling: Sampling,
     frequency: u64,

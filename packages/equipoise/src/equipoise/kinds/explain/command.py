@@ -84,10 +84,12 @@ def explain_largest_gap(record: RunRecord, ledger: Ledger, output: OutputOptions
             run_experiment(record, gap, default_request(record.plan), ledger, output)
 
 
-def default_request(explained: Plan) -> ExperimentRequest:
+def default_request(explained_plan: Plan) -> ExperimentRequest:
     """Return the request for an experiment with all interventions that fit the causes."""
-    budget_s = max(MIN_BUDGET_S, explained.stopping.budget_s)
-    return ExperimentRequest(Stopping(budget_s=budget_s), explained.judgement.alpha, fresh_seed())
+    budget_s = max(MIN_BUDGET_S, explained_plan.stopping.budget_s)
+    return ExperimentRequest(
+        Stopping(budget_s=budget_s), explained_plan.judgement.alpha, fresh_seed()
+    )
 
 
 def observe_gap(
@@ -249,11 +251,11 @@ class WhyRequest(Struct, frozen=True, kw_only=True):
             sources = tuple(dict.fromkeys((*sources, SLOW_SOURCE)))
         return EvidenceRequest(sources, self.repetitions, self.again)
 
-    def experiment_request(self, explained: Plan) -> ExperimentRequest:
+    def experiment_request(self, explained_plan: Plan) -> ExperimentRequest:
         """Return the request for an experiment on a gap of the explained campaign."""
         variables = [user_variable(text) for text in self.tries]
         commands = [user_command(text, host_site()) for text in self.try_commands]
-        default = default_request(explained)
+        default = default_request(explained_plan)
         return ExperimentRequest(
             stopping=self.limits.stopping(default.stopping),
             alpha=self.limits.alpha or default.alpha,

@@ -53,9 +53,9 @@ class ExperimentJudge(Judge):
     def add(self, block: tuple[Trial, ...]) -> None:
         """Add one complete block without an analysis."""
         self._gap_analysis.add(block)
-        block_read = read_block(block, self._plan)
+        block_costs = read_block(block, self._plan)
         for attempt in self._attempts:
-            attempt.add_block(block_read)
+            attempt.add_block(block_costs)
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
         """Return the status of the gap and of each attempt after the blocks so far."""

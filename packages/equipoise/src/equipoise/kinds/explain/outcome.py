@@ -58,9 +58,9 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
         if ends_campaign(plan, trial):
             end_attempts(attempts, trial)
     for block in blocks.values():
-        block_read = read_block(block, plan)
+        block_costs = read_block(block, plan)
         for attempt in attempts:
-            attempt.add_block(block_read)
+            attempt.add_block(block_costs)
     outcomes = [_outcome_of(attempt, plan, gap) for attempt in attempts]
     attempted_outcomes = list(zip(experiment_of(plan).attempts, outcomes, strict=True))
     level = outcomes[0].level if outcomes else 1.0

@@ -234,15 +234,15 @@ def plan_of_interventions(
             hint=f"try a change of your own: {option('try')} 'NAME:KEY=VALUE' or "
             f"{option('try_command', 'NAME=CMD')}",
         )
-    explained = gap.record.plan
+    explained_plan = gap.record.plan
     conditions, attempts = _conditions_and_attempts(gap, attempted)
     return replace(
-        explained,
+        explained_plan,
         study=STUDY,
         conditions=conditions,
-        measure=replace(explained.measure, warmup=max(1, explained.measure.warmup)),
+        measure=replace(explained_plan.measure, warmup=max(1, explained_plan.measure.warmup)),
         stopping=request.stopping,
-        judgement=Judgement(alpha=request.alpha, min_effect=explained.judgement.min_effect),
+        judgement=Judgement(alpha=request.alpha, min_effect=explained_plan.judgement.min_effect),
         seed=request.seed,
         control=None,
         chosen_contrasts=(replace(gap.contrast, baseline=BASELINE, candidate=CANDIDATE),),

@@ -123,7 +123,7 @@ def expected_changes(
         attempt.candidate_with if known_evidence.slower == "candidate" else attempt.baseline_with
     )
     for source in dict.fromkeys(check.source for check in checks.values()):
-        run = _observed_run(observe(plan, EvidenceRun(source, condition_with, 1)))
+        run = _decoded_run(observe(plan, EvidenceRun(source, condition_with, 1)))
         if run is None:
             continue
         for cause_index, check in checks.items():
@@ -259,7 +259,7 @@ def _is_complete(run: Any) -> bool:
     return not isinstance(run, SystemCalls) or run.lost_records == 0
 
 
-def _observed_run(observation: Observation | None) -> Any:
+def _decoded_run(observation: Observation | None) -> Any:
     if observation is None or observation.document is None:
         return None
     return msgspec.json.decode(observation.document, type=SOURCES[observation.source].document)

@@ -18,7 +18,7 @@ from equipoise.why.causes.unclaimed import (
     named_caller,
     short_name,
 )
-from equipoise.why.differences.changes import Change, Difference, is_more
+from equipoise.why.differences.changes import Change, Difference, is_increase
 from equipoise.why.evidence.observer import Function
 
 _MAX_INSTRUCTIONS_DIFFERENCE = 0.02
@@ -42,7 +42,7 @@ def more_time_in_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find functions that take longer themselves, or are called more often."""
     difference = unclaimed.difference
     for function, change in unclaimed.functions.items():
-        if not is_more(change):
+        if not is_increase(change):
             continue
         claim = unclaimed.claim(functions=(function,))
         caller = named_caller(difference, function)
@@ -70,7 +70,7 @@ def more_time_in_python_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     increases = {
         function: change
         for function, change in difference.inclusive.items()
-        if function.kind == "python" and is_more(change) and not function.name.startswith("<")
+        if function.kind == "python" and is_increase(change) and not function.name.startswith("<")
     }
     max_extra_s = max((change.extra for change in increases.values()), default=0.0)
     # The time of a caller includes its callees, so the innermost function has the least time.
@@ -113,7 +113,7 @@ def memory_contention(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     increases = {
         function: change
         for function, change in unclaimed.functions.items()
-        if is_named(function.name) and is_more(change) and change.faster > 0
+        if is_named(function.name) and is_increase(change) and change.faster > 0
     }
     function = largest_increase(increases)
     if function is None:
@@ -184,7 +184,7 @@ def _different_kernels(unclaimed: UnclaimedTime, module: str) -> Iterator[Cause]
     names: dict[str, str | None] = {"function": slow_main.name, "instead_of": fast_main.name}
     if slow_main == fast_main:
         # A library without symbols, such as Debian's BLIS: only settings distinguish its kernels.
-        if not settings or is_named(slow_main.name) or not is_more(changes[slow_main]):
+        if not settings or is_named(slow_main.name) or not is_increase(changes[slow_main]):
             return
         names = dict.fromkeys(names)
         variables = " and ".join(name.removeprefix("environment ") for name in settings)
@@ -193,7 +193,7 @@ def _different_kernels(unclaimed: UnclaimedTime, module: str) -> Iterator[Cause]
         )
     else:
         # In each condition, its own kernel takes at least twice as long as the other kernel.
-        is_noticeable = is_more(changes[slow_main]) or changes[fast_main].is_certain
+        is_noticeable = is_increase(changes[slow_main]) or changes[fast_main].is_certain
         is_main_in_slower = 2 * changes[fast_main].slower <= changes[slow_main].slower
         is_main_in_faster = 2 * changes[slow_main].faster <= changes[fast_main].faster
         if not (is_noticeable and is_main_in_slower and is_main_in_faster):

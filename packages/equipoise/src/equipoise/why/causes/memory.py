@@ -19,7 +19,7 @@ from equipoise.why.causes.unclaimed import (
     short_name,
 )
 from equipoise.why.differences.allocations import is_of_allocator
-from equipoise.why.differences.changes import AllocationsChange, FaultsChange, is_more
+from equipoise.why.differences.changes import AllocationsChange, FaultsChange, is_increase
 
 _MAPPING_CALLS = ("mmap", "munmap", "madvise", "brk", "mremap")
 PAGE_BYTES = 4096
@@ -67,7 +67,7 @@ def blocks_returned_at_free(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         return
     size_class = max(size_classes, key=lambda change: change.bytes.slower)
     faults = None if difference.faults is None else difference.faults.count
-    page_fault_entry = (PAGE_FAULT,) if is_more(faults) else ()
+    page_fault_entry = (PAGE_FAULT,) if is_increase(faults) else ()
     yield unclaimed.claim(entries=(*_MEMORY_CALLS_BY_RETURN[syscall], *page_fault_entry)).cause(
         "allocation",
         f"blocks of {size_class.typical_bytes:,} bytes go back to the kernel at every free "
@@ -94,7 +94,12 @@ def memory_given_back(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """
     difference = unclaimed.difference
     calls, faults = difference.calls.get("madvise"), difference.faults
-    if calls is None or faults is None or not is_more(calls.count) or not is_more(faults.count):
+    if (
+        calls is None
+        or faults is None
+        or not is_increase(calls.count)
+        or not is_increase(faults.count)
+    ):
         return
     if faults.count.extra < calls.count.extra:
         return
@@ -115,7 +120,7 @@ def huge_pages_off(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find equal memory that needs many more page faults, because its pages are not huge."""
     difference = unclaimed.difference
     faults, resident = difference.faults, difference.accounts.get("max_rss_bytes")
-    if faults is None or resident is None or not is_more(faults.count):
+    if faults is None or resident is None or not is_increase(faults.count):
         return
     slower_bytes, faster_bytes = resident.slower, resident.faster
     is_same_memory = MIN_HUGE_BYTES <= slower_bytes <= _MAX_MEMORY_RATIO * faster_bytes
@@ -153,7 +158,11 @@ def _touching_function(unclaimed: UnclaimedTime, faults: FaultsChange) -> str | 
 def page_faults(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find more page faults: more memory is used, or freed memory is requested again."""
     faults = unclaimed.difference.faults
-    if ("entry", PAGE_FAULT) in unclaimed.claimed or faults is None or not is_more(faults.count):
+    if (
+        ("entry", PAGE_FAULT) in unclaimed.claimed_parts
+        or faults is None
+        or not is_increase(faults.count)
+    ):
         return
     claim = unclaimed.claim(entries=(PAGE_FAULT,))
     function = _touching_function(unclaimed, faults)
@@ -169,11 +178,11 @@ def page_faults(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 def more_allocations(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find many more allocated blocks, if functions of the allocator take longer."""
     allocations = unclaimed.difference.allocations
-    if allocations is None or not is_more(allocations.count):
+    if allocations is None or not is_increase(allocations.count):
         return
     allocators = [function for function in unclaimed.functions if is_of_allocator(function)]
     claim = unclaimed.claim(functions=allocators)
-    if not allocators or not is_more(claim.thread_seconds):
+    if not allocators or not is_increase(claim.thread_seconds):
         return
     size_class = max(allocations.classes, key=lambda change: change.count.extra)
     yield claim.cause(

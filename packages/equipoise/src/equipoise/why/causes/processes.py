@@ -24,7 +24,7 @@ from equipoise.why.causes.unclaimed import (
     number_text,
     short_name,
 )
-from equipoise.why.differences.changes import Change, Difference, is_more, sum_of
+from equipoise.why.differences.changes import Change, Difference, is_increase, sum_of
 from equipoise.why.differences.locks import FUTEX
 
 _FORK_CALLS = ("clone", "clone3", "fork", "vfork")
@@ -68,14 +68,14 @@ def fork_of_large_process(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         return
     count = difference.calls[syscall].count
     # Samples show forks on some kernels and miss them on others.
-    is_sampled = is_more(unclaimed.entries.get(syscall))
+    is_sampled = is_increase(unclaimed.entries.get(syscall))
     seconds = unclaimed.entries[syscall] if is_sampled else difference.calls[syscall].seconds
     if not 0 < count.faster <= count.slower <= _MAX_FORKS_RATIO * count.faster:
         return
     fork_s, faster_fork_s = seconds.slower / count.slower, seconds.faster / count.faster
-    if not is_more(seconds) or fork_s < _MIN_FORK_SLOWDOWN * faster_fork_s:
+    if not is_increase(seconds) or fork_s < _MIN_FORK_SLOWDOWN * faster_fork_s:
         return
-    has_faults = difference.faults is not None and is_more(difference.faults.count)
+    has_faults = difference.faults is not None and is_increase(difference.faults.count)
     entries = (PAGE_FAULT, "exit_group") if has_faults else ("exit_group",)
     yield unclaimed.claim(
         entries=(*entries, syscall) if is_sampled else entries,
@@ -96,13 +96,13 @@ def many_processes(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find many more processes, each with little work."""
     difference = unclaimed.difference
     processes, programs = difference.processes, difference.programs
-    if processes is None or not is_more(processes):
+    if processes is None or not is_increase(processes):
         return
     on_processor = difference.on_processor
     is_small = on_processor is None or on_processor.extra <= _MAX_SMALL_PROCESS_S * processes.extra
     if processes.slower < _MIN_PROCESSES_RATIO * processes.faster or not is_small:
         return
-    start_calls = ("execve", "execveat") if is_more(programs) else _FORK_CALLS
+    start_calls = ("execve", "execveat") if is_increase(programs) else _FORK_CALLS
     syscall = most_increased_call(difference, start_calls)
     loader = [function for function in unclaimed.functions if _LOADER.fullmatch(function.module)]
     yield unclaimed.claim(
@@ -166,7 +166,8 @@ def lock_waits(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     contended = {
         place: lock.seconds
         for place, lock in difference.locks.items()
-        if is_more(lock.waits) or (lock.more_in_each_run and lock.waits.extra >= _MIN_EXTRA_WAITS)
+        if is_increase(lock.waits)
+        or (lock.more_in_each_run and lock.waits.extra >= _MIN_EXTRA_WAITS)
     }
     place = largest_increase({place: contended[place] for place in contended if is_named(place)})
     place = place or largest_increase(contended)
@@ -243,7 +244,7 @@ def sleeping(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         for entry in entries
         if entry in seconds
         and seconds[entry].extra > 0
-        and (is_more(seconds[entry]) or most_increased_call(difference, (entry,)) is not None)
+        and (is_increase(seconds[entry]) or most_increased_call(difference, (entry,)) is not None)
     }
     syscall = largest_increase(increases)
     if syscall is None:
@@ -260,7 +261,7 @@ def sleeping(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 def waiting(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find a kernel entry point with longer waits that no earlier rule has claimed."""
     by_entry = unclaimed.waits_by_entry
-    increases = {entry: change for entry, change in by_entry.items() if is_more(change)}
+    increases = {entry: change for entry, change in by_entry.items() if is_increase(change)}
     entry = max(increases, key=lambda name: (increases[name].extra, name), default=None)
     if entry is None:
         return

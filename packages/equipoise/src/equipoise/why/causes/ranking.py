@@ -8,7 +8,7 @@ from types import MappingProxyType
 from equipoise.model.why import Explanation
 from equipoise.why.causes import functions, memory, processes, system_calls
 from equipoise.why.causes.unclaimed import Cause, UnclaimedTime
-from equipoise.why.differences.changes import Difference, is_more
+from equipoise.why.differences.changes import Difference, is_increase
 
 Rule = Callable[[UnclaimedTime], Iterable[Cause]]
 """Function that finds causes of one type in the time that no earlier rule has claimed."""
@@ -57,7 +57,7 @@ def suggested_causes(
 
     The result is empty if the gap is not certain, or if the evidence shows no cause.
     """
-    if not is_more(difference.wall_time):
+    if not is_increase(difference.wall_time):
         return ()
     unclaimed = UnclaimedTime(difference)
     accepted: list[tuple[str, Cause]] = []
@@ -69,7 +69,7 @@ def suggested_causes(
             cause
             for cause in rule(unclaimed)
             if cause.seconds >= MIN_FRACTION * unclaimed.gap_s
-            and (unclaimed is unclaimed_before_rule or cause.parts - unclaimed.claimed)
+            and (unclaimed is unclaimed_before_rule or cause.parts - unclaimed.claimed_parts)
         ]:
             longest = max(causes, key=lambda cause: cause.seconds)
             accepted.append((name, longest))

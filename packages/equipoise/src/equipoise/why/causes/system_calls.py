@@ -20,7 +20,7 @@ from equipoise.why.causes.unclaimed import (
     number_text,
     short_name,
 )
-from equipoise.why.differences.changes import Change, Difference, FileChange, is_more, sum_of
+from equipoise.why.differences.changes import Change, Difference, FileChange, is_increase, sum_of
 
 _WRITES = ("write", "writev", "pwrite64", "pwritev", "pwritev2")
 _READS = ("read", "readv", "pread64", "preadv", "preadv2")
@@ -70,9 +70,9 @@ def cold_file(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """
     difference = unclaimed.difference
     blocks = difference.accounts.get("block_reads")
-    if blocks is None or not is_more(blocks):
+    if blocks is None or not is_increase(blocks):
         return
-    is_mapped = is_more(difference.accounts.get("major_faults"))
+    is_mapped = is_increase(difference.accounts.get("major_faults"))
     entries = (*_READS, PAGE_FAULT) if is_mapped else _READS
     claim = unclaimed.claim(entries=entries, waits=entries)
     if claim.waited_s <= 0:
@@ -184,7 +184,7 @@ def _mostly_fails(difference: Difference, name: str) -> bool:
         return False
     count = difference.calls[name].count
     not_found = _not_found_calls(difference, name)
-    return is_more(count) and not_found.extra >= _MAJORITY_SHARE * count.extra
+    return is_increase(count) and not_found.extra >= _MAJORITY_SHARE * count.extra
 
 
 _SOCKET_CALLS = ("sendto", "recvfrom", "sendmsg", "recvmsg", "sendmmsg", "recvmmsg", "splice")
@@ -197,7 +197,8 @@ def messages(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     channels = [
         change
         for name, change in difference.files.items()
-        if name.startswith(NOT_ON_DISK) and (is_more(change.reads) or is_more(change.writes))
+        if name.startswith(NOT_ON_DISK)
+        and (is_increase(change.reads) or is_increase(change.writes))
     ]
     file = _file_with_most(difference, attrgetter("writes"), on_disk=False)
     file = file or _file_with_most(difference, attrgetter("reads"), on_disk=False)
@@ -224,7 +225,7 @@ def more_system_calls(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find system calls that are made more often."""
     difference = unclaimed.difference
     for syscall, calls in difference.calls.items():
-        if ("entry", syscall) not in unclaimed.claimed and is_more(calls.count):
+        if ("entry", syscall) not in unclaimed.claimed_parts and is_increase(calls.count):
             yield unclaimed.claim(entries=(syscall,), waits=(syscall,)).cause(
                 "system_call",
                 f"more system calls: {syscall} {describe_change(calls.count)}",
@@ -237,7 +238,7 @@ def slower_system_calls(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     difference = unclaimed.difference
     for syscall, seconds in unclaimed.entries.items():
         calls = difference.calls.get(syscall)
-        if calls is not None and is_more(seconds) and not is_more(calls.count):
+        if calls is not None and is_increase(seconds) and not is_increase(calls.count):
             yield unclaimed.claim(entries=(syscall,)).cause(
                 "system_call",
                 f"{syscall} takes longer: {number_text(calls.count.slower)} calls",

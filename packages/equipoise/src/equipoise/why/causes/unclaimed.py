@@ -27,7 +27,7 @@ from equipoise.why.differences.changes import (
     Change,
     Difference,
     Wait,
-    is_more,
+    is_increase,
     sum_of,
 )
 from equipoise.why.differences.stacks import WHOLE_KERNEL
@@ -88,7 +88,7 @@ class UnclaimedTime(Struct, frozen=True):
     """A difference, and the parts of it that causes have claimed."""
 
     difference: Difference
-    claimed: frozenset[Part] = field(default_factory=frozenset)
+    claimed_parts: frozenset[Part] = field(default_factory=frozenset)
     waited_s: float = 0.0
     """Seconds of the gap that causes have claimed as waiting."""
 
@@ -101,7 +101,9 @@ class UnclaimedTime(Struct, frozen=True):
     def entries(self) -> Mapping[str, Change]:
         """Seconds on a processor by kernel entry point, without claimed entry points."""
         entries = self.difference.entries
-        return {entry: entries[entry] for entry in entries if ("entry", entry) not in self.claimed}
+        return {
+            entry: entries[entry] for entry in entries if ("entry", entry) not in self.claimed_parts
+        }
 
     @property
     def functions(self) -> Mapping[Function, Change]:
@@ -110,14 +112,16 @@ class UnclaimedTime(Struct, frozen=True):
         return {
             function: functions[function]
             for function in functions
-            if _function_part(function) not in self.claimed
+            if _function_part(function) not in self.claimed_parts
         }
 
     @property
     def waits(self) -> Mapping[Wait, Change]:
         """Seconds off the processor by wait, without claimed entry points."""
         waits = self.difference.waits
-        return {wait: waits[wait] for wait in waits if ("wait", wait.entry) not in self.claimed}
+        return {
+            wait: waits[wait] for wait in waits if ("wait", wait.entry) not in self.claimed_parts
+        }
 
     @property
     def waits_by_entry(self) -> Mapping[str, Change]:
@@ -131,7 +135,9 @@ class UnclaimedTime(Struct, frozen=True):
     def without(self, cause: Cause) -> UnclaimedTime:
         """Return the unclaimed time after this cause has claimed its parts."""
         return replace(
-            self, claimed=self.claimed | cause.parts, waited_s=self.waited_s + cause.waited_s
+            self,
+            claimed_parts=self.claimed_parts | cause.parts,
+            waited_s=self.waited_s + cause.waited_s,
         )
 
     def claim(
@@ -179,7 +185,7 @@ class UnclaimedTime(Struct, frozen=True):
         return TimeClaim(change, waited_s, (waited_s - margin, waited_s + margin), waited_s, parts)
 
     def _entry_change(self, entry: str) -> Change:
-        if ("entry", entry) in self.claimed:
+        if ("entry", entry) in self.claimed_parts:
             return NO_CHANGE
         if self.difference.entries.keys() - {WHOLE_KERNEL}:
             return self.difference.entries.get(entry, NO_CHANGE)
@@ -187,14 +193,18 @@ class UnclaimedTime(Struct, frozen=True):
 
     def _calls_change(self, name: str) -> Change:
         calls = self.difference.calls.get(name)
-        return NO_CHANGE if calls is None or ("entry", name) in self.claimed else calls.seconds
+        return (
+            NO_CHANGE if calls is None or ("entry", name) in self.claimed_parts else calls.seconds
+        )
 
     def _waits_change(self, entries: Collection[str]) -> Change:
         if self.difference.waits:
             return sum_of(change for wait, change in self.waits.items() if wait.entry in entries)
         calls = self.difference.calls
         waits = (entry for entry in entries if self._mostly_waits(entry))
-        return sum_of(calls[call].seconds for call in waits if ("wait", call) not in self.claimed)
+        return sum_of(
+            calls[call].seconds for call in waits if ("wait", call) not in self.claimed_parts
+        )
 
     def _mostly_waits(self, name: str) -> bool:
         """Return whether the seconds of a call replace unobserved waits."""
@@ -244,7 +254,7 @@ _STARTUP_FUNCTIONS = frozenset(
 def most_increased_call(difference: Difference, names: Iterable[str]) -> str | None:
     """Return the system call with the largest certain increase in number, or ``None``."""
     counts = {name: difference.calls[name].count for name in names if name in difference.calls}
-    return largest_increase({name: count for name, count in counts.items() if is_more(count)})
+    return largest_increase({name: count for name, count in counts.items() if is_increase(count)})
 
 
 def largest_increase(changes: Mapping[Key, Change]) -> Key | None:

@@ -24,8 +24,7 @@ LEVEL = 0.05
 
 
 class Change(Struct, frozen=True):
-    """One quantity in both conditions, as means over runs. A run without the quantity counts as 0.
-    """
+    """One quantity in both conditions: means over runs. A run without the quantity counts as 0."""
 
     baseline: float
     candidate: float
@@ -208,7 +207,7 @@ Key = TypeVar("Key")
 ChangeFunction = Callable[[Runs[float], Side], Change]
 
 
-def is_more(change: Change | None) -> bool:
+def is_increase(change: Change | None) -> bool:
     """Return whether the slower condition certainly has the larger value."""
     return change is not None and change.extra > 0 and change.is_certain
 
@@ -254,7 +253,7 @@ def changes_by_key(
 
 
 def sum_of(parts: Iterable[Change]) -> Change:
-    """Return the sum of changes. An unknown interval counts as the interval from 0 to 2 extra."""
+    """Return the sum of changes. An unknown interval counts as 0 to twice the change."""
     parts = tuple(parts)
     extra = sum(part.extra for part in parts)
     half_width = math.hypot(*(part.half_width for part in parts))

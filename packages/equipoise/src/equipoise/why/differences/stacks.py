@@ -89,8 +89,7 @@ def with_profile(difference: Difference, runs: Runs[SampledStacks]) -> Differenc
 def _callers(
     paths: Runs[tuple[CallPath, ...]], slower: Side
 ) -> Mapping[Function, tuple[Function, ...]]:
-    """Return the callers that most of a function's extra seconds pass through, the nearest first.
-    """
+    """Return the callers in most of a function's additional stacks, the nearest first."""
 
     def pairs_of(path: CallPath) -> Iterable[tuple[Function, Function]]:
         # The pair of the innermost function with itself gives the seconds of this function.

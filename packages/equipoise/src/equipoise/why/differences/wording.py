@@ -12,7 +12,7 @@ from equipoise.why.differences.changes import (
     Difference,
     SizeClassChange,
     Wait,
-    is_more,
+    is_increase,
 )
 from equipoise.why.evidence.observer import Function
 
@@ -47,15 +47,15 @@ def where_the_time_goes(difference: Difference) -> str:
 
     A statement with "perhaps" is uncertain: the interval of the change contains 0.
     """
-    calls = _rising_calls(difference)
-    faults = _rising_faults(difference)
-    rise_clauses = [*_rising_counts(calls, faults), *_rising_times(difference)]
+    calls = _increased_calls(difference)
+    faults = _increased_faults(difference)
+    increase_clauses = [*_count_clauses(calls, faults), *_time_clauses(difference)]
     is_about_memory = faults is not None or not _MEMORY_CALLS.isdisjoint(calls)
     clauses = (
         _parts_clause(difference),
-        ", ".join(rise_clauses[: 2 * MAX_LISTED_ITEMS]),
+        ", ".join(increase_clauses[: 2 * MAX_LISTED_ITEMS]),
         _allocation_clause(difference, is_about_memory=is_about_memory),
-        None if rise_clauses else _uncertain_clause(difference),
+        None if increase_clauses else _uncertain_clause(difference),
     )
     return "; ".join(filter(None, clauses))
 
@@ -102,20 +102,20 @@ def _growth_above_gap(difference: Difference, mentioned: Sequence[str]) -> str:
     )
 
 
-def _rising_calls(difference: Difference) -> Mapping[str, CallsChange]:
+def _increased_calls(difference: Difference) -> Mapping[str, CallsChange]:
     """Return the calls whose certain increase explains a part of the gap, most seconds first."""
     # Sampled seconds do not include the cost of observing the call.
     seconds = {
         name: (change.seconds if change.waits else difference.entries.get(name, change.seconds))
         for name, change in difference.calls.items()
-        if is_more(change.count)
+        if is_increase(change.count)
     }
     names = [name for name in seconds if seconds[name].extra >= _min_extra_s(difference)]
     names.sort(key=lambda name: -seconds[name].extra)
     return {name: difference.calls[name] for name in names[:MAX_LISTED_ITEMS]}
 
 
-def _rising_faults(difference: Difference) -> Change | None:
+def _increased_faults(difference: Difference) -> Change | None:
     """Return the change in page faults; ``None`` if they do not explain a part of the gap."""
     if difference.faults is None or not difference.faults.count.is_certain:
         return None
@@ -126,7 +126,7 @@ def _rising_faults(difference: Difference) -> Change | None:
     return faults if seconds >= _min_extra_s(difference) else None
 
 
-def _rising_counts(calls: Mapping[str, CallsChange], faults: Change | None) -> Iterator[str]:
+def _count_clauses(calls: Mapping[str, CallsChange], faults: Change | None) -> Iterator[str]:
     """Yield a clause for each group of calls with equal counts, and a clause for page faults."""
     names_by_counts: dict[tuple[str, str], list[str]] = {}
     for name, change in calls.items():
@@ -152,18 +152,20 @@ def _low_and_high(change: Change) -> tuple[str, str]:
     return count(low), count(high)
 
 
-def _rising_times(difference: Difference) -> Iterator[str]:
+def _time_clauses(difference: Difference) -> Iterator[str]:
     """Yield clauses about functions, waits and processes that certainly explain the gap."""
-    for function, change in _rises_of(difference.functions, difference):
+    for function, change in _certain_increases(difference.functions, difference):
         yield f"{_describe_function(function)} takes {duration(change.extra)} more on a processor"
-    for wait, change in _rises_of(difference.waits, difference):
+    for wait, change in _certain_increases(difference.waits, difference):
         yield f"{_describe_wait(wait)} take {duration(change.extra)} more"
-    if difference.processes is not None and is_more(difference.processes):
+    if difference.processes is not None and is_increase(difference.processes):
         low, high = _low_and_high(difference.processes)
         yield f"processes rose from {low} to {high}"
 
 
-def _rises_of(changes: Mapping[Key, Change], difference: Difference) -> list[tuple[Key, Change]]:
+def _certain_increases(
+    changes: Mapping[Key, Change], difference: Difference
+) -> list[tuple[Key, Change]]:
     """Return the certain changes that explain a part of the gap, in their order."""
     min_extra_s = _min_extra_s(difference)
     certain = (item for item in changes.items() if item[1].is_certain)
