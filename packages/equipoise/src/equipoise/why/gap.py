@@ -56,8 +56,7 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
     """Return the largest gap whose verdict is faster or slower; without one, the largest gap.
 
     ``baseline`` and ``candidate`` are names of conditions, or ``None`` for any condition. Raise
-    `UnusableInput` if this kind of campaign cannot be explained, if the campaign has no gap, or if
-    it does not compare the named conditions.
+    `UnusableInput` if the campaign has no gap, or does not compare the named conditions.
     """
     plan = record.plan
     plan.rules.check_explainable(record)

@@ -1,8 +1,7 @@
 """Compute the result document of any campaign, with the causes of its gap if some are known.
 
 A gap is the difference in wall time between two conditions. An experiment is a later campaign that
-tested causes of the gap. Most campaigns have neither observations nor an experiment. They do not
-need ``explanation.py``, so it is loaded late.
+tested causes of the gap. Without observations or an experiment, ``explanation.py`` is not loaded.
 """
 
 from __future__ import annotations
@@ -31,10 +30,7 @@ class ExperimentReader(Protocol):
 
 
 def result_of(record: RunRecord, experiment: RunRecord | None = None) -> ResultDocument:
-    """Compute the result document of a campaign, with the causes of its gap.
-
-    ``experiment`` is the campaign that tested the causes, or ``None``.
-    """
+    """Compute the result document of a campaign; ``experiment`` tested the causes of its gap."""
     document = analyse_campaign(record)
     is_experiment = why_kind(record.plan.terms).is_experiment
     if experiment is None and not record.observations and not is_experiment:

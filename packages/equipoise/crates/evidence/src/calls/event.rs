@@ -37,8 +37,8 @@ impl Caller {
         }
     }
 
-    /// Returns the folders of the thread and of the process in `/proc`. The folder of the thread is
-    /// first, because the folder of a process is empty if the first thread has ended.
+    /// Returns the folders of the thread and of the process in `/proc`. If the first thread of a
+    /// process has ended, the folder of the process lacks its files and its memory.
     pub fn proc_folders(self) -> [String; 2] {
         let process = format!("/proc/{}", self.process);
         [format!("{process}/task/{}", self.thread), process]

@@ -104,8 +104,7 @@ fn kernel_library() -> Option<Vec<u8>> {
 /// trampoline is the code that the interpreter generates for a Python function.
 ///
 /// Trampolines have no unwind information in a file. On x86-64, each pushes 8 bytes and makes a
-/// call (`Python/asm_trampoline.S`), so one rule is right at every return address. On `AArch64`
-/// they keep a frame pointer, so no rule is needed.
+/// call (`Python/asm_trampoline.S`), so one rule suffices. On `AArch64` they keep a frame pointer.
 pub fn trampolines(range: Range<u64>) -> Module<Bytes> {
     let sections = if cfg!(target_arch = "x86_64") {
         let unwind_section = unwind_section(&range);

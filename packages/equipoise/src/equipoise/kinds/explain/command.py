@@ -335,10 +335,7 @@ def command(request: WhyRequest) -> int:
 
 
 def write_pictures(pictures: Pictures, gap_evidence: GapEvidence) -> None:
-    """Draw the pictures and write their files.
-
-    Raise `UnusableInput` if there is no profile of both conditions, or a file cannot be written.
-    """
+    """Write the files of the pictures; raise `UnusableInput` if a profile is missing."""
     comparison, evidence = gap_evidence.gap.comparison, gap_evidence.evidence
     names, slower = (comparison.baseline, comparison.candidate), gap_evidence.difference.slower
     for path, picture in pictures.items():

@@ -75,8 +75,7 @@ class ExperimentJudge(Judge):
         """Return the conditions that the next block needs.
 
         A warm-up block runs all open attempts. A measured block runs one open attempt, which is
-        drawn. The draw depends on the seed, the number of the block and the blocks so far, so a
-        resumed experiment has the same draws. The order within the block is drawn separately.
+        drawn. A resumed experiment has the same draws.
         """
         attempts = self._open_attempts()
         if phase == "measured" and attempts:

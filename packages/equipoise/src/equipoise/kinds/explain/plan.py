@@ -87,10 +87,7 @@ class ExperimentRequest(Struct, frozen=True):
 
 
 def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
-    """Check the names of interventions before the causes are known.
-
-    Raise `UnusableInput` if an intervention in ``only`` is unknown, or two have the same name.
-    """
+    """Raise `UnusableInput` if a name in ``only`` is unknown, or two interventions share a name."""
     if not (request.only or request.user_interventions):
         # Do not examine this host for nothing: the campaign may be from another host.
         return
@@ -150,11 +147,11 @@ def effective_plan(
 ) -> Plan:
     """Return the plan with the interventions that take effect on this host.
 
-    An intervention without effect is listed as omitted, with the reason. An intervention that takes
-    effect but reaches no cause is an attempt without a block. In both cases the plan is made again,
-    because another intervention may take this place. ``observe`` makes observed runs; its default
-    is `observe_once`. Raise `TookNoEffect` if a setting of the gap's own conditions takes no
-    effect, and `NothingToTry` if no intervention is left.
+    An intervention without effect is omitted, with the reason. An intervention that takes effect
+    but reaches no cause is an attempt without a block. In both cases the plan is made again, with
+    the next intervention. ``observe`` makes observed runs; its default is `observe_once`. Raise
+    `NothingToTry` if no intervention is left. Raise `TookNoEffect` if a setting of the gap's own
+    conditions takes no effect.
     """
     environment = own_environment()
     remaining = list(interventions)
@@ -207,10 +204,7 @@ def _intervention_in(plan: Plan, condition: str) -> str | None:
 def plan_of_interventions(
     gap: OpenGap, interventions: Sequence[Intervention], request: ExperimentRequest
 ) -> Plan:
-    """Plan an experiment that tries interventions, in the given order, on both conditions of a gap.
-
-    Raise `NothingToTry` if no intervention can test the causes on this host.
-    """
+    """Plan an experiment with interventions; raise `NothingToTry` if none can test a cause."""
     max_attempts = max(request.max_attempts, len(request.only))
     attempted: list[Intervention] = []
     omitted: list[OmittedIntervention] = []

@@ -1,9 +1,9 @@
 """Check whether an intervention reaches a cause: whether it changes the evidence of the cause.
 
-The evidence names calls, faults or functions. An intervention that leaves them unchanged has not
+The evidence names calls, faults or functions. If an intervention leaves them unchanged, it has not
 removed the cause, so times with the intervention refute nothing. Calls, threads and functions need
-an observed run of the slower condition with the intervention, which is never timed. The trials of
-the experiment itself count page faults and blocks from the disk.
+an observed run of the slower condition with the intervention. The trials of the experiment itself
+count page faults and blocks from the disk.
 
 Three values are compared: ``slower_value`` of the slower condition, ``faster_value`` of the faster
 condition, and ``changed_value`` of the slower condition with the intervention.

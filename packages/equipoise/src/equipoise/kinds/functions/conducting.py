@@ -1,9 +1,9 @@
 """Compare Python functions: trial runs, the plan, the campaign and its record.
 
 A fresh process gets copies of the data that functions use. A copy may have a different memory
-layout: a column of a wide array becomes contiguous, the chunks of a frame are joined. Then the
-comparison of copies answers a different question. Equipoise therefore times functions with data in
-the caller's process and in fresh processes, and refuses a comparison if the ratios differ.
+layout: for instance, a column of a wide array becomes contiguous. Then the copies are faster or
+slower than the originals. So Equipoise also times functions with data in the caller's process. It
+refuses the comparison if the ratios differ.
 """
 
 from __future__ import annotations
@@ -285,10 +285,7 @@ def _can_check(benchmarks: Sequence[Benchmark], results: Sequence[TrialRunResult
 def _local_ratios(
     benchmarks: Sequence[Benchmark], originals: Sequence[Original], calls: Sequence[int]
 ) -> list[float] | None:
-    """Return the median ratio of each function to the first function, over rounds in this process.
-
-    The result is ``None`` if a function fails in this process.
-    """
+    """Return the median ratio of each function to the first function, or ``None`` if one fails."""
     try:
         with _frozen_heap_and_hidden_output():
             loops = [_started_loop(*pair) for pair in zip(benchmarks, originals, strict=True)]
@@ -310,10 +307,7 @@ def _local_ratios(
 def _ratios_of_copies(
     benchmarks: Sequence[Benchmark], calls: Sequence[int], rounds: int, timeout_s: float
 ) -> list[list[float]] | None:
-    """Return the ratios of all functions to the first function, for each fresh process.
-
-    The result is ``None`` if a function fails.
-    """
+    """Return the ratios to the first function in each fresh process, or ``None`` if one fails."""
     indexes = [*range(len(benchmarks))]
     environment = base_environment(own_environment())
     keys = [(_COPIES_PHASE, number) for number in range(min(COPY_PROCESSES, MAX_WAITING_PROCESSES))]

@@ -36,8 +36,8 @@ def _equipoise_loop(_equipoise_clock, _equipoise_function, _equipoise_setup):
         _equipoise_end = _equipoise_clock()
         _equipoise_calls = yield _equipoise_end - _equipoise_begin
 """
-"""Code of the timing loop. It is a generator, so variables of the setup are local variables of the
-loop, as in `timeit`, and keep their values between batches."""
+"""Code of the timing loop. It is a generator, so local variables keep their values between batches.
+"""
 _READ_INSTRUCTIONS = frozenset({"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"})
 """Bytecode instructions that read a variable from outside a function."""
 _MODULE_NAME_KEYS = ("__module__", "__name__")

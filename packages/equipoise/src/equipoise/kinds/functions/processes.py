@@ -87,8 +87,8 @@ def process_pool(
 ) -> Iterator[ProcessPool]:
     """Provide fresh processes that run functions, with a private folder for all of them.
 
-    ``environment_of`` returns the environment of the process of a block. ``keys_from`` takes the
-    key of a block, and returns this key and the keys of the next blocks to prepare.
+    ``environment_of`` returns the environment of the process of a block. ``keys_from`` returns the
+    key of a block and the keys of the next blocks to prepare.
     """
     clear_leftovers()
     with scratch_folder() as scratch:

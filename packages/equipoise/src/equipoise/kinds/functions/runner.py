@@ -63,10 +63,7 @@ def steady_ns(batches: Sequence[int]) -> float:
 
 
 class FunctionRunner(Struct):
-    """Runner of one process for each block of a plan; the process gives all trials of the block.
-
-    The trials of a process are in the ledger before the next process gets its instructions.
-    """
+    """Runner of one process for each block of a plan; the process gives all trials of the block."""
 
     plan: Plan
     processes: ProcessProvider
@@ -153,11 +150,7 @@ class FunctionRunner(Struct):
 
 
 def instructions_of_block(plan: Plan, draw: Draw) -> dict[str, Any]:
-    """Return the instructions for the process of a block.
-
-    The draw of the block gives each function its position. The order of the definitions, and the
-    order of the positions in each round, are drawn independently of the block's draw.
-    """
+    """Return the instructions for the process of a block."""
     position_count = len(draw.order)
 
     def drawn_order(purpose: str) -> list[int]:

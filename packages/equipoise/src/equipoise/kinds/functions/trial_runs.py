@@ -56,9 +56,8 @@ def trial_run_results(
 ) -> tuple[TrialRunResult, ...]:
     """Run each function alone, in a process that may take ``timeout_s``.
 
-    Raise `UnusableInput` if a function cannot be loaded in a fresh process, a call does not run its
-    body, or each call takes longer than the call before. Raise `ConditionFailed` if a function or
-    its setup raises, takes too long or ends its process.
+    Raise `UnusableInput` if a function cannot be loaded, a call does not run its body, or calls get
+    slower and slower. Raise `ConditionFailed` if a function or its setup fails.
     """
     keys = [(_TRIAL_RUN_PHASE, index) for index in range(len(benchmarks))]
     environment = base_environment(own_environment())
@@ -119,7 +118,7 @@ def calls_and_rounds(
 ) -> tuple[list[int], int]:
     """Return the number of calls in a batch of each function, and the number of batches.
 
-    If functions take about equally long, they get the same number of calls, so the overhead of a
+    If functions take about equally long, they get the same number of calls. Then the overhead of a
     batch is equal, too. The order of the functions has no influence.
     """
     # The smallest power of two with which a batch is long enough.

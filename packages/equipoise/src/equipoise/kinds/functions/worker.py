@@ -161,10 +161,7 @@ def main(
 
 
 def _shared_bytes(file: str) -> mmap.mmap:
-    """Return four bytes of a file, which the caller can read when this process is dead.
-
-    They are mapped memory, so a write between batches needs no system call.
-    """
+    """Return four bytes of a file as mapped memory, so that a write needs no system call."""
     with open(file, "w+b") as stream:
         stream.write(b"\xff" * 4)
         stream.flush()
@@ -238,10 +235,7 @@ def trial_run(benchmarks: list[dict[str, Any]], index: int) -> dict[str, Any]:
 
 
 def calls_get_slower(index: int, benchmark: dict[str, Any], calls: int) -> bool:
-    """Return whether calls get slower and slower in both of two checks.
-
-    A single check may be wrong by chance, because the machine becomes slower.
-    """
+    """Return whether calls get slower and slower in two checks; one may be wrong by chance."""
     return all(_batches_get_slower(index, benchmark, factor * calls) for factor in (1, 2))
 
 
@@ -314,10 +308,9 @@ def _all_have_digests(values: list[Any], digests: list[bytes | None]) -> bool:
 
 
 def _reachable_values(function: Any) -> list[Any]:
-    """Return the values that a function can reach without its arguments.
+    """Return the globals, closures and defaults of a function, and of the functions among them.
 
-    These are globals, closures and defaults of the function, and of the functions among these
-    values. The functions of a module are not searched.
+    The functions of a module are not searched.
     """
     import inspect
 

@@ -141,10 +141,7 @@ def assemble(
 def _conditions_and_blocks(
     readings: Sequence[SourceReading],
 ) -> tuple[tuple[Condition, ...], list[_ProcessInBlock]]:
-    """Return the conditions with their names, and all processes in the order of their blocks.
-
-    A file without blocks is one block.
-    """
+    """Return the conditions, and all processes by block. A file without blocks is one block."""
     has_labels = any(file.label is not None for file in readings)
     # If benchmarks are compared with each other, each benchmark is a condition without levels.
     benchmarks_are_levels = has_labels or readings[0].reading.compared_factor != BENCHMARK
@@ -361,10 +358,7 @@ def contrasts_between_levels(
 
 
 def contrasts_with_baseline(conditions: Sequence[Condition], name: str) -> tuple[Contrast, ...]:
-    """Return the contrasts of all other conditions with the condition of this name.
-
-    Raise `UnusableInput` if no condition has this name.
-    """
+    """Return the contrasts with the named condition; raise `UnusableInput` for an unknown name."""
     names = [condition.name for condition in conditions]
     if name not in names:
         examples = ", ".join(names[:MAX_LISTED_NAMES]) + (

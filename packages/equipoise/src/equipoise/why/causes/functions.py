@@ -1,7 +1,4 @@
-"""Find causes in functions of the program, of Python, and of BLAS libraries.
-
-A rule gets the extra time that no earlier rule has claimed (`UnclaimedTime`), and yields causes.
-"""
+"""Find causes in functions of the program, of Python, and of BLAS libraries."""
 
 from __future__ import annotations
 

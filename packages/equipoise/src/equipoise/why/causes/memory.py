@@ -32,8 +32,8 @@ _MEMORY_CALLS_BY_RETURN = {
 """For each call that returns memory to the kernel: all calls that return or get such memory."""
 
 _MIN_CALLS_PER_BLOCK, _MAX_CALLS_PER_BLOCK = 0.25, 4.0
-"""Accepted numbers of calls per block. As brk both returns and gets memory, there may be more calls
-than blocks. As an allocator may return several blocks at once, there may be fewer calls."""
+"""Accepted numbers of calls per block: brk both returns and gets memory, and one call may return
+several blocks."""
 
 MIN_HUGE_BYTES = 8 << 20
 """Smallest resident memory for `huge_pages_off`. A smaller program mostly maps its own files."""
@@ -46,10 +46,7 @@ _MAX_MEMORY_RATIO = 1.25
 
 
 def blocks_returned_at_free(unclaimed: UnclaimedTime) -> Iterator[Cause]:
-    """Find large blocks that go back to the kernel at every free, and are faulted in again.
-
-    The number of blocks of one size is about the number of calls that return memory.
-    """
+    """Find large blocks that go back to the kernel at every free, and are faulted in again."""
     difference = unclaimed.difference
     allocations = difference.allocations
     syscall = most_increased_call(difference, _MEMORY_CALLS_BY_RETURN)
@@ -88,10 +85,7 @@ def _largest_requester(allocations: AllocationsChange) -> str | None:
 
 
 def memory_given_back(unclaimed: UnclaimedTime) -> Iterator[Cause]:
-    """Find memory that goes back to the kernel by madvise, and is faulted in again.
-
-    There are more calls of madvise, and at least as many more page faults.
-    """
+    """Find memory that goes back to the kernel by madvise, and is faulted in again."""
     difference = unclaimed.difference
     calls, faults = difference.calls.get("madvise"), difference.faults
     if (

@@ -118,10 +118,7 @@ def many_processes(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 
 
 def one_thread(unclaimed: UnclaimedTime) -> Iterator[Cause]:
-    """Find the same work done by fewer threads or processes at once.
-
-    There are fewer threads, about as many seconds on processors, and more seconds of wall time.
-    """
+    """Find the same work done by fewer threads or processes at once."""
     difference = unclaimed.difference
     threads, processor_time = difference.threads, difference.on_processor
     wall_time = difference.wall_time
@@ -148,7 +145,7 @@ def one_thread(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 _MEMORY_PHRASES = {"anonymous memory": "", "[heap]": " on the heap", "[stack]": " on the stack"}
 """Kinds of memory without variable names, and their phrases in "a lock … without a name"."""
 _SYNCHRONISATION = re.compile(r".*(cond|sem_|barrier).*", re.IGNORECASE)
-"""Functions with which threads wait for each other instead of a lock."""
+"""Functions in which a thread waits for other threads, not for a lock."""
 _MIN_EXTRA_WAITS = 10.0
 """Smallest number of extra waits that shows contention, if the number varies between runs."""
 _MIN_CALLER_SHARE = 0.1

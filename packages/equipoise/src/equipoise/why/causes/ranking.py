@@ -43,8 +43,8 @@ RULES: Mapping[str, Rule] = MappingProxyType(
 """Rules by the stable id of their cause, the most specific rule first."""
 
 MIN_FRACTION = 0.05
-"""Smallest fraction of the gap for which a cause is reported. Observing a run costs a few per cent,
-so the observation itself may be the reason of a smaller cause."""
+"""Smallest fraction of the gap for which a cause is reported. A smaller cause may come from the
+observation itself, which costs a few per cent."""
 
 OBSERVED_ONLY = "as observed and not tested"
 """End of the sentence about a cause that no intervention has tested."""

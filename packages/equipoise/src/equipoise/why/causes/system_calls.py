@@ -64,10 +64,7 @@ def sync_per_record(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 
 
 def cold_file(unclaimed: UnclaimedTime) -> Iterator[Cause]:
-    """Find a file that is read from its disk, while the other condition finds it in memory.
-
-    The disk delivers more blocks, and calls that read files wait.
-    """
+    """Find a file that one condition reads from the disk, and the other condition from memory."""
     difference = unclaimed.difference
     blocks = difference.accounts.get("block_reads")
     if blocks is None or not is_increase(blocks):
@@ -154,10 +151,7 @@ def _tiny_transfers(
 
 
 def path_look_ups(unclaimed: UnclaimedTime) -> Iterator[Cause]:
-    """Find many more look-ups of paths, for instance a search in several folders.
-
-    There are more queries about files, or more attempts to open files that do not exist.
-    """
+    """Find many more look-ups of paths, for instance a search in several folders."""
     difference = unclaimed.difference
     names = (*_PATH_QUERIES, *(name for name in _PATH_OPENS if _mostly_fails(difference, name)))
     syscall = most_increased_call(difference, names)

@@ -44,8 +44,8 @@ LONG_CALL_S = 50e-6
 """Seconds above which a call usually waits."""
 
 Part = tuple[Literal["entry", "function", "wait"], str]
-"""A part of the extra time: work at a kernel entry point, work in a function (``name in module``),
-or waits at a kernel entry point. Each part belongs to the first cause that claims it."""
+"""A part of the extra time: work in the kernel by entry point, work in a function
+(``name in module``), or waits by entry point."""
 
 
 class TimeClaim(Struct, frozen=True):
@@ -61,10 +61,7 @@ class TimeClaim(Struct, frozen=True):
     parts: frozenset[Part]
 
     def cause(self, kind: Kind, summary: str, **evidence: Any) -> Cause:
-        """Return the cause of this extra time; its evidence includes the time.
-
-        A `Change` in the evidence becomes its values in both conditions.
-        """
+        """Return the cause; each `Change` in its evidence becomes the values of both conditions."""
         values = {
             name: {"baseline": value.baseline, "candidate": value.candidate}
             if isinstance(value, Change)

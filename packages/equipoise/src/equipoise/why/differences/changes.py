@@ -100,8 +100,8 @@ class LockChange(Struct, frozen=True):
     waits: Change
     seconds: Change
     more_in_each_run: bool = False
-    """Whether each run of the slower condition waits more often than every run of the faster one.
-    If contention varies a thousandfold between runs, the interval of ``waits`` is useless."""
+    """Whether each run of the slower condition has more waits than every run of the faster
+    condition. If the numbers vary a thousandfold, the interval of ``waits`` is useless."""
 
 
 class Locking(Struct, frozen=True):
@@ -146,7 +146,7 @@ class FaultsChange(Struct, frozen=True):
 
     count: Change
     by_function: Mapping[Function, Change]
-    """Page faults by the function that touches the page."""
+    """Sampled page faults by the function that touches the page."""
 
 
 class Setting(Struct, frozen=True):
@@ -159,10 +159,7 @@ class Setting(Struct, frozen=True):
 
 
 class Difference(Struct, frozen=True):
-    """All differences between two conditions. A part that no source observed is empty or ``None``.
-
-    A source is a tool that observes a run. Its seconds are sums over all threads.
-    """
+    """All differences between two conditions; a part without observations is empty or ``None``."""
 
     slower: Side
     wall_time: Change
@@ -231,8 +228,7 @@ measure_change: ChangeFunction = partial(_compute_change, paired=False, is_count
 paired_count_change: ChangeFunction = partial(_compute_change, paired=True, is_count=True)
 """Return the change of a count in trials of the same blocks, with Student's interval."""
 paired_measure_change: ChangeFunction = partial(_compute_change, paired=True, is_count=False)
-"""Return the change of a time in trials of the same blocks, with Student's interval. It compares
-means, because the means of the parts of the wall time add up to the mean wall time."""
+"""Return the change of a time in trials of the same blocks, with Student's interval."""
 
 
 def changes_by_key(

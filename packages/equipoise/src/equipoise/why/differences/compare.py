@@ -1,9 +1,8 @@
 """Compare two conditions: their trials, their settings, and the observations of each source.
 
-A source is a tool that observes a run; the campaign's own trials ran without a source. The change
-of a part of the wall time is the mean of its differences within blocks. So the changes of all parts
-add up to the gap. Seconds of system calls are sums over all threads, and include the cost of
-observing the calls.
+A source is a tool that observes a run; the campaign's own trials ran without a source. Changes of
+the wall time and its parts are means of differences within blocks, so the parts add up to the gap.
+Seconds of system calls are sums over all threads, and include the cost of observing the calls.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ def _unseen_remarks(failures: tuple[str, ...], runs: Runs[Any]) -> tuple[str, ..
     """Return the failures of a source and its remarks about missing data, without repetitions."""
     remarks: dict[str, str] = {}
     for remark in chain(failures, *(run.unseen for run in runs.all_runs)):
-        # Remarks with other numbers are the same remark.
+        # Remarks that differ only in numbers count as equal.
         remarks.setdefault(_DIGITS.sub("0", remark), remark)
     return tuple(remarks.values())
 
@@ -238,10 +237,7 @@ def _known_change(
 
 
 def with_system_calls(difference: Difference, runs: Runs[SystemCalls]) -> Difference:
-    """Return the difference with the system calls, if both conditions have an observed run.
-
-    Each mapping begins with the item that has the largest extra seconds.
-    """
+    """Return the difference with the system calls, if both conditions have an observed run."""
     if not runs.has_both:
         return difference
     slower = difference.slower
@@ -329,9 +325,8 @@ def _most_frequent_size(runs: Sequence[SystemCalls], name: str) -> int | None:
 def different_settings(conditions: tuple[Condition, Condition]) -> tuple[Setting, ...]:
     """Return the settings that the baseline and the candidate declare differently.
 
-    The names of settings are ``program``, ``argument 2``, ``environment LANG``, ``preload``,
-    ``library path``, ``working folder``, ``cpus``, ``huge pages``, ``random addresses`` and
-    ``before each trial``. The names of a server's settings begin with ``server``.
+    Settings have names such as ``program``, ``argument 2``, ``environment LANG``, ``huge pages``.
+    The names of a server's settings begin with ``server``.
     """
     baseline, candidate = conditions
     settings = (

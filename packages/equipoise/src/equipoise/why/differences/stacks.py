@@ -49,15 +49,14 @@ MIN_AGREEMENT, MAX_AGREEMENT = 0.8, 1.25
 """Usual range of the ratio of a profile's seconds to the trials' seconds on a processor."""
 
 MIN_CALLER_SHARE = 0.8
-"""Smallest share of a function's extra time for a main caller. Some stacks are cut, so it is not 1.
-"""
+"""Smallest share of a function's extra time for a main caller; not 1, as some stacks are cut."""
 
 
 def with_profile(difference: Difference, runs: Runs[SampledStacks]) -> Difference:
     """Return the difference with the seconds on a processor, if both conditions have a profile.
 
-    If the kernel's part of the stacks is hidden, the only kernel entry point is `WHOLE_KERNEL`,
-    with the system time of the campaign's own trials.
+    If the kernel is hidden, the only kernel entry point is `WHOLE_KERNEL`. Its seconds are the
+    system time of the campaign's own trials.
     """
     if not runs.has_both:
         return difference
@@ -125,10 +124,7 @@ def waits_change(runs: Runs[SampledStacks], slower: Side) -> Mapping[Wait, Chang
 
 
 def page_faults_change(runs: Runs[SampledStacks], slower: Side) -> FaultsChange | None:
-    """Return the change of the page faults; ``None`` unless both conditions have a run.
-
-    The count covers all page faults; the functions come from sampled page faults.
-    """
+    """Return the change of the page faults; ``None`` unless both conditions have a run."""
     if not runs.has_both:
         return None
     if any(run.total is None for run in runs.all_runs):
@@ -209,9 +205,9 @@ def draw_profiles(
 ) -> bytes:
     """Return a file that shows the profiles of both conditions: mean seconds of each stack.
 
-    ``flame-graph`` is one differential flame graph in SVG. Widths show the slower condition. A
-    function is red if the slower condition spends more time in the function itself, and blue if it
-    spends less. Frames narrower than a thousandth of the picture are left out.
+    ``flame-graph`` is one differential flame graph in SVG. Widths show the slower condition. Red
+    functions take more time in the slower condition, without their callees; blue functions take
+    less. Frames narrower than a thousandth of the picture are left out.
 
     ``firefox`` is one profile for https://profiler.firefox.com, with a process for each condition.
     Weights are milliseconds of the mean run. Samples are sorted by weight, not by time.

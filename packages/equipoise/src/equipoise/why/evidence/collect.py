@@ -80,10 +80,7 @@ class EvidenceRun(Struct, frozen=True):
 
 
 def missing_runs(record: RunRecord, gap: Gap, request: EvidenceRequest) -> tuple[EvidenceRun, ...]:
-    """Return the requested runs without an observation, in random order.
-
-    The order depends on the campaign's seed and on the number of observations so far.
-    """
+    """Return the requested runs without an observation, in random order."""
     pair, observations = gap.contrast.pair, record.observations
     known = () if request.repeat_known else observations_of_pair(observations, *pair)
     repetitions = request.repetitions or default_repetitions(gap.longest_s)
@@ -131,11 +128,9 @@ def observe(
 ) -> None:
     """Observe these runs, and commit each observation before the next run starts.
 
-    After each run, ``on_progress`` is called with the number of runs so far.
-
-    Raise `UnusableInput` if a condition no longer takes effect, for instance because its library
-    was removed. Raise `ConditionFailed` if a hook failed; the earlier observations are kept. Raise
-    `EquipoiseError` if the launcher cannot be started or has died.
+    After each run, ``on_progress`` is called with the number of runs so far. Raise `UnusableInput`
+    if a condition no longer takes effect, for instance because its library was removed. Raise
+    `ConditionFailed` if a hook failed, and `EquipoiseError` if the launcher failed.
     """
     conditions = tuple(record.plan.conditions[index] for index in gap.contrast.pair)
     plan_of_gap = replace(record.plan, conditions=conditions)
@@ -159,12 +154,9 @@ def collect(
 ) -> Generator[Observation, None, None]:
     """Observe these runs, and yield one observation for each.
 
-    The next run starts when the caller takes the next observation. If a source cannot be used on
-    this host, the observation has the reason instead of evidence. ``longest_s`` is the time of the
-    longest trial of these conditions.
-
-    Raise `ConditionFailed` if a hook of a condition without a server failed. Raise `EquipoiseError`
-    if the launcher cannot be started or has died.
+    If a source cannot be used on this host, its observation has the reason instead of evidence.
+    ``longest_s`` is the time of the longest trial of these conditions. Raise `ConditionFailed` if a
+    hook of a condition without a server failed, and `EquipoiseError` if the launcher failed.
     """
     plan = _with_longer_limits(plan, longest_s)
     # Processes that a killed campaign left behind would disturb these runs.
@@ -222,10 +214,7 @@ class _ObservingStarter:
 
 
 def _with_longer_limits(plan: Plan, longest_s: float) -> Plan:
-    """Return the plan with longer time limits, because observed runs are slow.
-
-    Each observed run starts its server again.
-    """
+    """Return the plan with longer time limits, and a new start of the server for each run."""
     timeout_s = max(MIN_TIMEOUT_S, MAX_SLOWDOWN * longest_s)
     conditions = list(plan.conditions)
     for index, condition in enumerate(conditions):

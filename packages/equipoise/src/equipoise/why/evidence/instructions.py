@@ -1,7 +1,6 @@
 """The source ``instructions``: instructions by function, counted by valgrind's callgrind.
 
-Callgrind needs no hardware counters. The format of its files: Callgrind manual, "Callgrind Format
-Specification".
+Callgrind needs no hardware counters. Its manual has the "Callgrind Format Specification".
 """
 
 from __future__ import annotations
@@ -37,10 +36,7 @@ class Instructions(Struct, frozen=True):
 
 
 def wrap(process: Process, folder: Path) -> Process:
-    """Return the process under callgrind, which writes a file for each process into the folder.
-
-    Raise `UnusableInput` if valgrind is missing.
-    """
+    """Return the process under callgrind; raise `UnusableInput` if valgrind is missing."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         raise UnusableInput(

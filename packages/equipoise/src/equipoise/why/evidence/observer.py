@@ -1,8 +1,7 @@
 """Start a command under the native observer (``crates/evidence``), and read its documents.
 
 The observer gets system calls from the kernel's tracepoints; if these are forbidden, by ``ptrace``.
-It samples stacks. The weight of a stack is in seconds on a processor, seconds of waiting, or page
-faults.
+It samples stacks, weighted with seconds on a processor, seconds of waiting, or page faults.
 """
 
 from __future__ import annotations
@@ -54,10 +53,7 @@ def native_file(name: str) -> Path:
 
 
 def read_document(file: Path, document_type: type[Document]) -> Document:
-    """Read the document that the native program wrote.
-
-    Raise `UnusableInput` if the native program wrote nothing, or another version of the document.
-    """
+    """Read a document of the native program; raise `UnusableInput` if it is missing or invalid."""
     try:
         content = file.read_bytes()
     except OSError as error:
@@ -69,10 +65,7 @@ def read_document(file: Path, document_type: type[Document]) -> Document:
 
 
 def decode_document(content: bytes, origin: str, document_type: type[Document]) -> Document:
-    """Decode a JSON document of the native program; error messages name its ``origin``.
-
-    Raise `UnusableInput` if the content is not such a document, or has another version.
-    """
+    """Decode a document of the native program; raise `UnusableInput` about its ``origin``."""
     try:
         version = msgspec.json.decode(content, type=_Versioned).version
         if version == DOCUMENT_VERSION:
@@ -259,11 +252,8 @@ class _SampledDocument(StacksDocument, frozen=True):
 
 
 def wrap_sampled(source: SampledSource, process: Process, folder: Path) -> Process:
-    """Return the process under the sampling observer, which writes into the folder.
-
-    From version 3.12 on, CPython then publishes the addresses of its functions. Raise
-    `UnusableInput` if the observer is missing.
-    """
+    """Return the process under the observer; raise `UnusableInput` if the observer is missing."""
+    # With this variable, CPython from 3.12 on writes a map file with the names of its functions.
     with_perf_map = Process(process.command, {"PYTHONPERFSUPPORT": "1", **process.environment})
     options = (_OBSERVER_COMMANDS[source], "--frequency", str(FREQUENCY_HZ))
     return under_observer(with_perf_map, folder / f"{source}.json", *options)

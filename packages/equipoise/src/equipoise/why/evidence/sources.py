@@ -65,10 +65,7 @@ DEFAULT_SOURCES = tuple(name for name in SOURCES if name != SLOW_SOURCE)
 
 
 def known_sources(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of sources without repetitions, in their order.
-
-    Raise `UnusableInput` if there is no source of a name, or no name at all.
-    """
+    """Return the names without repetitions; raise `UnusableInput` for an unknown name, or none."""
     unknown = [name for name in names if name not in SOURCES]
     if unknown or not names:
         raise UnusableInput(

@@ -1,11 +1,9 @@
 """Interventions: changes made on purpose to both conditions, to test a cause.
 
-A new intervention needs one entry in the file of its subject, and one row in
-docs/reference/causes.md with the proof of its effect.
+A new intervention needs an entry in the file of its subject, and a row in docs/reference/causes.md.
 
 - ``catalogue.py``: all interventions, the interventions for given causes, the user's own
-- ``intervention.py``: `Intervention`, the `Case` that interventions are chosen for; helpers that
-  build interventions and change conditions
+- ``intervention.py``: `Intervention`; `Case`, the gap to explain; helpers to change conditions
 - ``memory.py``: allocators, glibc's settings (tunables), huge pages, memory given back
 - ``files.py``: buffers, syncs, standard output, the page cache
 - ``runtime.py``: threads, CPUs, sleeps, hash seeds, the size of the environment, addresses

@@ -74,10 +74,7 @@ def _can_confirm(intervention: Intervention, ratio: float | None) -> bool:
 
 
 def user_variable(text: str) -> Intervention:
-    """Return the intervention of ``NAME:KEY=VALUE``, which sets a variable in both conditions.
-
-    Raise `UnusableInput` if the text is not of that form.
-    """
+    """Return the intervention of ``NAME:KEY=VALUE``; raise `UnusableInput` for another form."""
     name, colon, assignment = text.partition(":")
     key, equals, value = assignment.partition("=")
     if not (name.strip() and colon and key and equals):
@@ -97,10 +94,9 @@ def user_variable(text: str) -> Intervention:
 def user_command(text: str, site: Site) -> Intervention:
     """Return the intervention of ``NAME=CMD``, which puts CMD before both commands.
 
-    CMD is split as a POSIX shell splits arguments, and runs without a shell. The condition's
-    command replaces an argument ``{command}``. Inside a longer argument, this command is quoted for
-    a shell. Raise `UnusableInput` if the text is not of that form, a quote is open, or the program
-    is missing.
+    CMD is split like a shell line, and runs without a shell. The condition's command replaces an
+    argument ``{command}``. Inside a longer argument, this command is quoted for a shell. Raise
+    `UnusableInput` if the text has another form, a quote is open, or the program is missing.
     """
     name, equals, line = text.partition("=")
     if not (name.strip() and equals and line.strip()):

@@ -94,8 +94,8 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
         ),
         # This change gives no advice: without sleeps, a program that polls would never pause.
         preload_intervention(case, "no_sleep", "answering sleeps at once", frozenset({"sleeping"})),
-        # The following interventions give no advice: fixed seeds and addresses help attackers, and
-        # the fast size of the environment is an accident of one build.
+        # The following interventions give no advice. Fixed seeds and addresses help attackers. The
+        # best size of the environment differs between builds.
         Intervention(
             name="fixed_hash_seeds",
             summary="fixing the hash seeds (PYTHONHASHSEED=0)",
