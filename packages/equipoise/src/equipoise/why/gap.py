@@ -53,7 +53,7 @@ class Gap(Struct, frozen=True):
 
 
 def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | None = None) -> Gap:
-    """Return the largest gap whose verdict is faster or slower; without one, the largest gap.
+    """Return the largest gap with the verdict faster or slower; if there is none, the largest gap.
 
     ``baseline`` and ``candidate`` are names of conditions, or ``None`` for any condition. Raise
     `UnusableInput` if the campaign has no gap, or does not compare the named conditions.

@@ -215,8 +215,8 @@ const MAX_COUNTED_NUMBERS: usize = 64;
 const MAX_REPORTED_NUMBERS: usize = 8;
 
 /// Counts how often numbers occur, in little memory (Misra and Gries 1982). The counts are exact up
-/// to `MAX_COUNTED_NUMBERS` different numbers. Above, rare numbers are dropped, and the counts are
-/// lower bounds.
+/// to `MAX_COUNTED_NUMBERS` different numbers. With more, rare numbers are dropped, and the counts
+/// are lower bounds.
 #[derive(Debug, Default)]
 pub struct FrequentNumbers {
     counts: HashMap<u64, u64>,

@@ -47,7 +47,7 @@ impl Default for Names {
 }
 
 impl Names {
-    /// Reads and removes the map file of a process; returns whether it existed, even if ignored.
+    /// Reads and removes the map file of a process; returns whether the file existed.
     pub fn read_map_file(&mut self, process: u32, files: &MapFiles) -> bool {
         match files.take(process) {
             Ok(None) => false,

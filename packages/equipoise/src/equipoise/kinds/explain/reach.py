@@ -34,8 +34,8 @@ from equipoise.why.evidence.sources import SOURCES, EvidenceSet, Side
 from equipoise.why.interventions.intervention import ChangedProperty
 
 MIN_REMOVED_FRACTION = 0.5
-"""Minimum fraction of the slower condition's surplus that an intervention must remove. If most of a
-cause remains, times do not test the cause."""
+"""Minimum fraction of the surplus (slower value minus faster value) that an intervention must
+remove. If most of a cause remains, times do not test the cause."""
 
 MIN_FUNCTION_S = 0.02
 """Minimum seconds of a function in a profile, about 20 samples; fewer samples show nothing."""

@@ -353,7 +353,7 @@ def _started_loop(benchmark: Benchmark, original: Original) -> Any:
 
 @contextlib.contextmanager
 def _frozen_heap_and_hidden_output() -> Iterator[None]:
-    """Freeze existing objects for the garbage collector, and hide what functions print."""
+    """Hide existing objects from the garbage collector, and hide what functions print."""
     gc.collect()
     # Unfreezing affects all frozen objects, so do nothing if the caller has frozen some.
     may_freeze = gc.get_freeze_count() == 0

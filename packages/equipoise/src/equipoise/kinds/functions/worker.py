@@ -101,7 +101,7 @@ class Timer:
             raise FunctionFailed(self.index, "setup", _error_text(error)) from error
 
     def _renew_variables(self, pickled: bytes) -> None:
-        """Replace values that an earlier call may have changed; functions keep their caches."""
+        """Replace the values that an earlier call may have changed, but no functions and types."""
         kept_types = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)
         for name, value in _unpickle(pickled).items():
             if not isinstance(value, kept_types):

@@ -281,7 +281,7 @@ def _samples(process: Process) -> Iterator[Sample]:
 
 
 def _environment(readings: Sequence[SourceReading], hosts: Sequence[str]) -> dict[str, Any]:
-    """Return the environment of the run. If there are several files, it has facts by file."""
+    """Return the environment of the run. Facts of several files are grouped by file."""
     environment: dict[str, Any] = {"imported_from": [file.file for file in readings]}
     facts = {
         file.file: dict(file.reading.environment) for file in readings if file.reading.environment

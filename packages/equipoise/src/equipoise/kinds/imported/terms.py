@@ -56,7 +56,7 @@ class ImportSource(Struct, Terms, frozen=True, tag_field=TAG, tag="imported"):
 
 
 IN_BLOCKS: Literal["in blocks"] = "in blocks"
-"""Order of trials that the files group to blocks."""
+"""Order of trials that the files group into blocks."""
 
 
 class ImportedResult(Struct, frozen=True):

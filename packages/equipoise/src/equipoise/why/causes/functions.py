@@ -36,7 +36,7 @@ _BLAS_SETTINGS = frozenset(
 
 
 def more_time_in_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
-    """Find functions that take longer themselves, or are called more often."""
+    """Find functions whose own time, without their callees, is longer."""
     difference = unclaimed.difference
     for function, change in unclaimed.functions.items():
         if not is_increase(change):

@@ -140,7 +140,7 @@ def huge_pages_off(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 
 
 def _touching_function(unclaimed: UnclaimedTime, faults: FaultsChange) -> str | None:
-    """Return the function with most of the extra page faults, or a caller that has a name."""
+    """Return the function with most of the extra page faults, or its named caller."""
     function = largest_increase(faults.by_function)
     if function is None:
         return None

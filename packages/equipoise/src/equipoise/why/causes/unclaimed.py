@@ -296,5 +296,5 @@ def is_named(name: str) -> bool:
 
 
 def short_name(function: Function) -> str:
-    """Return the name of a function; of a Python function, without its file."""
+    """Return the name of a function, without the file that follows a Python function's name."""
     return function.name.partition(":")[0] if function.kind == "python" else function.name

@@ -122,7 +122,7 @@ def locking(profile: Runs[SampledStacks], waits: Runs[SampledStacks], slower: Si
 
 
 def _inner_library_functions(path: CallPath) -> Iterator[Function]:
-    """Yield the innermost functions of a path if they belong to a lock or the C library."""
+    """Yield the innermost functions of a path, while they belong to a lock or the C library."""
     for function in reversed(path.functions):
         if not (_LOCK_NAME.fullmatch(function.name) or _C_FILE.fullmatch(function.module)):
             return

@@ -141,7 +141,7 @@ def _count_clauses(calls: Mapping[str, CallsChange], faults: Change | None) -> I
 
 
 def _describe_wait(wait: Wait) -> str:
-    """Return the name of a wait, without a function named as the kernel entry point."""
+    """Return the name of a wait. A function with the name of the entry point is left out."""
     if wait.function is None or wait.function.name == wait.entry:
         return f"waits in {wait.entry}"
     return f"waits of {_describe_function(wait.function)} in {wait.entry}"

@@ -122,7 +122,7 @@ class Calls(Struct, frozen=True):
 
 
 class FileUse(Struct, frozen=True):
-    """The use of one file; all sockets count as one file, and all pipes as one."""
+    """The use of one file; all sockets count as one file, and so do all pipes."""
 
     name: str
     reads: int

@@ -37,7 +37,7 @@ def every_intervention(case: Case) -> tuple[Intervention, ...]:
 
 
 def relevant_interventions(case: Case) -> tuple[Intervention, ...]:
-    """Return the interventions that change a condition, and those impossible on this host."""
+    """Return the interventions that change a condition, or that are impossible on this host."""
     return tuple(
         intervention
         for intervention in every_intervention(case)

@@ -1,4 +1,4 @@
-"""Define an intervention: a change to both conditions that tests a cause. Build interventions.
+"""Define an intervention, a change to both conditions that tests a cause; build interventions.
 
 An intervention changes the server, not its client. Variables of ``env KEY=VALUE PROGRAM`` are
 changed in the command itself.
@@ -32,7 +32,7 @@ SHAM_MODE = "nothing"
 """Value of `MODE_VARIABLE` for the sham, with which the library changes nothing."""
 
 ChangedProperty = Literal["what the cause names", "the file", "threads", "CPUs", "nothing"]
-"""Property that an intervention must change to reach its causes (kinds/explain/reach.py)."""
+"""Property that an intervention must change to test its causes (kinds/explain/reach.py)."""
 PRELOAD_VARIABLE = "LD_PRELOAD"
 
 
@@ -70,7 +70,7 @@ class Intervention(Struct, frozen=True):
 
 
 class Case(Struct, frozen=True):
-    """The gap that interventions are chosen for: its conditions, their host, and its causes."""
+    """The conditions of a gap, their host, and the causes of the gap."""
 
     conditions: tuple[Condition, Condition]
     """The baseline and the candidate."""
@@ -204,7 +204,7 @@ def preloaded_libraries(condition: Condition, site: Site) -> tuple[str, ...]:
 def with_preload(
     condition: Condition, library: str, site: Site, instead_of: frozenset[str] = frozenset()
 ) -> Condition:
-    """Return the condition with a library preloaded before others, or instead of some of them."""
+    """Return the condition with a further preloaded library, without those in ``instead_of``."""
     other_libraries = (
         other_library
         for other_library in preloaded_libraries(condition, site)

@@ -35,7 +35,7 @@ _HUGE_PAGE_TUNABLES = {"glibc.malloc.hugetlb": "1"}
 
 
 def memory_interventions(case: Case) -> tuple[Intervention, ...]:
-    """Return the interventions in memory, but only one of the allocators."""
+    """Return the interventions in memory, with the first allocator only."""
     no_huge_pages_reason = _no_huge_pages_reason(case)
     return (
         tunables_intervention(
@@ -58,7 +58,7 @@ def memory_interventions(case: Case) -> tuple[Intervention, ...]:
             for allocator in PRELOADS
             if allocator.name == _FIRST_ALLOCATOR
         ),
-        # MADV_DONTNEED promises pages of zeros. To write zeros costs less than new pages.
+        # MADV_DONTNEED promises zeros. The library writes them, which costs less than new pages.
         preload_intervention(
             case,
             "keep_pages",
@@ -148,7 +148,7 @@ def _with_huge_pages(condition: Condition) -> Condition:
 
 
 def _no_huge_pages_reason(case: Case) -> str | None:
-    """Return why no trial can have huge pages on this host; ``None`` if trials can."""
+    """Return the reason why trials on this host cannot have huge pages, or ``None``."""
     try:
         setting = transparent_huge_pages(case.host)
     except Unknown as reason:

@@ -1,4 +1,4 @@
-"""Interventions at run time: threads, CPUs, sleeps, and settings that chance decides."""
+"""Interventions in threads, CPUs, sleeps, hash seeds, environment sizes and addresses."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _POINTER_BYTES = 8
 
 
 def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
-    """Return the interventions at run time."""
+    """Return the interventions in threads, CPUs, sleeps, seeds, environments and addresses."""
     cpus = case.site.cpus
     # The first CPU often serves interrupts, so take the last.
     one_cpu = cpus[-1:]
