@@ -58,7 +58,7 @@ pub fn start_paused(command: Vec<OsString>) -> Result<PausedCommand, Problem> {
     pointers.push(ptr::null());
     let (start_reader, start_writer) = pipe()?;
     let (error_reader, error_writer) = pipe()?;
-    // The terminal also sends its signals to the command, and this process ends after the command.
+    // The terminal sends its signals to the command, too. This process must end after the command.
     // If a file of this process exceeds `ulimit -f`, the write must fail without a signal.
     // SAFETY: passes numbers only.
     let file_size_handler = unsafe {

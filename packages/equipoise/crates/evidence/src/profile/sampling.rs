@@ -39,7 +39,7 @@ impl Sampling {
         }
     }
 
-    /// Returns a remark on the part of the total that is missing in the samples, if it is large.
+    /// Returns a remark if a large part of the total is missing in the samples.
     pub fn missing_remark(self, sampled: f64, total: f64) -> Option<String> {
         /// Fraction that may be missing by chance.
         const TOLERATED_FRACTION: f64 = 0.1;

@@ -293,9 +293,9 @@ class WhyRequest(Struct, frozen=True, kw_only=True):
 def command(request: WhyRequest) -> int:
     """Explain why one condition of RUN (an id, its beginning, or 'last') is slower.
 
-    Equipoise runs both conditions of a called comparison again under several sources of evidence,
-    in random order, and never times these runs. They suggest causes. Then it tests these causes by
-    interventions on both conditions, block by block. Results in the ledger are not measured again.
+    Equipoise runs both conditions again under several sources of evidence, in random order. These
+    runs are never timed. They suggest causes. Then Equipoise tests these causes by interventions on
+    both conditions, block by block. Results in the ledger are not measured again.
     docs/reference/causes.md lists the causes and the interventions.
     """
     output, pictures = request.output.checked(), request.pictures()

@@ -46,9 +46,9 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
     """Return the causes that an experiment tested, with the outcomes of their interventions.
 
     The causes of the plan come first, then the interventions that the user added. A cause is
-    ``confirmed`` if one of its interventions is confirmed. A cause is ``refuted`` if all
-    interventions that reached it are refuted, and one of them removes the cause. A cause is ``not
-    reachable`` if no intervention reached it. In all other cases it is ``open``.
+    ``confirmed`` if one of its interventions is confirmed, and ``not reachable`` if no intervention
+    reached it. A cause is ``refuted`` if all interventions that reached it are refuted, unless all
+    of them have ``only_confirms``. In all other cases it is ``open``.
     """
     plan = record.plan
     blocks = complete_blocks(record.draws, record.trials)

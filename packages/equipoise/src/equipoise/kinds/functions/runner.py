@@ -185,7 +185,7 @@ def function_runner(
 
 
 def keys_prepared_with(plan: Plan, key: ProcessKey) -> list[ProcessKey]:
-    """Return the keys of the blocks whose processes are prepared together, from one block on."""
+    """Return the key of a block, and the keys of further blocks to prepare at the same time."""
     phase, block = key
     last_block = block + MAX_WAITING_PROCESSES - 1
     if phase == "warmup":

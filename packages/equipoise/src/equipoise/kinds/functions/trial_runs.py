@@ -34,7 +34,7 @@ _MAX_FRESH_BATCH_S = 0.002
 _MAX_CALLS_RATIO = 8
 """If the numbers of calls differ by at most this factor, all functions get the same number."""
 _MIN_CALL_S = 1e-6
-"""Seconds of a call below which the time to read the clock is a relevant part of its time."""
+"""If a call takes fewer seconds, the time to read the clock is a relevant part of it."""
 _LAZY_RESULT_TYPES = frozenset({"generator", "coroutine", "async_generator"})
 
 

@@ -35,7 +35,7 @@ CALIBRATION_BATCH_NS = 250_000
 CHECKED_BATCHES = 16
 """Number of batches in the check whether calls get slower and slower."""
 MAX_CHECKED_BATCH_S = 0.02
-"""Seconds of a batch from which on this check is skipped."""
+"""Largest seconds of a batch for which this check is made."""
 MIN_GROWTH_RATIO = 1.5
 """Minimum ratio of late to early batches, if calls get slower and slower."""
 _QUARTER = CHECKED_BATCHES // 4
