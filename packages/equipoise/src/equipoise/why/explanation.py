@@ -39,11 +39,7 @@ def with_causes(
     experiment: RunRecord | None,
     gap: Gap | None = None,
 ) -> ResultDocument:
-    """Return the document of a campaign with the causes of a gap.
-
-    ``gap=None`` means the gap that was observed last. ``experiment`` is the campaign that tested
-    the causes, or ``None``.
-    """
+    """Return the document with the causes of a gap; by default, of the gap observed last."""
     if gap is None:
         gap_evidence = latest_evidence(record)
     else:

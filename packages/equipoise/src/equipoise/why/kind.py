@@ -59,10 +59,7 @@ class WhyKind:
         causes: Sequence[Explanation],
         experiment: RunRecord | None,
     ) -> Any:
-        """Return the result document with this kind's remarks about the gap.
-
-        ``experiment`` is the campaign that tested the causes of the gap, or ``None``.
-        """
+        """Return the result document with this kind's remarks about the gap and its experiment."""
         return document
 
 

@@ -91,7 +91,7 @@ def assemble(
     Raise `UnusableInput` if the files compare different metrics or have too many values, or a value
     is not finite.
     """
-    metrics = list(dict.fromkeys(file.reading.metric for file in readings))
+    metrics = list(dict.fromkeys(source.reading.metric for source in readings))
     if len(metrics) > 1:
         raise UnusableInput(
             f"the files have different metrics: {', '.join(metrics)}",
@@ -101,7 +101,7 @@ def assemble(
     conditions, entries = _conditions_and_blocks(readings)
     if baseline is not None:
         contrasts = contrasts_with_baseline(conditions, baseline)
-    elif len({file.label for file in readings}) > 1:
+    elif len({source.label for source in readings}) > 1:
         contrasts = contrasts_between_levels(conditions, FILE_FACTOR)
     else:
         contrasts = contrasts_between_levels(conditions, readings[0].reading.compared_factor)
@@ -116,13 +116,14 @@ def assemble(
         # This seed is only for resampling, so that the same import gives the same document.
         seed=0,
         terms=ImportSource(
-            format=" and ".join(dict.fromkeys(file.format for file in readings)),
-            tool=" and ".join(dict.fromkeys(file.reading.tool or "" for file in readings)) or None,
-            files=tuple(file.file for file in readings),
+            format=" and ".join(dict.fromkeys(source.format for source in readings)),
+            tool=" and ".join(dict.fromkeys(source.reading.tool or "" for source in readings))
+            or None,
+            files=tuple(source.file for source in readings),
             order=_order_in_time(entries),
             no_series=tuple(
                 dict.fromkeys(
-                    chain.from_iterable(file.reading.unordered_metrics for file in readings)
+                    chain.from_iterable(source.reading.unordered_metrics for source in readings)
                 )
             ),
         ),
@@ -142,18 +143,18 @@ def _conditions_and_blocks(
     readings: Sequence[SourceReading],
 ) -> tuple[tuple[Condition, ...], list[_ProcessInBlock]]:
     """Return the conditions, and all processes by block. A file without blocks is one block."""
-    has_labels = any(file.label is not None for file in readings)
+    has_labels = any(source.label is not None for source in readings)
     # If benchmarks are compared with each other, each benchmark is a condition without levels.
     benchmarks_are_levels = has_labels or readings[0].reading.compared_factor != BENCHMARK
     indexes: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
     entries: list[_ProcessInBlock] = []
-    for file in readings:
+    for source in readings:
         file_processes: list[tuple[Process, int]] = []
-        for process in file.reading.processes:
+        for process in source.reading.processes:
             levels = {BENCHMARK: process.benchmark} if benchmarks_are_levels else {}
             levels |= process.levels
             if has_labels:
-                levels[FILE_FACTOR] = file.label or file.file
+                levels[FILE_FACTOR] = source.label or source.file
             key = (process.benchmark, tuple(levels.items()))
             file_processes.append((process, indexes.setdefault(key, len(indexes))))
         if all(process.order is not None for process, _ in file_processes):
@@ -192,7 +193,9 @@ def _condition_names(conditions: Sequence[tuple[str, dict[str, str]]]) -> list[s
 
 
 def _check_limits(readings: Sequence[SourceReading]) -> None:
-    processes = [(file.file, process) for file in readings for process in file.reading.processes]
+    processes = [
+        (source.file, process) for source in readings for process in source.reading.processes
+    ]
     values = sum(
         len(process.values) + sum(map(len, process.iterations.values())) for _, process in processes
     )
@@ -282,9 +285,11 @@ def _samples(process: Process) -> Iterator[Sample]:
 
 def _environment(readings: Sequence[SourceReading], hosts: Sequence[str]) -> dict[str, Any]:
     """Return the environment of the run. Facts of several files are grouped by file."""
-    environment: dict[str, Any] = {"imported_from": [file.file for file in readings]}
+    environment: dict[str, Any] = {"imported_from": [source.file for source in readings]}
     facts = {
-        file.file: dict(file.reading.environment) for file in readings if file.reading.environment
+        source.file: dict(source.reading.environment)
+        for source in readings
+        if source.reading.environment
     }
     if facts:
         environment[FILE_FACTS] = facts if len(readings) > 1 else facts[readings[0].file]
@@ -300,9 +305,9 @@ def _import_warnings(
     hosts: Sequence[str],
 ) -> tuple[RecordedWarning, ...]:
     warnings = [
-        RecordedWarning("import", f"{file.file}: {note}", "ignore this if you expect it")
-        for file in readings
-        for note in file.reading.notes
+        RecordedWarning("import", f"{source.file}: {note}", "ignore this if you expect it")
+        for source in readings
+        for note in source.reading.notes
     ]
     counts = Counter(entry.condition for entry in entries)
     single_process = [condition for index, condition in enumerate(conditions) if counts[index] == 1]

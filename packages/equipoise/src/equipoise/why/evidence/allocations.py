@@ -100,10 +100,7 @@ def wrap(process: Process, folder: Path) -> Process:
 
 
 def read(folder: Path) -> Allocations:
-    """Read the recorder's files in the folder, and name their stacks.
-
-    Raise `UnusableInput` if the native program that names stacks is missing, or fails.
-    """
+    """Read the recorder's files in a folder; raise `UnusableInput` if stacks cannot be named."""
     recording_by_file = {file: _read_file(file) for file in sorted(folder.glob("*.allocations"))}
     recordings = [recording for recording in recording_by_file.values() if recording is not None]
     bad_files = [file for file, recording in recording_by_file.items() if recording is None]

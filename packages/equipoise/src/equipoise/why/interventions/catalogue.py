@@ -47,10 +47,7 @@ def relevant_interventions(case: Case) -> tuple[Intervention, ...]:
 
 
 def proposed_interventions(case: Case) -> tuple[Intervention, ...]:
-    """Return the interventions that test an open cause and could confirm it.
-
-    Interventions for the cause with the most seconds come first.
-    """
+    """Return the interventions that could confirm an open cause, first those for most seconds."""
     seconds: dict[str, float] = {}
     for cause in case.causes:
         seconds[cause.cause] = max(seconds.get(cause.cause, 0.0), cause.seconds or 0.0)

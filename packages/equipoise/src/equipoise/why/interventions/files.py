@@ -89,10 +89,7 @@ def _output_to(output: Output, case: Case) -> Alter:
 
 
 def _page_cache_interventions(case: Case) -> Iterator[Intervention]:
-    """Yield the interventions that read or drop files before each trial.
-
-    If the evidence names no file, the files are arguments of the commands.
-    """
+    """Yield the interventions that read or drop files before each trial."""
     evidence_files = map(os.path.abspath, case.evidence_names(_COLD_CAUSES, "file"))
     existing_files = [file for file in evidence_files if os.path.isfile(file)]
     files = tuple(dict.fromkeys(existing_files or _file_arguments(case)))
