@@ -95,8 +95,8 @@ fn name_of(variables: &mut SymbolTables, caller: Caller, address: u64) -> String
             if map.path.starts_with('[') {
                 return map.path.to_owned();
             }
-            let base = Map::all(&maps).find(|map| map.path == file);
-            let distance = base.map(|base| address.wrapping_sub(base.start));
+            let first_map = Map::all(&maps).find(|map| map.path == file);
+            let distance = first_map.map(|first| address.wrapping_sub(first.start));
             let name = distance.and_then(|distance| variables.find_from_base(&file, distance));
             return match (name, map.path) {
                 (Some(name), _) => format!("{name} in {file}"),

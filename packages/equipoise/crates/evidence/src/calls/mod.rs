@@ -33,7 +33,7 @@ pub enum Method {
 pub fn observe(method: Method, command: Vec<OsString>) -> Result<Report, Problem> {
     let tracepoint_error = match method {
         Method::Ptrace => None,
-        Method::Best | Method::Tracepoints => match by_tracepoint::prepare() {
+        Method::Best | Method::Tracepoints => match by_tracepoint::find_usable() {
             Ok(tracepoints) => {
                 let paused = crate::command::start_paused(command)?;
                 let started_ns = monotonic_ns();

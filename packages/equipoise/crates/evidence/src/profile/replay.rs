@@ -31,6 +31,7 @@ pub struct Replay {
 /// A waiting thread.
 #[derive(Default)]
 struct Waiting {
+    /// Time at which the thread stopped to run, if this is known.
     began_ns: Option<u64>,
     /// Frames of the sample at the beginning, and the number of waits that the sample represents.
     sampled: Option<(Vec<Frame>, f64)>,

@@ -133,6 +133,7 @@ fn unwind_section(range: &Range<u64>) -> Vec<u8> {
     let mut section = Vec::new();
     // Common part (CIE): length, mark of a CIE, version, no augmentation, alignments, register.
     let common = [1, 0, 1, DATA_ALIGNMENT_MINUS_8, RETURN_ADDRESS];
+    // The frame ends 16 bytes above the stack pointer, and its last 8 bytes are the return address.
     let rules = [DEF_CFA, STACK_POINTER, 16, OFFSET | RETURN_ADDRESS, 1, 0, 0];
     section.extend_from_slice(&16_u32.to_ne_bytes());
     section.extend_from_slice(&0_u32.to_ne_bytes());

@@ -4,6 +4,7 @@ A gap is the extra wall time of the slower of two conditions. An intervention ch
 conditions; its sham is the same change doing nothing. An attempt is one intervention of an
 experiment, with its blocks. A block runs both conditions, both with an intervention, and both with
 its sham if it has one. The coin draws the intervention of each block. See docs/methods/fraction.md.
+
 terms       the gap, its suspected causes and the interventions that test them; the document
 plan        from a gap and its causes to the plan of the experiment
 reach       whether an intervention changes the calls, faults or functions of its cause

@@ -216,13 +216,13 @@ def _lock_callers(difference: Difference) -> Mapping[str, float]:
 
 
 def _time_at_lock(unclaimed: UnclaimedTime, wait_time: Change) -> TimeClaim:
-    working = unclaimed.claim(entries=(FUTEX,), functions=unclaimed.difference.locking.functions)
-    waiting = unclaimed.claim_waiting(wait_time, working.parts | {("wait", FUTEX)})
-    margin = math.hypot(half_width_or_0(working.seconds_ci), half_width_or_0(waiting.seconds_ci))
-    seconds = working.seconds + waiting.seconds
+    work = unclaimed.claim(entries=(FUTEX,), functions=unclaimed.difference.locking.functions)
+    wait = unclaimed.claim_waiting(wait_time, work.parts | {("wait", FUTEX)})
+    margin = math.hypot(half_width_or_0(work.seconds_ci), half_width_or_0(wait.seconds_ci))
+    seconds = work.seconds + wait.seconds
     interval = (seconds - margin, seconds + margin)
-    thread_seconds = sum_of((working.thread_seconds, waiting.thread_seconds))
-    return TimeClaim(thread_seconds, seconds, interval, waiting.waited_s, waiting.parts)
+    thread_seconds = sum_of((work.thread_seconds, wait.thread_seconds))
+    return TimeClaim(thread_seconds, seconds, interval, wait.waited_s, wait.parts)
 
 
 def sleeping(unclaimed: UnclaimedTime) -> Iterator[Cause]:
