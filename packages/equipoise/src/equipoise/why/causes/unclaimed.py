@@ -1,7 +1,7 @@
 """The part of a difference that no cause has claimed yet, in seconds of the gap.
 
 The gap is the extra wall time of the slower condition. Each cause claims parts of the gap. The
-evidence has the seconds of all threads. Three rules keep a second from counting twice:
+evidence has the seconds of all threads. Three principles keep a second from counting twice:
 
 - If all threads together use more extra processor seconds than the gap, they ran in parallel. Their
   seconds are scaled down, so that their sum is the gap.
