@@ -53,6 +53,7 @@ mod sample {
     pub const REGISTERS: usize = 6;
     pub const STACK: usize = 16;
 }
+/// Number of this architecture in a recording.
 const THIS_MACHINE: u64 = if cfg!(target_arch = "x86_64") { 1 } else { 2 };
 /// Module of the recorder, whose frames are left out.
 const RECORDER_MODULE: &str = "libequipoise_recorder.so";

@@ -58,7 +58,7 @@ pub fn start_paused(command: Vec<OsString>) -> Result<PausedCommand, Problem> {
     pointers.push(ptr::null());
     let (start_reader, start_writer) = pipe()?;
     let (error_reader, error_writer) = pipe()?;
-    // The terminal also sends its signals to the command, and this process ends after the command.
+    // The terminal sends its signals to the command, too. This process must end after the command.
     // If a file of this process exceeds `ulimit -f`, the write must fail without a signal.
     // SAFETY: passes numbers only.
     let file_size_handler = unsafe {
@@ -71,7 +71,7 @@ pub fn start_paused(command: Vec<OsString>) -> Result<PausedCommand, Problem> {
     match pid.map_err(Problem::system("no process can be started"))? {
         0 => {
             drop(start_writer);
-            // SAFETY: the handler is the one that the last call has replaced.
+            // SAFETY: the last call of `signal` returned this handler.
             unsafe { libc::signal(libc::SIGXFSZ, file_size_handler) };
             become_command(&pointers, &start_reader, &error_writer)
         }

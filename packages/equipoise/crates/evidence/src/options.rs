@@ -54,7 +54,7 @@ pub enum Source {
     Recordings(PathBuf),
 }
 
-/// Samples per second by default, not a multiple of other regular rates.
+/// Samples per second by default; a round number such as 1000 could coincide with a timer.
 const DEFAULT_FREQUENCY_HZ: u64 = 999;
 
 /// Returns the request of the command line.

@@ -1,5 +1,4 @@
-//! Forwards signals that the observer receives from a process to the command, so that an observed
-//! server can be stopped.
+//! Forwards the observer's signals to the command, so that an observed server can be stopped.
 
 use std::ffi::c_void;
 use std::ptr;

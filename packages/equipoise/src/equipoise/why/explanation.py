@@ -39,11 +39,7 @@ def with_causes(
     experiment: RunRecord | None,
     gap: Gap | None = None,
 ) -> ResultDocument:
-    """Return the document of a campaign with the causes of a gap.
-
-    Without ``gap``, the causes are those of the gap that was observed last. ``experiment`` is the
-    campaign that tested the causes, if there is one.
-    """
+    """Return the document with the causes of a gap; by default, of the gap observed last."""
     if gap is None:
         gap_evidence = latest_evidence(record)
     else:
@@ -53,7 +49,7 @@ def with_causes(
         if explained is not None and (explained.baseline, explained.candidate) == names:
             return document
         gap_evidence = evidence_of_gap(record, gap)
-        # The causes of another gap go; the causes of the spread of one condition stay.
+        # Keep the causes of the spread of one condition: they belong to no gap.
         spread_causes = tuple(cause for cause in document.why if cause.kind == CHANCE_KIND)
         document = replace(document, why=spread_causes)
     extra_time = None if gap_evidence is None else _extra_time(gap_evidence)
@@ -68,7 +64,7 @@ def with_causes(
 
 
 def latest_evidence(record: RunRecord) -> GapEvidence | None:
-    """Return the evidence of the gap that was observed last; ``None`` if none was observed."""
+    """Return the evidence of the gap that was observed last; ``None`` without observations."""
     conditions = latest_conditions(record.observations)
     for gap in gaps_of(record) if conditions else ():
         if gap.is_explainable and conditions <= {*gap.contrast.pair}:
@@ -124,7 +120,7 @@ def _extra_time(gap_evidence: GapEvidence) -> ExtraTime:
             for source, runs in gap_evidence.evidence.by_source().items()
             if runs.all_runs
         },
-        # The report of each trial already names the resources ("accounts") that are unknown.
+        # Remarks about "accounts" (resources) are already in the report of the trials.
         unseen={
             source: remarks for source, remarks in difference.unseen.items() if source != "accounts"
         },

@@ -41,7 +41,7 @@ class Gap(Struct, frozen=True):
 
     @property
     def ratio_nearest_to_1(self) -> float | None:
-        """The ratio, or the bound of its interval, that is nearest to 1; ``None`` if unknown."""
+        """The value nearest to 1 among the ratio and its bounds; ``None`` if all are unknown."""
         comparison = self.comparison
         ratios = [ratio for ratio in (comparison.ratio, *comparison.ratio_ci) if ratio]
         return min(ratios, key=lambda ratio: abs(math.log(ratio)), default=None)
@@ -53,11 +53,10 @@ class Gap(Struct, frozen=True):
 
 
 def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | None = None) -> Gap:
-    """Return the gap between two conditions: the largest whose verdict is faster or slower.
+    """Return the largest gap with the verdict faster or slower; if there is none, the largest gap.
 
     ``baseline`` and ``candidate`` are names of conditions, or ``None`` for any condition. Raise
-    `UnusableInput` if the campaign is imported, a fleet, a gate or a history; if it compares
-    nothing or has no complete block; or if it does not compare the named conditions.
+    `UnusableInput` if the campaign cannot be explained, has no gap, or does not compare them.
     """
     plan = record.plan
     plan.rules.check_explainable(record)
@@ -92,10 +91,7 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
 
 
 def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
-    """Return the gaps of a campaign, one for each contrast of the plan, in their order.
-
-    A kind of campaign may choose other contrasts.
-    """
+    """Return the gaps of a campaign, one for each contrast that its kind judges."""
     plan = record.plan
     blocks = analysed_blocks(record)
     if not blocks:
@@ -127,7 +123,7 @@ def largest_gap(record: RunRecord) -> Gap | None:
 
 
 def gap_for_report(gap: Gap, record: RunRecord, public_record: RunRecord) -> Gap:
-    """Return the gap as the public record has it, whose conditions may have other names."""
+    """Return the gap with the names that its conditions have in the public record."""
     if public_record is record:
         return gap
     pair = gap.contrast.pair

@@ -34,9 +34,9 @@ class WhyKind:
     is_experiment = False
     """Whether a campaign of the kind is an experiment, which tests causes."""
     no_gap_reason = "compares nothing, or has no complete block"
-    """Reason why a campaign has no gap, as a predicate after the campaign's id."""
+    """End of the message "run ID …" about a campaign without a gap."""
     nothing_to_explain = "nothing was compared"
-    """Clause after "there is nothing to explain", if a finished campaign has no gap."""
+    """Reason after "there is nothing to explain", for a finished campaign without a gap."""
 
     def judged_contrasts(self, record: RunRecord, blocks: Blocks) -> Sequence[JudgedContrast]:
         """Return the contrasts whose gaps may be explained."""
@@ -48,7 +48,7 @@ class WhyKind:
         return comparison
 
     def tested_causes(self, record: RunRecord) -> tuple[Explanation, ...]:
-        """Return the causes that an experiment has tested; empty for another campaign."""
+        """Return the tested causes; empty if the campaign is not an experiment."""
         return ()
 
     def with_explanation(
@@ -59,13 +59,10 @@ class WhyKind:
         causes: Sequence[Explanation],
         experiment: RunRecord | None,
     ) -> Any:
-        """Return the result document of this kind, with its own remarks about an explained gap.
-
-        ``experiment`` is the campaign that tested the causes of that gap, if there is one.
-        """
+        """Return the result document with this kind's remarks about the gap and its experiment."""
         return document
 
 
 def why_kind(owner: object) -> WhyKind:
-    """Return how the kind of campaign explains gaps; ``owner`` is its terms or its document."""
+    """Return the `WhyKind` of a campaign; ``owner`` is its terms or its result document."""
     return kind_of(owner).part("why", WhyKind)

@@ -1,7 +1,7 @@
-"""Compute the result of a campaign, with the causes of its gap if there is evidence of them.
+"""Compute the result document of any campaign, with the causes of its gap if some are known.
 
 A gap is the difference in wall time between two conditions. An experiment is a later campaign that
-tested causes of the gap. The rules of causes are loaded only for an observed or tested campaign.
+tested causes of the gap. Without observations or an experiment, ``explanation.py`` is not loaded.
 """
 
 from __future__ import annotations
@@ -30,10 +30,7 @@ class ExperimentReader(Protocol):
 
 
 def result_of(record: RunRecord, experiment: RunRecord | None = None) -> ResultDocument:
-    """Compute the result document of a campaign, with the causes of its gap.
-
-    ``experiment`` is the campaign that tested causes of a gap of ``record``, if there is one.
-    """
+    """Compute the result document of a campaign; ``experiment`` tested the causes of its gap."""
     document = analyse_campaign(record)
     is_experiment = why_kind(record.plan.terms).is_experiment
     if experiment is None and not record.observations and not is_experiment:
@@ -53,9 +50,9 @@ def with_experiment(record: RunRecord, ledger: ExperimentReader) -> tuple[RunRec
 def latest_experiment(
     record: RunRecord, ledger: ExperimentReader, contrast: Contrast | None = None
 ) -> RunRecord | None:
-    """Return the latest experiment that tested a gap of this campaign and has a complete block.
+    """Return the latest experiment about this campaign with a complete block, or ``None``.
 
-    With a contrast, only experiments about the gap of that contrast count.
+    If ``contrast`` is given, the experiment must have tested the gap of this contrast.
     """
     for run_id in ledger.runs_explaining(record.id):
         experiment = ledger.read_run(run_id)

@@ -20,7 +20,7 @@ pub struct Observation {
     pub lost_records: u64,
 }
 
-/// Sums over all calls of one system call.
+/// Sums over all executions of one system call.
 #[derive(Debug, Default)]
 pub struct Calls {
     pub count: u64,
@@ -214,9 +214,9 @@ const MAX_COUNTED_NUMBERS: usize = 64;
 /// Largest number of different numbers that are reported.
 const MAX_REPORTED_NUMBERS: usize = 8;
 
-/// Counts how often numbers occur, in little memory. The counts are exact up to
-/// `MAX_COUNTED_NUMBERS` different numbers. With more different numbers, only a number with more
-/// than `1 / MAX_COUNTED_NUMBERS` of all occurrences is certainly kept (Misra and Gries 1982).
+/// Counts how often numbers occur, in little memory (Misra and Gries 1982). The counts are exact up
+/// to `MAX_COUNTED_NUMBERS` different numbers. With more, rare numbers are dropped, and the counts
+/// are lower bounds.
 #[derive(Debug, Default)]
 pub struct FrequentNumbers {
     counts: HashMap<u64, u64>,

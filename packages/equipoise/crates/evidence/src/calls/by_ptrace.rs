@@ -15,7 +15,7 @@ use crate::calls::event::{Action, Event};
 use crate::command::{End, PausedCommand};
 use crate::signals;
 
-/// Options for every traced thread. If this process is killed, they kill the threads, too.
+/// Options for every traced thread. The last option kills the threads if the tracer is killed.
 const TRACE_OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
     | libc::PTRACE_O_TRACECLONE
     | libc::PTRACE_O_TRACEFORK
@@ -76,7 +76,7 @@ struct Tracer {
     /// The process of each traced thread.
     processes: HashMap<libc::pid_t, u32>,
     account: Account,
-    /// Whether the command has begun. Earlier calls belong to this program.
+    /// Whether the command has begun. Earlier calls belong to the observer.
     has_executed: bool,
 }
 
@@ -158,7 +158,7 @@ impl Tracer {
     /// Whether the thread is the first thread of a descendant process.
     ///
     /// If such a thread ends before the other threads, the kernel reports its end only when the
-    /// process ends. A tracer would have to wait, even after the end of the command.
+    /// process ends. The tracer would wait for this report, even after the end of the command.
     fn is_first_of_descendant(&mut self, thread: libc::pid_t) -> bool {
         thread != self.command && self.process_of(thread) == thread_id(thread)
     }
@@ -180,8 +180,7 @@ impl Tracer {
     }
 
     fn handle_exec(&mut self, thread: libc::pid_t) {
-        // Another thread of the process may have executed; it continues with the number of the
-        // first thread.
+        // If another thread executes a program, it gets the number of the first thread.
         if let Some(former) = event_message(thread).filter(|former| *former != thread) {
             self.record(former, Action::Ended);
             self.processes.remove(&former);
@@ -208,8 +207,8 @@ impl Tracer {
         })
     }
 
-    /// Stops tracing all threads, in any order: a thread that waits for its vforked child stops
-    /// only when the child is no longer traced.
+    /// Stops tracing all threads, in the order in which they stop. A thread that waits for its
+    /// vforked child stops later than the child.
     fn detach_all(&mut self) {
         for thread in std::mem::take(&mut self.processes).into_keys() {
             interrupt(thread);
@@ -251,7 +250,7 @@ fn thread_group(thread: libc::pid_t) -> Option<u32> {
     line.trim().parse().ok()
 }
 
-/// Returns the thread that the last event of a thread names: a new child, or a former number.
+/// Returns the new child of a thread; after an exec, the number that the thread had before.
 fn event_message(thread: libc::pid_t) -> Option<libc::pid_t> {
     let mut message: libc::c_ulong = 0;
     // SAFETY: `message` is valid for writing.

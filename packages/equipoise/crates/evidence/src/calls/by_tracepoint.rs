@@ -23,7 +23,7 @@ pub struct Tracepoints {
 }
 
 /// Returns the tracepoints; the error is the reason why they cannot be used.
-pub fn prepare() -> Result<Tracepoints, String> {
+pub fn find_usable() -> Result<Tracepoints, String> {
     let ids = tracepoint::ids(&["raw_syscalls/sys_enter", "raw_syscalls/sys_exit"])?;
     let tracepoints = Tracepoints {
         enter: ids[0],
@@ -78,6 +78,7 @@ pub fn observe(tracepoints: &Tracepoints, paused: PausedCommand) -> Result<Obser
 
 /// Merges the records of all processors in the order of their times.
 struct MergedRecords {
+    /// Id of the tracepoint `sys_enter`.
     enter: u64,
     /// Events of each processor that are not in the account yet.
     queues: Vec<VecDeque<Event>>,
@@ -132,7 +133,7 @@ impl MergedRecords {
         }));
     }
 
-    /// Adds the events before `ns` to the account. No other event before `ns` can follow.
+    /// Adds the events before `ns` to the account. All of them must be in the queues.
     fn account_before(&mut self, ns: u64) {
         loop {
             let next = self

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::calls::event::{Caller, in_seconds};
 
-/// Sums over the uses of all descriptors with one name.
+/// Sums over the uses of all descriptors of one file.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Use {
     pub reads: u64,
@@ -17,6 +17,7 @@ pub struct Use {
     pub writes: u64,
     pub bytes_written: u64,
     pub syncs: u64,
+    /// Time inside the calls that use the descriptors.
     #[serde(rename = "seconds", serialize_with = "in_seconds")]
     pub ns: u64,
 }
@@ -32,9 +33,7 @@ impl Use {
     }
 }
 
-/// The uses of descriptors, under the file names in `/proc`.
-///
-/// A descriptor may be closed before its name is looked up. Then the name is wrong, and is ignored.
+/// The uses of descriptors by file. `/proc` has the file name of each open descriptor.
 #[derive(Debug, Default)]
 pub struct Descriptors {
     open: HashMap<(u32, u64), OpenDescriptor>,
@@ -44,6 +43,7 @@ pub struct Descriptors {
 #[derive(Debug)]
 struct OpenDescriptor {
     name: String,
+    /// Time of the look-up. If the descriptor was closed before, the name is wrong.
     looked_up_ns: u64,
     usage: Use,
 }
@@ -63,14 +63,14 @@ impl Descriptors {
         &mut open.usage
     }
 
-    /// Closes a descriptor. From now on its number may belong to another file.
+    /// Ends the use of a descriptor, because its number may belong to another file from now on.
     pub fn close(&mut self, process: u32, descriptor: u64, ns: u64) {
         if let Some(open) = self.open.remove(&(process, descriptor)) {
             self.add_closed(open, ns);
         }
     }
 
-    /// Closes all descriptors of a process that has ended or become another program.
+    /// Ends the use of all descriptors of a process that ended or executed another program.
     pub fn close_all(&mut self, process: u32, ns: u64) {
         let of_process = self.open.extract_if(|(owner, _), _| *owner == process);
         for (_, open) in of_process.collect::<Vec<_>>() {
@@ -100,7 +100,7 @@ impl Descriptors {
 
 fn look_up(caller: Caller, descriptor: u64) -> String {
     let read = |folder| fs::read_link(format!("{folder}/fd/{descriptor}")).ok();
-    let path = caller.folders().into_iter().find_map(read);
+    let path = caller.proc_folders().into_iter().find_map(read);
     path.map_or(UNKNOWN_NAME.to_owned(), |path| {
         unnumbered(&path.to_string_lossy())
     })

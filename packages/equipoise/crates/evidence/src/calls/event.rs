@@ -37,11 +37,9 @@ impl Caller {
         }
     }
 
-    /// Returns the folders of the process in `/proc`, in the order in which to try them.
-    ///
-    /// `/proc` has the files and the memory of a process under the number of each thread that has
-    /// not ended. The number of the process is the number of its first thread.
-    pub fn folders(self) -> [String; 2] {
+    /// Returns the folders of the thread and of the process in `/proc`. If the first thread of a
+    /// process has ended, the folder of the process lacks its files and its memory.
+    pub fn proc_folders(self) -> [String; 2] {
         let process = format!("/proc/{}", self.process);
         [format!("{process}/task/{}", self.thread), process]
     }
@@ -53,7 +51,7 @@ pub enum Action {
     Entered { number: u64, arguments: [u64; 6] },
     /// The system call returned this result, a negative error number if it failed.
     Left { result: i64 },
-    /// The thread made another thread, in a new process or in the same.
+    /// The thread made another thread, in its own process or in a new process.
     Forked { process: u32, thread: u32 },
     /// The thread executed another program.
     Executed,

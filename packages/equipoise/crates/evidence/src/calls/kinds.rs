@@ -67,7 +67,7 @@ pub fn mode_argument(call: Sysno) -> Option<usize> {
     })
 }
 
-/// Returns how a system call uses a descriptor; `None` if that use is not accounted for.
+/// Returns how a system call uses a descriptor; `None` if the use is not counted.
 pub fn on_descriptor(call: Sysno) -> Option<OnDescriptor> {
     Some(match call {
         Sysno::read

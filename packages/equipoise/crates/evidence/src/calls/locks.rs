@@ -62,7 +62,7 @@ impl Locks {
         waits.ns += ns;
     }
 
-    /// Returns the sum of the waits for each name, over all processes.
+    /// Returns the waits of all processes by the name of the futex.
     pub fn by_name(&self) -> HashMap<String, Waits> {
         let mut sums: HashMap<String, Waits> = HashMap::new();
         for (key, waits) in &self.waits {
@@ -77,7 +77,7 @@ impl Locks {
 
 /// Returns the name of the memory at an address: "VARIABLE in FILE", or the name of the mapping.
 fn name_of(variables: &mut SymbolTables, caller: Caller, address: u64) -> String {
-    let maps = caller.folders().into_iter().find_map(|folder| {
+    let maps = caller.proc_folders().into_iter().find_map(|folder| {
         let maps = fs::read_to_string(format!("{folder}/maps")).ok()?;
         // The maps of an ended thread of a living process are empty.
         (!maps.is_empty()).then_some(maps)
@@ -95,8 +95,8 @@ fn name_of(variables: &mut SymbolTables, caller: Caller, address: u64) -> String
             if map.path.starts_with('[') {
                 return map.path.to_owned();
             }
-            let base = Map::all(&maps).find(|map| map.path == file);
-            let distance = base.map(|base| address.wrapping_sub(base.start));
+            let first_map = Map::all(&maps).find(|map| map.path == file);
+            let distance = first_map.map(|first| address.wrapping_sub(first.start));
             let name = distance.and_then(|distance| variables.find_from_base(&file, distance));
             return match (name, map.path) {
                 (Some(name), _) => format!("{name} in {file}"),

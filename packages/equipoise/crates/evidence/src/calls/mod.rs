@@ -1,5 +1,5 @@
-//! Observes the system calls of a command and its descendants: their names, counts, times and
-//! typical arguments; the bytes of each file and socket; the waits on locks.
+//! Observes the system calls of a command and its descendants, the use of files, and the waits on
+//! locks.
 //!
 //! `by_tracepoint` or `by_ptrace` observes the events of threads (`event`). `account` adds them up,
 //! with `kinds` of system calls, `descriptors` and `locks`. `report` makes the JSON document.
@@ -33,7 +33,7 @@ pub enum Method {
 pub fn observe(method: Method, command: Vec<OsString>) -> Result<Report, Problem> {
     let tracepoint_error = match method {
         Method::Ptrace => None,
-        Method::Best | Method::Tracepoints => match by_tracepoint::prepare() {
+        Method::Best | Method::Tracepoints => match by_tracepoint::find_usable() {
             Ok(tracepoints) => {
                 let paused = crate::command::start_paused(command)?;
                 let started_ns = monotonic_ns();

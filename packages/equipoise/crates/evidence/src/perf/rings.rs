@@ -1,4 +1,4 @@
-//! Opens kernel events on every processor, and reads their records from a ring buffer on each.
+//! Opens kernel events on every processor, and reads their records from ring buffers.
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -73,7 +73,7 @@ impl Rings {
 
     /// Waits until a ring has records or `process` has ended; returns whether the process has.
     pub fn wait(&self, process: &OwnedFd) -> io::Result<bool> {
-        /// Longest wait, so that names of descriptors and locks are looked up soon after their use.
+        /// Longest wait. Names of descriptors and locks must be looked up soon after their use.
         const TIMEOUT_MS: libc::c_int = 10;
         /// Nanoseconds below which a call of `poll` has not waited.
         const IMMEDIATE_NS: u64 = 1_000_000;
@@ -117,7 +117,7 @@ fn processors() -> io::Result<Vec<libc::c_int>> {
     Ok(parse_list(&list))
 }
 
-/// Opens an event for a process and its descendants on one processor. It starts at the next exec.
+/// Opens an event, which starts at the next exec of the process, on one processor.
 fn open(
     event: EventOptions,
     pid: libc::pid_t,
@@ -170,7 +170,7 @@ struct Ring {
 }
 
 impl Ring {
-    /// Maps a ring of `data_bytes` bytes (a power of two), or of fewer if the kernel refuses these.
+    /// Maps a ring of `data_bytes` bytes (a power of two), or fewer bytes if the kernel refuses.
     fn map(event: OwnedFd, data_bytes: usize) -> io::Result<Self> {
         let mut data_bytes = data_bytes;
         loop {
@@ -227,8 +227,8 @@ impl Ring {
         let start = usize::try_from(position).unwrap_or(0) & mask;
         let first = target.len().min(self.data_bytes - start);
         let (first_part, second_part) = target.split_at_mut(first);
-        // SAFETY: both parts are inside the data, which the kernel does not write before our
-        // position has passed it.
+        // SAFETY: both parts are inside the data. The kernel writes there only after our position
+        // has passed them.
         unsafe {
             let data = self.memory.cast::<u8>().add(PAGE_BYTES);
             ptr::copy_nonoverlapping(data.add(start), first_part.as_mut_ptr(), first_part.len());

@@ -10,8 +10,7 @@ use equipoise_kernel::call::check;
 const TRACEFS_FOLDERS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 /// Returns the ids of tracepoints (such as `raw_syscalls/sys_enter`), or why they cannot be read.
-///
-/// If tracefs is not mounted, a child mounts it in its own private mount namespace.
+/// If tracefs is not mounted, a child mounts it in a private mount namespace.
 pub fn ids(names: &[&str]) -> Result<Vec<u64>, String> {
     let from_tracefs = TRACEFS_FOLDERS
         .iter()

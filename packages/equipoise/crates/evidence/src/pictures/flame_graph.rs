@@ -61,7 +61,7 @@ fn frame_names(condition: &Condition, stack: &Stack) -> String {
     names.collect::<Vec<_>>().join(";")
 }
 
-/// Replaces the characters that XML cannot contain, and returns a name for an empty text.
+/// Replaces the characters that XML cannot contain; an empty text becomes `(no name)`.
 fn printable_line(text: &str) -> String {
     let forbidden =
         |character: char| character.is_control() || ['\u{fffe}', '\u{ffff}'].contains(&character);

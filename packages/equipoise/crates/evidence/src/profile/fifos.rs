@@ -21,7 +21,7 @@ pub struct Fifos {
     folder: PathBuf,
     /// Number of remaining searches for the FIFO of each new process.
     remaining_searches: HashMap<u32, u32>,
-    /// The open FIFO of each process that has a FIFO.
+    /// The open FIFOs by process.
     opened: HashMap<u32, File>,
 }
 
@@ -34,7 +34,7 @@ impl Fifos {
         }
     }
 
-    /// Adds a process that begins, according to a record, or removes a process that ends.
+    /// Adds the process of a record if the process begins; removes it if it ends.
     pub fn add_or_remove_process(&mut self, record: &[u8]) {
         match Record::read(record) {
             Some(Record::ThreadName {

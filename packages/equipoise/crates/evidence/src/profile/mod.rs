@@ -26,7 +26,7 @@ use spool::{Cut, Spool};
 
 pub use sampling::Sampling;
 
-/// Largest delay of file times, because the time of a file is that of the kernel's last tick.
+/// Largest delay of the kernel's clock for the times of files.
 const FILE_CLOCK_STEP: Duration = Duration::from_millis(20);
 
 /// The JSON document.
@@ -38,7 +38,7 @@ pub struct Report {
     end: End,
     frequency: u64,
     samples: u64,
-    /// All seconds or page faults of the run, whether sampled or not.
+    /// All seconds or page faults of the run, sampled or not.
     total: Option<f64>,
     #[serde(flatten)]
     stacks: Stacks,

@@ -31,8 +31,9 @@ pub struct Replay {
 /// A waiting thread.
 #[derive(Default)]
 struct Waiting {
+    /// Time at which the thread stopped to run, if this is known.
     began_ns: Option<u64>,
-    /// Frames of the sample at the beginning of the wait, and the waits that it stands for.
+    /// Frames of the sample at the beginning, and the number of waits that the sample represents.
     sampled: Option<(Vec<Frame>, f64)>,
 }
 
@@ -46,7 +47,7 @@ pub struct ReplayResult {
 struct Sample<'a> {
     process: u32,
     thread: u32,
-    /// Nanoseconds, page faults or waits that the sample stands for.
+    /// Nanoseconds, page faults or waits that the sample represents.
     period: u64,
     kernel_chain: Vec<u64>,
     captured: Option<RawStack<'a>>,
@@ -171,7 +172,7 @@ impl Replay {
 
     pub fn finish(mut self) -> ReplayResult {
         for process in self.code_by_process.keys() {
-            // Reading removes a map file, also that of a process without samples.
+            // Reading removes the map file, even if the process has no samples.
             self.resolver.names.read_map_file(*process, &self.map_files);
         }
         let names = &self.resolver.names;

@@ -39,7 +39,7 @@ impl Sampling {
         }
     }
 
-    /// Returns a remark on the part of the total that is missing in the samples, if it is large.
+    /// Returns a remark if a large part of the total is missing in the samples.
     pub fn missing_remark(self, sampled: f64, total: f64) -> Option<String> {
         /// Fraction that may be missing by chance.
         const TOLERATED_FRACTION: f64 = 0.1;
@@ -97,8 +97,7 @@ impl Sampling {
     }
 }
 
-/// Opens the events of a process. Without the right to sample the kernel, only code outside the
-/// kernel is sampled, and a remark says so.
+/// Opens the events of a process. If the kernel may not be sampled, returns a remark, too.
 pub fn open(
     sampling: Sampling,
     frequency: u64,

@@ -1,5 +1,4 @@
-//! Stores records in a temporary file until the command has ended, because processing them earlier
-//! would disturb the command.
+//! Stores records in a temporary file until the command has ended, so as not to disturb it.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -22,7 +21,7 @@ pub struct Spool {
     write_error: Option<(io::Error, u64)>,
 }
 
-/// The time at which the stored records end, if it is before the end of the command; the reason.
+/// The early end of the stored records, because of an error.
 pub struct Cut {
     pub error: io::Error,
     /// Time of the first record that is missing.
@@ -36,8 +35,7 @@ struct IndexEntry {
     length: usize,
 }
 
-/// Returns the two parts of a record around the unfilled bytes of its stack. Most stacks fill only
-/// a small part of the space for a stack in a sample.
+/// Returns a record without the unfilled bytes of its stack, in two parts.
 fn without_unfilled_stack(record: &[u8]) -> [&[u8]; 2] {
     const SAMPLE_TYPE: [u8; 4] = SAMPLE.to_ne_bytes();
     const MAX_STACK_BYTES: usize = STACK_BYTES as usize;

@@ -80,7 +80,7 @@ impl Stacks {
 }
 
 impl FoldedStacks {
-    /// Adds a sample, whose frames have the outermost first.
+    /// Adds a sample; its outermost frame comes first.
     pub fn add(&mut self, frames: impl IntoIterator<Item = Frame>, weight: f64) {
         let indices = frames.into_iter().map(|frame| self.index(frame)).collect();
         let sum = self.stacks.entry(indices).or_default();

@@ -49,9 +49,7 @@ impl Image {
         })
     }
 
-    /// Returns the ELF address of the byte at the file offset from which code was mapped.
-    ///
-    /// Only complete pages are mapped, so the code may begin after that offset.
+    /// Returns the ELF address of the byte at a file offset; `None` outside the pages with code.
     pub fn elf_address(&self, file_offset: u64) -> Option<u64> {
         self.segments
             .iter()
@@ -59,7 +57,7 @@ impl Image {
             .map(|(range, address)| address.wrapping_add(file_offset).wrapping_sub(range.start))
     }
 
-    /// Returns the unwinder's module for a mapping at the ELF addresses plus `bias`.
+    /// Returns the unwinder's module for a mapping. Its addresses are ELF addresses plus `bias`.
     pub fn module(&self, path: &str, mapped: Range<u64>, bias: u64) -> Module<Bytes> {
         Module::new(path.to_owned(), mapped, bias, self.sections.clone())
     }
@@ -106,8 +104,7 @@ fn kernel_library() -> Option<Vec<u8>> {
 /// trampoline is the code that the interpreter generates for a Python function.
 ///
 /// Trampolines have no unwind information in a file. On x86-64, each pushes 8 bytes and makes a
-/// call (`Python/asm_trampoline.S`), so one rule is right at every return address. On `AArch64`
-/// they keep a frame pointer, so that no rule is needed.
+/// call (`Python/asm_trampoline.S`), so one rule suffices. On `AArch64` they keep a frame pointer.
 pub fn trampolines(range: Range<u64>) -> Module<Bytes> {
     let sections = if cfg!(target_arch = "x86_64") {
         let unwind_section = unwind_section(&range);
@@ -136,6 +133,7 @@ fn unwind_section(range: &Range<u64>) -> Vec<u8> {
     let mut section = Vec::new();
     // Common part (CIE): length, mark of a CIE, version, no augmentation, alignments, register.
     let common = [1, 0, 1, DATA_ALIGNMENT_MINUS_8, RETURN_ADDRESS];
+    // The frame ends 16 bytes above the stack pointer, and its last 8 bytes are the return address.
     let rules = [DEF_CFA, STACK_POINTER, 16, OFFSET | RETURN_ADDRESS, 1, 0, 0];
     section.extend_from_slice(&16_u32.to_ne_bytes());
     section.extend_from_slice(&0_u32.to_ne_bytes());

@@ -87,7 +87,7 @@ fn call_of_function(function: &str) -> Option<&'static str> {
         .map(|call| call.name())
 }
 
-/// Returns the entry point that begins with a function, if its name is known.
+/// Returns the entry point that begins with a function; `None` for all other functions.
 fn entry_point(function: &str) -> Option<String> {
     for prefix in ["x64", "ia32", "arm64", "se", "do"] {
         if let Some(call) = function.strip_prefix(&format!("__{prefix}_sys_")) {

@@ -1,7 +1,7 @@
 //! Reads map files (`/tmp/perf-PID.map`), in which an interpreter lists the code that it generated.
 //!
-//! Every user may make a file of that name. So it is read only if it is a regular file, not too
-//! long, and belongs to a trusted user.
+//! Every user may make a file of this name. So it must be a regular file, not too long, and belong
+//! to a trusted user.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -25,8 +25,8 @@ pub struct MapFiles {
 }
 
 impl MapFiles {
-    /// Accepts map files that were written after the start of the command (`since`) by root, by
-    /// this user, or by the user to whom the command may have changed.
+    /// Accepts map files that were written after `since`, the start of the command. Root, this user
+    /// and the user of the command are trusted.
     pub fn new(since: SystemTime, user_of_command: Option<u32>) -> Self {
         const ROOT: u32 = 0;
         // SAFETY: has no conditions.
@@ -89,7 +89,7 @@ fn error_reason(error: &io::Error) -> String {
     }
 }
 
-/// Returns the user of a process, also after its end until it is reaped.
+/// Returns the user of a process. The process may have ended, if it was not reaped.
 pub fn user_of(process: libc::pid_t) -> Option<u32> {
     let metadata = fs::metadata(format!("/proc/{process}")).ok()?;
     Some(metadata.uid())

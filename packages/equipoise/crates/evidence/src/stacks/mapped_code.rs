@@ -60,7 +60,7 @@ pub struct RawStack<'a> {
 }
 
 pub struct UnwoundStack {
-    /// Addresses of the frames, the innermost first; in outer frames inside the call instruction.
+    /// Addresses of the frames, the innermost first. Outer addresses are inside call instructions.
     pub addresses: Vec<u64>,
     /// Whether the outermost frame was reached.
     pub is_complete: bool,
@@ -95,7 +95,7 @@ impl MappedCode {
         });
     }
 
-    /// Adds code without a file as an interpreter's trampolines, where `is_generated` is true.
+    /// Adds each range of code without a file as trampolines, if `is_generated(start, end)`.
     pub fn add_trampolines(&mut self, is_generated: impl Fn(u64, u64) -> bool) {
         for range in std::mem::take(&mut self.code_without_file) {
             if is_generated(range.start, range.end) {

@@ -12,7 +12,7 @@ use crate::stacks::map_file::MapFiles;
 use crate::stacks::mapped_code::MappedCode;
 use crate::stacks::tables::SymbolTables;
 
-/// Finds the functions at addresses. The functions at an address of a file are found only once.
+/// Finds the functions at addresses, and caches them for addresses in files.
 pub struct Names {
     symbolizer: Symbolizer,
     /// Tables of exported functions, which even stripped files have.
@@ -47,7 +47,7 @@ impl Default for Names {
 }
 
 impl Names {
-    /// Reads and removes the map file of a process; returns whether it existed, even if ignored.
+    /// Reads and removes the map file of a process; returns whether the file existed.
     pub fn read_map_file(&mut self, process: u32, files: &MapFiles) -> bool {
         match files.take(process) {
             Ok(None) => false,
@@ -79,7 +79,7 @@ impl Names {
         self.ignored.iter().filter_map(remark).collect()
     }
 
-    /// Returns the function at an address of a process, then those inlined there, outermost first.
+    /// Returns the function at an address of a process, then the functions inlined there.
     pub fn frames_at(&mut self, process: u32, code: &MappedCode, address: u64) -> Rc<[Frame]> {
         if let Some(name) = self.generated_name(process, address) {
             let python = name.strip_prefix(PYTHON_PREFIX);

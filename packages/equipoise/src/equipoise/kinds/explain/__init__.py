@@ -2,9 +2,8 @@
 
 A gap is the extra wall time of the slower of two conditions. An intervention changes both
 conditions; its sham is the same change doing nothing. An attempt is one intervention of an
-experiment, with its blocks. A block runs the two conditions, and both again with an intervention
-that the coin draws, and with its sham if it has one. `equipoise.why` has the evidence, the causes
-and the interventions. See docs/methods/fraction.md.
+experiment, with its blocks. A block runs both conditions, both with an intervention, and both with
+its sham if it has one. The coin draws the intervention of each block. See docs/methods/fraction.md.
 
 terms       the gap, its suspected causes and the interventions that test them; the document
 plan        from a gap and its causes to the plan of the experiment

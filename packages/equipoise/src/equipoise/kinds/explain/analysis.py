@@ -47,5 +47,5 @@ class ExplainReport(ReportKind):
     """The report of an experiment, which has the sections of a comparison's report."""
 
     def question(self, document: ExplainDocument) -> str | None:
-        """Return the question of the campaign, unless it has a reference result."""
+        """Return the question of the report; ``None`` if there is a reference result."""
         return "Why do they differ?" if document.against is None else None

@@ -63,10 +63,9 @@ from equipoise.why.kind import why_kind
 from equipoise.why.result import latest_experiment
 
 MIN_ANNOUNCED_S = 120.0
-"""Minimum seconds of observed runs that a line announces if no progress bar is visible."""
+"""Minimum seconds of observed runs that are announced without a progress bar."""
 MIN_BUDGET_S = 120.0
-"""Default budget of an experiment, in seconds, unless the budget of the explained campaign is
-larger."""
+"""Minimum of an experiment's default budget, in seconds."""
 
 
 def explain_largest_gap(record: RunRecord, ledger: Ledger, output: OutputOptions) -> None:
@@ -85,10 +84,12 @@ def explain_largest_gap(record: RunRecord, ledger: Ledger, output: OutputOptions
             run_experiment(record, gap, default_request(record.plan), ledger, output)
 
 
-def default_request(explained: Plan) -> ExperimentRequest:
+def default_request(explained_plan: Plan) -> ExperimentRequest:
     """Return the request for an experiment with all interventions that fit the causes."""
-    budget_s = max(MIN_BUDGET_S, explained.stopping.budget_s)
-    return ExperimentRequest(Stopping(budget_s=budget_s), explained.judgement.alpha, fresh_seed())
+    budget_s = max(MIN_BUDGET_S, explained_plan.stopping.budget_s)
+    return ExperimentRequest(
+        Stopping(budget_s=budget_s), explained_plan.judgement.alpha, fresh_seed()
+    )
 
 
 def observe_gap(
@@ -250,11 +251,11 @@ class WhyRequest(Struct, frozen=True, kw_only=True):
             sources = tuple(dict.fromkeys((*sources, SLOW_SOURCE)))
         return EvidenceRequest(sources, self.repetitions, self.again)
 
-    def experiment_request(self, explained: Plan) -> ExperimentRequest:
+    def experiment_request(self, explained_plan: Plan) -> ExperimentRequest:
         """Return the request for an experiment on a gap of the explained campaign."""
         variables = [user_variable(text) for text in self.tries]
         commands = [user_command(text, host_site()) for text in self.try_commands]
-        default = default_request(explained)
+        default = default_request(explained_plan)
         return ExperimentRequest(
             stopping=self.limits.stopping(default.stopping),
             alpha=self.limits.alpha or default.alpha,
@@ -264,10 +265,7 @@ class WhyRequest(Struct, frozen=True, kw_only=True):
         )
 
     def pictures(self) -> Pictures:
-        """Return the pictures to draw.
-
-        Raise `UnusableInput` if the folder of a file cannot be written to.
-        """
+        """Return the pictures to draw; raise `UnusableInput` if a folder is not writable."""
         pictures: Pictures = {}
         if self.flame_graph is not None:
             pictures[self.flame_graph] = "flame-graph"
@@ -295,9 +293,9 @@ class WhyRequest(Struct, frozen=True, kw_only=True):
 def command(request: WhyRequest) -> int:
     """Explain why one condition of RUN (an id, its beginning, or 'last') is slower.
 
-    Equipoise runs both conditions of a called comparison again under several sources of evidence,
-    in random order, and never times these runs. They suggest causes. Then it tests these causes by
-    interventions on both conditions, block by block. Results in the ledger are not measured again.
+    Equipoise runs both conditions again under several sources of evidence, in random order. These
+    runs are never timed. They suggest causes. Then Equipoise tests these causes by interventions on
+    both conditions, block by block. Results in the ledger are not measured again.
     docs/reference/causes.md lists the causes and the interventions.
     """
     output, pictures = request.output.checked(), request.pictures()
@@ -337,10 +335,7 @@ def command(request: WhyRequest) -> int:
 
 
 def write_pictures(pictures: Pictures, gap_evidence: GapEvidence) -> None:
-    """Draw the pictures and write their files.
-
-    Raise `UnusableInput` if there is no profile of both conditions, or a file cannot be written.
-    """
+    """Write the files of the pictures; raise `UnusableInput` if a profile is missing."""
     comparison, evidence = gap_evidence.gap.comparison, gap_evidence.evidence
     names, slower = (comparison.baseline, comparison.candidate), gap_evidence.difference.slower
     for path, picture in pictures.items():

@@ -53,9 +53,9 @@ class ExperimentJudge(Judge):
     def add(self, block: tuple[Trial, ...]) -> None:
         """Add one complete block without an analysis."""
         self._gap_analysis.add(block)
-        block_read = read_block(block, self._plan)
+        block_costs = read_block(block, self._plan)
         for attempt in self._attempts:
-            attempt.add_block(block_read)
+            attempt.add_block(block_costs)
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
         """Return the status of the gap and of each attempt after the blocks so far."""
@@ -64,10 +64,9 @@ class ExperimentJudge(Judge):
         return (*gap_statuses, *map(_status_of, self._attempts))
 
     def stop_reason(self) -> Literal["verdict", "precision"] | None:
-        """Return why the last analysis needs no further block; ``None`` if it needs one.
+        """Return the reason to stop after the last analysis; ``None`` to continue.
 
-        No block is needed if there is no gap, or if the gap has a verdict and every attempt has an
-        outcome.
+        Stop if there is no gap, or if the gap has a verdict and every attempt has an outcome.
         """
         reason = self._gap_analysis.stop_reason()
         return reason if self._has_no_gap or not self._open_attempts() else None
@@ -75,9 +74,8 @@ class ExperimentJudge(Judge):
     def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
         """Return the conditions that the next block needs.
 
-        A warm-up block runs all open attempts. A measured block runs one open attempt. Its draw
-        depends on the seed, the number of the block and the blocks so far, so a resumed experiment
-        has the same draws. The order of the block is drawn separately, so it stays a fair coin.
+        A warm-up block runs all open attempts. A measured block runs one open attempt, which is
+        drawn. A resumed experiment has the same draws.
         """
         attempts = self._open_attempts()
         if phase == "measured" and attempts:
@@ -115,7 +113,7 @@ def end_attempts(attempts: Iterable[Attempt], trial: Trial) -> bool:
     """End the attempts to which a failed trial belongs; return whether there are any."""
     failed_attempts = [attempt for attempt in attempts if trial.condition in attempt.conditions]
     for attempt in failed_attempts:
-        # The attempt ends, because a failed block must not be left out for its outcome (rule 1).
+        # To leave out only the failed block would break the randomisation.
         attempt.end(f"{trial.failure}{stderr_suffix(trial.error_tail)}")
     return bool(failed_attempts)
 

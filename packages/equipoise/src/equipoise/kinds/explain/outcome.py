@@ -33,35 +33,35 @@ from equipoise.why.causes.ranking import OBSERVED_ONLY
 from equipoise.why.evidence.sources import Side
 
 TRIED_BY_USER = "tried_by_user"
-"""Id that stands for the cause in the ``why`` of the result, if the user added an intervention."""
+"""Id in place of the cause, for an intervention that the user added."""
 
 NOT_REACHABLE: Final = "not reachable"
 """Status of a cause that no intervention changed, and outcome of such an intervention."""
 
 VERDICTS_WITH_GAP = ("slower", "faster", "mixed")
-"""Verdicts that show a gap, so that a fraction of the gap can be given."""
+"""Verdicts that show a gap."""
 
 
 def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
     """Return the causes that an experiment tested, with the outcomes of their interventions.
 
     The causes of the plan come first, then the interventions that the user added. A cause is
-    ``confirmed`` if one of its interventions is confirmed. A cause is ``refuted`` if all
-    interventions that reached it are refuted, and one of them removes the cause. A cause is ``not
-    reachable`` if no intervention reached it. In all other cases it is ``open``.
+    ``confirmed`` if one of its interventions is confirmed, and ``not reachable`` if no intervention
+    reached it. A cause is ``refuted`` if all interventions that reached it are refuted, unless all
+    of them have ``only_confirms``. In all other cases it is ``open``.
     """
     plan = record.plan
     blocks = complete_blocks(record.draws, record.trials)
-    gap = next(iter(primary_comparisons(plan, blocks)), None)
+    comparison = next(iter(primary_comparisons(plan, blocks)), None)
     attempts = attempts_of(experiment_of(plan), plan.judgement)
     for trial in record.trials:
         if ends_campaign(plan, trial):
             end_attempts(attempts, trial)
     for block in blocks.values():
-        block_read = read_block(block, plan)
+        block_costs = read_block(block, plan)
         for attempt in attempts:
-            attempt.add_block(block_read)
-    outcomes = [_outcome_of(attempt, plan, gap) for attempt in attempts]
+            attempt.add_block(block_costs)
+    outcomes = [_outcome_of(attempt, plan, comparison) for attempt in attempts]
     attempted_outcomes = list(zip(experiment_of(plan).attempts, outcomes, strict=True))
     level = outcomes[0].level if outcomes else 1.0
     omitted_outcomes = [
@@ -72,7 +72,7 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
     def outcome_for_cause(
         cause_index: int, planned: PlannedIntervention, outcome: InterventionOutcome
     ) -> InterventionOutcome:
-        """Return the outcome for one cause; an attempt that did not reach it cannot refute it."""
+        """Return the outcome for one cause: ``not reachable`` if the cause stayed unchanged."""
         sentence = None
         for change in planned.expected:
             if change.cause != cause_index:
@@ -81,7 +81,7 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
                 sentence = change.unchanged
             elif change.account is not None and outcome.outcome == "refuted":
                 sentence = unchanged_count_sentence(
-                    change.account, planned, blocks.values(), _slower_side(gap)
+                    change.account, planned, blocks.values(), _slower_side(comparison)
                 )
         if sentence is None:
             return outcome
@@ -109,9 +109,9 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
     )
 
 
-def _outcome_of(attempt: Attempt, plan: Plan, gap: Comparison | None) -> InterventionOutcome:
+def _outcome_of(attempt: Attempt, plan: Plan, comparison: Comparison | None) -> InterventionOutcome:
     effect = attempt.blocks.exact_effect()
-    reason = _reason_unknown(attempt, effect, plan, gap)
+    reason = _reason_unknown(attempt, effect, plan, comparison)
     open_outcome = _open_outcome(
         attempt.planned, reason, blocks=len(attempt.blocks), level=attempt.level
     )
@@ -126,28 +126,30 @@ def _outcome_of(attempt: Attempt, plan: Plan, gap: Comparison | None) -> Interve
         share_of_seconds_ci=(effect.seconds_fraction.low, effect.seconds_fraction.high),
         from_candidate=effect.from_candidate,
         from_baseline=effect.from_baseline,
-        advice=_advice(attempt.planned, plan, gap) if effect.outcome == "confirmed" else None,
+        advice=_advice(attempt.planned, plan, comparison)
+        if effect.outcome == "confirmed"
+        else None,
     )
 
 
 def _reason_unknown(
-    attempt: Attempt, effect: InterventionEffect, plan: Plan, gap: Comparison | None
+    attempt: Attempt, effect: InterventionEffect, plan: Plan, comparison: Comparison | None
 ) -> str | None:
-    """Return the reason why no fraction of the gap is known (docs/methods/fraction.md), if any."""
+    """Return the reason why no fraction is known (docs/methods/fraction.md), or ``None``."""
     baseline, candidate = (plan.conditions[index].name for index in (BASELINE, CANDIDATE))
     if attempt.ended_because is not None:
         return f"a condition with this change failed: {attempt.ended_because}"
-    if gap is None:
+    if comparison is None:
         return "no block was completed"
-    if gap.verdict == "equivalent":
+    if comparison.verdict == "equivalent":
         return (
             f"there is no gap to close in this campaign: {candidate} and {baseline} take the same "
-            f"time, within {gap.min_effect:g} %"
+            f"time, within {comparison.min_effect:g} %"
         )
-    if gap.verdict not in VERDICTS_WITH_GAP:
+    if comparison.verdict not in VERDICTS_WITH_GAP:
         return (
             f"no fraction is given, because the gap between {baseline} and {candidate} is itself "
-            f"undecided after {counted(gap.blocks, 'block')} of this campaign"
+            f"undecided after {counted(comparison.blocks, 'block')} of this campaign"
         )
     if not attempt.blocks:
         return "no block was left for this change"
@@ -181,16 +183,16 @@ def _open_outcome(
     )
 
 
-def _advice(planned: PlannedIntervention, plan: Plan, gap: Comparison | None) -> str | None:
+def _advice(planned: PlannedIntervention, plan: Plan, comparison: Comparison | None) -> str | None:
     """Return the shell line that runs the slower condition with the intervention."""
     if planned.advice is None:
         return None
-    slower = plan.conditions[BASELINE if _slower_side(gap) == "baseline" else CANDIDATE]
+    slower = plan.conditions[BASELINE if _slower_side(comparison) == "baseline" else CANDIDATE]
     return planned.advice.replace("{command}", shlex.join(slower.command))
 
 
-def _slower_side(gap: Comparison | None) -> Side:
-    is_baseline = gap is not None and gap.ratio is not None and gap.ratio < 1.0
+def _slower_side(comparison: Comparison | None) -> Side:
+    is_baseline = comparison is not None and comparison.ratio is not None and comparison.ratio < 1.0
     return "baseline" if is_baseline else "candidate"
 
 
@@ -264,8 +266,7 @@ def _outcome_clause(outcome: InterventionOutcome) -> str:
     if fraction_difference > REFUTED_WITHIN:
         seconds_fraction = describe_fraction(outcome.share_of_seconds, outcome.share_of_seconds_ci)
         return f"{sentence} as a ratio, but {seconds_fraction} of it in seconds"
-    # A gap that closed because the faster condition became slower is open
-    # (docs/methods/fraction.md).
+    # If the gap closed because the faster condition became slower, the outcome stays open.
     low, _ = outcome.share_ci
     is_slowed = outcome.outcome == "open" and low is not None and low >= CONFIRMED_ABOVE
     return f"{sentence}{' by slowing the faster condition' if is_slowed else ''}"

@@ -40,7 +40,7 @@ MAX_ATTEMPTS = 4
 
 
 class NothingToTry(UnusableInput):
-    """Error that no intervention can test a cause of the gap on this host."""
+    """Error for a gap with no cause that an intervention can test on this host."""
 
 
 class OpenGap(Struct, frozen=True):
@@ -52,11 +52,11 @@ class OpenGap(Struct, frozen=True):
     causes: tuple[Explanation, ...] = ()
     """Open causes that the evidence suggests; empty before there is evidence."""
     known_evidence: KnownEvidence = KnownEvidence()
-    """Evidence without an intervention, to compare with observed runs with an intervention."""
+    """Evidence from runs without an intervention."""
     longest_s: float = 0.0
     """Seconds of the longest trial of the two conditions."""
     ratio: float | None = None
-    """Ratio of the gap's times, or the end of its interval nearest to 1; ``None`` if unknown."""
+    """Value of `Gap.ratio_nearest_to_1`."""
 
     @property
     def conditions(self) -> tuple[Condition, Condition]:
@@ -65,7 +65,7 @@ class OpenGap(Struct, frozen=True):
         return (conditions[self.contrast.baseline], conditions[self.contrast.candidate])
 
     def case(self, site: Site) -> Case:
-        """Return the facts by which the catalogue chooses interventions."""
+        """Return the `Case` for which the catalogue chooses interventions."""
         output = self.record.plan.measure.output
         return Case(self.conditions, site, self.causes, output, ratio=self.ratio)
 
@@ -87,12 +87,9 @@ class ExperimentRequest(Struct, frozen=True):
 
 
 def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
-    """Check the names of interventions before the causes are known.
-
-    Raise `UnusableInput` if an intervention in ``only`` is unknown, or two have the same name.
-    """
+    """Raise `UnusableInput` if a name in ``only`` is unknown, or two interventions share a name."""
     if not (request.only or request.user_interventions):
-        # The catalogue examines this host, but the campaign may be from another host.
+        # Do not examine this host for nothing: the campaign may be from another host.
         return
     offered_names = [intervention.name for intervention in relevant_interventions(gap.case(site))]
     for name in request.only:
@@ -114,8 +111,8 @@ def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
 def plan_experiment(gap: OpenGap, request: ExperimentRequest, site: Site) -> Plan:
     """Plan the experiment that tests the causes of a gap.
 
-    An intervention runs once, untimed, if only an observed run can show what it changes. Raise
-    `NothingToTry` if no intervention can test the causes on this host, and `UnusableInput` if the
+    Some interventions need one observed run, which shows whether they change their cause. Raise
+    `NothingToTry` if no intervention can test the causes on this host. Raise `UnusableInput` if the
     request names an unknown intervention, or two have the same name.
     """
     check_names(gap, request, site)
@@ -148,13 +145,13 @@ def effective_plan(
     request: ExperimentRequest,
     observe: Observe | None = None,
 ) -> Plan:
-    """Return the plan without the interventions that take no effect on this host.
+    """Return the plan with the interventions that take effect on this host.
 
-    The plan lists such interventions as omitted, with the reason. An intervention that takes effect
-    but reaches no cause is an attempt without a block, so another intervention can take its place.
-    The plan is made again until no intervention drops out. ``observe`` makes observed runs; its
-    default is `observe_once`. Raise `TookNoEffect` if a setting of the two conditions of the gap
-    takes no effect, and `NothingToTry` if no intervention is left.
+    An intervention without effect is omitted, with the reason. An intervention that takes effect
+    but reaches no cause is an attempt without a block. In both cases the plan is made again, with
+    the next intervention. ``observe`` makes observed runs; its default is `observe_once`. Raise
+    `NothingToTry` if no intervention is left. Raise `TookNoEffect` if a setting of the gap's own
+    conditions takes no effect.
     """
     environment = own_environment()
     remaining = list(interventions)
@@ -182,7 +179,7 @@ def effective_plan(
 def _with_expected_changes(
     plan: Plan, interventions: Sequence[Intervention], gap: OpenGap, observe: Observe
 ) -> list[Intervention]:
-    """Return the interventions; those that the plan tries have their expected changes."""
+    """Return the interventions, with the expected changes of all attempts in the plan."""
     attempts = {attempt.intervention: attempt for attempt in experiment_of(plan).attempts}
     checked = list(interventions)
     for index, intervention in enumerate(checked):
@@ -207,10 +204,7 @@ def _intervention_in(plan: Plan, condition: str) -> str | None:
 def plan_of_interventions(
     gap: OpenGap, interventions: Sequence[Intervention], request: ExperimentRequest
 ) -> Plan:
-    """Plan an experiment that tries interventions, in the given order, on both conditions of a gap.
-
-    Raise `NothingToTry` if no intervention can test the causes on this host.
-    """
+    """Plan an experiment with interventions; raise `NothingToTry` if none can test a cause."""
     max_attempts = max(request.max_attempts, len(request.only))
     attempted: list[Intervention] = []
     omitted: list[OmittedIntervention] = []
@@ -234,15 +228,15 @@ def plan_of_interventions(
             hint=f"try a change of your own: {option('try')} 'NAME:KEY=VALUE' or "
             f"{option('try_command', 'NAME=CMD')}",
         )
-    explained = gap.record.plan
+    explained_plan = gap.record.plan
     conditions, attempts = _conditions_and_attempts(gap, attempted)
     return replace(
-        explained,
+        explained_plan,
         study=STUDY,
         conditions=conditions,
-        measure=replace(explained.measure, warmup=max(1, explained.measure.warmup)),
+        measure=replace(explained_plan.measure, warmup=max(1, explained_plan.measure.warmup)),
         stopping=request.stopping,
-        judgement=Judgement(alpha=request.alpha, min_effect=explained.judgement.min_effect),
+        judgement=Judgement(alpha=request.alpha, min_effect=explained_plan.judgement.min_effect),
         seed=request.seed,
         control=None,
         chosen_contrasts=(replace(gap.contrast, baseline=BASELINE, candidate=CANDIDATE),),

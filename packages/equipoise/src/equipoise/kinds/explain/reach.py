@@ -1,9 +1,9 @@
 """Check whether an intervention reaches a cause: whether it changes the evidence of the cause.
 
-The evidence names calls, faults or functions. An intervention that leaves them unchanged has not
+The evidence names calls, faults or functions. If an intervention leaves them unchanged, it has not
 removed the cause, so times with the intervention refute nothing. Calls, threads and functions need
-an observed run of the slower condition with the intervention, which is never timed. The trials of
-the experiment itself count page faults and blocks from the disk.
+an observed run of the slower condition with the intervention. The trials of the experiment itself
+count page faults and blocks from the disk.
 
 Three values are compared: ``slower_value`` of the slower condition, ``faster_value`` of the faster
 condition, and ``changed_value`` of the slower condition with the intervention.
@@ -34,12 +34,11 @@ from equipoise.why.evidence.sources import SOURCES, EvidenceSet, Side
 from equipoise.why.interventions.intervention import ChangedProperty
 
 MIN_REMOVED_FRACTION = 0.5
-"""Minimum fraction of the slower condition's surplus that an intervention must remove. The same
-fraction of the gap confirms a cause. While most of a cause remains, times do not test the cause."""
+"""Minimum fraction of the surplus (slower value minus faster value) that an intervention must
+remove. If most of a cause remains, times do not test the cause."""
 
 MIN_FUNCTION_S = 0.02
-"""Minimum seconds of a function in a profile (about 20 samples) at which its absence has meaning.
-"""
+"""Minimum seconds of a function in a profile, about 20 samples; fewer samples show nothing."""
 
 _UNCHANGED_FRACTION = 0.95
 """Minimum fraction of the count without the intervention that a sentence calls "as before"."""
@@ -105,7 +104,7 @@ def expected_changes(
     known_evidence: KnownEvidence,
     observe: Observe,
 ) -> tuple[ExpectedChange, ...]:
-    """Return the changes that an attempt must cause, and the expected changes that did not happen.
+    """Return the changes that the trials must show, and the changes that an observed run lacks.
 
     ``changes`` is the property that the intervention must change. Each source of evidence needs one
     observed run of the slower condition with the intervention.
@@ -124,7 +123,7 @@ def expected_changes(
         attempt.candidate_with if known_evidence.slower == "candidate" else attempt.baseline_with
     )
     for source in dict.fromkeys(check.source for check in checks.values()):
-        run = _observed_run(observe(plan, EvidenceRun(source, condition_with, 1)))
+        run = _decoded_run(observe(plan, EvidenceRun(source, condition_with, 1)))
         if run is None:
             continue
         for cause_index, check in checks.items():
@@ -256,11 +255,11 @@ def _unchanged_sentence(
 
 
 def _is_complete(run: Any) -> bool:
-    """Return whether the counts of an observed run are complete, so that they can be compared."""
+    """Return whether the counts of an observed run are complete."""
     return not isinstance(run, SystemCalls) or run.lost_records == 0
 
 
-def _observed_run(observation: Observation | None) -> Any:
+def _decoded_run(observation: Observation | None) -> Any:
     if observation is None or observation.document is None:
         return None
     return msgspec.json.decode(observation.document, type=SOURCES[observation.source].document)

@@ -34,9 +34,9 @@ class PlannedIntervention(Struct, frozen=True):
     advice: str | None = None
     """Shell line with which a user keeps the change; ``{command}`` stands for the command."""
     only_confirms: bool = False
-    """Whether the intervention can only confirm a cause, and refutes none if it closes no gap."""
+    """Whether the intervention can confirm a cause, but cannot refute it."""
     expected: tuple[ExpectedChange, ...] = ()
-    """Changes that the campaign's trials must show, and changes that an observed run lacked."""
+    """Changes that the trials must show, and changes that were missing in an observed run."""
     is_reachable: bool = True
     """Whether the intervention may change the evidence of a cause; if not, it gets no block."""
 
@@ -77,7 +77,7 @@ class ExperimentPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="explain"):
 
     @property
     def reference(self) -> str:
-        """The name of the campaign with the gap that is unique in every ledger."""
+        """Name of the campaign with the gap, unique in every ledger if it has an identity."""
         return self.identity or self.run
 
     @property

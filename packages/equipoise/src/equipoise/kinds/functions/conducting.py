@@ -1,9 +1,9 @@
 """Compare Python functions: trial runs, the plan, the campaign and its record.
 
 A fresh process gets copies of the data that functions use. A copy may have a different memory
-layout: a column of a wide array becomes contiguous, the chunks of a frame are joined. Then the
-comparison of copies answers a different question. Equipoise therefore times functions with data in
-the caller's process and in fresh processes, and refuses a comparison if the ratios differ.
+layout: for instance, a column of a wide array becomes contiguous. Then the copies are faster or
+slower than the originals. So Equipoise also times functions with data in the caller's process. It
+refuses the comparison if the ratios differ.
 """
 
 from __future__ import annotations
@@ -210,19 +210,19 @@ _COPIES_PHASE = "copies"
 MIN_DATA_BYTES = 16_384
 """Minimum size of pickled functions that contain data; code alone is smaller."""
 MAX_ROUND_S = 0.5
-"""Largest seconds of a round, one call of each function, for which the copies are checked."""
+"""Largest seconds of a round (one call of each function) for which the copies are checked."""
 _MAX_LOCAL_S = 0.5
-"""Seconds after which this process times no further round."""
+"""Seconds after which the caller's process times no further round."""
 _MIN_ROUNDS, _MAX_ROUNDS = 3, 15
-"""Smallest and largest number of rounds that this process times."""
+"""Smallest and largest number of rounds that the caller's process times."""
 COPY_PROCESSES = 5
 """Number of fresh processes that time the copies."""
 MAX_RATIO_FACTOR = 1.1
-"""Largest factor between two ratios that a difference between processes may explain."""
+"""Largest factor between two ratios that count as equal."""
 
 
 class Original(Struct, frozen=True):
-    """The caller's own objects of one benchmark, which this process can call."""
+    """The function or the variables of one benchmark in the caller's process, not their copies."""
 
     function: Callable[..., object] | None = None
     variables: Mapping[str, object] = {}
@@ -285,10 +285,7 @@ def _can_check(benchmarks: Sequence[Benchmark], results: Sequence[TrialRunResult
 def _local_ratios(
     benchmarks: Sequence[Benchmark], originals: Sequence[Original], calls: Sequence[int]
 ) -> list[float] | None:
-    """Return the ratio of each function to the first in this process, the median over rounds.
-
-    The result is ``None`` if a function fails in this process.
-    """
+    """Return the median ratio of each function to the first function, or ``None`` if one fails."""
     try:
         with _frozen_heap_and_hidden_output():
             loops = [_started_loop(*pair) for pair in zip(benchmarks, originals, strict=True)]
@@ -310,7 +307,7 @@ def _local_ratios(
 def _ratios_of_copies(
     benchmarks: Sequence[Benchmark], calls: Sequence[int], rounds: int, timeout_s: float
 ) -> list[list[float]] | None:
-    """Return the ratios of the functions to the first one in each of several fresh processes."""
+    """Return the ratios to the first function in each fresh process, or ``None`` if one fails."""
     indexes = [*range(len(benchmarks))]
     environment = base_environment(own_environment())
     keys = [(_COPIES_PHASE, number) for number in range(min(COPY_PROCESSES, MAX_WAITING_PROCESSES))]
@@ -327,7 +324,7 @@ def _ratios_of_copies(
                 "fresh_calls": False,
             }
             batches = (pool.run(key, instructions).content or {}).get("batches")
-            # A function that fails now also fails in the campaign, which reports it.
+            # If a function fails now, it fails in the campaign too, and the campaign reports it.
             if batches is None:
                 return None
             call_ns = [
@@ -356,7 +353,7 @@ def _started_loop(benchmark: Benchmark, original: Original) -> Any:
 
 @contextlib.contextmanager
 def _frozen_heap_and_hidden_output() -> Iterator[None]:
-    """Freeze existing objects for the garbage collector, and hide what functions print."""
+    """Hide existing objects from the garbage collector, and hide what functions print."""
     gc.collect()
     # Unfreezing affects all frozen objects, so do nothing if the caller has frozen some.
     may_freeze = gc.get_freeze_count() == 0

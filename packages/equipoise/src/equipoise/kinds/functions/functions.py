@@ -36,8 +36,8 @@ def _equipoise_loop(_equipoise_clock, _equipoise_function, _equipoise_setup):
         _equipoise_end = _equipoise_clock()
         _equipoise_calls = yield _equipoise_end - _equipoise_begin
 """
-"""Code of the timing loop. It is a generator, so that variables of the setup are local variables of
-the loop, as in `timeit`, and keep their values between batches."""
+"""Code of the timing loop. It is a generator, so local variables keep their values between batches.
+"""
 _READ_INSTRUCTIONS = frozenset({"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"})
 """Bytecode instructions that read a variable from outside a function."""
 _MODULE_NAME_KEYS = ("__module__", "__name__")
@@ -46,7 +46,7 @@ _COMPILE_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
 
 class Benchmark(Struct, frozen=True):
-    """One function or piece of code, ready to send."""
+    """One function or piece of code, ready to send to a fresh process."""
 
     name: str
     source: str
@@ -82,7 +82,7 @@ def function_benchmarks(
     setup: Callable[[], object] | None,
     names: Sequence[str] = (),
 ) -> tuple[Benchmark, ...]:
-    """Return functions ready to send.
+    """Return the benchmarks of functions.
 
     ``setup`` makes the argument of each call; without a setup there is no argument. ``names`` are
     by default the functions' own names. Raise `UnusableInput` if a function cannot be sent to
@@ -109,7 +109,7 @@ def code_benchmarks(
     variables: Mapping[str, object],
     names: Sequence[str] = (),
 ) -> tuple[Benchmark, ...]:
-    """Return pieces of code ready to send, each with its own setup.
+    """Return the benchmarks of pieces of code, which share the code of a setup.
 
     ``variables`` has values of names that the code may use; only the used values are sent. Raise
     `UnusableInput` if a piece is empty or is not Python code, or a used value cannot be sent.
@@ -195,7 +195,7 @@ def _code_benchmark(
 
 
 def _marshalled_loop(tree: ast.Module, setup: ast.Module, *, is_async: bool) -> bytes:
-    """Return the marshalled code of `_LOOP_SOURCE` with statements to time, after a setup."""
+    """Return the timing loop as marshalled code: `_LOOP_SOURCE` with a setup and its statements."""
     loop = ast.parse(_LOOP_SOURCE)
     function = loop.body[0]
     assert isinstance(function, ast.FunctionDef)
@@ -279,10 +279,10 @@ def _pickle(value: object, name: str) -> bytes:
 
 
 def _modules_of(pickled: bytes) -> set[str]:
-    """Return the modules that a pickle needs, so that a process imports them before the clock runs.
+    """Return the modules that a pickle needs.
 
-    The module in which a function was defined is not included, because the pickle contains the
-    function. A name in the code of a function counts if an imported module has this name.
+    A function's own module is not included, because the pickle contains the function. A name in the
+    code of a function counts if an imported module has this name.
     """
     modules: set[str] = set()
     texts: set[str] = set()

@@ -2,9 +2,8 @@
 
 Starting Python and importing modules takes longer than measuring small functions. So several
 processes start and import at once, on all processors, and then wait for their instructions. They
-measure one after the other while nothing else runs. Each process is executed, not forked. Forked
-processes would share their addresses and their hash seed, which make equal functions differ
-(docs/decisions/measuring.md).
+measure one after the other while nothing else runs. Each process is executed, because forked
+processes would share their addresses and their hash seed (docs/decisions/measuring.md).
 """
 
 from __future__ import annotations
@@ -88,8 +87,8 @@ def process_pool(
 ) -> Iterator[ProcessPool]:
     """Provide fresh processes that run functions, with a private folder for all of them.
 
-    ``environment_of`` returns the environment of the process of a block. ``keys_from`` takes the
-    key of a block, and returns this key and the keys of the next blocks to prepare.
+    ``environment_of`` returns the environment of the process of a block. ``keys_from`` returns the
+    key of a block and the keys of the next blocks to prepare.
     """
     clear_leftovers()
     with scratch_folder() as scratch:

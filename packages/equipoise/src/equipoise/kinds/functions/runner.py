@@ -3,9 +3,7 @@
 A batch is a number of calls that are timed together. In each round the process runs one batch of
 every function, so a change of the machine affects all functions. The coin draws the position of
 each function in the block. The order of the positions in each round, and the order of the
-definitions, are drawn separately and do not depend on the functions. So exchanging two equal
-functions changes no time, and the order of the block is a fair coin given the times by position
-(rule 1). A process yields one number for each function.
+definitions, are drawn separately. A process yields one number for each function.
 """
 
 from __future__ import annotations
@@ -54,9 +52,8 @@ WARMUP_BATCHES = 1
 def steady_ns(batches: Sequence[int]) -> float:
     """Return the nanoseconds of a typical batch of a process, after its warm-up.
 
-    The result is the median of all batches except the first. If the change-points of
-    `stats.warm_up` show a warm-up, the result is the median of the batches in the steady state. If
-    calls get slower, all batches count, because another program may be the cause.
+    The result is the median of all batches except the first. If `stats.warm_up` finds a longer
+    warm-up, only the batches after it count.
     """
     analysed = np.asarray(batches[WARMUP_BATCHES:] or batches, dtype=np.float64)
     shape = classify_trial(analysed)
@@ -66,10 +63,7 @@ def steady_ns(batches: Sequence[int]) -> float:
 
 
 class FunctionRunner(Struct):
-    """Runner of one process for each block of a plan; the process gives all trials of the block.
-
-    The trials of a process are in the ledger before the next process gets its instructions.
-    """
+    """Runner of one process for each block of a plan; the process gives all trials of the block."""
 
     plan: Plan
     processes: ProcessProvider
@@ -146,7 +140,7 @@ class FunctionRunner(Struct):
             yield TrialReport(trial, report.left_behind if position == 0 else 0, None)
 
     def _samples(self, condition: int, batches: Sequence[int]) -> tuple[Sample, ...]:
-        # Divides the nanoseconds of a batch into the seconds of a call.
+        # The nanoseconds of a batch / divisor = the seconds of a call.
         divisor = 1e9 * functions_of(self.plan).calls[condition]
         times_ns: list[tuple[int | None, float]] = [*enumerate(batches), (None, steady_ns(batches))]
         return tuple(
@@ -156,11 +150,7 @@ class FunctionRunner(Struct):
 
 
 def instructions_of_block(plan: Plan, draw: Draw) -> dict[str, Any]:
-    """Return the instructions for the process of a block.
-
-    The draw of the block gives each function its position. The order of the definitions, and the
-    order of the positions in each round, are drawn independently of the block's draw.
-    """
+    """Return the instructions for the process of a block."""
     position_count = len(draw.order)
 
     def drawn_order(purpose: str) -> list[int]:
@@ -195,15 +185,14 @@ def function_runner(
 
 
 def keys_prepared_with(plan: Plan, key: ProcessKey) -> list[ProcessKey]:
-    """Return the keys of a block and of the next blocks, whose processes are prepared together."""
+    """Return the key of a block, and the keys of further blocks to prepare at the same time."""
     phase, block = key
     last_block = block + MAX_WAITING_PROCESSES - 1
     if phase == "warmup":
         last_block = min(last_block, plan.warmup_blocks)
     elif plan.stopping.blocks is not None:
         last_block = min(last_block, plan.stopping.blocks)
-    # Slow functions get fewer rounds. Their processes measure for long, so preparing a process
-    # during a measurement saves little, and the data of a waiting process may be large.
+    # Slow functions get fewer rounds. For them, early preparation saves little time.
     if not isinstance(plan.terms, FunctionsPlan) or plan.terms.rounds < ROUNDS:
         last_block = block
     return [(phase, number) for number in range(block, max(last_block, block) + 1)]

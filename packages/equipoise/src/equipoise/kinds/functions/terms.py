@@ -42,8 +42,7 @@ class FunctionsPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="functions"):
     python: str
     """Implementation and version of Python: ``CPython 3.12.1``."""
     again: str
-    """Line of Python that repeats the comparison with the same seed; empty if Python cannot find a
-    function by its name, as with a lambda."""
+    """Line of Python that repeats the comparison with the same seed; empty for a lambda."""
 
     @property
     def command_line(self) -> str:
@@ -51,7 +50,7 @@ class FunctionsPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="functions"):
         return self.again
 
     def shared_part(self, runs: Sequence[Any]) -> Any:
-        """Return the digests of the functions: ``runs`` has the same program for all of them."""
+        """Return the digests of the functions, because ``runs`` does not distinguish functions."""
         return {"functions": self.digests}
 
     def longer_hint(self, min_s: float | None) -> str:

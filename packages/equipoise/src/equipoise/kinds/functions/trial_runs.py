@@ -22,19 +22,19 @@ from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInpu
 from equipoise.model.record import CampaignWarning
 
 _TRIAL_RUN_PHASE = "examination"
-"""Phase in the keys of the processes of trial runs; the block is the index of the function."""
+"""First part of the process key of a trial run; the second part is the index of the function."""
 MIN_BATCH_S = 0.00025
-"""Minimum seconds of a batch of the faster function: 5000 times the resolution of the clock."""
+"""Minimum seconds of a batch: 5000 times the resolution of the clock."""
 ROUNDS = 24
 """Number of batches of each function in a process, which suffices for `stats.warm_up`."""
 MAX_PROCESS_S = 0.25
 """Seconds of measurement in a process; slow functions get fewer batches."""
 _MAX_FRESH_BATCH_S = 0.002
-"""Largest number of seconds of a batch with its setups, if each call has its own setup."""
+"""Largest seconds of a batch together with its setups, if a setup precedes each call."""
 _MAX_CALLS_RATIO = 8
-"""Largest ratio of the numbers of calls at which all functions still get the same number."""
+"""If the numbers of calls differ by at most this factor, all functions get the same number."""
 _MIN_CALL_S = 1e-6
-"""Seconds of a call below which the time to read the clock is a relevant part of its time."""
+"""If a call takes fewer seconds, the time to read the clock is a relevant part of it."""
 _LAZY_RESULT_TYPES = frozenset({"generator", "coroutine", "async_generator"})
 
 
@@ -56,9 +56,8 @@ def trial_run_results(
 ) -> tuple[TrialRunResult, ...]:
     """Run each function alone, in a process that may take ``timeout_s``.
 
-    Raise `UnusableInput` if a function cannot be loaded in a fresh process, a call does not run its
-    body, or each call takes longer than the call before. Raise `ConditionFailed` if a function or
-    its setup raises, takes too long or ends its process.
+    Raise `UnusableInput` if a function cannot be loaded, a call does not run its body, or calls get
+    slower and slower. Raise `ConditionFailed` if a function or its setup fails.
     """
     keys = [(_TRIAL_RUN_PHASE, index) for index in range(len(benchmarks))]
     environment = base_environment(own_environment())
@@ -119,8 +118,8 @@ def calls_and_rounds(
 ) -> tuple[list[int], int]:
     """Return the number of calls in a batch of each function, and the number of batches.
 
-    Functions that take about equally long get the same number of calls, so that the overhead of a
-    batch is also equal. The rule is symmetric: exchanging two functions exchanges their numbers.
+    If functions take about equally long, they get the same number of calls. Then the overhead of a
+    batch is equal, too. The order of the functions has no influence.
     """
     # The smallest power of two with which a batch is long enough.
     calls = [1 << (math.ceil(MIN_BATCH_S / result.call_s) - 1).bit_length() for result in results]

@@ -4,13 +4,12 @@ The caller's Python runs this program by its path. The program does not import E
 functions run in a process like that of a script. ``equipoise.kinds.functions.processes`` sends
 the instructions.
 
-The functions are defined in the order that the caller drew. Code objects are loaded or copied, so
-their addresses in memory follow this order. Each function has its own timing loop. Before every
-batch the garbage is collected, untimed, and objects older than the first batch are frozen. So the
-times of a function contain the collection of its own garbage only.
+The functions are defined in an order that the caller drew. A batch is a number of calls that are
+timed together. Before every batch the garbage is collected, untimed. Objects older than the first
+batch are frozen: the garbage collector ignores them. So the times of a function contain the
+collection of its own garbage only.
 
-A batch is a number of calls that are timed together. Every process needs time for the imports of
-this file, so the file has few.
+The file has few imports, because every process needs time for them.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ CALIBRATION_BATCH_NS = 250_000
 CHECKED_BATCHES = 16
 """Number of batches in the check whether calls get slower and slower."""
 MAX_CHECKED_BATCH_S = 0.02
-"""Seconds of a batch from which on this check is skipped."""
+"""Largest seconds of a batch for which this check is made."""
 MIN_GROWTH_RATIO = 1.5
 """Minimum ratio of late to early batches, if calls get slower and slower."""
 _QUARTER = CHECKED_BATCHES // 4
@@ -102,7 +101,7 @@ class Timer:
             raise FunctionFailed(self.index, "setup", _error_text(error)) from error
 
     def _renew_variables(self, pickled: bytes) -> None:
-        """Replace values that an earlier call may have changed; functions keep their caches."""
+        """Replace the values that an earlier call may have changed, but no functions and types."""
         kept_types = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)
         for name, value in _unpickle(pickled).items():
             if not isinstance(value, kept_types):
@@ -162,10 +161,7 @@ def main(
 
 
 def _shared_bytes(file: str) -> mmap.mmap:
-    """Return four bytes that the caller can read from a file when this process is dead.
-
-    The bytes are mapped memory, so that a write between batches needs no system call.
-    """
+    """Return four bytes of a file as mapped memory, so that a write needs no system call."""
     with open(file, "w+b") as stream:
         stream.write(b"\xff" * 4)
         stream.flush()
@@ -184,8 +180,8 @@ def batches_of_rounds(
 
     ``definitions`` has the indexes of the functions in the order of their definitions. ``rounds``
     has for each round the indexes in the order of the batches. ``calls`` is the number of calls in
-    a batch of each function. ``running_index`` gets the index of a function before the
-    function runs, so that the caller can find the function that ended the process.
+    a batch of each function. ``running_index`` gets the index of a function before the function
+    runs. If the process dies, the caller finds the function there.
     """
     timers = {}
     for index in definitions:
@@ -239,18 +235,12 @@ def trial_run(benchmarks: list[dict[str, Any]], index: int) -> dict[str, Any]:
 
 
 def calls_get_slower(index: int, benchmark: dict[str, Any], calls: int) -> bool:
-    """Return whether calls get slower and slower, in two checks.
-
-    The second check has longer batches, because a slower machine may look the same by chance.
-    """
+    """Return whether calls get slower and slower in two checks; one may be wrong by chance."""
     return all(_batches_get_slower(index, benchmark, factor * calls) for factor in (1, 2))
 
 
 def _batches_get_slower(index: int, benchmark: dict[str, Any], calls: int) -> bool:
-    """Return whether batches of calls take more and more CPU time.
-
-    On a busy machine wall times grow as well, so they are not used.
-    """
+    """Return whether batches of calls take more and more CPU time."""
     timer = Timer(index, benchmark, fresh_calls=False, clock=time.thread_time_ns)
     timer.start()
     timer.batch_ns(2 * calls)
@@ -258,7 +248,7 @@ def _batches_get_slower(index: int, benchmark: dict[str, Any], calls: int) -> bo
     early, late = sorted(batches[:_QUARTER]), sorted(batches[-_QUARTER:])
     pairs = [*itertools.combinations(batches, 2)]
     rising_pairs = sum(earlier < later for earlier, later in pairs)
-    # The second fastest late batch, because one batch may be fast by chance.
+    # Use the second fastest late batch, because one batch may be fast by chance.
     has_grown = late[1] > MIN_GROWTH_RATIO * early[_QUARTER // 2]
     return has_grown and rising_pairs > _MIN_RISING_SHARE * len(pairs)
 
@@ -318,10 +308,9 @@ def _all_have_digests(values: list[Any], digests: list[bytes | None]) -> bool:
 
 
 def _reachable_values(function: Any) -> list[Any]:
-    """Return the values that a function can reach without its arguments.
+    """Return the globals, closures and defaults of a function, and of the functions among them.
 
-    These are globals, closures and defaults of the function, and of the functions among these
-    values. The functions of a module are not searched.
+    The functions of a module are not searched.
     """
     import inspect
 

@@ -1,7 +1,7 @@
 """Intervals for a run that another tool measured: no e-value and no verdict.
 
-A verdict needs trials in an order that the coin of Equipoise drew (rule 1). An imported run has
-only ordinary intervals, valid for one analysis, and a warning about the order of its trials.
+A verdict needs trials in an order that the coin of Equipoise drew. An imported run has only
+intervals that are valid for one analysis, and a warning about the order of its trials.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Make a run of the ledger from files of other tools, with a plan, draws and trials.
 
-No value is invented. A draw of an imported run is the order of the trials in its file. Every field
-of a trial that the file lacks is unknown, with this reason.
+The order of the trials in a file becomes the draws of the run. If a file lacks a field of a trial,
+the field is unknown.
 """
 
 from __future__ import annotations
@@ -81,17 +81,17 @@ def assemble(
     now: float,
     baseline: str | None = None,
 ) -> RunRecord:
-    """Assemble files into one run, to which the ledger adds an id and an end.
+    """Return one run with the trials of all files; the ledger adds its id and its end.
 
     Files without labels add trials to the benchmarks that they have in common. Files with labels
-    are levels of the factor ``file``. The names of the files are relative to ``folder``. ``now`` is
-    the time of the import in seconds since the epoch, which stands for the start of each trial.
-    With a ``baseline``, all other conditions are compared with the condition of that name.
+    are levels of the factor ``file``. The names of the files are relative to ``folder``. ``now``,
+    in seconds since the epoch, becomes the start of each trial. If ``baseline`` names a condition,
+    all other conditions are compared with this condition.
 
     Raise `UnusableInput` if the files compare different metrics or have too many values, or a value
     is not finite.
     """
-    metrics = list(dict.fromkeys(file.reading.metric for file in readings))
+    metrics = list(dict.fromkeys(source.reading.metric for source in readings))
     if len(metrics) > 1:
         raise UnusableInput(
             f"the files have different metrics: {', '.join(metrics)}",
@@ -101,7 +101,7 @@ def assemble(
     conditions, entries = _conditions_and_blocks(readings)
     if baseline is not None:
         contrasts = contrasts_with_baseline(conditions, baseline)
-    elif len({file.label for file in readings}) > 1:
+    elif len({source.label for source in readings}) > 1:
         contrasts = contrasts_between_levels(conditions, FILE_FACTOR)
     else:
         contrasts = contrasts_between_levels(conditions, readings[0].reading.compared_factor)
@@ -116,13 +116,14 @@ def assemble(
         # This seed is only for resampling, so that the same import gives the same document.
         seed=0,
         terms=ImportSource(
-            format=" and ".join(dict.fromkeys(file.format for file in readings)),
-            tool=" and ".join(dict.fromkeys(file.reading.tool or "" for file in readings)) or None,
-            files=tuple(file.file for file in readings),
+            format=" and ".join(dict.fromkeys(source.format for source in readings)),
+            tool=" and ".join(dict.fromkeys(source.reading.tool or "" for source in readings))
+            or None,
+            files=tuple(source.file for source in readings),
             order=_order_in_time(entries),
             no_series=tuple(
                 dict.fromkeys(
-                    chain.from_iterable(file.reading.unordered_metrics for file in readings)
+                    chain.from_iterable(source.reading.unordered_metrics for source in readings)
                 )
             ),
         ),
@@ -141,22 +142,19 @@ def assemble(
 def _conditions_and_blocks(
     readings: Sequence[SourceReading],
 ) -> tuple[tuple[Condition, ...], list[_ProcessInBlock]]:
-    """Return the conditions with their names, and all processes in the order of their blocks.
-
-    A file without blocks is one block.
-    """
-    has_labels = any(file.label is not None for file in readings)
+    """Return the conditions, and all processes by block. A file without blocks is one block."""
+    has_labels = any(source.label is not None for source in readings)
     # If benchmarks are compared with each other, each benchmark is a condition without levels.
     benchmarks_are_levels = has_labels or readings[0].reading.compared_factor != BENCHMARK
     indexes: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
     entries: list[_ProcessInBlock] = []
-    for file in readings:
+    for source in readings:
         file_processes: list[tuple[Process, int]] = []
-        for process in file.reading.processes:
+        for process in source.reading.processes:
             levels = {BENCHMARK: process.benchmark} if benchmarks_are_levels else {}
             levels |= process.levels
             if has_labels:
-                levels[FILE_FACTOR] = file.label or file.file
+                levels[FILE_FACTOR] = source.label or source.file
             key = (process.benchmark, tuple(levels.items()))
             file_processes.append((process, indexes.setdefault(key, len(indexes))))
         if all(process.order is not None for process, _ in file_processes):
@@ -195,7 +193,9 @@ def _condition_names(conditions: Sequence[tuple[str, dict[str, str]]]) -> list[s
 
 
 def _check_limits(readings: Sequence[SourceReading]) -> None:
-    processes = [(file.file, process) for file in readings for process in file.reading.processes]
+    processes = [
+        (source.file, process) for source in readings for process in source.reading.processes
+    ]
     values = sum(
         len(process.values) + sum(map(len, process.iterations.values())) for _, process in processes
     )
@@ -284,10 +284,12 @@ def _samples(process: Process) -> Iterator[Sample]:
 
 
 def _environment(readings: Sequence[SourceReading], hosts: Sequence[str]) -> dict[str, Any]:
-    """Return the environment of the run; the facts that several files have are grouped by file."""
-    environment: dict[str, Any] = {"imported_from": [file.file for file in readings]}
+    """Return the environment of the run. Facts of several files are grouped by file."""
+    environment: dict[str, Any] = {"imported_from": [source.file for source in readings]}
     facts = {
-        file.file: dict(file.reading.environment) for file in readings if file.reading.environment
+        source.file: dict(source.reading.environment)
+        for source in readings
+        if source.reading.environment
     }
     if facts:
         environment[FILE_FACTS] = facts if len(readings) > 1 else facts[readings[0].file]
@@ -303,9 +305,9 @@ def _import_warnings(
     hosts: Sequence[str],
 ) -> tuple[RecordedWarning, ...]:
     warnings = [
-        RecordedWarning("import", f"{file.file}: {note}", "ignore this if you expect it")
-        for file in readings
-        for note in file.reading.notes
+        RecordedWarning("import", f"{source.file}: {note}", "ignore this if you expect it")
+        for source in readings
+        for note in source.reading.notes
     ]
     counts = Counter(entry.condition for entry in entries)
     single_process = [condition for index, condition in enumerate(conditions) if counts[index] == 1]
@@ -342,9 +344,9 @@ def contrasts_between_levels(
 ) -> tuple[Contrast, ...]:
     """Return the contrasts between the levels of one factor, with all other levels equal.
 
-    Among conditions with the same other levels the first condition is the baseline. With
-    `BENCHMARK` every condition is compared with the first condition. With ``None`` there is no
-    contrast, because the benchmarks of one file measure different things.
+    Among conditions that differ only in this factor, the first is the baseline. If the factor is
+    `BENCHMARK`, every condition is compared with the first. If it is ``None``, there is no
+    contrast, because the benchmarks measure different things.
     """
     if factor is None:
         return ()
@@ -361,10 +363,7 @@ def contrasts_between_levels(
 
 
 def contrasts_with_baseline(conditions: Sequence[Condition], name: str) -> tuple[Contrast, ...]:
-    """Return the contrasts of all other conditions with the condition of this name.
-
-    Raise `UnusableInput` if no condition has this name.
-    """
+    """Return the contrasts with the named condition; raise `UnusableInput` for an unknown name."""
     names = [condition.name for condition in conditions]
     if name not in names:
         examples = ", ".join(names[:MAX_LISTED_NAMES]) + (

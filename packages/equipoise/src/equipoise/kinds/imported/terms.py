@@ -34,13 +34,10 @@ class ImportSource(Struct, Terms, frozen=True, tag_field=TAG, tag="imported"):
     order: Order
     """Order in time of the trials of different conditions."""
     no_series: tuple[str, ...] = ()
-    """Metrics whose iterations are not in time order, so that they cannot show a warm-up."""
+    """Metrics whose iterations are not in time order, so they cannot show a warm-up."""
 
     def shared_part(self, runs: Sequence[Any]) -> Any:
-        """Return the runs under the name ``imported``, so that only imported runs share them.
-
-        Benchmarks of another tool differ from commands of Equipoise, even with the same names.
-        """
+        """Return ``runs`` as runs of another tool, which never equal commands of Equipoise."""
         return {"imported": runs}
 
     def check_resumable(self, run: str) -> None:
@@ -59,7 +56,7 @@ class ImportSource(Struct, Terms, frozen=True, tag_field=TAG, tag="imported"):
 
 
 IN_BLOCKS: Literal["in blocks"] = "in blocks"
-"""Order of trials that the files group to blocks."""
+"""Order of trials that the files group into blocks."""
 
 
 class ImportedResult(Struct, frozen=True):
@@ -80,7 +77,7 @@ class ImportedDocument(ResultDocument, frozen=True, kw_only=True, tag="imported"
 
     @property
     def has_blocks(self) -> bool:
-        """Whether the files have blocks, which are trials that belong together."""
+        """Whether the files group the trials into blocks."""
         return self.imported.source.order == IN_BLOCKS
 
     @property

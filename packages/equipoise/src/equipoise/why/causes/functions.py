@@ -1,7 +1,4 @@
-"""Find causes in functions of the program, of Python, and of BLAS libraries.
-
-A rule gets the extra time that no earlier rule has claimed (`UnclaimedTime`), and yields causes.
-"""
+"""Find causes in functions of the program, of Python, and of BLAS libraries."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from equipoise.why.causes.unclaimed import (
     named_caller,
     short_name,
 )
-from equipoise.why.differences.changes import Change, Difference, is_more
+from equipoise.why.differences.changes import Change, Difference, is_increase
 from equipoise.why.evidence.observer import Function
 
 _MAX_INSTRUCTIONS_DIFFERENCE = 0.02
@@ -26,7 +23,7 @@ _MAX_INSTRUCTIONS_DIFFERENCE = 0.02
 and synchronise a little differently in each run."""
 
 _MIN_LARGE_SHARE = 0.8
-"""Smallest share of the largest extra time, or of all extra time, that counts as large."""
+"""Smallest share that counts as large: of the largest extra time, or of all extra time."""
 
 _BLAS_FILE = re.compile(r"lib(open|f77|c|t|s|pt)?(blas|atlas|blis|lapack|mkl|flexiblas)[\w.+-]*")
 _MIN_MAIN_SHARE = 0.5
@@ -39,10 +36,10 @@ _BLAS_SETTINGS = frozenset(
 
 
 def more_time_in_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
-    """Find functions that take longer themselves, or are called more often."""
+    """Find functions whose own time, without their callees, is longer."""
     difference = unclaimed.difference
     for function, change in unclaimed.functions.items():
-        if not is_more(change):
+        if not is_increase(change):
             continue
         claim = unclaimed.claim(functions=(function,))
         caller = named_caller(difference, function)
@@ -62,18 +59,18 @@ def more_time_in_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 
 
 def more_time_in_python_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
-    """Find a Python function that takes longer, with its callees, or is called more often.
+    """Find a Python function that takes longer together with its callees.
 
-    The cause claims the extra time of native functions, too: the interpreter and the C library.
+    The cause also claims the extra time of native functions, as in the interpreter.
     """
     difference = unclaimed.difference
     increases = {
         function: change
         for function, change in difference.inclusive.items()
-        if function.kind == "python" and is_more(change) and not function.name.startswith("<")
+        if function.kind == "python" and is_increase(change) and not function.name.startswith("<")
     }
     max_extra_s = max((change.extra for change in increases.values()), default=0.0)
-    # A caller includes the time of its callees, so the innermost function has the least time.
+    # The time of a caller includes its callees, so the innermost function has the least time.
     min_extra_s = _MIN_LARGE_SHARE * max_extra_s
     long_functions = [name for name, change in increases.items() if change.extra >= min_extra_s]
     function = min(reversed(long_functions), key=lambda name: increases[name].slower, default=None)
@@ -102,8 +99,9 @@ def more_time_in_python_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 def memory_contention(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find a function that takes longer on several threads, for the same work.
 
-    The threads write into one cache line, or share the bandwidth of memory. Both conditions execute
-    equally many instructions; if instructions were not counted, all other counts must be equal.
+    The threads write into one cache line, or share the bandwidth of memory. The work is the same if
+    both conditions execute equally many instructions. If instructions were not counted, all other
+    counts must be equal.
     """
     difference = unclaimed.difference
     threads = difference.threads
@@ -112,7 +110,7 @@ def memory_contention(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     increases = {
         function: change
         for function, change in unclaimed.functions.items()
-        if is_named(function.name) and is_more(change) and change.faster > 0
+        if is_named(function.name) and is_increase(change) and change.faster > 0
     }
     function = largest_increase(increases)
     if function is None:
@@ -147,7 +145,7 @@ def _is_only_difference(difference: Difference, function_time: Change) -> bool:
     counts = [calls.count for name, calls in difference.calls.items() if name != "futex"]
     if difference.allocations is not None:
         counts.append(difference.allocations.count)
-    # A program with more work would hardly make the same number of calls, up to 2 calls or 1 %.
+    # With more work, some count would grow by more than 2 and by more than 1 %.
     are_equal = all(abs(count.extra) <= max(2.0, 0.01 * count.baseline) for count in counts)
     if not are_equal or processor_time is None:
         return False
@@ -155,10 +153,10 @@ def _is_only_difference(difference: Difference, function_time: Change) -> bool:
 
 
 def wrong_blas_kernel(unclaimed: UnclaimedTime) -> Iterator[Cause]:
-    """Find a BLAS library in which the conditions use different functions for the same work.
+    """Find a BLAS library that uses different kernels in the two conditions.
 
-    These functions are its kernels, one for each type of processor. The library is set to another
-    processor, or mistakes this processor for another processor.
+    A kernel is the library's main function for one type of processor. A setting names the wrong
+    type, or the library does not recognise the processor.
     """
     for module in dict.fromkeys(function.module for function in unclaimed.functions):
         if _BLAS_FILE.fullmatch(module):
@@ -183,7 +181,7 @@ def _different_kernels(unclaimed: UnclaimedTime, module: str) -> Iterator[Cause]
     names: dict[str, str | None] = {"function": slow_main.name, "instead_of": fast_main.name}
     if slow_main == fast_main:
         # A library without symbols, such as Debian's BLIS: only settings distinguish its kernels.
-        if not settings or is_named(slow_main.name) or not is_more(changes[slow_main]):
+        if not settings or is_named(slow_main.name) or not is_increase(changes[slow_main]):
             return
         names = dict.fromkeys(names)
         variables = " and ".join(name.removeprefix("environment ") for name in settings)
@@ -191,9 +189,8 @@ def _different_kernels(unclaimed: UnclaimedTime, module: str) -> Iterator[Cause]
             f"{module}, whose functions have no names, takes longer with the setting of {variables}"
         )
     else:
-        # The kernel of a condition may be certain although its extra time is not. In each condition
-        # the main function takes at least twice as long as the main function of the other.
-        is_noticeable = is_more(changes[slow_main]) or changes[fast_main].is_certain
+        # In each condition, its own kernel takes at least twice as long as the other kernel.
+        is_noticeable = is_increase(changes[slow_main]) or changes[fast_main].is_certain
         is_main_in_slower = 2 * changes[fast_main].slower <= changes[slow_main].slower
         is_main_in_faster = 2 * changes[slow_main].faster <= changes[fast_main].faster
         if not (is_noticeable and is_main_in_slower and is_main_in_faster):

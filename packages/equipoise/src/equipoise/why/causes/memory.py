@@ -19,7 +19,7 @@ from equipoise.why.causes.unclaimed import (
     short_name,
 )
 from equipoise.why.differences.allocations import is_of_allocator
-from equipoise.why.differences.changes import AllocationsChange, FaultsChange, is_more
+from equipoise.why.differences.changes import AllocationsChange, FaultsChange, is_increase
 
 _MAPPING_CALLS = ("mmap", "munmap", "madvise", "brk", "mremap")
 PAGE_BYTES = 4096
@@ -32,25 +32,21 @@ _MEMORY_CALLS_BY_RETURN = {
 """For each call that returns memory to the kernel: all calls that return or get such memory."""
 
 _MIN_CALLS_PER_BLOCK, _MAX_CALLS_PER_BLOCK = 0.25, 4.0
-"""Accepted numbers of calls per block. There may be more calls than blocks, as brk both returns and
-gets memory, or fewer, as an allocator may return several blocks at once."""
+"""Accepted numbers of calls per block: brk both returns and gets memory, and one call may return
+several blocks."""
 
 MIN_HUGE_BYTES = 8 << 20
 """Smallest resident memory for `huge_pages_off`. A smaller program mostly maps its own files."""
 
 _MAX_BYTES_PER_SMALL_FAULT, _MIN_BYTES_PER_HUGE_FAULT = 2 * PAGE_BYTES, 8 * PAGE_BYTES
-"""Bounds on the resident bytes per page fault: at most with small pages, at least with huge pages.
-"""
+"""Resident bytes per page fault: the maximum with small pages, the minimum with huge pages."""
 
 _MAX_MEMORY_RATIO = 1.25
 """Largest ratio of two amounts of memory that count as equal."""
 
 
 def blocks_returned_at_free(unclaimed: UnclaimedTime) -> Iterator[Cause]:
-    """Find large blocks that go back to the kernel at every free, and are faulted in again.
-
-    The number of blocks of one size is about the number of calls that return memory.
-    """
+    """Find large blocks that go back to the kernel at every free, and are faulted in again."""
     difference = unclaimed.difference
     allocations = difference.allocations
     syscall = most_increased_call(difference, _MEMORY_CALLS_BY_RETURN)
@@ -68,7 +64,7 @@ def blocks_returned_at_free(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         return
     size_class = max(size_classes, key=lambda change: change.bytes.slower)
     faults = None if difference.faults is None else difference.faults.count
-    page_fault_entry = (PAGE_FAULT,) if is_more(faults) else ()
+    page_fault_entry = (PAGE_FAULT,) if is_increase(faults) else ()
     yield unclaimed.claim(entries=(*_MEMORY_CALLS_BY_RETURN[syscall], *page_fault_entry)).cause(
         "allocation",
         f"blocks of {size_class.typical_bytes:,} bytes go back to the kernel at every free "
@@ -89,13 +85,15 @@ def _largest_requester(allocations: AllocationsChange) -> str | None:
 
 
 def memory_given_back(unclaimed: UnclaimedTime) -> Iterator[Cause]:
-    """Find memory that goes back to the kernel by madvise, and is faulted in again.
-
-    Calls of madvise rise, and page faults rise by more than these calls.
-    """
+    """Find memory that goes back to the kernel by madvise, and is faulted in again."""
     difference = unclaimed.difference
     calls, faults = difference.calls.get("madvise"), difference.faults
-    if calls is None or faults is None or not is_more(calls.count) or not is_more(faults.count):
+    if (
+        calls is None
+        or faults is None
+        or not is_increase(calls.count)
+        or not is_increase(faults.count)
+    ):
         return
     if faults.count.extra < calls.count.extra:
         return
@@ -116,7 +114,7 @@ def huge_pages_off(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find equal memory that needs many more page faults, because its pages are not huge."""
     difference = unclaimed.difference
     faults, resident = difference.faults, difference.accounts.get("max_rss_bytes")
-    if faults is None or resident is None or not is_more(faults.count):
+    if faults is None or resident is None or not is_increase(faults.count):
         return
     slower_bytes, faster_bytes = resident.slower, resident.faster
     is_same_memory = MIN_HUGE_BYTES <= slower_bytes <= _MAX_MEMORY_RATIO * faster_bytes
@@ -125,7 +123,7 @@ def huge_pages_off(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         and faster_bytes >= _MIN_BYTES_PER_HUGE_FAULT * faults.count.faster
     )
     mappings = [difference.calls[name].count for name in _MAPPING_CALLS if name in difference.calls]
-    # Up to 8 more calls, or 10 % more, are not another use of memory.
+    # The use of memory counts as the same with up to 8 more calls, or 10 % more.
     has_same_mappings = all(mapping.extra <= max(8.0, 0.1 * mapping.faster) for mapping in mappings)
     if not (is_same_memory and is_paged_differently and has_same_mappings):
         return
@@ -142,7 +140,7 @@ def huge_pages_off(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 
 
 def _touching_function(unclaimed: UnclaimedTime, faults: FaultsChange) -> str | None:
-    """Return the function with most of the extra page faults, or a caller that has a name."""
+    """Return the function with most of the extra page faults, or its named caller."""
     function = largest_increase(faults.by_function)
     if function is None:
         return None
@@ -154,7 +152,11 @@ def _touching_function(unclaimed: UnclaimedTime, faults: FaultsChange) -> str | 
 def page_faults(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find more page faults: more memory is used, or freed memory is requested again."""
     faults = unclaimed.difference.faults
-    if ("entry", PAGE_FAULT) in unclaimed.claimed or faults is None or not is_more(faults.count):
+    if (
+        ("entry", PAGE_FAULT) in unclaimed.claimed_parts
+        or faults is None
+        or not is_increase(faults.count)
+    ):
         return
     claim = unclaimed.claim(entries=(PAGE_FAULT,))
     function = _touching_function(unclaimed, faults)
@@ -170,11 +172,11 @@ def page_faults(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 def more_allocations(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find many more allocated blocks, if functions of the allocator take longer."""
     allocations = unclaimed.difference.allocations
-    if allocations is None or not is_more(allocations.count):
+    if allocations is None or not is_increase(allocations.count):
         return
     allocators = [function for function in unclaimed.functions if is_of_allocator(function)]
     claim = unclaimed.claim(functions=allocators)
-    if not allocators or not is_more(claim.thread_seconds):
+    if not allocators or not is_increase(claim.thread_seconds):
         return
     size_class = max(allocations.classes, key=lambda change: change.count.extra)
     yield claim.cause(

@@ -24,13 +24,13 @@ from equipoise.why.causes.unclaimed import (
     number_text,
     short_name,
 )
-from equipoise.why.differences.changes import Change, Difference, is_more, sum_of
+from equipoise.why.differences.changes import Change, Difference, is_increase, sum_of
 from equipoise.why.differences.locks import FUTEX
 
 _FORK_CALLS = ("clone", "clone3", "fork", "vfork")
 _SLEEP_CALLS = ("clock_nanosleep", "nanosleep")
 _CHILD_WAITS = ("wait4", "kernel_wait4", "waitid", "kernel_waitid")
-"""Calls that wait for children, and the functions that some kernels show in their place."""
+"""Calls that wait for children; some kernels show the functions ``kernel_…`` instead."""
 
 _MIN_FORK_SLOWDOWN = 2.0
 _MAX_FORKS_RATIO = 2.0
@@ -56,7 +56,7 @@ _MAX_WORK_DIFFERENCE = 0.25
 """Largest relative difference between amounts of work that count as equal."""
 
 _MIN_PARALLELISM = 1.1
-"""Smallest number of processor seconds per second of wall time of threads that run at once."""
+"""Smallest number of processor seconds per second of wall time if threads run at once."""
 
 
 def fork_of_large_process(unclaimed: UnclaimedTime) -> Iterator[Cause]:
@@ -68,14 +68,14 @@ def fork_of_large_process(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         return
     count = difference.calls[syscall].count
     # Samples show forks on some kernels and miss them on others.
-    is_sampled = is_more(unclaimed.entries.get(syscall))
+    is_sampled = is_increase(unclaimed.entries.get(syscall))
     seconds = unclaimed.entries[syscall] if is_sampled else difference.calls[syscall].seconds
     if not 0 < count.faster <= count.slower <= _MAX_FORKS_RATIO * count.faster:
         return
     fork_s, faster_fork_s = seconds.slower / count.slower, seconds.faster / count.faster
-    if not is_more(seconds) or fork_s < _MIN_FORK_SLOWDOWN * faster_fork_s:
+    if not is_increase(seconds) or fork_s < _MIN_FORK_SLOWDOWN * faster_fork_s:
         return
-    has_faults = difference.faults is not None and is_more(difference.faults.count)
+    has_faults = difference.faults is not None and is_increase(difference.faults.count)
     entries = (PAGE_FAULT, "exit_group") if has_faults else ("exit_group",)
     yield unclaimed.claim(
         entries=(*entries, syscall) if is_sampled else entries,
@@ -96,13 +96,13 @@ def many_processes(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find many more processes, each with little work."""
     difference = unclaimed.difference
     processes, programs = difference.processes, difference.programs
-    if processes is None or not is_more(processes):
+    if processes is None or not is_increase(processes):
         return
     on_processor = difference.on_processor
     is_small = on_processor is None or on_processor.extra <= _MAX_SMALL_PROCESS_S * processes.extra
     if processes.slower < _MIN_PROCESSES_RATIO * processes.faster or not is_small:
         return
-    start_calls = ("execve", "execveat") if is_more(programs) else _FORK_CALLS
+    start_calls = ("execve", "execveat") if is_increase(programs) else _FORK_CALLS
     syscall = most_increased_call(difference, start_calls)
     loader = [function for function in unclaimed.functions if _LOADER.fullmatch(function.module)]
     yield unclaimed.claim(
@@ -118,10 +118,7 @@ def many_processes(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 
 
 def one_thread(unclaimed: UnclaimedTime) -> Iterator[Cause]:
-    """Find the same work done by fewer threads or processes at once.
-
-    There are fewer threads, about as many seconds on processors, and more seconds of wall time.
-    """
+    """Find the same work done by fewer threads or processes at once."""
     difference = unclaimed.difference
     threads, processor_time = difference.threads, difference.on_processor
     wall_time = difference.wall_time
@@ -146,28 +143,28 @@ def one_thread(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 
 
 _MEMORY_PHRASES = {"anonymous memory": "", "[heap]": " on the heap", "[stack]": " on the stack"}
-"""Memory of locks without a name, and the phrase after "a lock" in "a lock … without a name"."""
+"""Kinds of memory without variable names, and their phrases in "a lock … without a name"."""
 _SYNCHRONISATION = re.compile(r".*(cond|sem_|barrier).*", re.IGNORECASE)
-"""Functions with which threads wait for each other, and not for a lock."""
+"""Functions in which a thread waits for other threads, not for a lock."""
 _MIN_EXTRA_WAITS = 10.0
 """Smallest number of extra waits that shows contention, if the number varies between runs."""
 _MIN_CALLER_SHARE = 0.1
-"""Smallest share of the time at locks for a caller in the summary."""
+"""Smallest share of the time at locks at which the summary names a caller."""
 _MAX_CALLERS = 3
 
 
 def lock_waits(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find a lock for which threads wait more often.
 
-    A thread that waits for the end of another thread may wait longer, but not more often. The cause
-    claims the time to wait for the lock, to acquire it and to release it. A place is the memory of
-    a lock, such as ``gate in /usr/bin/program``.
+    The cause claims the time of waiting for the lock, acquiring it and releasing it. The place of a
+    lock is its variable or memory, such as ``gate in /usr/bin/program``.
     """
     difference = unclaimed.difference
     contended = {
         place: lock.seconds
         for place, lock in difference.locks.items()
-        if is_more(lock.waits) or (lock.more_in_each_run and lock.waits.extra >= _MIN_EXTRA_WAITS)
+        if is_increase(lock.waits)
+        or (lock.more_in_each_run and lock.waits.extra >= _MIN_EXTRA_WAITS)
     }
     place = largest_increase({place: contended[place] for place in contended if is_named(place)})
     place = place or largest_increase(contended)
@@ -219,13 +216,13 @@ def _lock_callers(difference: Difference) -> Mapping[str, float]:
 
 
 def _time_at_lock(unclaimed: UnclaimedTime, wait_time: Change) -> TimeClaim:
-    working = unclaimed.claim(entries=(FUTEX,), functions=unclaimed.difference.locking.functions)
-    waiting = unclaimed.claim_waiting(wait_time, working.parts | {("wait", FUTEX)})
-    margin = math.hypot(half_width_or_0(working.seconds_ci), half_width_or_0(waiting.seconds_ci))
-    seconds = working.seconds + waiting.seconds
+    work = unclaimed.claim(entries=(FUTEX,), functions=unclaimed.difference.locking.functions)
+    wait = unclaimed.claim_waiting(wait_time, work.parts | {("wait", FUTEX)})
+    margin = math.hypot(half_width_or_0(work.seconds_ci), half_width_or_0(wait.seconds_ci))
+    seconds = work.seconds + wait.seconds
     interval = (seconds - margin, seconds + margin)
-    thread_seconds = sum_of((working.thread_seconds, waiting.thread_seconds))
-    return TimeClaim(thread_seconds, seconds, interval, waiting.waited_s, waiting.parts)
+    thread_seconds = sum_of((work.thread_seconds, wait.thread_seconds))
+    return TimeClaim(thread_seconds, seconds, interval, wait.waited_s, wait.parts)
 
 
 def sleeping(unclaimed: UnclaimedTime) -> Iterator[Cause]:
@@ -244,7 +241,7 @@ def sleeping(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         for entry in entries
         if entry in seconds
         and seconds[entry].extra > 0
-        and (is_more(seconds[entry]) or most_increased_call(difference, (entry,)) is not None)
+        and (is_increase(seconds[entry]) or most_increased_call(difference, (entry,)) is not None)
     }
     syscall = largest_increase(increases)
     if syscall is None:
@@ -261,7 +258,7 @@ def sleeping(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 def waiting(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find a kernel entry point with longer waits that no earlier rule has claimed."""
     by_entry = unclaimed.waits_by_entry
-    increases = {entry: change for entry, change in by_entry.items() if is_more(change)}
+    increases = {entry: change for entry, change in by_entry.items() if is_increase(change)}
     entry = max(increases, key=lambda name: (increases[name].extra, name), default=None)
     if entry is None:
         return

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from equipoise.model.why import Explanation
 from equipoise.why.causes import functions, memory, processes, system_calls
 from equipoise.why.causes.unclaimed import Cause, UnclaimedTime
-from equipoise.why.differences.changes import Difference, is_more
+from equipoise.why.differences.changes import Difference, is_increase
 
 Rule = Callable[[UnclaimedTime], Iterable[Cause]]
 """Function that finds causes of one type in the time that no earlier rule has claimed."""
@@ -40,12 +40,11 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "waiting": processes.waiting,
     }
 )
-"""Rules by the stable id of their cause, the most specific rule first. Time that a rule has claimed
-does not count for later rules."""
+"""Rules by the stable id of their cause, the most specific rule first."""
 
 MIN_FRACTION = 0.05
-"""Smallest fraction of the gap for which a cause is reported. Observing a run costs a few per cent,
-so a smaller cause may come from the observation, and removing the cause would hardly help."""
+"""Smallest fraction of the gap for which a cause is reported. A smaller cause may come from the
+observation itself, which costs a few per cent."""
 
 OBSERVED_ONLY = "as observed and not tested"
 """End of the sentence about a cause that no intervention has tested."""
@@ -56,21 +55,21 @@ def suggested_causes(
 ) -> tuple[Explanation, ...]:
     """Return the open causes that evidence suggests, the most seconds first.
 
-    The rules run in their order. The result is empty if the gap is not certain, or if no source
-    observed its reason.
+    The result is empty if the gap is not certain, or if the evidence shows no cause.
     """
-    if not is_more(difference.wall_time):
+    if not is_increase(difference.wall_time):
         return ()
     unclaimed = UnclaimedTime(difference)
     accepted: list[tuple[str, Cause]] = []
     for name, rule in rules.items():
         unclaimed_before_rule = unclaimed
-        # A cause leaves less unclaimed time, so the rule runs again until it finds nothing new.
+        # The longest cause of a rule is accepted, and the rule runs again on the remaining time.
+        # From its second run on, a cause must claim a new part. So the loop ends.
         while causes := [
             cause
             for cause in rule(unclaimed)
             if cause.seconds >= MIN_FRACTION * unclaimed.gap_s
-            and (unclaimed is unclaimed_before_rule or cause.parts - unclaimed.claimed)
+            and (unclaimed is unclaimed_before_rule or cause.parts - unclaimed.claimed_parts)
         ]:
             longest = max(causes, key=lambda cause: cause.seconds)
             accepted.append((name, longest))

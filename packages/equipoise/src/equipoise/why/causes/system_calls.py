@@ -20,7 +20,7 @@ from equipoise.why.causes.unclaimed import (
     number_text,
     short_name,
 )
-from equipoise.why.differences.changes import Change, Difference, FileChange, is_more, sum_of
+from equipoise.why.differences.changes import Change, Difference, FileChange, is_increase, sum_of
 
 _WRITES = ("write", "writev", "pwrite64", "pwritev", "pwritev2")
 _READS = ("read", "readv", "pread64", "preadv", "preadv2")
@@ -30,11 +30,11 @@ _BLOCK_BYTES = 512
 """Bytes of a block in the kernel's account of block reads."""
 
 TINY_BYTES = 1024.0
-"""Number of bytes that take about as long to copy as a system call takes."""
+"""Bytes of a small transfer. Copying them takes about as long as one system call."""
 
 _MIN_CALLS_RATIO = 4.0
 _MAX_BYTES_RATIO = 2.0
-"""Tiny transfers are at least four times as many calls, for at most twice as many bytes."""
+"""The slower condition makes four times as many tiny transfers, for at most twice the bytes."""
 
 _PATH_QUERIES = tuple(
     "newfstatat stat lstat statx access faccessat faccessat2 readlink readlinkat".split()
@@ -64,15 +64,12 @@ def sync_per_record(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 
 
 def cold_file(unclaimed: UnclaimedTime) -> Iterator[Cause]:
-    """Find a file that is read from its disk, while the other condition finds it in memory.
-
-    The disk delivers more blocks, and calls that read files wait.
-    """
+    """Find a file that one condition reads from the disk, and the other condition from memory."""
     difference = unclaimed.difference
     blocks = difference.accounts.get("block_reads")
-    if blocks is None or not is_more(blocks):
+    if blocks is None or not is_increase(blocks):
         return
-    is_mapped = is_more(difference.accounts.get("major_faults"))
+    is_mapped = is_increase(difference.accounts.get("major_faults"))
     entries = (*_READS, PAGE_FAULT) if is_mapped else _READS
     claim = unclaimed.claim(entries=entries, waits=entries)
     if claim.waited_s <= 0:
@@ -100,7 +97,7 @@ def cold_file(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 def _file_with_most(
     difference: Difference, change_of: Callable[[FileChange], Change], *, on_disk: bool = True
 ) -> str | None:
-    """Return the file, or the pipe or socket, whose change ``change_of`` is the largest."""
+    """Return the file with the largest increase; ``on_disk=False`` selects pipes and sockets."""
     changes = {
         name: change_of(file)
         for name, file in difference.files.items()
@@ -154,10 +151,7 @@ def _tiny_transfers(
 
 
 def path_look_ups(unclaimed: UnclaimedTime) -> Iterator[Cause]:
-    """Find many more look-ups of paths, for instance a search in several folders.
-
-    Queries about files rise, or attempts to open files that do not exist.
-    """
+    """Find many more look-ups of paths, for instance a search in several folders."""
     difference = unclaimed.difference
     names = (*_PATH_QUERIES, *(name for name in _PATH_OPENS if _mostly_fails(difference, name)))
     syscall = most_increased_call(difference, names)
@@ -184,7 +178,7 @@ def _mostly_fails(difference: Difference, name: str) -> bool:
         return False
     count = difference.calls[name].count
     not_found = _not_found_calls(difference, name)
-    return is_more(count) and not_found.extra >= _MAJORITY_SHARE * count.extra
+    return is_increase(count) and not_found.extra >= _MAJORITY_SHARE * count.extra
 
 
 _SOCKET_CALLS = ("sendto", "recvfrom", "sendmsg", "recvmsg", "sendmmsg", "recvmmsg", "splice")
@@ -197,7 +191,8 @@ def messages(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     channels = [
         change
         for name, change in difference.files.items()
-        if name.startswith(NOT_ON_DISK) and (is_more(change.reads) or is_more(change.writes))
+        if name.startswith(NOT_ON_DISK)
+        and (is_increase(change.reads) or is_increase(change.writes))
     ]
     file = _file_with_most(difference, attrgetter("writes"), on_disk=False)
     file = file or _file_with_most(difference, attrgetter("reads"), on_disk=False)
@@ -224,7 +219,7 @@ def more_system_calls(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find system calls that are made more often."""
     difference = unclaimed.difference
     for syscall, calls in difference.calls.items():
-        if ("entry", syscall) not in unclaimed.claimed and is_more(calls.count):
+        if ("entry", syscall) not in unclaimed.claimed_parts and is_increase(calls.count):
             yield unclaimed.claim(entries=(syscall,), waits=(syscall,)).cause(
                 "system_call",
                 f"more system calls: {syscall} {describe_change(calls.count)}",
@@ -233,11 +228,11 @@ def more_system_calls(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 
 
 def slower_system_calls(unclaimed: UnclaimedTime) -> Iterator[Cause]:
-    """Find system calls that take longer, without being made more often."""
+    """Find system calls that take longer, but are not made more often."""
     difference = unclaimed.difference
     for syscall, seconds in unclaimed.entries.items():
         calls = difference.calls.get(syscall)
-        if calls is not None and is_more(seconds) and not is_more(calls.count):
+        if calls is not None and is_increase(seconds) and not is_increase(calls.count):
             yield unclaimed.claim(entries=(syscall,)).cause(
                 "system_call",
                 f"{syscall} takes longer: {number_text(calls.count.slower)} calls",

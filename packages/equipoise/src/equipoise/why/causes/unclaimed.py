@@ -1,15 +1,13 @@
 """The part of a difference that no cause has claimed yet, in seconds of the gap.
 
-The gap is the extra wall time of the slower condition. Each cause that a rule finds claims parts of
-the gap. The evidence has the seconds of all threads. Three principles keep a second from counting
-twice:
+The gap is the extra wall time of the slower condition. Each cause claims parts of the gap. The
+evidence has the seconds of all threads. Three principles keep a second from counting twice:
 
-- If all threads together use more extra processor seconds than the gap has, they ran in parallel.
-  Their seconds are scaled down so that all of them add up to the gap.
+- If all threads together use more extra processor seconds than the gap, they ran in parallel. Their
+  seconds are scaled down, so that their sum is the gap.
 - A thread that waits while another thread works does not explain the gap. With several threads or
-  processes, waiting can explain only the part of the gap that extra work leaves. A single thread
-  cannot work and wait at once, and needs no such limit.
-- Waiting that a cause has claimed is subtracted from the part that extra work leaves.
+  processes, waiting explains at most the part of the gap that extra work leaves.
+- Claimed waiting is subtracted from this part.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ from equipoise.why.differences.changes import (
     Change,
     Difference,
     Wait,
-    is_more,
+    is_increase,
     sum_of,
 )
 from equipoise.why.differences.stacks import WHOLE_KERNEL
@@ -43,15 +41,15 @@ NOT_ON_DISK = ("pipe", "socket")
 Key = TypeVar("Key")
 
 LONG_CALL_S = 50e-6
-"""Seconds above which a call usually waits. The cost of observing a call is much smaller."""
+"""Seconds above which a call usually waits."""
 
 Part = tuple[Literal["entry", "function", "wait"], str]
-"""A part of the extra time: a kernel entry point, a function itself (``name in module``), or a
-kernel entry point at which threads waited. Each part belongs to the first cause that claims it."""
+"""A part of the extra time: work in the kernel by entry point, work in a function
+(``name in module``), or waits by entry point."""
 
 
 class TimeClaim(Struct, frozen=True):
-    """Extra time of the slower condition in several parts, which one cause claims."""
+    """Extra time of the slower condition that one cause claims."""
 
     thread_seconds: Change
     """Seconds over all threads."""
@@ -63,10 +61,7 @@ class TimeClaim(Struct, frozen=True):
     parts: frozenset[Part]
 
     def cause(self, kind: Kind, summary: str, **evidence: Any) -> Cause:
-        """Return the cause of this extra time; its evidence includes the time.
-
-        A `Change` in the evidence becomes its values in both conditions.
-        """
+        """Return the cause; each `Change` in its evidence becomes the values of both conditions."""
         values = {
             name: {"baseline": value.baseline, "candidate": value.candidate}
             if isinstance(value, Change)
@@ -87,10 +82,10 @@ class Cause(TimeClaim, frozen=True):
 
 
 class UnclaimedTime(Struct, frozen=True):
-    """A difference, of which causes have claimed some parts; the other parts are unclaimed."""
+    """A difference, and the parts of it that causes have claimed."""
 
     difference: Difference
-    claimed: frozenset[Part] = field(default_factory=frozenset)
+    claimed_parts: frozenset[Part] = field(default_factory=frozenset)
     waited_s: float = 0.0
     """Seconds of the gap that causes have claimed as waiting."""
 
@@ -101,25 +96,29 @@ class UnclaimedTime(Struct, frozen=True):
 
     @property
     def entries(self) -> Mapping[str, Change]:
-        """Seconds on a processor in the kernel, by each entry point that no cause has claimed."""
+        """Seconds on a processor by kernel entry point, without claimed entry points."""
         entries = self.difference.entries
-        return {entry: entries[entry] for entry in entries if ("entry", entry) not in self.claimed}
+        return {
+            entry: entries[entry] for entry in entries if ("entry", entry) not in self.claimed_parts
+        }
 
     @property
     def functions(self) -> Mapping[Function, Change]:
-        """Seconds on a processor in each function itself that no cause has claimed."""
+        """Seconds on a processor in a function itself, without claimed functions."""
         functions = self.difference.functions
         return {
             function: functions[function]
             for function in functions
-            if _function_part(function) not in self.claimed
+            if _function_part(function) not in self.claimed_parts
         }
 
     @property
     def waits(self) -> Mapping[Wait, Change]:
-        """Seconds off the processor of each wait whose entry point no cause has claimed."""
+        """Seconds off the processor by wait, without claimed entry points."""
         waits = self.difference.waits
-        return {wait: waits[wait] for wait in waits if ("wait", wait.entry) not in self.claimed}
+        return {
+            wait: waits[wait] for wait in waits if ("wait", wait.entry) not in self.claimed_parts
+        }
 
     @property
     def waits_by_entry(self) -> Mapping[str, Change]:
@@ -131,9 +130,11 @@ class UnclaimedTime(Struct, frozen=True):
         }
 
     def without(self, cause: Cause) -> UnclaimedTime:
-        """Return the remaining difference after this cause has claimed its parts."""
+        """Return the unclaimed time after this cause has claimed its parts."""
         return replace(
-            self, claimed=self.claimed | cause.parts, waited_s=self.waited_s + cause.waited_s
+            self,
+            claimed_parts=self.claimed_parts | cause.parts,
+            waited_s=self.waited_s + cause.waited_s,
         )
 
     def claim(
@@ -145,10 +146,10 @@ class UnclaimedTime(Struct, frozen=True):
     ) -> TimeClaim:
         """Return the extra time at kernel entry points, in functions and in waits.
 
-        ``entries`` are kernel entry points for time on a processor; without a profile that shows
-        the kernel, the system calls' own seconds replace it. ``waits`` are kernel entry points for
-        time spent waiting; without observed waits, the seconds of long calls replace it. ``calls``
-        are long system calls that samples miss: their own seconds always count.
+        ``entries`` are kernel entry points for time on a processor. If the profile does not show
+        the kernel, the seconds of system calls are used instead. ``waits`` are kernel entry points
+        for time spent waiting. If waits were not observed, the seconds of long calls are used
+        instead. ``calls`` are long system calls that samples miss; their own seconds are used.
         """
         unclaimed = self.functions
         work = sum_of(
@@ -175,13 +176,13 @@ class UnclaimedTime(Struct, frozen=True):
         return TimeClaim(thread_seconds, seconds, interval, waiting_claim.waited_s, parts)
 
     def claim_waiting(self, change: Change, parts: frozenset[Part]) -> TimeClaim:
-        """Return the extra time of a change in waiting, limited to what waiting can explain."""
+        """Return the extra time of a wait, up to the part of the gap that waiting can explain."""
         waited_s = max(0.0, min(change.extra, self._max_waiting_s()))
         margin = change.half_width * (waited_s / change.extra if change.extra > 0 else 0.0)
         return TimeClaim(change, waited_s, (waited_s - margin, waited_s + margin), waited_s, parts)
 
     def _entry_change(self, entry: str) -> Change:
-        if ("entry", entry) in self.claimed:
+        if ("entry", entry) in self.claimed_parts:
             return NO_CHANGE
         if self.difference.entries.keys() - {WHOLE_KERNEL}:
             return self.difference.entries.get(entry, NO_CHANGE)
@@ -189,24 +190,28 @@ class UnclaimedTime(Struct, frozen=True):
 
     def _calls_change(self, name: str) -> Change:
         calls = self.difference.calls.get(name)
-        return NO_CHANGE if calls is None or ("entry", name) in self.claimed else calls.seconds
+        return (
+            NO_CHANGE if calls is None or ("entry", name) in self.claimed_parts else calls.seconds
+        )
 
     def _waits_change(self, entries: Collection[str]) -> Change:
         if self.difference.waits:
             return sum_of(change for wait, change in self.waits.items() if wait.entry in entries)
         calls = self.difference.calls
         waits = (entry for entry in entries if self._mostly_waits(entry))
-        return sum_of(calls[call].seconds for call in waits if ("wait", call) not in self.claimed)
+        return sum_of(
+            calls[call].seconds for call in waits if ("wait", call) not in self.claimed_parts
+        )
 
     def _mostly_waits(self, name: str) -> bool:
-        """Return whether a call's own seconds count as waiting, in place of observed waits."""
+        """Return whether the seconds of a call replace unobserved waits."""
         calls = self.difference.calls.get(name)
         if calls is None or self.difference.waits:
             return False
         return calls.waits or calls.seconds.slower > LONG_CALL_S * calls.count.slower
 
     def _parallelism(self) -> float:
-        """Return the number of extra processor seconds within one second of the gap, at least 1."""
+        """Return the extra processor seconds per second of the gap, at least 1."""
         on_processor = self.difference.on_processor
         if on_processor is None or self.gap_s <= 0:
             return 1.0
@@ -216,7 +221,7 @@ class UnclaimedTime(Struct, frozen=True):
         """Return the seconds of the gap that unclaimed waiting can explain."""
         on_processor = self.difference.on_processor
         counts = (self.difference.threads, self.difference.processes)
-        # There may be several threads or processes if no source counted them.
+        # If no source counted the threads or processes, assume several.
         has_several = any(count is None or count.slower > 1 for count in counts)
         worked_s = 0.0
         if on_processor is not None and has_several:
@@ -235,7 +240,7 @@ def half_width_or_0(interval: Interval) -> float:
 
 
 _NO_NAME_PREFIX = "("
-"""Beginning of the text that replaces a missing name: ``(unknown)``."""
+"""Beginning of a text that replaces a missing name, such as ``(unknown)``."""
 
 _STARTUP_FUNCTIONS = frozenset(
     {"_start", "__libc_start_main", "__libc_start_call_main", "<module>", "clone3"}
@@ -244,9 +249,9 @@ _STARTUP_FUNCTIONS = frozenset(
 
 
 def most_increased_call(difference: Difference, names: Iterable[str]) -> str | None:
-    """Return the system call whose number certainly rises, and rises most."""
+    """Return the system call with the largest certain increase in number, or ``None``."""
     counts = {name: difference.calls[name].count for name in names if name in difference.calls}
-    return largest_increase({name: count for name, count in counts.items() if is_more(count)})
+    return largest_increase({name: count for name, count in counts.items() if is_increase(count)})
 
 
 def largest_increase(changes: Mapping[Key, Change]) -> Key | None:
@@ -256,7 +261,7 @@ def largest_increase(changes: Mapping[Key, Change]) -> Key | None:
 
 
 def named_caller(difference: Difference, function: Function) -> Function | None:
-    """Return the nearest named caller behind most extra seconds of a function."""
+    """Return the nearest named caller among the main callers of a function, or ``None``."""
     callers = (
         caller
         for caller in difference.callers.get(function, ())
@@ -286,10 +291,10 @@ def function_phrase(name: str | None, prefix: str = ", in ") -> str:
 
 
 def is_named(name: str) -> bool:
-    """Return whether the text is a name, not a text that replaces a missing name."""
+    """Return whether the text is a name; ``(unknown)`` is not."""
     return not name.startswith(_NO_NAME_PREFIX)
 
 
 def short_name(function: Function) -> str:
-    """Return the name of a function, without the file in which an interpreter found it."""
+    """Return the name of a function, without the file that follows a Python function's name."""
     return function.name.partition(":")[0] if function.kind == "python" else function.name

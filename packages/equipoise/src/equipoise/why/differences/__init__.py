@@ -3,10 +3,8 @@
 Each quantity is a `Change`; its ``extra`` is the slower condition's value minus the faster one's.
 
 - ``changes.py``: the data (`Difference` and its parts), and the computation of a `Change`
-- ``compare.py``: `difference_between`, which puts all sources together; the wall time and its parts
-  in the campaign's own trials, the system calls, the settings that the conditions declare
-- ``stacks.py``: time on a processor, waits and page faults, by function and kernel entry point;
-  the flame graph and the profile for Firefox
+- ``compare.py``: `difference_between`, which compares all sources, the trials and the settings
+- ``stacks.py``: processor time, waits and page faults by function; pictures of profiles
 - ``locks.py``: the waits for each lock, the functions of locks, and their callers
 - ``allocations.py``: allocated blocks by size, lifetime and function
 - ``wording.py``: the sentence that says where the extra time goes

@@ -20,7 +20,7 @@ from equipoise.why.evidence.observer import Function
 from equipoise.why.evidence.sources import Runs, Side
 
 USUAL_LIFETIME_SHARE = 0.9
-"""Share of the blocks that live no longer than the usual lifetime."""
+"""Share of the blocks that must be freed within the usual lifetime."""
 
 Bounds = tuple[int, int]
 """Smallest and largest number of bytes of a size class."""
@@ -44,26 +44,26 @@ def allocations_change(runs: Runs[Allocations], slower: Side) -> AllocationsChan
 
 
 def _size_class_changes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClassChange, ...]:
-    def values_of(value_of: Callable[[SizeClass], float]) -> Runs[Mapping[Bounds, float]]:
-        return runs.map(lambda run: {_bounds_of(size): value_of(size) for size in run.classes})
+    def by_bounds(value_of: Callable[[SizeClass], float]) -> Runs[Mapping[Bounds, float]]:
+        return runs.map(lambda run: {_bounds_of(item): value_of(item) for item in run.classes})
 
-    counts = changes_by_key(values_of(lambda size: size.allocations), slower, count_change)
-    byte_changes = changes_by_key(values_of(lambda size: size.bytes), slower, count_change)
+    counts = changes_by_key(by_bounds(lambda item: item.allocations), slower, count_change)
+    byte_changes = changes_by_key(by_bounds(lambda item: item.bytes), slower, count_change)
     classes = []
     for bounds, change in counts.items():
         baseline, candidate = (
             _with_class(allocations, bounds) for allocations in (runs.baseline, runs.candidate)
         )
-        # A class may have only freed blocks, and no allocation in either condition.
+        # A condition may have no block of this class.
         candidate_has_more = change.candidate >= change.baseline and bool(candidate)
         runs_with_more = candidate if candidate_has_more or not baseline else baseline
         sizes: Counter[int] = Counter()
-        for _, size in runs_with_more:
-            sizes[size.typical_bytes] += size.typical_at_least
+        for _, size_class in runs_with_more:
+            sizes[size_class.typical_bytes] += size_class.typical_at_least
         typical_bytes = max(sizes, key=lambda size: (sizes[size], -size))
-        block_count = sum(size.allocations for _, size in runs_with_more)
-        # The longest lifetime over the runs, whose clocks need not have the same speed.
-        lifetime_s = max(_usual_lifetime_s(run, size) for run, size in runs_with_more)
+        block_count = sum(size_class.allocations for _, size_class in runs_with_more)
+        # The bounds differ between runs, because each run measures the speed of its clock.
+        lifetime_s = max(_usual_lifetime_s(*run_and_class) for run_and_class in runs_with_more)
         classes.append(
             SizeClassChange(
                 least_bytes=bounds[0],
@@ -75,21 +75,21 @@ def _size_class_changes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClas
                 typical_share=sizes[typical_bytes] / block_count if block_count else 0.0,
             )
         )
-    return tuple(sorted(classes, key=lambda size: -max(size.count.baseline, size.count.candidate)))
+    return tuple(sorted(classes, key=lambda item: -max(item.count.baseline, item.count.candidate)))
 
 
 def _with_class(runs: Iterable[Allocations], bounds: Bounds) -> list[tuple[Allocations, SizeClass]]:
-    return [(run, size) for run in runs for size in run.classes if _bounds_of(size) == bounds]
+    return [(run, item) for run in runs for item in run.classes if _bounds_of(item) == bounds]
 
 
-def _bounds_of(size: SizeClass) -> Bounds:
-    return size.least_bytes, size.most_bytes
+def _bounds_of(size_class: SizeClass) -> Bounds:
+    return size_class.least_bytes, size_class.most_bytes
 
 
-def _usual_lifetime_s(run: Allocations, size: SizeClass) -> float:
-    """Return the bound on the lifetimes of 90 % of the blocks; infinite if fewer were freed."""
-    freed_below = zip(run.lifetime_bounds_s, accumulate(size.lifetimes), strict=True)
-    min_freed = USUAL_LIFETIME_SHARE * size.allocations
+def _usual_lifetime_s(run: Allocations, size_class: SizeClass) -> float:
+    """Return the lifetime within which 90 % of the blocks were freed; infinite if fewer were."""
+    freed_below = zip(run.lifetime_bounds_s, accumulate(size_class.lifetimes), strict=True)
+    min_freed = USUAL_LIFETIME_SHARE * size_class.allocations
     return next((bound for bound, freed in freed_below if freed >= min_freed > 0), math.inf)
 
 

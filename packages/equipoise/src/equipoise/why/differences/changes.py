@@ -1,8 +1,7 @@
 """Changes between two conditions: the data of a `Difference`, and the computation of a change.
 
-If all runs of each condition have the same count, the count is exact, and the interval of its
-change has no width. If all runs have the same time or sampled weight, the cause is rounding, or
-hardly anything was sampled. The interval is then unknown.
+If a count does not vary between runs, the interval of its change has no width. If a time or a
+sampled weight does not vary, hardly anything was measured, and the interval is unknown.
 """
 
 from __future__ import annotations
@@ -21,23 +20,19 @@ from equipoise.why.evidence.observer import Function
 from equipoise.why.evidence.sources import Runs, Side
 
 LEVEL = 0.05
-"""1 minus the nominal coverage of each single interval."""
+"""1 minus the nominal coverage of each interval."""
 
 
 class Change(Struct, frozen=True):
-    """One quantity in both conditions, as means over the runs that a source observed.
-
-    A run that did not see the quantity counts as 0.
-    """
+    """One quantity in both conditions: means over runs. A run without the quantity counts as 0."""
 
     baseline: float
     candidate: float
     extra: float
     """Slower condition minus faster condition; below 0 if the slower condition has less."""
     extra_ci: Interval
-    """Welch's 95 % interval over the repeated runs; for the campaign's own trials, Student's
-    interval over the blocks. Unknown if a condition has one run, or if a time or sampled weight
-    does not vary. Both bounds are ``extra`` for a count without variation in each condition."""
+    """Welch's 95 % interval over observed runs, or Student's 95 % interval over the blocks of the
+    campaign. Both bounds are ``None`` if the interval is unknown."""
 
     @property
     def slower(self) -> float:
@@ -105,8 +100,8 @@ class LockChange(Struct, frozen=True):
     waits: Change
     seconds: Change
     more_in_each_run: bool = False
-    """Whether each run of the slower condition waits more often than every run of the faster one.
-    Contention varies a thousandfold between runs, so that the interval of ``waits`` is useless."""
+    """Whether each run of the slower condition has more waits than every run of the faster
+    condition. If the numbers vary a thousandfold, the interval of ``waits`` is useless."""
 
 
 class Locking(Struct, frozen=True):
@@ -130,11 +125,10 @@ class SizeClassChange(Struct, frozen=True):
     count: Change
     bytes: Change
     usual_lifetime_s: float | None = None
-    """Upper bound on the lifetimes of nine in ten blocks, in the condition that has more blocks;
-    ``None`` if the blocks were not freed, or their lifetimes are not known."""
+    """Lifetime within which nine in ten blocks were freed, in the condition with more blocks;
+    ``None`` if fewer were freed, or if lifetimes are unknown."""
     typical_share: float = 0.0
-    """Smallest possible share of blocks with the typical size, in the condition with more blocks.
-    """
+    """Smallest possible share of the typical size, in the condition with more blocks."""
 
 
 class AllocationsChange(Struct, frozen=True):
@@ -152,7 +146,7 @@ class FaultsChange(Struct, frozen=True):
 
     count: Change
     by_function: Mapping[Function, Change]
-    """Page faults by the function that touches the page."""
+    """Sampled page faults by the function that touches the page."""
 
 
 class Setting(Struct, frozen=True):
@@ -165,21 +159,17 @@ class Setting(Struct, frozen=True):
 
 
 class Difference(Struct, frozen=True):
-    """All differences between two conditions. A part that no source observed is empty or ``None``.
-
-    A source is a tool that observes a run. Its seconds are sums over the threads: more than the
-    time that passed, if several threads run at once.
-    """
+    """All differences between two conditions; a part without observations is empty or ``None``."""
 
     slower: Side
     wall_time: Change
-    """Wall time of the campaign's own trials, in seconds: the mean of the differences within
-    blocks. Its ``extra`` is the gap. These trials ran without a source."""
+    """Wall-clock seconds of the campaign's own trials. Its ``extra`` is the gap: the mean of the
+    differences within blocks."""
     split: Mapping[str, Change] = field(default_factory=dict)
-    """Known parts of the wall time of these trials: ``user_s``, ``system_s``, ``waiting_s``, and
+    """Known parts of the wall time of the trials: ``user_s``, ``system_s``, ``waiting_s``, and
     ``queueing_s`` (waiting for a processor)."""
     accounts: Mapping[str, Change] = field(default_factory=dict)
-    """Other resources of these trials: faults, switches, block reads and writes, peak memory."""
+    """Other resources of the trials: faults, switches, block reads and writes, peak memory."""
     on_processor: Change | None = None
     """Seconds on a processor, over all stacks of the profile."""
     entries: Mapping[str, Change] = field(default_factory=dict)
@@ -214,7 +204,7 @@ Key = TypeVar("Key")
 ChangeFunction = Callable[[Runs[float], Side], Change]
 
 
-def is_more(change: Change | None) -> bool:
+def is_increase(change: Change | None) -> bool:
     """Return whether the slower condition certainly has the larger value."""
     return change is not None and change.extra > 0 and change.is_certain
 
@@ -238,8 +228,7 @@ measure_change: ChangeFunction = partial(_compute_change, paired=False, is_count
 paired_count_change: ChangeFunction = partial(_compute_change, paired=True, is_count=True)
 """Return the change of a count in trials of the same blocks, with Student's interval."""
 paired_measure_change: ChangeFunction = partial(_compute_change, paired=True, is_count=False)
-"""Return the change of a measure in trials of the same blocks, with Student's interval. It compares
-means, not medians, because the means of the parts add up to the mean of the whole."""
+"""Return the change of a time in trials of the same blocks, with Student's interval."""
 
 
 def changes_by_key(

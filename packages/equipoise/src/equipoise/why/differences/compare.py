@@ -1,9 +1,8 @@
 """Compare two conditions: their trials, their settings, and the observations of each source.
 
-A source is a tool that observes a run; the campaign's own trials ran without a source. Changes
-between these trials are means of the differences within blocks, with Student's interval over the
-blocks, so the means of the parts add up to the gap. Seconds of system calls are sums over all
-threads, and include the cost of observing the calls.
+A source is a tool that observes a run; the campaign's own trials ran without a source. Changes of
+the wall time and its parts are means of differences within blocks, so the parts add up to the gap.
+Seconds of system calls are sums over all threads, and include the cost of observing the calls.
 """
 
 from __future__ import annotations
@@ -61,8 +60,8 @@ def difference_between(
 ) -> Difference:
     """Return the differences between the baseline and the candidate.
 
-    The trials are compared block by block. The evidence may come from any number of observed runs.
-    Raise `UnusableInput` if no block has the wall time of both conditions.
+    The trials are compared block by block. Raise `UnusableInput` if no block has the wall time of
+    both conditions.
     """
     difference = trials_difference(trials)
     slower = difference.slower
@@ -87,10 +86,10 @@ def difference_between(
 
 
 def _unseen_remarks(failures: tuple[str, ...], runs: Runs[Any]) -> tuple[str, ...]:
-    """Return why a source failed and what it could not see, without repetitions."""
+    """Return the failures of a source and its remarks about missing data, without repetitions."""
     remarks: dict[str, str] = {}
     for remark in chain(failures, *(run.unseen for run in runs.all_runs)):
-        # Remarks that differ in their numbers only are the same remark.
+        # Remarks that differ only in numbers count as equal.
         remarks.setdefault(_DIGITS.sub("0", remark), remark)
     return tuple(remarks.values())
 
@@ -98,8 +97,8 @@ def _unseen_remarks(failures: tuple[str, ...], runs: Runs[Any]) -> tuple[str, ..
 def trials_difference(trials: Runs[Trial]) -> Difference:
     """Return the difference between the trials of both conditions: wall time, parts, resources.
 
-    The sign of the median difference within blocks decides which condition is slower. A trial that
-    was stopped at its time limit counts with the time until then. Raise `UnusableInput` if no block
+    The sign of the median difference within blocks decides which condition is slower. If a trial
+    was stopped at its time limit, its wall time is this limit. Raise `UnusableInput` if no block
     has the wall time of both conditions.
     """
     shared_trials = _trials_of_shared_blocks(trials)
@@ -120,7 +119,7 @@ def trials_difference(trials: Runs[Trial]) -> Difference:
         )
     )
     accountings = shared_trials.map(lambda trial: trial.accounting)
-    # A part that is unknown in one trial is left out: its mean would be over other trials.
+    # Leave out a part that is unknown in a trial: its mean would not belong to the same trials.
     parts = {
         part: change
         for part in TIME_PARTS
@@ -152,8 +151,8 @@ class Split(Struct, frozen=True):
     waiting_s: float | None = None
     """Wall time in which no thread ran, without ``queueing_s``."""
     queueing_s: float | None = None
-    """Wall time in which the main thread was ready and waited for a processor; ``None`` if this
-    was not read, and ``waiting_s`` includes it."""
+    """Wall time in which the main thread waited for a free processor. If it is ``None``,
+    ``waiting_s`` includes this time."""
     unseen: tuple[str, ...] = ()
     """Sentences about what could not be seen."""
 
@@ -166,9 +165,8 @@ def split_wall_time(
 ) -> Split:
     """Split the wall time of one trial.
 
-    If threads or processes ran at the same time and used more than the wall time, the waiting time
-    is unknown. ``run_delay_s`` is the time that the main thread was ready and waited for a
-    processor. While the main thread waits for another thread, all of that time is waiting time.
+    If parallel threads or processes used more than the wall time, the waiting time is unknown.
+    ``run_delay_s`` is the time in which the main thread waited for a free processor.
     """
     if user_s is None or system_s is None:
         return Split(user_s, system_s, unseen=("user and system time are unknown",))
@@ -212,7 +210,7 @@ def _time_limit_remark(trials: Runs[Trial]) -> tuple[str, ...]:
 def _account_changes(
     accountings: Runs[Accounting], slower: Side
 ) -> tuple[Mapping[str, Change], tuple[str, ...]]:
-    """Return the changes of the resources that all trials have, and why others are unknown."""
+    """Return the changes of the resources that all trials have, and remarks about the others."""
     amounts = accountings.map(
         lambda trial: {**{name: getattr(trial, name) for name in ACCOUNTS}, **trial.counters}
     )
@@ -239,10 +237,7 @@ def _known_change(
 
 
 def with_system_calls(difference: Difference, runs: Runs[SystemCalls]) -> Difference:
-    """Return the difference with the system calls, if both conditions have an observed run.
-
-    Each mapping begins with the item that has the largest extra seconds.
-    """
+    """Return the difference with the system calls, if both conditions have an observed run."""
     if not runs.has_both:
         return difference
     slower = difference.slower
@@ -260,10 +255,9 @@ def with_system_calls(difference: Difference, runs: Runs[SystemCalls]) -> Differ
 def _changes_by_name(
     runs: Runs[SystemCalls], slower: Side, change_type: type[ItemChange], items_field: str
 ) -> dict[str, ItemChange]:
-    """Return a ``change_type`` for each name of an item: a system call or a file.
+    """Return a ``change_type`` for the name of each item in ``SystemCalls.<items_field>``.
 
-    ``items_field`` is the field of `SystemCalls` with the items. Each field of ``change_type`` is
-    the change of the field of the items with the same name.
+    Each field of ``change_type`` is the change of the same field of the items.
     """
 
     def sums_of_field(field: str) -> Runs[Mapping[str, float]]:
@@ -331,9 +325,8 @@ def _most_frequent_size(runs: Sequence[SystemCalls], name: str) -> int | None:
 def different_settings(conditions: tuple[Condition, Condition]) -> tuple[Setting, ...]:
     """Return the settings that the baseline and the candidate declare differently.
 
-    The names of settings are ``program``, ``argument 2``, ``environment LANG``, ``preload``,
-    ``library path``, ``working folder``, ``cpus``, ``huge pages``, ``random addresses`` and
-    ``before each trial``. The names of a server's settings begin with ``server``.
+    Settings have names such as ``program``, ``argument 2``, ``environment LANG``, ``huge pages``.
+    The names of a server's settings begin with ``server``.
     """
     baseline, candidate = conditions
     settings = (
@@ -351,8 +344,8 @@ def _argv_settings(
 ) -> Iterator[Setting]:
     """Yield the programs and the arguments of two commands, aligned by their equal arguments.
 
-    The number of an argument is its position in the candidate or, if only the baseline has the
-    argument, in the baseline.
+    Arguments are numbered as in the candidate. An argument that only the baseline has is numbered
+    as in the baseline.
     """
     yield Setting(f"{prefix}program", *(next(iter(argv), None) for argv in (baseline, candidate)))
     old_arguments, new_arguments = baseline[1:], candidate[1:]

@@ -37,7 +37,7 @@ _JOIN_NAME = re.compile(r".*(pthread_(\w+)?join|JoinHandle|thread::join|Thread::
 _C_FILE = re.compile(r"(libc|libpthread|libstdc\+\+|libc\+\+|ld-linux|ld-musl)\b.*")
 """Files of the C and C++ libraries and of the loader."""
 _MAJORITY_SHARE = 0.5
-"""Smallest share of a function's time at locks that makes it a function of the lock."""
+"""A function belongs to a lock if at least this share of its time is at locks."""
 
 
 def locks_change(runs: Runs[SystemCalls], slower: Side) -> Mapping[str, LockChange]:
@@ -69,7 +69,7 @@ def locking(profile: Runs[SampledStacks], waits: Runs[SampledStacks], slower: Si
     cpu_paths = profile.map(lambda run: call_paths(run.stacks))
     wait_paths = waits.map(lambda run: call_paths(run.stacks))
     all_paths = tuple(chain.from_iterable((*cpu_paths.all_runs, *wait_paths.all_runs)))
-    # Code without a name belongs to a lock if it calls the kernel's futex.
+    # A function without a name belongs to a lock if it calls the kernel's futex.
     futex_callers = frozenset(
         path.functions[:depth]
         for path in all_paths
@@ -97,7 +97,7 @@ def locking(profile: Runs[SampledStacks], waits: Runs[SampledStacks], slower: Si
     def has_lock_function(path: CallPath) -> bool:
         return any(_LOCK_NAME.fullmatch(function.name) for function in path.functions)
 
-    # Only names distinguish waiting for a lock from waiting for the end of a thread.
+    # Only a name distinguishes a wait for a lock from a wait for the end of a thread.
     some_lock_has_name = any(map(has_lock_function, filter(is_at_lock, all_paths)))
 
     def caller_of_lock(path: CallPath) -> tuple[Function, ...]:
@@ -122,7 +122,7 @@ def locking(profile: Runs[SampledStacks], waits: Runs[SampledStacks], slower: Si
 
 
 def _inner_library_functions(path: CallPath) -> Iterator[Function]:
-    """Yield the innermost functions of a path if they belong to a lock or the C library."""
+    """Yield the innermost functions of a path, while they belong to a lock or the C library."""
     for function in reversed(path.functions):
         if not (_LOCK_NAME.fullmatch(function.name) or _C_FILE.fullmatch(function.module)):
             return

@@ -1,7 +1,6 @@
 """Compare sampled stacks: processor time, waits and page faults; draw pictures of profiles.
 
-Seconds are sums over all threads. If several threads run at once, the sums exceed the wall time.
-An idle thread of a thread pool waits all the time.
+Seconds are sums over all threads, so they may exceed the wall time.
 """
 
 from __future__ import annotations
@@ -43,21 +42,21 @@ from equipoise.why.evidence.sources import EvidenceSet, Runs, Side
 Key = TypeVar("Key")
 
 WHOLE_KERNEL = "kernel"
-"""Name for all kernel entry points if the kernel's frames are hidden. It also names waits without a
-kernel frame, because threads wait only in the kernel."""
+"""Name for all kernel entry points if the kernel's frames are hidden, and for waits without a
+kernel frame."""
 
 MIN_AGREEMENT, MAX_AGREEMENT = 0.8, 1.25
-"""Usual range of the ratio of profiled to accounted seconds; a remark reports another ratio."""
+"""Usual range of the ratio of a profile's seconds to the trials' seconds on a processor."""
 
 MIN_CALLER_SHARE = 0.8
-"""Smallest share of a function's extra time under its caller; below 1, as some stacks are cut."""
+"""Smallest share of a function's extra time for a main caller; not 1, as some stacks are cut."""
 
 
 def with_profile(difference: Difference, runs: Runs[SampledStacks]) -> Difference:
     """Return the difference with the seconds on a processor, if both conditions have a profile.
 
-    If the kernel's part of the stacks is hidden, the system time of the campaign's own trials
-    replaces all kernel entry points.
+    If the kernel is hidden, the only kernel entry point is `WHOLE_KERNEL`. Its seconds are the
+    system time of the campaign's own trials.
     """
     if not runs.has_both:
         return difference
@@ -89,10 +88,10 @@ def with_profile(difference: Difference, runs: Runs[SampledStacks]) -> Differenc
 def _callers(
     paths: Runs[tuple[CallPath, ...]], slower: Side
 ) -> Mapping[Function, tuple[Function, ...]]:
-    """Return the callers behind most of the extra seconds of each function, the nearest first."""
+    """Return the callers in most of a function's additional stacks, the nearest first."""
 
     def pairs_of(path: CallPath) -> Iterable[tuple[Function, Function]]:
-        # The innermost function is also paired with itself, which gives its own seconds.
+        # The pair of the innermost function with itself gives the seconds of this function.
         return ((path.functions[-1], caller) for caller in path.functions)
 
     frames_between: dict[tuple[Function, Function], float] = defaultdict(lambda: math.inf)
@@ -125,10 +124,7 @@ def waits_change(runs: Runs[SampledStacks], slower: Side) -> Mapping[Wait, Chang
 
 
 def page_faults_change(runs: Runs[SampledStacks], slower: Side) -> FaultsChange | None:
-    """Return the change of the page faults; ``None`` unless both conditions have a run.
-
-    The count covers all page faults; the functions come from sampled page faults.
-    """
+    """Return the change of the page faults; ``None`` unless both conditions have a run."""
     if not runs.has_both:
         return None
     if any(run.total is None for run in runs.all_runs):
@@ -142,7 +138,7 @@ def page_faults_change(runs: Runs[SampledStacks], slower: Side) -> FaultsChange 
 
 
 class CallPath(Struct, frozen=True):
-    """One stack without its other kernel frames: entry point, functions and weight."""
+    """One stack, with its kernel entry point as the only kernel frame."""
 
     entry: str | None
     """Kernel entry point; ``None`` if the stack ends outside the kernel."""
@@ -173,20 +169,17 @@ def call_paths(stacks: Stacks) -> tuple[CallPath, ...]:
 def weights(
     paths: Iterable[CallPath], keys: Callable[[CallPath], Iterable[Key]]
 ) -> Mapping[Key, float]:
-    """Return the sum of the weights of the paths that have a key, for each key."""
+    """Return the sum of the weights of all paths with a key, by key."""
     sums: dict[Key, float] = defaultdict(float)
     for path in paths:
-        # Not a set: its order would differ from process to process, and ties keep this order.
+        # The order of a set would differ between processes, and so would the order of ties.
         for key in dict.fromkeys(keys(path)):
             sums[key] += path.weight
     return sums
 
 
 def _disagreement_remarks(runs: Runs[SampledStacks], split: Mapping[str, Change]) -> Iterator[str]:
-    """Yield a remark if the profile has more or fewer seconds than the campaign's own trials.
-
-    The profile's seconds are not scaled, although an observed run is slower.
-    """
+    """Yield a remark if the profile has more or fewer seconds than the campaign's own trials."""
     if "user_s" not in split or "system_s" not in split:
         return
     user, system = split["user_s"], split["system_s"]
@@ -212,9 +205,9 @@ def draw_profiles(
 ) -> bytes:
     """Return a file that shows the profiles of both conditions: mean seconds of each stack.
 
-    ``flame-graph`` is one differential flame graph in SVG. Widths show the slower condition. A
-    function is red if the slower condition spends more time in the function itself, and blue if it
-    spends less. Frames narrower than a thousandth of the whole are left out.
+    ``flame-graph`` is one differential flame graph in SVG. Widths show the slower condition. Red
+    functions take more time in the slower condition, without their callees; blue functions take
+    less. Frames narrower than a thousandth of the picture are left out.
 
     ``firefox`` is one profile for https://profiler.firefox.com, with a process for each condition.
     Weights are milliseconds of the mean run. Samples are sorted by weight, not by time.

@@ -12,7 +12,7 @@ from equipoise.why.differences.changes import (
     Difference,
     SizeClassChange,
     Wait,
-    is_more,
+    is_increase,
 )
 from equipoise.why.evidence.observer import Function
 
@@ -29,7 +29,7 @@ MAX_LISTED_ITEMS = 3
 """Largest number of functions, of waits, and of calls in the sentence."""
 
 _MAX_SUM_OF_PARTS = 1.005
-"""Largest sum of fractions that is shown as 100 %."""
+"""Largest sum of fractions that is rounded to 100 %."""
 
 Key = TypeVar("Key")
 
@@ -45,18 +45,17 @@ _MEMORY_CALLS = frozenset({"mmap", "munmap", "mremap", "brk", "madvise"})
 def where_the_time_goes(difference: Difference) -> str:
     """Return where the extra time goes, in up to three clauses without a full stop.
 
-    A plain statement is certain: its interval over the runs does not contain 0. An uncertain
-    statement begins with "perhaps".
+    A statement with "perhaps" is uncertain: the interval of the change contains 0.
     """
-    calls = _rising_calls(difference)
-    faults = _rising_faults(difference)
-    rise_clauses = [*_rising_counts(calls, faults), *_rising_times(difference)]
+    calls = _increased_calls(difference)
+    faults = _increased_faults(difference)
+    increase_clauses = [*_count_clauses(calls, faults), *_time_clauses(difference)]
     is_about_memory = faults is not None or not _MEMORY_CALLS.isdisjoint(calls)
     clauses = (
         _parts_clause(difference),
-        ", ".join(rise_clauses[: 2 * MAX_LISTED_ITEMS]),
+        ", ".join(increase_clauses[: 2 * MAX_LISTED_ITEMS]),
         _allocation_clause(difference, is_about_memory=is_about_memory),
-        None if rise_clauses else _uncertain_clause(difference),
+        None if increase_clauses else _uncertain_clause(difference),
     )
     return "; ".join(filter(None, clauses))
 
@@ -87,7 +86,7 @@ def _parts_clause(difference: Difference) -> str:
 
 
 def _growth_above_gap(difference: Difference, mentioned: Sequence[str]) -> str:
-    """Return how far the mentioned parts grew if they exceed the whole gap, and the reason."""
+    """Return the growth of the mentioned parts, and the reason why it exceeds the gap."""
     extra_s = {
         name: difference.split[part].extra
         for part, name in _PART_NAMES.items()
@@ -103,20 +102,20 @@ def _growth_above_gap(difference: Difference, mentioned: Sequence[str]) -> str:
     )
 
 
-def _rising_calls(difference: Difference) -> Mapping[str, CallsChange]:
-    """Return the calls that certainly rose and explain a part of the gap, most seconds first."""
+def _increased_calls(difference: Difference) -> Mapping[str, CallsChange]:
+    """Return the calls whose certain increase explains a part of the gap, most seconds first."""
     # Sampled seconds do not include the cost of observing the call.
     seconds = {
         name: (change.seconds if change.waits else difference.entries.get(name, change.seconds))
         for name, change in difference.calls.items()
-        if is_more(change.count)
+        if is_increase(change.count)
     }
     names = [name for name in seconds if seconds[name].extra >= _min_extra_s(difference)]
     names.sort(key=lambda name: -seconds[name].extra)
     return {name: difference.calls[name] for name in names[:MAX_LISTED_ITEMS]}
 
 
-def _rising_faults(difference: Difference) -> Change | None:
+def _increased_faults(difference: Difference) -> Change | None:
     """Return the change in page faults; ``None`` if they do not explain a part of the gap."""
     if difference.faults is None or not difference.faults.count.is_certain:
         return None
@@ -127,8 +126,8 @@ def _rising_faults(difference: Difference) -> Change | None:
     return faults if seconds >= _min_extra_s(difference) else None
 
 
-def _rising_counts(calls: Mapping[str, CallsChange], faults: Change | None) -> Iterator[str]:
-    """Yield a clause for calls with equal counts, and one for page faults; the first has a verb."""
+def _count_clauses(calls: Mapping[str, CallsChange], faults: Change | None) -> Iterator[str]:
+    """Yield a clause for each group of calls with equal counts, and a clause for page faults."""
     names_by_counts: dict[tuple[str, str], list[str]] = {}
     for name, change in calls.items():
         names_by_counts.setdefault(_low_and_high(change.count), []).append(name)
@@ -142,7 +141,7 @@ def _rising_counts(calls: Mapping[str, CallsChange], faults: Change | None) -> I
 
 
 def _describe_wait(wait: Wait) -> str:
-    """Return the name of a wait. A function that only wraps the kernel entry point is left out."""
+    """Return the name of a wait. A function with the name of the entry point is left out."""
     if wait.function is None or wait.function.name == wait.entry:
         return f"waits in {wait.entry}"
     return f"waits of {_describe_function(wait.function)} in {wait.entry}"
@@ -153,26 +152,28 @@ def _low_and_high(change: Change) -> tuple[str, str]:
     return count(low), count(high)
 
 
-def _rising_times(difference: Difference) -> Iterator[str]:
+def _time_clauses(difference: Difference) -> Iterator[str]:
     """Yield clauses about functions, waits and processes that certainly explain the gap."""
-    for function, change in _rises_of(difference.functions, difference):
+    for function, change in _certain_increases(difference.functions, difference):
         yield f"{_describe_function(function)} takes {duration(change.extra)} more on a processor"
-    for wait, change in _rises_of(difference.waits, difference):
+    for wait, change in _certain_increases(difference.waits, difference):
         yield f"{_describe_wait(wait)} take {duration(change.extra)} more"
-    if difference.processes is not None and is_more(difference.processes):
+    if difference.processes is not None and is_increase(difference.processes):
         low, high = _low_and_high(difference.processes)
         yield f"processes rose from {low} to {high}"
 
 
-def _rises_of(changes: Mapping[Key, Change], difference: Difference) -> list[tuple[Key, Change]]:
-    """Return the changes that certainly explain a part of the gap; the largest comes first."""
+def _certain_increases(
+    changes: Mapping[Key, Change], difference: Difference
+) -> list[tuple[Key, Change]]:
+    """Return the certain changes that explain a part of the gap, in their order."""
     min_extra_s = _min_extra_s(difference)
     certain = (item for item in changes.items() if item[1].is_certain)
     return [item for item in certain if item[1].extra >= min_extra_s][:MAX_LISTED_ITEMS]
 
 
 def _allocation_clause(difference: Difference, *, is_about_memory: bool) -> str | None:
-    """Return the size of most allocated blocks; ``None`` if it is not clear or memory is equal."""
+    """Return a clause about the size of most allocated blocks, or ``None``."""
     allocations = difference.allocations
     if allocations is None or not (is_about_memory or allocations.count.is_certain):
         return None
@@ -197,7 +198,7 @@ def _describe_size(blocks: SizeClassChange) -> str:
 
 
 def _uncertain_clause(difference: Difference) -> str | None:
-    """Return the largest part of the gap whose time is uncertain, because the runs differ."""
+    """Return a clause about the largest uncertain part of the gap, or ``None``."""
     descriptions: list[tuple[str, Change]] = [
         *((name, change.seconds) for name, change in difference.calls.items()),
         *((_describe_wait(wait), change) for wait, change in difference.waits.items()),

@@ -1,8 +1,7 @@
 """The source ``allocations``: allocations by size class and lifetime, with sampled stacks.
 
-The preloaded recorder (``crates/interpose/recorder``) maps one file into each process, so that the
-counts survive however the process ends. ``crates/interpose/recorder/src/file.rs`` defines the
-layout of the file, version 1.
+The preloaded recorder (``crates/interpose/recorder``) maps one file into each process, so the
+counts survive a crash. ``crates/interpose/recorder/src/file.rs`` defines the file's layout.
 """
 
 from __future__ import annotations
@@ -43,12 +42,12 @@ _TABLE_WORDS_BEFORE_ROWS = 8
 _COUNTERS = ("inherited_frees", "unknown_frees", "resized", "zeroed", "aligned")
 """Numbers of a thread's table after the thread's id, in their order."""
 _ALLOCATIONS, _BYTES, _MAJORITY_SIZE, _MAJORITY_COUNT = 0, 1, 2, 4
-"""Positions of the numbers that are used in a row, which counts the blocks of one size class."""
+"""Positions of numbers in a row; a row has the counts of one size class and one thread."""
 _ROW_WORDS_BEFORE_LIFETIMES = 6
 
 
 class SizeClass(Struct, frozen=True):
-    """The blocks of one class of sizes; four classes span a doubling of the size."""
+    """The blocks whose size is in one range; four ranges span a doubling of the size."""
 
     least_bytes: int
     most_bytes: int
@@ -59,8 +58,7 @@ class SizeClass(Struct, frozen=True):
     typical_at_least: int
     """Smallest possible number of blocks of exactly that size."""
     lifetimes: tuple[int, ...]
-    """Numbers of freed blocks by lifetime: for each bound of ``Allocations.lifetime_bounds_s`` the
-    blocks that lived shorter, but longer than the bound before."""
+    """Number of freed blocks between each bound of ``lifetime_bounds_s`` and the bound before."""
 
 
 class Allocations(Struct, frozen=True):
@@ -71,7 +69,7 @@ class Allocations(Struct, frozen=True):
     bytes: int
     frees: int
     resized: int
-    """Number of allocations by realloc, each of which frees another block."""
+    """Number of calls of realloc that allocated a block and freed another block."""
     zeroed: int
     aligned: int
     classes: tuple[SizeClass, ...]
@@ -79,14 +77,14 @@ class Allocations(Struct, frozen=True):
     lifetime_bounds_s: tuple[float, ...]
     """Upper bounds on lifetimes; each bound is twice the bound before."""
     stacks: Stacks
-    """Stacks of sampled allocations: weights are estimated bytes, and the innermost frame of each
-    stack is the size of the block."""
+    """Stacks of sampled allocations. Weights are estimated bytes. The innermost frame of a stack is
+    the size of the block."""
     unseen: tuple[str, ...]
     """Sentences about what could not be seen."""
 
 
 class _Recording(Struct, frozen=True):
-    """Content of the file of one process, which has a table of counts for each thread."""
+    """Content of one process's file: a header, and a table of counts for each thread."""
 
     header: dict[str, int]
     counts: dict[str, int]
@@ -102,10 +100,7 @@ def wrap(process: Process, folder: Path) -> Process:
 
 
 def read(folder: Path) -> Allocations:
-    """Read the recorder's files in the folder, and name their stacks.
-
-    Raise `UnusableInput` if the native program that names stacks is missing, or fails.
-    """
+    """Read the recorder's files in a folder; raise `UnusableInput` if stacks cannot be named."""
     recording_by_file = {file: _read_file(file) for file in sorted(folder.glob("*.allocations"))}
     recordings = [recording for recording in recording_by_file.values() if recording is not None]
     bad_files = [file for file, recording in recording_by_file.items() if recording is None]
@@ -165,7 +160,7 @@ def _size_classes(recordings: list[_Recording]) -> tuple[tuple[float, ...], tupl
     """Return the bounds on lifetimes in seconds, and the size classes that have a block."""
     if not recordings:
         return (), ()
-    # All processes share one clock, so the calibration of the first recording is used for all.
+    # All processes share one clock, so the first recording gives the length of a tick for all.
     header = recordings[0].header
     ticks = header["second_ticks"] - header["first_ticks"]
     tick_s = 1e-9 * (header["second_ns"] - header["first_ns"]) / max(ticks, 1)
@@ -177,7 +172,7 @@ def _size_classes(recordings: list[_Recording]) -> tuple[tuple[float, ...], tupl
         rows = tables[:, class_index, :]
         if not rows[:, _ALLOCATIONS].any() and not rows[:, _ROW_WORDS_BEFORE_LIFETIMES:].any():
             continue
-        # Each row has the majority of one thread; among ties the smallest size wins.
+        # Each row has the most frequent size of one thread. If sizes tie, the smallest wins.
         sizes, size_indices = np.unique(rows[:, _MAJORITY_SIZE], return_inverse=True)
         counts = np.bincount(size_indices, weights=rows[:, _MAJORITY_COUNT])
         lifetimes = rows[:, _ROW_WORDS_BEFORE_LIFETIMES:][:, :bucket_count].sum(axis=0)

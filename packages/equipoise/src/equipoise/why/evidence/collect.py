@@ -1,8 +1,7 @@
 """Collect evidence: run both conditions of a gap again under each source, in random order.
 
-A source is a tool that observes a program, such as a profiler. An observed run differs from a trial
-only in its command: the plan's hooks, working folder, environment, CPUs, layout, input and output
-are used. Its time never counts for a verdict (rule 4).
+A source is a tool that observes a program, such as a profiler. An observed run is like a trial,
+except for its command and its time limit. The time of an observed run never counts for a verdict.
 """
 
 from __future__ import annotations
@@ -81,11 +80,7 @@ class EvidenceRun(Struct, frozen=True):
 
 
 def missing_runs(record: RunRecord, gap: Gap, request: EvidenceRequest) -> tuple[EvidenceRun, ...]:
-    """Return the requested runs without an observation, in random order.
-
-    The order depends on the campaign's seed and on the number of observations so far, so it changes
-    after each observation.
-    """
+    """Return the requested runs without an observation, in random order."""
     pair, observations = gap.contrast.pair, record.observations
     known = () if request.repeat_known else observations_of_pair(observations, *pair)
     repetitions = request.repetitions or default_repetitions(gap.longest_s)
@@ -133,13 +128,10 @@ def observe(
 ) -> None:
     """Observe these runs, and commit each observation before the next run starts.
 
-    After each run, ``on_progress`` is called with the number of runs so far.
-
-    Raise `UnusableInput` if a condition does not take effect any more. Raise `ConditionFailed` if a
-    hook failed; the earlier observations are kept. Raise `EquipoiseError` if the launcher cannot be
-    started or has died.
+    After each run, ``on_progress`` is called with the number of runs so far. Raise `UnusableInput`
+    if a condition no longer takes effect, for instance because its library was removed. Raise
+    `ConditionFailed` if a hook failed, and `EquipoiseError` if the launcher failed.
     """
-    # A library that existed before the first block may have been removed since then.
     conditions = tuple(record.plan.conditions[index] for index in gap.contrast.pair)
     plan_of_gap = replace(record.plan, conditions=conditions)
     environment = own_environment()
@@ -162,15 +154,12 @@ def collect(
 ) -> Generator[Observation, None, None]:
     """Observe these runs, and yield one observation for each.
 
-    The next run starts when the caller takes the next observation, so the caller can store each one
-    first. If a source cannot be used on this host, its observation contains a sentence about the
-    failure instead of evidence. ``longest_s`` is the time of the longest trial of these conditions.
-
-    Raise `ConditionFailed` if a hook of a condition without a server failed. Raise `EquipoiseError`
-    if the launcher cannot be started or has died.
+    If a source cannot be used on this host, its observation has the reason instead of evidence.
+    ``longest_s`` is the time of the longest trial of these conditions. Raise `ConditionFailed` if a
+    hook of a condition without a server failed, and `EquipoiseError` if the launcher failed.
     """
     plan = _with_longer_limits(plan, longest_s)
-    # Processes that a killed campaign left behind would run at the same time as this one.
+    # Processes that a killed campaign left behind would disturb these runs.
     clear_leftovers()
     with (
         scratch_folder() as scratch,
@@ -225,10 +214,7 @@ class _ObservingStarter:
 
 
 def _with_longer_limits(plan: Plan, longest_s: float) -> Plan:
-    """Return the plan with longer time limits, because observed runs are slow.
-
-    Each observed run starts its server again.
-    """
+    """Return the plan with longer time limits, and a new start of the server for each run."""
     timeout_s = max(MIN_TIMEOUT_S, MAX_SLOWDOWN * longest_s)
     conditions = list(plan.conditions)
     for index, condition in enumerate(conditions):
@@ -246,12 +232,12 @@ def _observe_run(
     """Return the evidence as JSON, or the reason why there is none."""
     source, condition = SOURCES[run.source], plan.conditions[run.condition]
     try:
-        # A missing tool is reported before anything is prepared for the run.
+        # Report a missing tool before the run is prepared.
         source.wrap(Process(condition.command), folder)
     except UnusableInput as error:
         return None, error.what
     observer.use(source, folder, condition)
-    # The run has the layout and the size of the environment of the block with this number.
+    # Repetition N has the layout and the environment size of block N.
     block_draw = replace(
         draw_block(plan, "measured", run.repetition), phase="warmup", order=(run.condition,)
     )
@@ -261,7 +247,7 @@ def _observe_run(
     except ConditionFailed as error:
         if condition.server is None:
             raise
-        # The server may fail only under this source: the next source may work.
+        # The server may fail only under this source, so try the next source.
         return None, _last_observer_message(error.what) or error.what
     if trial.timed_out:
         return None, trial.failure

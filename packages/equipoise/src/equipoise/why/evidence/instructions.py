@@ -1,7 +1,6 @@
 """The source ``instructions``: instructions by function, counted by valgrind's callgrind.
 
-It works on hosts without counters. The format of the files is described in the Callgrind manual,
-"Callgrind Format Specification".
+Callgrind needs no hardware counters. Its manual has the "Callgrind Format Specification".
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ _FUNCTION_LINE = re.compile(r"(c?fn)=(?:\((\d+)\)(?:\s|$))?(.*)")
 """Line that names a function or a called function. The file gives each name once with a number, and
 later the number alone."""
 _COST_LINE = re.compile(r"[+\-*\d]")
-"""Beginning of a line with costs. After a line ``calls=``, they are costs of the called function.
-"""
+"""Beginning of a line with costs; after a line ``calls=``, the costs of the called function."""
 
 
 class Instructions(Struct, frozen=True):
@@ -38,10 +36,7 @@ class Instructions(Struct, frozen=True):
 
 
 def wrap(process: Process, folder: Path) -> Process:
-    """Return the process under callgrind, which writes a file for each process into the folder.
-
-    Raise `UnusableInput` if valgrind is missing.
-    """
+    """Return the process under callgrind; raise `UnusableInput` if valgrind is missing."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         raise UnusableInput(
@@ -76,7 +71,7 @@ def read(folder: Path) -> Instructions:
 
 
 def _instructions_of(lines: Iterable[str]) -> Counter[str]:
-    """Return the instructions of each function itself, the first number after a line's position."""
+    """Return the instructions of each function without its callees."""
     names: dict[str, str] = {}
     sums: Counter[str] = Counter()
     function = ""
@@ -91,8 +86,8 @@ def _instructions_of(lines: Iterable[str]) -> Counter[str]:
         elif line.startswith("calls="):
             is_cost_of_call = True
         elif _COST_LINE.match(line):
-            costs = line.split()
-            if not is_cost_of_call and len(costs) > 1:
-                sums[function] += int(costs[1])
+            position_and_costs = line.split()
+            if not is_cost_of_call and len(position_and_costs) > 1:
+                sums[function] += int(position_and_costs[1])
             is_cost_of_call = False
     return sums

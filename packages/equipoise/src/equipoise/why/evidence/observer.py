@@ -1,8 +1,7 @@
 """Start a command under the native observer (``crates/evidence``), and read its documents.
 
-The observer takes system calls from the kernel's tracepoints, and by ``ptrace`` where tracepoints
-are forbidden. It samples stacks with weights: seconds on a processor, seconds of waiting, or page
-faults. It unwinds and names the stacks after the run.
+The observer gets system calls from the kernel's tracepoints; if these are forbidden, by ``ptrace``.
+It samples stacks, weighted with seconds on a processor, seconds of waiting, or page faults.
 """
 
 from __future__ import annotations
@@ -54,10 +53,7 @@ def native_file(name: str) -> Path:
 
 
 def read_document(file: Path, document_type: type[Document]) -> Document:
-    """Read the document that the native program wrote.
-
-    Raise `UnusableInput` if the native program wrote nothing, or another version of the document.
-    """
+    """Read a document of the native program; raise `UnusableInput` if it is missing or invalid."""
     try:
         content = file.read_bytes()
     except OSError as error:
@@ -69,10 +65,7 @@ def read_document(file: Path, document_type: type[Document]) -> Document:
 
 
 def decode_document(content: bytes, origin: str, document_type: type[Document]) -> Document:
-    """Decode a JSON document of the native program; error messages name its ``origin``.
-
-    Raise `UnusableInput` if the content is not such a document, or has another version.
-    """
+    """Decode a document of the native program; raise `UnusableInput` about its ``origin``."""
     try:
         version = msgspec.json.decode(content, type=_Versioned).version
         if version == DOCUMENT_VERSION:
@@ -129,7 +122,7 @@ class Calls(Struct, frozen=True):
 
 
 class FileUse(Struct, frozen=True):
-    """The use of one file; all sockets count as one file, and all pipes as one."""
+    """The use of one file; all sockets count as one file, and so do all pipes."""
 
     name: str
     reads: int
@@ -168,7 +161,7 @@ class SystemCalls(Struct, frozen=True):
     unseen: tuple[str, ...]
     """Sentences about what could not be seen."""
     lost_records: int
-    """Number of records of calls that the kernel had no room for: the counts are too low."""
+    """Number of records that the kernel had no room for. Above 0, the counts are too low."""
 
 
 def wrap_calls(process: Process, folder: Path, method: Method = "best") -> Process:
@@ -182,7 +175,7 @@ def read_calls(folder: Path) -> SystemCalls:
 
 
 FREQUENCY_HZ = 999
-"""Samples per second, not a multiple of other regular rates."""
+"""Samples per second; a round number such as 1000 could coincide with a timer."""
 
 KERNEL_IS_HIDDEN = "the kernel's own time and stacks"
 """Beginning of the observer's remark that it may not observe the kernel."""
@@ -234,7 +227,7 @@ class SampledStacks(Struct, frozen=True):
     end: End
     samples: int
     total: float | None
-    """Sum over all events, sampled or not, in the unit of the weights."""
+    """Sum over all events, sampled or not, in the unit of the weights; ``None`` if unknown."""
     stacks: Stacks
     unseen: tuple[str, ...]
     """Sentences about what could not be seen."""
@@ -259,11 +252,8 @@ class _SampledDocument(StacksDocument, frozen=True):
 
 
 def wrap_sampled(source: SampledSource, process: Process, folder: Path) -> Process:
-    """Return the process under the sampling observer, which writes into the folder.
-
-    CPython publishes the addresses of its functions, if its version can. Raise `UnusableInput` if
-    the observer is missing.
-    """
+    """Return the process under the observer; raise `UnusableInput` if the observer is missing."""
+    # With this variable, CPython from 3.12 on writes a map file with the names of its functions.
     with_perf_map = Process(process.command, {"PYTHONPERFSUPPORT": "1", **process.environment})
     options = (_OBSERVER_COMMANDS[source], "--frequency", str(FREQUENCY_HZ))
     return under_observer(with_perf_map, folder / f"{source}.json", *options)

@@ -1,8 +1,7 @@
 """List the sources, and decode their evidence about one pair of conditions.
 
-A source is a tool that observes a run, such as a profiler. The observations of one `equipoise why`
-are a series, and their positions count from 0. `equipoise why` observes the two conditions of one
-contrast in one random order, so a series belongs to one pair of conditions.
+A source is a tool that observes a run, such as a profiler. A series is the observations of one
+execution of `equipoise why`; all are about one pair of conditions. Their positions count from 0.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class Source(Struct, frozen=True):
     wrap: Callable[[Process, Path], Process]
     """Function that returns the process under the tool, which writes into the folder."""
     read: Callable[[Path], Any]
-    """Function that returns the evidence in the folder, as a ``document``."""
+    """Function that reads the evidence in the folder; it returns a ``document``."""
     document: type
     """Type of the evidence; it can be written as JSON."""
 
@@ -66,10 +65,7 @@ DEFAULT_SOURCES = tuple(name for name in SOURCES if name != SLOW_SOURCE)
 
 
 def known_sources(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of sources without repetitions, in their order.
-
-    Raise `UnusableInput` if there is no source of a name, or no name at all.
-    """
+    """Return the names without repetitions; raise `UnusableInput` for an unknown name, or none."""
     unknown = [name for name in names if name not in SOURCES]
     if unknown or not names:
         raise UnusableInput(
@@ -156,7 +152,7 @@ def decode_evidence(
 def observations_of_pair(
     observations: Iterable[Observation], baseline: int, candidate: int
 ) -> tuple[Observation, ...]:
-    """Return the latest observation of two conditions for each source and repetition."""
+    """Return the latest observation for each of two conditions, each source and repetition."""
     latest: dict[tuple[str, int, int], Observation] = {}
     for series in _series_of(observations):
         if {run.condition for run in series} <= {baseline, candidate}:

@@ -1,14 +1,10 @@
 """Interventions: changes made on purpose to both conditions, to test a cause.
 
-An `Intervention` names its change and the causes that the change tests. A new one needs one entry
-in the file of its subject, and one row in docs/reference/causes.md with the proof of its effect.
-Most entries are one call of a helper in ``intervention.py``: a preloaded library and its sham, or
-glibc tunables.
+A new intervention needs an entry in the file of its subject, and a row in docs/reference/causes.md.
 
 - ``catalogue.py``: all interventions, the interventions for given causes, the user's own
-- ``intervention.py``: `Intervention`, the `Case` that interventions are chosen for; helpers that
-  build interventions and change the variables, libraries, settings or hooks of a condition
-- ``memory.py``: allocators, glibc's tunables, huge pages, memory given back
+- ``intervention.py``: `Intervention`; `Case`, a gap with its causes; helpers to change conditions
+- ``memory.py``: allocators, glibc's settings (tunables), huge pages, memory given back
 - ``files.py``: buffers, syncs, standard output, the page cache
 - ``runtime.py``: threads, CPUs, sleeps, hash seeds, the size of the environment, addresses
 - ``blas.py``: another BLAS library, or another processor setting of a library

@@ -1,4 +1,4 @@
-"""Interventions in BLAS: another library, or another core type, the processor that it assumes."""
+"""Interventions in BLAS: another library, or another core type (processor that it assumes)."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _has_blas(folder: str) -> bool:
 
 
 def _best_core_type(library: Blas, site: Site) -> str | None:
-    """Return the core type that uses most of this CPU's instruction sets; of several, the first."""
+    """Return the first core type that uses most of this CPU's instruction sets, or ``None``."""
     available = site.instructions
     if available is None:
         return None

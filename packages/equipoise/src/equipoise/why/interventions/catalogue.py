@@ -1,4 +1,4 @@
-"""List all interventions: the interventions of the catalogue for a gap, and the user's own."""
+"""List the interventions for a gap, and make interventions of the user's options."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TRY_COMMAND_HINT = "choose a NAME and write --try-command 'near=numactl --local
 
 
 def every_intervention(case: Case) -> tuple[Intervention, ...]:
-    """Return all interventions; among those for the same cause, the first is tried first."""
+    """Return all interventions, in the order in which they are tried for one cause."""
     return (
         *memory.memory_interventions(case),
         *files.file_interventions(case),
@@ -37,10 +37,7 @@ def every_intervention(case: Case) -> tuple[Intervention, ...]:
 
 
 def relevant_interventions(case: Case) -> tuple[Intervention, ...]:
-    """Return the interventions that change a condition.
-
-    Interventions that cannot be tried on this host are included, with the reason.
-    """
+    """Return the interventions that change a condition, or that are impossible on this host."""
     return tuple(
         intervention
         for intervention in every_intervention(case)
@@ -50,10 +47,7 @@ def relevant_interventions(case: Case) -> tuple[Intervention, ...]:
 
 
 def proposed_interventions(case: Case) -> tuple[Intervention, ...]:
-    """Return the interventions that test an open cause, those for the most seconds first.
-
-    An intervention is left out if its effect is too small to confirm a cause of this gap.
-    """
+    """Return the interventions that could confirm an open cause, first those for most seconds."""
     seconds: dict[str, float] = {}
     for cause in case.causes:
         seconds[cause.cause] = max(seconds.get(cause.cause, 0.0), cause.seconds or 0.0)
@@ -66,22 +60,18 @@ def proposed_interventions(case: Case) -> tuple[Intervention, ...]:
     def max_seconds(intervention: Intervention) -> float:
         return max(seconds[cause] for cause in intervention.causes & seconds.keys())
 
-    # The sort is stable: ties keep the order of the catalogue.
     return tuple(sorted(interventions, key=lambda intervention: -max_seconds(intervention)))
 
 
 def _can_confirm(intervention: Intervention, ratio: float | None) -> bool:
-    """Return whether an effect of the largest known size would confirm a cause of this gap."""
+    """Return whether the largest known effect of this change would confirm a cause of this gap."""
     if not ratio:
         return True
     return math.log(intervention.max_ratio) >= CONFIRMED_ABOVE * abs(math.log(ratio))
 
 
 def user_variable(text: str) -> Intervention:
-    """Return the intervention of ``NAME:KEY=VALUE``, which sets a variable in both conditions.
-
-    Raise `UnusableInput` if the text is not of that form.
-    """
+    """Return the intervention of ``NAME:KEY=VALUE``; raise `UnusableInput` for another form."""
     name, colon, assignment = text.partition(":")
     key, equals, value = assignment.partition("=")
     if not (name.strip() and colon and key and equals):
@@ -101,9 +91,9 @@ def user_variable(text: str) -> Intervention:
 def user_command(text: str, site: Site) -> Intervention:
     """Return the intervention of ``NAME=CMD``, which puts CMD before both commands.
 
-    CMD is split as a POSIX shell splits arguments, and runs without a shell. The whole command
-    replaces an argument ``{command}``; inside a longer argument it is quoted for a shell. Raise
-    `UnusableInput` if the text is not of that form, a quote is open, or the program is missing.
+    CMD is split like a shell line, and runs without a shell. The condition's command replaces an
+    argument ``{command}``. Inside a longer argument, this command is quoted for a shell. Raise
+    `UnusableInput` if the text has another form, a quote is open, or the program is missing.
     """
     name, equals, line = text.partition("=")
     if not (name.strip() and equals and line.strip()):

@@ -26,7 +26,7 @@ _UNBUFFERED_PYTHON = "PYTHONUNBUFFERED"
 _MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs", "hugetlbfs", "devtmpfs", "proc", "sysfs"})
 _NO_FILE_REASON = "the evidence names no existing file: give one as an argument of the commands"
 _READ_LINE_FORMAT = "cat < {0} > /dev/null"
-# `dd` with count=0 drops the whole file from the cache (its manual, "nocache").
+# `dd` with iflag=nocache and count=0 drops the whole file from the cache (manual of dd).
 _DROP_LINE_FORMAT = "{{ sync {0} && dd if={0} iflag=nocache count=0 status=none; }}"
 
 
@@ -39,11 +39,10 @@ def file_interventions(case: Case) -> tuple[Intervention, ...]:
         return with_variables(condition, {_UNBUFFERED_PYTHON: ""} if is_set else {})
 
     return (
-        # This change is only a test of the cause: without a sync, a power failure loses data.
+        # Without a sync, a power failure loses data, so this change is not advised to users.
         preload_intervention(
             case, "quick_sync", "answering fsync at once", frozenset({"sync_per_record"})
         ),
-        # This change is only a test of the cause: the remedy is another use of buffers.
         preload_intervention(
             case,
             "large_buffers",
@@ -70,7 +69,7 @@ def file_interventions(case: Case) -> tuple[Intervention, ...]:
             name="output_to_file",
             summary="sending the output to a file",
             causes=_WRITE_CAUSES,
-            # The launcher's own file has no name, so it disappears at the end.
+            # The launcher's file has no name, so the kernel removes it at the end.
             alter=_output_to(Output("count"), case),
             only_confirms=True,
             changes="the file",
@@ -90,10 +89,7 @@ def _output_to(output: Output, case: Case) -> Alter:
 
 
 def _page_cache_interventions(case: Case) -> Iterator[Intervention]:
-    """Yield the interventions that read or drop files before each trial.
-
-    The evidence names the files; without evidence they are arguments of the commands.
-    """
+    """Yield the interventions that read or drop files before each trial."""
     evidence_files = map(os.path.abspath, case.evidence_names(_COLD_CAUSES, "file"))
     existing_files = [file for file in evidence_files if os.path.isfile(file)]
     files = tuple(dict.fromkeys(existing_files or _file_arguments(case)))
@@ -136,7 +132,7 @@ def _file_arguments(case: Case) -> Iterator[str]:
 
 
 def _before_each_trial(files: tuple[str, ...], line_format: str) -> Alter:
-    # A file that a trial has removed is not a failure.
+    # A trial may remove a file, so a missing file is not a failure.
     paths = map(shlex.quote, files)
     lines = [f"{{ [ ! -f {path} ] || {line_format.format(path)}; }}" for path in paths]
 
@@ -150,7 +146,7 @@ def _no_cold_files_reason(files: tuple[str, ...], host: Host) -> str | None:
     try:
         mounts = host.text("/proc/self/mountinfo")
     except Unknown:
-        # The file system is unknown: if the file cannot be dropped, the shell line fails.
+        # If a file of an unknown file system cannot be dropped, the shell line fails.
         return None
     for file in files:
         file_system = _file_system_type(os.path.realpath(file), mounts)

@@ -1,4 +1,4 @@
-"""Define an intervention: a change to both conditions that tests a cause. Build interventions.
+"""Define an intervention, a change to both conditions that tests a cause; build interventions.
 
 An intervention changes the server, not its client. Variables of ``env KEY=VALUE PROGRAM`` are
 changed in the command itself.
@@ -32,7 +32,7 @@ SHAM_MODE = "nothing"
 """Value of `MODE_VARIABLE` for the sham, with which the library changes nothing."""
 
 ChangedProperty = Literal["what the cause names", "the file", "threads", "CPUs", "nothing"]
-"""Property that an intervention must change to reach its causes (kinds/explain/reach.py)."""
+"""Property that an intervention must change to test its causes (kinds/explain/reach.py)."""
 PRELOAD_VARIABLE = "LD_PRELOAD"
 
 
@@ -64,14 +64,13 @@ class Intervention(Struct, frozen=True):
     expected: tuple[ExpectedChange, ...] | None = None
     """Changes that the trials must show; ``None`` before the check that precedes the campaign."""
     is_reachable: bool = True
-    """Whether the intervention reaches a cause, as far as the check before the campaign shows."""
+    """``False`` if the check before the campaign shows that the intervention reaches no cause."""
     max_ratio: float = math.inf
-    """Largest known ratio of times that such a change makes. A much larger gap has another cause.
-    """
+    """Largest known ratio of times that such a change makes; a larger gap has another cause."""
 
 
 class Case(Struct, frozen=True):
-    """The gap that interventions are chosen for: its conditions, their host, and its causes."""
+    """The conditions of a gap, their host, and the causes of the gap."""
 
     conditions: tuple[Condition, Condition]
     """The baseline and the candidate."""
@@ -81,7 +80,7 @@ class Case(Struct, frozen=True):
     """The plan's standard output, for a condition without an output of its own."""
     host: Host = field(default_factory=Host)
     ratio: float | None = None
-    """Ratio of the gap's times, or its bound that is nearest to 1; ``None`` if unknown."""
+    """Value of `Gap.ratio_nearest_to_1`."""
 
     def evidence_names(self, causes: frozenset[str], key: str) -> Iterator[str]:
         """Yield the names in the evidence of these causes, such as each ``file`` or ``lock``."""
@@ -189,7 +188,7 @@ def with_variables(
     assignments = (word for word in argv[1:index] if word.partition("=")[0] not in dropped)
     unchanged = {name: value for name, value in process.environment.items() if name not in dropped}
     environment = {**unchanged, **changed}
-    # Equal settings in another order are the same condition.
+    # Equal variables in another order must not make another condition.
     if environment == process.environment:
         environment = process.environment
     command = (*argv[:1], *assignments, *argv[index:])
@@ -205,7 +204,7 @@ def preloaded_libraries(condition: Condition, site: Site) -> tuple[str, ...]:
 def with_preload(
     condition: Condition, library: str, site: Site, instead_of: frozenset[str] = frozenset()
 ) -> Condition:
-    """Return the condition with a library preloaded before others, or instead of some of them."""
+    """Return the condition with a further preloaded library, without those in ``instead_of``."""
     other_libraries = (
         other_library
         for other_library in preloaded_libraries(condition, site)
@@ -215,7 +214,7 @@ def with_preload(
 
 
 def with_tunables(condition: Condition, tunables: Mapping[str, str], site: Site) -> Condition:
-    """Return the condition with these tunables of glibc, in addition to its own."""
+    """Return the condition with further tunables of glibc."""
     current = tunables_of(variable_value(condition, TUNABLES_VARIABLE, site) or "")
     if tunables.items() <= current.items():
         return condition
@@ -225,7 +224,7 @@ def with_tunables(condition: Condition, tunables: Mapping[str, str], site: Site)
 def with_preparation(condition: Condition, line: str) -> Condition:
     """Return the condition with one more shell line that prepares each trial."""
     own_line = condition.hooks.prepare
-    # A separate line, so that a comment at the end of the condition's own line cannot hide it.
+    # The condition's own line may end with a comment, so the new line begins below.
     prepare = line if own_line is None else f"( {own_line}\n) && {{ {line}\n}}"
     return replace(condition, hooks=replace(condition.hooks, prepare=prepare))
 

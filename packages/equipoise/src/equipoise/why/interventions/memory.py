@@ -35,7 +35,7 @@ _HUGE_PAGE_TUNABLES = {"glibc.malloc.hugetlb": "1"}
 
 
 def memory_interventions(case: Case) -> tuple[Intervention, ...]:
-    """Return the interventions in memory, but only one of the allocators."""
+    """Return the interventions in memory, with the first allocator only."""
     no_huge_pages_reason = _no_huge_pages_reason(case)
     return (
         tunables_intervention(
@@ -58,8 +58,7 @@ def memory_interventions(case: Case) -> tuple[Intervention, ...]:
             for allocator in PRELOADS
             if allocator.name == _FIRST_ALLOCATOR
         ),
-        # MADV_DONTNEED must leave pages of zeros: the library writes zeros instead, which costs
-        # less than new pages.
+        # MADV_DONTNEED promises zeros. The library writes them, which costs less than new pages.
         preload_intervention(
             case,
             "keep_pages",
@@ -116,7 +115,7 @@ def other_allocators(case: Case) -> tuple[Intervention, ...]:
 
 
 def _allocator_intervention(allocator: Level, case: Case) -> Intervention:
-    """Return the intervention that preloads an allocator in place of the condition's own."""
+    """Return the intervention that preloads an allocator instead of other preloaded allocators."""
     (name,) = allocator.preload
     path = case.site.find_library(name)
     library = path or name
@@ -137,7 +136,7 @@ def _allocator_intervention(allocator: Level, case: Case) -> Intervention:
             allocator.package or name,
             f"apt install {allocator.package}" if allocator.package else "run `make build`",
         ),
-        # Users should not depend on our own library.
+        # Users should not depend on Equipoise's own library.
         advice=f"{PRELOAD_VARIABLE}={library} {{command}}" if allocator.package else None,
     )
 
@@ -149,7 +148,7 @@ def _with_huge_pages(condition: Condition) -> Condition:
 
 
 def _no_huge_pages_reason(case: Case) -> str | None:
-    """Return why no trial can have huge pages on this host; ``None`` if trials can."""
+    """Return the reason why trials on this host cannot have huge pages, or ``None``."""
     try:
         setting = transparent_huge_pages(case.host)
     except Unknown as reason:

@@ -1,4 +1,4 @@
-"""Interventions at run time: threads, CPUs, sleeps, and settings that chance decides."""
+"""Interventions in threads, CPUs, sleeps, hash seeds, environment sizes and addresses."""
 
 from __future__ import annotations
 
@@ -25,18 +25,17 @@ _TOO_MANY_THREADS = frozenset({"lock_waits", "memory_contention"})
 _FIXED_SEEDS = {name: value for seed in HASH_SEEDS for name, value in seed.environment.items()}
 _FUNCTION_CAUSE = frozenset({"more_time_in_function"})
 _MAX_LAYOUT_RATIO = 1.5
-"""Largest ratio of times that the layout of memory makes. Most programs change by a few per cent,
-loops that were built for this effect by a half (Mytkowicz et al. 2009, Curtsinger and Berger 2013).
-"""
+"""Largest ratio of times that the layout of memory makes (Mytkowicz et al. 2009, Curtsinger and
+Berger 2013)."""
 _FILLER_VARIABLE = "EQUIPOISE_EVEN"
 """Variable that makes the smaller environment as large as the other environment."""
 _POINTER_BYTES = 8
 
 
 def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
-    """Return the interventions at run time."""
+    """Return the interventions in threads, CPUs, sleeps, seeds, environments and addresses."""
     cpus = case.site.cpus
-    # Not the first CPU, which often serves the interrupts.
+    # The first CPU often serves interrupts, so take the last.
     one_cpu = cpus[-1:]
     one_cpu_reason = None if len(cpus) > 1 else "only one CPU may be used: allow more with taskset"
     sizes = [_stack_bytes(condition, case) for condition in case.conditions]
@@ -93,10 +92,10 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
             impossible_because=one_cpu_reason,
             only_confirms=True,
         ),
-        # This change is only a test of the cause: a program that polls would never pause.
+        # This change gives no advice: without sleeps, a program that polls would never pause.
         preload_intervention(case, "no_sleep", "answering sleeps at once", frozenset({"sleeping"})),
-        # The following interventions give no advice: fixed seeds and addresses help attackers, and
-        # the fast size of the environment is an accident of one build.
+        # The following interventions give no advice. Fixed seeds and addresses help attackers. The
+        # best size of the environment differs between builds.
         Intervention(
             name="fixed_hash_seeds",
             summary="fixing the hash seeds (PYTHONHASHSEED=0)",
