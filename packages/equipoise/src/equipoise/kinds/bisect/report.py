@@ -67,20 +67,20 @@ from equipoise.report.kind import ReportKind
 from equipoise.report.units import estimate_and_interval, percentage, significant, waiting_time
 
 _MAX_COMMIT_ROWS = 20
-"""Maximum number of rows of commits in a terminal."""
+"""Maximum number of rows of commits in a terminal with ``--verbose``."""
 _MAX_BRIEF_COMMIT_ROWS = 8
 """Maximum number of rows of commits in a terminal without ``--verbose``."""
 _BRIEF_COLUMNS = ("commit", "subject:name", "author", "date", "trials:number", "status")
 MAX_BENCHMARK_ROWS = 40
 """Maximum number of rows of benchmarks in a terminal."""
 _MAX_STAGES = 6
-"""Maximum number of stages in the sentence that describes how the search narrowed."""
+"""Maximum number of stages in the sentence about the number of remaining commits."""
 _TAB_WIDTH = 4
 """Number of letters between tab stops in a shown diff."""
 _MAX_FUNCTIONS = 6
 """Maximum number of functions that a sentence names."""
 _GOOD_OR_BAD_OPTION = re.compile(r" --(?:good|bad) [0-9a-f]{40,}\b")
-"""Options for the good and the bad commit, in a line that runs a bisection again."""
+"""Options for the good and the bad commit in a command line."""
 
 
 class BisectReport(ReportKind):
@@ -126,7 +126,7 @@ class BisectReport(ReportKind):
             yield from explained_parts(search)
 
     def contradictions(self, document: BisectDocument) -> Iterator[str]:
-        """Yield the contradictions of a document that no bisection can have computed."""
+        """Yield the contradictions in a document that does not come from a bisection."""
         for search in document.searches:
             yield from _contradictions(search)
 
@@ -157,7 +157,7 @@ def parts_below_answer(document: BisectDocument) -> Iterator[Part]:
     if result is None:
         yield from _suite_parts(document)
         return
-    # Without a confirmed gap, no commit was searched.
+    # The search of commits begins after the gap is confirmed.
     if result.margin is not None:
         yield Section("Commits", tuple(_commit_parts(result, result.alpha)))
     yield from _branch_sections(result)
@@ -197,10 +197,10 @@ def _suite_parts(document: BisectDocument) -> Iterator[Part]:
 
 
 def _resume_command(document: BisectDocument) -> Iterator[Command]:
-    """Yield the command that resumes an unfinished search, with its whole budget again."""
+    """Yield the command that resumes an unfinished search."""
     if any(
         search.verdict == "undecided"
-        # A set with an unconfirmed commit is final: the search cannot name this commit.
+        # With an unconfirmed commit, the result ``set`` is final, because no commit can be named.
         or (search.verdict == "set" and not search.unconfirmed)
         or search.blocks_to_go
         for search in document.searches
@@ -209,7 +209,7 @@ def _resume_command(document: BisectDocument) -> Iterator[Command]:
 
 
 def suite_sentence(searches: Sequence[BisectResult]) -> str:
-    """Return the sentence that names the changed benchmarks of each culprit."""
+    """Return the sentence with the culprits, and the benchmarks that each culprit changed."""
     benchmarks_by_culprit: dict[str, list[str]] = {}
     for candidate in searches[0].candidates:
         for search in searches:
@@ -300,7 +300,7 @@ def _diff_sentence(explained: ExplainedCulprit) -> str:
 
 
 def number_rows(document: BisectDocument, result: BisectResult) -> Iterator[NumberRow]:
-    """Yield a row for each commit after the good one, then for each commit of branches."""
+    """Yield a row for each commit after the good commit, then for each commit of branches."""
     culprits = {culprit.commit: culprit for culprit in result.every_culprit}
     for candidate in _all_commits(result):
         culprit = culprits.get(candidate.commit)
@@ -404,7 +404,7 @@ def _bisect_line_of_branch(merge: Culprit, command_line: str) -> str:
 def _ratio_of_values(
     document: BisectDocument, result: BisectResult, ratio: float | None, interval: Interval
 ) -> tuple[float | None, Interval]:
-    """Return a ratio of costs as a ratio of values, which is its inverse if more is better."""
+    """Return a ratio of costs as a ratio of values: inverted if more is better."""
     if result.metric not in document.more_is_better:
         return ratio, interval
     return 1.0 / ratio if ratio else None, inverse_interval(interval)
@@ -482,7 +482,7 @@ def _commit_notes(result: SearchedLine, alpha: float) -> Iterator[str]:
 
 
 def _course_sentence(result: SearchedLine) -> str:
-    """Return how the search narrowed: ``Commits left: 64; 23 after block 20; 1 after block 31``."""
+    """Return a sentence such as ``Commits left: 64; 23 after block 20; 1 after block 31``."""
     exclusion_blocks = sorted(
         candidate.excluded_at
         for candidate in result.candidates
