@@ -126,7 +126,7 @@ class BisectReport(ReportKind):
             yield from explained_parts(search)
 
     def contradictions(self, document: BisectDocument) -> Iterator[str]:
-        """Yield the contradictions in a document that does not come from a bisection."""
+        """Yield sentences about impossible values in a document from a file."""
         for search in document.searches:
             yield from _contradictions(search)
 
