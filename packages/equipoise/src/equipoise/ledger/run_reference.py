@@ -63,9 +63,9 @@ def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
     Parameters
     ----------
     reference
-        A name of a run, the unique beginning of a name, an identity, or ``last`` for the latest
-        run. If possible, ``last`` skips three groups of runs: they start in the future, failed
-        before the end of the first block, or belong to a fleet in this ledger.
+        The name of a run, the unique beginning of a name, an identity, or ``last``. ``last`` is the
+        latest run. If possible, it is not a run that starts in the future, that failed before the
+        end of the first block, or that belongs to a host of a fleet.
     """
     if reference == LAST:
         return _latest_run(connection, path)

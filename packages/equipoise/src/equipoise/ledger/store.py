@@ -310,7 +310,7 @@ class Ledger(LedgerFile):
     def _runs_of_hosts(self, fleet: str, plan: Plan) -> dict[int, HostReference]:
         """Return the hosts of a fleet, by the number of the host's run in this ledger.
 
-        A run is a member of the fleet if both its identity and its host are right.
+        A run belongs to the fleet if its identity and its host match.
         """
         hosts_by_run: dict[int, HostReference] = {}
         for index, host in enumerate(plan.rules.member_hosts):

@@ -47,7 +47,7 @@ from equipoise.shared.safe_text import shortened
 from equipoise.shared.spelling import option
 from equipoise.stats.verdict import e_value_of
 
-# While several commits may have made the difference, the search continues, and its result is a set.
+# The result of an unfinished search is a set: several commits may have made the difference.
 _VERDICT_OF_STATE: dict[str, BisectVerdict] = {
     "confirming": "undecided",
     "no difference": "no difference",
@@ -62,7 +62,7 @@ _MIN_EQUAL_RUNS = 5
 
 
 class BisectAnalysis(CommitsAnalysis):
-    """Analysis of a bisection: what it adds to the result of its comparison."""
+    """Analysis of a bisection: additions to the result of a comparison."""
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
         """Return the result for each benchmark, and warnings."""
@@ -307,7 +307,7 @@ def _candidate_commits(
     not_built = {index for index, commit in enumerate(line.commits) if commit in inputs.not_built}
     culprits = {step.last for step in state.named_steps}
     for group in _commit_groups(len(line.commits) - 1, not_built):
-        # A group is excluded once all of its members are excluded.
+        # A group is excluded once all members are excluded.
         exclusion_blocks = [state.excluded_at[index - 1] for index in group]
         known_blocks = [number for number in exclusion_blocks if number is not None]
         excluded_at = max(known_blocks) if len(known_blocks) == len(group) else None
@@ -459,7 +459,7 @@ def branch_sentence(branch: BisectBranch, *, more_is_better: bool = False) -> st
 
 
 def bisect_sentence(result: BisectResult, *, more_is_better: bool = False) -> str:
-    """Return the answer of a search, followed by the sentences of its branches."""
+    """Return the answer of a search, and the sentences about the branches."""
     answer = _answer_sentence(result, more_is_better=more_is_better)
     return " ".join((answer, *(branch.summary for branch in result.branches)))
 

@@ -91,7 +91,7 @@ class BisectWhy(WhyKind):
         experiment: RunRecord | None,
     ) -> BisectDocument:
         """Return the document with an explained culprit in the first search that named it."""
-        if not document.searches:
+        if not document.results:
             return document
         contrast, difference = gap_evidence.gap.contrast, gap_evidence.difference
         explained = _explained_culprit(record, contrast, difference, causes, experiment)
@@ -101,7 +101,7 @@ class BisectWhy(WhyKind):
 def _culprit_contrasts(record: RunRecord, blocks: Blocks) -> Iterator[JudgedContrast]:
     """Yield the contrast of each culprit with its parent, with the searched metric.
 
-    A merge is left out if a commit of its branch is named.
+    A merge is left out if a commit of the branch is named.
     """
     plan, terms = record.plan, bisection_of(record.plan)
     indices = {commit.name: index for index, commit in enumerate(terms.commits_with_branches)}
@@ -114,7 +114,7 @@ def _culprit_contrasts(record: RunRecord, blocks: Blocks) -> Iterator[JudgedCont
                 terms.condition_of(benchmark.process, indices[name])
                 for name in (culprit.parent, culprit.commit)
             )
-            # Benchmarks of one command may share a culprit; its contrast is yielded once.
+            # Several benchmarks of one command may have the same culprit.
             if culprit.commit not in explained_merges and (parent, commit) not in yielded_pairs:
                 yielded_pairs.add((parent, commit))
                 yield JudgedContrast(Contrast(parent, commit, REVISION), benchmark.metric, culprit)

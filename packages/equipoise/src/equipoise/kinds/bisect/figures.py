@@ -53,7 +53,7 @@ def bisection_chart(result: BisectResult) -> alt.LayerChart:
 
 
 def branch_chart(result: BisectBranch) -> alt.LayerChart:
-    """Draw the search of the branch of a merge, which has at least one block."""
+    """Draw the search of a merge's branch; the search has at least one block."""
     title = f"The search of the branch of {short_name(result.merge)}"
     return _search_chart(result, title, "from where it began (0) to the merge's parent")
 
@@ -222,7 +222,7 @@ class BisectFigures(FiguresKind):
 
     def gallery(self, document: BisectDocument, sequences: Sequences) -> Iterator[Figure]:
         """Draw the search of each benchmark, and of each searched branch."""
-        for number, search in enumerate(document.searches, start=1):
+        for number, search in enumerate(document.results, start=1):
             name = f"bisection_{number}" if search.benchmark else "bisection"
             # A benchmark without a confirmed gap has no search to draw.
             if search.margin is not None or not search.benchmark:
@@ -235,4 +235,4 @@ class BisectFigures(FiguresKind):
 
     def chart(self, document: BisectDocument) -> alt.LayerChart | None:
         """Draw the search of the first benchmark."""
-        return bisection_chart(document.searches[0]) if document.searches else None
+        return bisection_chart(document.results[0]) if document.results else None

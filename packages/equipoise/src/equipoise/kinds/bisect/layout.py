@@ -40,7 +40,7 @@ MIN_POSITION_CHANCE = 0.8
 TREND_LEVEL = 0.01
 """Maximum chance that a search with constant steps reports a trend."""
 MIN_TREND_BLOCKS = 10
-"""Minimum number of blocks with a step for an estimate of its trend."""
+"""Minimum number of blocks that measure a step, for an estimate of the trend."""
 _ITERATION_COUNT = 4
 """Iterations that estimate the order effect, the noise and the clipped residuals."""
 
@@ -87,10 +87,10 @@ def persistent_steps(
 ) -> tuple[int, ...]:
     """Return the candidates whose steps persist, in ascending order.
 
-    A step is too small if it is at most ``margin`` or √2·s, the standard deviation that layouts
-    cause between two commits. A step persists if the probability of a too small step is at most the
-    candidate's level, and the probability of the step's position is at least `MIN_POSITION_CHANCE`.
-    If a candidate fails, the worst candidate is left out, and the others are tested again.
+    Layouts alone cause differences between two commits, with the standard deviation √2·s. A step
+    persists under two conditions. The chance that it is at most √2·s or ``margin`` is at most the
+    candidate's level. The chance of its position is at least `MIN_POSITION_CHANCE`. If a candidate
+    fails, the worst candidate is left out, and the remaining candidates are tested again.
 
     ``blocks`` has all blocks of the line of commits; blocks of ``withdrawn`` commits are ignored.
     ``margin`` and ``layout_spread``, the scale of the prior of s, are in log units.
@@ -224,8 +224,8 @@ class _LevelModel:
     def trend(self, steps: Sequence[int], step: int, slope_column: FloatArray) -> StepTrend:
         """Return how a step grew or faded.
 
-        ``slope_column``, shape (blocks,), has the times of the blocks that measure the step, minus
-        their mean, and 0 for all other blocks.
+        ``slope_column`` has the shape (blocks,). It has the times, minus their mean, of the blocks
+        that measure the step. It has 0 for all other blocks.
         """
         weights, estimates, standard_errors, _ = self._posterior(steps, slope_column)
         slope = float(weights @ estimates[:, -1])
@@ -283,8 +283,8 @@ def _estimated_levels(
 ) -> tuple[FloatArray, FloatArray, float]:
     """Return the levels, the differences without order effect and outliers, and the noise scale.
 
-    Each iteration fits the levels by least squares, then estimates the order effect and the scale
-    from the residuals, and clips large residuals.
+    Each iteration fits the levels by least squares. Then it estimates the order effect and the
+    scale from the residuals, and clips large residuals.
     """
     differences = np.array([block.difference for block in blocks])
     is_finite = np.isfinite(differences)

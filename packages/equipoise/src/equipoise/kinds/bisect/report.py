@@ -90,9 +90,9 @@ class BisectReport(ReportKind):
 
     def question(self, document: BisectDocument) -> str | None:
         """Return the question of a bisection; ``None`` before its first block."""
-        if not document.searches:
+        if not document.results:
             return None
-        good, bad = document.searches[0].good.asked, document.searches[0].bad.asked
+        good, bad = document.results[0].good.asked, document.results[0].bad.asked
         if document.bisects:
             return f"Which commits from {good} to {bad} changed which benchmarks?"
         metric = metric_name(document.primary_metric)
@@ -102,7 +102,7 @@ class BisectReport(ReportKind):
         """Build the document of a bisection, of one benchmark or of several."""
         document = report.document
         assert isinstance(document, BisectDocument)
-        searches = document.searches
+        searches = document.results
         if not searches:
             return None
         first_figure, other_figures = campaign_figures(report)
@@ -122,18 +122,18 @@ class BisectReport(ReportKind):
 
     def gap_parts(self, document: BisectDocument) -> Iterator[Part]:
         """Build the diffs of the explained culprits."""
-        for search in document.searches:
+        for search in document.results:
             yield from explained_parts(search)
 
     def contradictions(self, document: BisectDocument) -> Iterator[str]:
         """Yield sentences about impossible values in a document from a file."""
-        for search in document.searches:
+        for search in document.results:
             yield from _contradictions(search)
 
 
 def build_answer(document: BisectDocument) -> Answer:
     """Build the answer: the culprits, or the remaining commits."""
-    claims = [claim for search in document.searches for claim in culprit_claims(document, search)]
+    claims = [claim for search in document.results for claim in culprit_claims(document, search)]
     if document.bisect is None:
         suite_answer = Answer(suite_sentence(document.bisects), claims=tuple(claims[:MAX_CLAIMS]))
         return with_failures(document, suite_answer, "The searches")
@@ -203,7 +203,7 @@ def _resume_command(document: BisectDocument) -> Iterator[Command]:
         # With an unconfirmed commit, the result ``set`` is final, because no commit can be named.
         or (search.verdict == "set" and not search.unconfirmed)
         or search.blocks_to_go
-        for search in document.searches
+        for search in document.results
     ):
         yield Command(shell_line(["equipoise", "resume", document.run.id]), "To go on from here:")
 

@@ -58,7 +58,7 @@ class BisectionState(Struct, frozen=True):
 
     verdict: BisectionVerdict
     gap: ComparisonVerdict
-    """Cost of BAD over that of GOOD. All sizes outside ``equivalence_ci`` are excluded."""
+    """Cost of BAD over the cost of GOOD."""
     log_e_values: tuple[float, ...]
     """For each commit after GOOD, the log e-value against "the commit made the whole gap"."""
     excluded_at: tuple[int | None, ...]
@@ -89,8 +89,8 @@ class Bisection:
     difference, this commit is the culprit. Then the remainders are searched: the stretches before
     and after the culprit. If no commit is left, the remainders are the two halves of the gap.
 
-    Raise `UnusableInput` if there is no commit after GOOD, alpha or the smallest effect is out of
-    range, or the prior is not one finite, non-negative number for each commit.
+    Raise `UnusableInput` if there is no commit after GOOD, or an argument is out of range. Raise it
+    also if the prior is not one finite, non-negative number for each commit.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ class Bisection:
     def add(self, pair: IndexPair, costs: tuple[float, float], order: int) -> None:
         """Add one complete block of the pair that ``next_pair`` returned.
 
-        ``costs`` are those of the earlier and the later commit, +inf for a trial that timed out.
+        ``costs`` has the earlier commit's cost, then the later commit's; +inf after a timeout.
         ``order`` is 1 if the earlier commit ran first, else -1.
 
         Raise `UnusableInput` if a cost is negative or NaN, or an order is neither 1 nor -1. Raise
@@ -280,8 +280,8 @@ class Bisection:
     def named_steps(self) -> tuple[MeasuredStep, ...]:
         """Steps of the commits named so far, in the order of the search.
 
-        A named commit differs from the commit before by more than the smallest effect, and memory
-        layouts do not explain its step (``layout.py``).
+        Such a step is larger than the smallest effect, and memory layouts do not explain it
+        (``layout.py``).
         """
         gap = self._stretches[0].gap
         steps = (stretch.candidate_step(gap) for stretch in self._stretches_with_name())
@@ -585,7 +585,7 @@ class BranchingBisection:
 
 
 class _LineSearch:
-    """One line of commits, and its search."""
+    """One line of commits, and the search on this line."""
 
     def __init__(self, merge: int | None, commits: tuple[int, ...], search: Bisection) -> None:
         self.merge, self.commits, self.search = merge, commits, search

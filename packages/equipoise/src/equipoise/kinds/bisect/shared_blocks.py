@@ -15,9 +15,8 @@ from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST
 class SharedBlocks:
     """The bisections of the benchmarks that one command measures; they share each block.
 
-    The bisections take turns in choosing the pair of the next block. Bisections that can only run
-    the same fixed pair share a turn, so benchmarks without a difference do not delay the others. A
-    block counts for each bisection that can use the pair of the block.
+    The bisections take turns in choosing the pair of the next block. Bisections that need the same
+    fixed pair share a turn. A block counts for each bisection that can use the pair of the block.
     """
 
     def __init__(self, bisections: Sequence[BranchingBisection]) -> None:

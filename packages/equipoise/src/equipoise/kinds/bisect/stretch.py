@@ -70,7 +70,7 @@ class MeasuredStep(Struct, frozen=True):
     blocks: int
     """Number of blocks of the own pair."""
     ratio: float | None
-    """Cost of the commit over that of the commit before; ``None`` if it is not finite."""
+    """Cost of commit ``last`` over the cost of commit ``first - 1``; ``None`` if not finite."""
     ratio_ci: Interval
     level: float
     """1 minus the coverage of ``ratio_ci``: alpha/(k(k + 1))."""
@@ -154,7 +154,7 @@ class Stretch:
 
     @property
     def is_open(self) -> bool:
-        """Whether the stretch needs more blocks, to find a candidate or to measure its step."""
+        """Whether the stretch needs more blocks, to find a candidate or to measure the step."""
         if self.candidate_pair is not None:
             return not self._is_step_known(self.candidate_pair)
         return self.verdict in ("confirming", "searching")
@@ -181,8 +181,8 @@ class Stretch:
     def can_use(self, pair: IndexPair) -> bool:
         """Return whether this stretch can use a block of a pair that another search chose.
 
-        It cannot use an own pair that has not run yet, because each own pair raises the evidence
-        that later candidates need.
+        It cannot use an own pair that has not run yet. Each new own pair raises the evidence that
+        later candidates need.
         """
         if self.fixed_pair is not None:
             return pair == self.fixed_pair
@@ -300,9 +300,9 @@ class Stretch:
     def _is_step_known(self, pair: IndexPair) -> bool:
         """Return whether the candidate's step needs no more blocks.
 
-        The step needs blocks until the interval has two ends and is narrow, and until the interval
-        shows whether the step exceeds the margin. `MAX_NARROWING_FACTOR` and
-        `MAX_EXCEEDING_FACTOR` limit these blocks.
+        The interval of the step should have two finite ends and be narrow. It should also show
+        whether the step exceeds the margin. `MAX_NARROWING_FACTOR` and `MAX_EXCEEDING_FACTOR` limit
+        the blocks for this.
         """
         block_count, min_blocks = len(self._own_blocks[pair]), self._min_step_blocks
         max_blocks = max(min_blocks, MAX_EXCEEDING_FACTOR * self._finding_blocks)

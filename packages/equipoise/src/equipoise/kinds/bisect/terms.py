@@ -92,7 +92,7 @@ GapStatus = Literal["slower", "faster", "equivalent", "undecided"]
 
 
 class BisectGap(Struct, frozen=True):
-    """The difference between two commits; its ratio is the later cost over the earlier cost."""
+    """The difference between two commits. The ratio is the later cost over the earlier cost."""
 
     after: str
     """Hash of the earlier commit."""
@@ -121,7 +121,7 @@ class UnconfirmedCommit(NamedCommit, frozen=True):
     not_built: tuple[str, ...]
     """Hashes of the unbuildable commits between the parent and the commit."""
     ratio: float | None
-    """Cost of the commit over that of its parent."""
+    """Cost of the commit over the cost of ``parent``."""
     ratio_ci: Interval
     level: float
     """1 minus the coverage of ``ratio_ci``."""
@@ -151,7 +151,7 @@ class Culprit(NamedCommit, frozen=True):
     """Hashes of unbuildable commits between the parent and the commit; each may be the culprit."""
     is_merge: bool
     ratio: float | None
-    """Cost of the commit over that of its parent."""
+    """Cost of the commit over the cost of ``parent``."""
     ratio_ci: Interval
     level: float
     """1 minus the coverage of ``ratio_ci``: less than alpha, because the search chose the pair."""
@@ -250,7 +250,7 @@ class ExplainedCulprit(Struct, frozen=True):
     files: tuple[str, ...]
     """One line of ``git diff --stat`` for each changed file; empty if git gave no diff."""
     hunks: tuple[DiffHunk, ...]
-    """Hunks that name one of ``functions``; hunks with a changed line that names one come first."""
+    """Hunks that name one of ``functions``. Hunks with the name in a changed line come first."""
     omitted: int
     """Number of further hunks that name one of ``functions``."""
     diff_is_cut: bool
@@ -307,16 +307,16 @@ class BisectDocument(ResultDocument, frozen=True, kw_only=True, tag="bisect"):
     """Results for several benchmarks; empty with a single benchmark."""
 
     @property
-    def searches(self) -> tuple[BisectResult, ...]:
+    def results(self) -> tuple[BisectResult, ...]:
         """Results for all benchmarks; empty before the first block."""
         return self.bisects or (() if self.bisect is None else (self.bisect,))
 
     @property
     def own_metric(self) -> str | None:
         """Metric of the first benchmark."""
-        return next((search.metric for search in self.searches), None)
+        return next((search.metric for search in self.results), None)
 
     @property
     def own_summary(self) -> str | None:
         """Summaries of all benchmarks, one on each line."""
-        return "\n".join(search.titled_summary for search in self.searches) or None
+        return "\n".join(search.titled_summary for search in self.results) or None

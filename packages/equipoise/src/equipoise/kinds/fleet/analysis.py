@@ -111,7 +111,7 @@ class Member(Struct, frozen=True):
 
 
 def members_of(record: RunRecord) -> tuple[Member, ...]:
-    """Return the asked hosts of a coordinator's run, in the order of its plan."""
+    """Return the asked hosts of a coordinator's run, in the order of the plan."""
     fleet = _fleet_plan(record)
     run_at_position = {
         run.plan.membership.place: run for run in record.members if run.plan.membership is not None
@@ -154,7 +154,7 @@ def shared_environment(members: Sequence[Member]) -> dict[str, Any]:
 
 
 def _condition_over_hosts(plan: Plan, index: int, members: Sequence[Member]) -> ConditionResult:
-    """Count the trials of one condition over all hosts, without pooling their costs."""
+    """Count the trials of one condition over all hosts; costs are not pooled."""
     condition = plan.conditions[index]
     results = [result for member in members for result in member.host.conditions]
     results = [result for result in results if result.name == condition.name]
@@ -191,7 +191,7 @@ def fleet_comparisons(
     """Return the comparison of every candidate over the hosts, the primary metric first.
 
     Comparisons on the primary metric share alpha evenly, and so do comparisons on other metrics. If
-    a trial lacks a value for a metric, the host has no block for it, and a warning names the host.
+    a host has a trial without a value for a metric, no block of the host is used.
     """
     plan = record.plan
     comparisons: list[FleetComparison] = []

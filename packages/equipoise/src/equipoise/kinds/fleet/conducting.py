@@ -4,7 +4,7 @@ The coordinator is the process that starts and follows the hosts. Its run has th
 and no trial. Each segment of this run is a session of the coordinator; between two sessions, the
 hosts continue to measure. A host begins or resumes its run when it gets an order.
 
-The identity of a host's run is a digest of the fleet's identity and the host's position, so a
+The identity of a host's run is a digest of the fleet's identity and the host's position. So a
 repeated order never begins a second run.
 """
 
@@ -163,9 +163,8 @@ async def resume(
 
     A campaign that has ended by its own rules continues only under new limits.
 
-    Raise `UnusableInput` if the scheduler does not answer, there is no worker, a host has a
-    different version, or another process follows the campaign. Raise `Interrupted` if the user
-    interrupts; the hosts also stop.
+    Raise `UnusableInput` if another process follows the campaign; the other errors are those of
+    `start`.
     """
     plan, run_id = record.plan, record.id
     assert isinstance(plan.terms, FleetPlan), "only a coordinator's run is resumed here"

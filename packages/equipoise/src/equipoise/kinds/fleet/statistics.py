@@ -194,8 +194,8 @@ def claims_of_fleet(
 ) -> FleetClaims:
     """Return the claims over the hosts about one comparison.
 
-    Raise `UnusableInput` if there is no host, the weights do not add up to 1, ``known_at_end`` has
-    the wrong length, a number is out of range, or a different number of hosts was planned.
+    Raise `UnusableInput` if there is no host, or the weights do not add up to 1. Raise it also if a
+    number is out of range, or ``known_at_end`` or ``planned_count`` does not fit the hosts.
 
     ``hosts`` has all asked hosts in the order of the plan, also hosts without a block.
     ``min_effect`` is the smallest effect that matters, in percent; 0 for none. ``alpha`` is the
@@ -221,7 +221,7 @@ class _FleetAnalysis:
         # The engine estimates two values: the typical log ratio and the order effect.
         estimates = [host.blocks.engine.centre() for host in hosts]
         self.ln_ratios = [None if estimate is None else estimate[0] for estimate in estimates]
-        # With several hosts, the other half of alpha is for the rounds of the other hosts.
+        # With several hosts, `mean_over_others` uses the other half of alpha.
         self.sequence_level = alpha if len(hosts) == 1 else alpha / 2.0
         self.sequences = self.host_sequences(self.sequence_level)
         has_rounds = planned_count is not None and len(hosts) > 1

@@ -46,9 +46,9 @@ def judge_gate(
 ) -> tuple[GateDecision, ...]:
     """Decide for each candidate whether it is slower by more than the smallest effect that matters.
 
-    A candidate is ``slower`` if the low end of its interval is above the effect. It passes if the
-    high end of its interval and its ratio of means are at most the effect. `select_most` chooses
-    the level of the intervals by e-BH (Wang and Ramdas 2022), for failures and passes separately.
+    A candidate is ``slower`` if the low end of the interval is above the effect. A candidate passes
+    if the high end of the interval and the ratio of means are at most the effect. `select_most`
+    chooses the level of the intervals by e-BH (Wang and Ramdas 2022), for both outcomes separately.
     The expected share of false failures is at most alpha (docs/methods/gate.md).
 
     Parameters and errors are those of `equipoise.stats.verdict.judge`.
@@ -95,9 +95,9 @@ def forecast_gate(
     """Forecast how many blocks each undecided comparison of a gate needs in all.
 
     The forecast is the median over simulated continuations of the campaign, which draw measured
-    blocks again in new random orders. A decided comparison has no forecast (``None``). An undecided
-    comparison has none if half of its continuations are still undecided after
-    ``FORECAST_GROWTH`` times the blocks so far. ``decisions`` are the results of ``judge_gate``.
+    blocks again in new random orders. A decided comparison has no forecast (``None``). If half of
+    the continuations end undecided, there is no forecast either. ``decisions`` are the results of
+    ``judge_gate``.
     """
     count = len(decisions)
     is_open = [decision.outcome == "undecided" for decision in decisions]
@@ -141,7 +141,7 @@ def _median_block_count(
     for _ in range(continuation_count):
         drawn_blocks = generator.integers(count, size=extra_blocks)
         coins = generator.choice(np.array([-1, 1], dtype=np.int8), extra_blocks)
-        # A drawn block loses the effect of its measured order, and gets that of its new order.
+        # A drawn block has the effect of the new order in place of the measured order.
         corrections = order_effect * (coins - orders[drawn_blocks])
         continued_sequence = BettingSequence(
             np.concatenate((differences, differences[drawn_blocks] + corrections)),

@@ -59,14 +59,14 @@ class HistoryAnalysis(CommitsAnalysis):
     """Analysis of a history."""
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
-        """Return the result of the history up to one of its campaigns."""
+        """Return the result of the history after this campaign."""
         return KindResult({"history": history_result(record, history_of(record.plan))})
 
 
 def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
-    """Return the result of a history up to one of its campaigns.
+    """Return the result of a history after a campaign.
 
-    ``record`` contains the records of the earlier campaigns of the series.
+    ``record`` is this campaign; it contains the records of the earlier campaigns.
 
     Raise `UnusableInput` if a trial has no value for the metric.
     """
@@ -168,7 +168,7 @@ def _history_change(
 def _latest_campaign_with(
     records: Sequence[RunRecord], after: str, until: str
 ) -> tuple[RunRecord, tuple[Commit, ...]]:
-    """Return the latest campaign with both commits, and its commits after ``after``."""
+    """Return the latest campaign with both commits, and the later commits up to ``until``."""
     for record in reversed(records):
         commits = history_of(record.plan).commits
         hashes = [commit.hash for commit in commits]
@@ -185,7 +185,7 @@ def _confirming_line(record: RunRecord, after: str, until: str) -> str | None:
         after,
         until,
         argv[argv.index("--") + 1 :] if "--" in argv else (),
-        # A tool has its own build line.
+        # A tool has a default build line.
         build=terms.build if terms.tool is None else None,
         kind=terms.tool,
         metric=metric if terms.tool is None else metric.removesuffix(BENCHMARK_SUFFIX),

@@ -27,7 +27,7 @@ def series_of(record: RunRecord) -> tuple[RunRecord, ...]:
 def read_history(records: Sequence[RunRecord]) -> History:
     """Return the history after all blocks of the campaigns of a series.
 
-    ``records`` has at least one campaign, in the order of their starts.
+    ``records`` has the campaigns, at least one, in the order of their starts.
     """
     history = _empty_history(records[0].plan)
     for record in records:

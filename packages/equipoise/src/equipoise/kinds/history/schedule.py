@@ -60,7 +60,7 @@ class PairState(Struct, frozen=True):
         return self.status in ("changed", "suspect")
 
     def needs_blocks(self, patience: int) -> bool:
-        """Return whether more blocks are useful; ``patience`` limits those of undecided pairs."""
+        """Return whether more blocks are useful; an undecided pair gets up to ``patience``."""
         if self.status == "changed":
             return not self.is_settled
         return self.status != "equivalent" and self.blocks < patience

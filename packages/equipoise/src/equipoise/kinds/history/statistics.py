@@ -1,7 +1,7 @@
 """Compute the history of a program: its cost over the commits, and the commits that changed it.
 
 A history is a series of campaigns. The state of a history depends only on the blocks of these
-campaigns, so a series that is read back from the ledger has the same state.
+campaigns, so the state can be computed from the ledger.
 
 A block runs two or more commits in random order. A pair of commits is opened when both run in one
 block and no commit between them is measured. From then on, each block with both commits is a bet on
@@ -93,9 +93,9 @@ class HistoryState(Struct, frozen=True):
 class History:
     """The curve and the changes of a series of campaigns, computed from the blocks added so far.
 
-    ``alpha``, between 0 and 1, is the false-discovery rate of the changes, and the chance that some
-    interval of the curve is wrong. ``min_effect`` is the smallest change that matters, in percent;
-    it is above 0.
+    ``alpha`` is between 0 and 1. It is the false-discovery rate of the changes, and the chance that
+    some interval of the curve is wrong. ``min_effect`` is the smallest change that matters, in
+    percent; it is above 0.
 
     Raise `UnusableInput` if alpha or the smallest effect is out of range.
     """
@@ -193,9 +193,8 @@ class History:
 
         The cost of a trial that timed out is +inf.
 
-        Raise `UnusableInput` if a cost is negative or NaN. Raise `ValueError` if the order and the
-        costs have different commits, there are fewer than two commits, or the campaign lacks a
-        commit.
+        Raise `UnusableInput` if a cost is negative or NaN. Raise `ValueError` if there are fewer
+        than two commits, the campaign lacks a commit, or order and costs have different commits.
         """
         commits = sorted(costs)
         is_known = all(0 <= commit < len(self._hashes) for commit in commits)
@@ -526,7 +525,7 @@ class _MeasuredPair(_CommitComparison, eq=False):
     def _is_settled(self) -> bool:
         """Return whether a named change needs no more blocks.
 
-        The interval is narrow enough, or the pair has twice the blocks of the time of its naming.
+        The interval is narrow enough, or the number of blocks has doubled since the naming.
         """
         blocks, min_blocks = len(self.blocks), earliest_block(self.level)
         if blocks >= max(min_blocks, 2 * self.naming_blocks):
