@@ -192,7 +192,7 @@ def read_part(
     """Return the part of a run after a cursor, and whether there is more.
 
     The part repeats the last row before the cursor, so that a fork is detected. Parts first have
-    all draws, then all trials, then the other rows. So a copy without all trials is still open.
+    all draws, then all trials, then the other rows. So an incomplete copy has no last segment end.
     """
     end = cursor_of(connection, run)
     counts = (max(0, min(pair) - 1) for pair in zip(astuple(after), astuple(end), strict=True))

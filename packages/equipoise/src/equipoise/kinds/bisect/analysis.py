@@ -103,7 +103,7 @@ def bisect_results(record: RunRecord, blocks: Blocks) -> tuple[BisectResult, ...
 
 
 def _benchmark_result(inputs: _ResultInputs, not_built: Collection[int]) -> BisectResult:
-    """Return the result for one benchmark; ``not_built`` covers the other benchmarks, too."""
+    """Return the result for one benchmark; ``not_built`` has failed commits of any benchmark."""
     plan, terms = inputs.record.plan, inputs.terms
     lines = inputs.search.bisection.lines()
     main_line, *branches = (_result_of_line(inputs, line) for line in lines)

@@ -109,8 +109,7 @@ def bisect_plan(
     The good and the bad commit must be built already.
 
     Raise `UnusableInput` if the program does not exist in one of both commits, or a named benchmark
-    does not exist. Raise `ConditionFailed` if the tool's benchmarks fail in
-    the run that lists their metrics.
+    does not exist. Raise `ConditionFailed` if a benchmark fails in the run that lists the metrics.
     """
     plan, commits_terms, warnings = plan_of_commits(STUDY, request, builds, scratch)
     terms = BisectPlan(

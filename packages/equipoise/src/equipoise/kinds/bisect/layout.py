@@ -7,9 +7,9 @@ the cost of one commit. A step changes the costs of all commits from one commit 
     level(c) = Σ of the steps up to c + layout(c),  layout(c) ~ N(0, s²)
 
 x is the log cost of the later commit of a block minus the log cost of the earlier commit. order is
-1 if the earlier commit ran first, else -1. The standard deviation s of layouts is unknown: it has a
-half-t prior. The likelihood of s is restricted, with flat priors of the steps (Harville 1974). All
-results are averages over the posterior of s (docs/methods/bisect.md).
+1 if the earlier commit ran first, else -1. c is any commit. The standard deviation s of layouts is
+unknown: it has a half-t prior. The likelihood of s is restricted, with flat priors of the steps
+(Harville 1974). All results are averages over the posterior of s (docs/methods/bisect.md).
 
 With a trend added to one step, the model also tests whether this step was constant.
 """
@@ -62,9 +62,9 @@ class CandidateStep(Struct, frozen=True):
     """The step of a commit that makes a difference by the bets."""
 
     commit: int
-    """Index of the commit; the step is from the latest earlier commit that runs."""
+    """Index of the commit; the step begins at the latest earlier commit that runs."""
     level: float
-    """Maximum probability of a too small step with which the commit is named."""
+    """The commit is named if the chance of a too small step is at most this level."""
 
 
 def difference_of(costs: tuple[float, float]) -> float:

@@ -1,7 +1,7 @@
 """Build the report of a bisection: the culprits, the remaining commits, the gap and the cost.
 
 The report of several benchmarks (a suite) has a row for each benchmark, and a section for each
-search.
+search. In a heading such as ``trials:number``, ``number`` is the kind of the column.
 """
 
 from __future__ import annotations
@@ -300,7 +300,7 @@ def _diff_sentence(explained: ExplainedCulprit) -> str:
 
 
 def number_rows(document: BisectDocument, result: BisectResult) -> Iterator[NumberRow]:
-    """Yield a row for each commit after the good commit, then for each commit of branches."""
+    """Yield the row of numbers of each commit after the good commit, then of branches."""
     culprits = {culprit.commit: culprit for culprit in result.every_culprit}
     for candidate in _all_commits(result):
         culprit = culprits.get(candidate.commit)

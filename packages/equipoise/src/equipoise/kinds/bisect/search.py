@@ -64,7 +64,7 @@ class BisectionState(Struct, frozen=True):
     excluded_at: tuple[int | None, ...]
     """Number of the block at which the first search excluded each commit."""
     chances: tuple[float, ...]
-    """Estimated probability of each commit. It chooses the pairs of the first search."""
+    """Estimated probability of each commit, for the choice of the pairs in the first search."""
     named_steps: tuple[MeasuredStep, ...]
     """Steps of the named commits, in the order in which they were named."""
     unconfirmed_steps: tuple[UnconfirmedStep, ...]
@@ -99,8 +99,8 @@ class Bisection:
     alpha
         Between 0 and 1.
     min_effect
-        Percent; a smaller gap counts as equal. A remainder counts as equal within the larger of
-        this effect and the margin.
+        Percent; a smaller gap counts as equal. For a remainder, the larger of this effect and the
+        margin of the first search counts.
     prior
         Weights of commits 1 to ``count``; equal by default. They choose pairs and set stakes. No
         weight is below a tenth of an equal weight.
@@ -433,7 +433,7 @@ class LineState(Struct, frozen=True):
     """The state of the search of one line of commits."""
 
     merge: int | None
-    """Merge whose branch this line is; ``None`` for the main line."""
+    """Index of the merge whose branch this line is; ``None`` for the main line."""
     commits: tuple[int, ...]
     """Indices of the commits in the whole bisection; ``state`` and ``course`` instead have indices
     along the line."""

@@ -36,7 +36,7 @@ stretch does not run."""
 
 COST_OF_CHEAP_BUILD = 0.2
 COST_OF_BUILD = 0.5
-"""Costs of a build in the choice of a pair, in trials."""
+"""Costs of a build, in trials, for the choice of the next pair."""
 
 MAX_NARROWING_FACTOR = 2
 """Maximum blocks to narrow the interval of a step, over the blocks that found the step."""

@@ -175,7 +175,7 @@ def _parts_below_answer(document: FleetDocument, fleet: FleetResult) -> Iterator
 
 
 def _number_rows(document: FleetDocument, fleet: FleetResult) -> Iterator[NumberRow]:
-    """Yield rows for each comparison: the mean over the asked hosts, then each host."""
+    """Yield rows of numbers for each comparison: the mean over the asked hosts, then each host."""
     host_by_place = {host.place: host for host in fleet.hosts}
     for comparison in document.comparisons:
         common: NumberRow = {

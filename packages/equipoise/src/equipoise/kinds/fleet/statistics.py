@@ -10,7 +10,7 @@ have ``alpha`` each: the means over hosts, the new host, and the hosts that diff
 A *round* is block i of every host, used as one bet on the weighted mean over the hosts. A *roster*
 is the set of hosts in a round. If a host leaves, the remaining hosts are the next roster, which has
 a sequence of its own. The hosts' own sequences share 0.1 of the alpha of the means. The first
-roster has 0.8 of it, and roster number g > 1 has 0.1/(g(g - 1)) of it.
+roster has 0.8 of this alpha, and roster number g > 1 has 0.1/(g(g - 1)).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _MAX_WEIGHT_ERROR = 1e-9
 """Maximum difference between the sum of the weights and 1."""
 _INFINITE_BOUNDS = (-math.inf, math.inf)
 _MIN_ORDER_EFFECT_BLOCKS = 6
-"""Minimum number of blocks for an estimate of the order effect."""
+"""Minimum number of blocks for an estimate of the order effect: the effect of the trials' order."""
 _ORDER_EFFECT_GROWTH = 1.25
 """The order effect is estimated again when the number of blocks has grown by this factor."""
 
@@ -477,7 +477,7 @@ class _FleetAnalysis:
     def new_host_if_normal(self) -> Prediction:
         """Return Student's prediction from the first blocks of each host.
 
-        Later blocks do not change this prediction, so it holds at every interim analysis.
+        Later blocks do not change the prediction, so any number of interim analyses may use it.
         """
         block_count = earliest_block(self.alpha)
         reason = self.no_prediction_reason()

@@ -1,7 +1,8 @@
 """Build the report of a history: its changes, its curve, and its campaigns.
 
 This module also reports imported series: values that another tool measured, and suspicions. A
-suspicion is a possible change of values that were not measured side by side.
+suspicion is a possible change of values that were not measured side by side. In a heading such as
+``blocks:number``, ``number`` is the kind of the column.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
 MAX_DETAILED_CHANGES = 2
-"""Maximum number of changes with a claim for each change, so that a phone can show the claims."""
+"""Maximum number of changes for which the answer has claims."""
 MAX_ROWS = 20
 """Maximum number of rows in a terminal, and of commits in a text."""
 _MAX_BRIEF_COMMITS, _MAX_BRIEF_CHANGES = 7, 4
@@ -180,7 +181,7 @@ def parts_below_answer(document: HistoryDocument, result: HistoryResult) -> Iter
 
 
 def number_rows(document: HistoryDocument, result: HistoryResult) -> Iterator[NumberRow]:
-    """Yield a row for each commit of the curve, and for the later commit of each change."""
+    """Yield a row of numbers for each commit of the curve, and each commit with a change."""
     changes = {change.until: change for change in result.changes}
     revisions = {revision.commit: revision for revision in result.revisions}
     for commit in dict.fromkeys((*revisions, *changes)):

@@ -41,7 +41,7 @@ from equipoise.stats.verdict import (
 CURVE_BLOCKS = 20
 """Minimum number of blocks with the baseline for each commit of a complete curve."""
 WEAK_SUSPECT_LEVEL = 0.2
-"""Level at which a weak suspect differs; a suspect differs at alpha."""
+"""Level of the test for a weak suspect; the level for a suspect is alpha."""
 
 
 class RevisionPoint(Struct, frozen=True):
@@ -64,7 +64,7 @@ class Change(Struct, frozen=True):
 
     pair: HistoryPair
     threshold: float
-    """E-value with which the pair could be named."""
+    """Smallest e-value with which the pair could be named."""
     is_confirmed: bool
     """Whether no commit between the two commits can run."""
     not_built: tuple[str, ...]

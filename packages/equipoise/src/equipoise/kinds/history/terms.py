@@ -129,7 +129,7 @@ class HistoryChange(ShortTexts, frozen=True):
     e_value: float
     """Evidence for the change when it was named."""
     threshold: float | None
-    """E-value with which the change could be named."""
+    """Smallest e-value with which the change could be named."""
     pair: int
     """Number of the pair in the series, from 1."""
     confirmed: bool
