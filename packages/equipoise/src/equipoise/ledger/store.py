@@ -435,7 +435,6 @@ class Ledger(LedgerFile):
         host: HostReference | None,
         identity: bytes | None,
     ) -> int:
-        """Insert a run with its first segment; return the number of the run."""
         member = plan.membership
         head = Head(
             identity=identity or secrets.token_bytes(IDENTITY_BYTES),

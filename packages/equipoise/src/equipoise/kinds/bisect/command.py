@@ -372,7 +372,6 @@ def _bisect_request(bisect_options: BisectOptions) -> BisectRequest:
 
 
 def _recorded_command(request: BisectRequest, seed: int) -> tuple[str, ...]:
-    """Return the argument vector that repeats the bisection."""
     bad = request.bad
     return typed_command(
         good=request.good.commit, bad=None if bad.uncommitted else bad.commit, seed=seed

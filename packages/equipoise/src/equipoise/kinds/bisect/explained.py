@@ -123,7 +123,6 @@ def _culprit_contrasts(record: RunRecord, blocks: Blocks) -> Iterator[JudgedCont
 def _with_explained(
     document: BisectDocument, plan: Plan, contrast: Contrast, explained: ExplainedCulprit
 ) -> BisectDocument:
-    """Return the document with the explained culprit in the first search that named it."""
     if document.bisect is not None:
         return replace(document, bisect=replace(document.bisect, explained=explained))
     terms = bisection_of(plan)

@@ -171,7 +171,6 @@ def parts_below_answer(document: BisectDocument) -> Iterator[Part]:
 
 
 def _suite_parts(document: BisectDocument) -> Iterator[Part]:
-    """Build a row for each benchmark, the cost, and a section for each search."""
     searches = document.bisects
     first_search = searches[0]
     yield Table(

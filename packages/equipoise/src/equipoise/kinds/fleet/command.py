@@ -179,7 +179,6 @@ def _resume_command(run_id: str, access: ClusterAccess) -> str:
 
 
 def _progress_listener(*, quiet: bool, color: bool) -> FleetListener:
-    """Return a listener with a table on a terminal, or else with lines about problems."""
     if quiet:
         return FleetListener()
     if not sys.stderr.isatty():

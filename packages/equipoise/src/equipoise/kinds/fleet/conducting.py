@@ -344,5 +344,4 @@ def _stop_reason(progress: FleetProgress) -> str:
 
 
 def _environment() -> dict[str, Any]:
-    """Return the environment of the coordinator."""
     return snapshot(environment=own_environment())

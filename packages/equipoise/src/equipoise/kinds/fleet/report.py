@@ -306,7 +306,6 @@ def _means_table(document: FleetDocument, comparisons: Sequence[FleetComparison]
 
 
 def _answers_section(comparison: FleetComparison) -> Iterator[Part]:
-    """Build the questions with their answers, and the means by property."""
     answers = comparison.fleet
     if answers is None:
         return

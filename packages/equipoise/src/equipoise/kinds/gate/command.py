@@ -356,7 +356,6 @@ def _gate_request(repository: Repository, gate_options: GateOptions) -> GateRequ
 
 
 def _recorded_command(request: GateRequest, seed: int) -> tuple[str, ...]:
-    """Return the argument vector that repeats the gate."""
     candidate = request.candidate
     return typed_command(
         baseline=request.baseline.commit,

@@ -126,7 +126,6 @@ def _brief_last_line(document: GateDocument) -> str:
 
 
 def _outcome_heading(gate: GateResult) -> str:
-    """Return the outcome in a few words."""
     undecided = 0 if gate.shortage is None else gate.shortage.undecided
     if not gate.passed:
         has_slower_row = any(row.outcome == "slower" for row in gate.rows)

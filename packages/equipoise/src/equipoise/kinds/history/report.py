@@ -206,7 +206,6 @@ def number_rows(document: HistoryDocument, result: HistoryResult) -> Iterator[Nu
 
 
 def _sentence_on_latest(result: HistoryResult) -> Iterator[str]:
-    """Yield the sentence with the ratio of the latest measured commit."""
     measured = [revision for revision in result.revisions[1:] if revision.ratio is not None]
     if not measured:
         return
