@@ -100,10 +100,10 @@ def forecast_gate(
     ``judge_gate``.
     """
     count = len(decisions)
-    is_open = [decision.outcome == "undecided" for decision in decisions]
+    undecided_flags = [decision.outcome == "undecided" for decision in decisions]
     # The level at which one more comparison would be decided.
-    level = alpha * min(count - sum(is_open) + 1, count) / max(1, count)
-    max_per_comparison = MAX_CONTINUATIONS // max(1, sum(is_open))
+    level = alpha * min(count - sum(undecided_flags) + 1, count) / max(1, count)
+    max_per_comparison = MAX_CONTINUATIONS // max(1, sum(undecided_flags))
     continuation_count = max(MIN_CONTINUATIONS, min(CONTINUATIONS, max_per_comparison))
     margin = margin_of(min_effect)
 
@@ -122,7 +122,9 @@ def forecast_gate(
 
     return tuple(
         forecast(blocks, decision) if needs_forecast else None
-        for blocks, decision, needs_forecast in zip(comparisons, decisions, is_open, strict=True)
+        for blocks, decision, needs_forecast in zip(
+            comparisons, decisions, undecided_flags, strict=True
+        )
     )
 
 
