@@ -1,7 +1,7 @@
 """The open file of a ledger: transactions, snapshots and errors.
 
-Errors of SQLite and of the disk become messages with the file and a hint. No query takes more steps
-of SQLite than a file of this size needs.
+Errors of SQLite and of the disk become messages with the file and a hint. The number of steps of
+each query is limited.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _TRIALS_ARE_KEPT = "the recorded trials are kept"
 _FULL_DISK_BYTES = 64 * 1024
 """Free space below which the disk counts as full."""
 _STEPS_FOR_ANY_FILE, _STEPS_PER_BYTE = 20_000_000, 16
-"""Steps of SQLite that a query may take in any file, and in addition for each byte of the file. A
-row takes about as many steps as it has bytes."""
+"""Maximum number of steps of a query in SQLite: a constant, and a number for each byte of the
+file."""
 _STEPS_BETWEEN_CHECKS = 100_000
 
 
@@ -44,12 +44,12 @@ class LedgerFile:
         self.close()
 
     def close(self) -> None:
-        """Close the file; the last process that closes it merges the write-ahead log into it."""
+        """Close the file. The last process merges the write-ahead log into the file."""
         with explain_sqlite_errors(self.path):
             self.connection.close()
 
     def _refuse_if_moved(self) -> None:
-        """Refuse a file that was removed or replaced: SQLite would write to the removed file."""
+        """Refuse a removed or replaced file, because SQLite would write to the removed file."""
         if not self.path.exists() or _file_identity(self.path) != self.file_identity:
             raise UnusableInput(
                 f"the ledger {self.path} was removed or replaced while it was in use",
@@ -58,7 +58,7 @@ class LedgerFile:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Run the block as a transaction: committed at its end, undone if it raises."""
+        """Run the block as a transaction, which an exception undoes."""
         with explain_sqlite_errors(self.path):
             self._refuse_if_moved()
             # Inside the `try`: Ctrl-C while BEGIN returns undoes the transaction, too.
@@ -74,7 +74,7 @@ class LedgerFile:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Run the block on a snapshot, in which later changes by other processes are invisible."""
+        """Run the block on a snapshot, without later changes by other processes."""
         with explain_sqlite_errors(self.path), limited_steps(self.connection, self.path):
             try:
                 self.connection.execute("BEGIN")
@@ -98,10 +98,10 @@ def _file_identity(path: Path) -> tuple[int, int]:
 
 @contextmanager
 def limited_steps(connection: sqlite3.Connection, file: Path) -> Iterator[None]:
-    """Stop queries in the block that take more steps than the file can need.
+    """Stop queries in the block that take too many steps for the size of the file.
 
-    Raise `sqlite3.OperationalError` with ``SQLITE_INTERRUPT`` if a query takes more steps, for
-    example because the pages of a damaged file form a cycle.
+    Raise `sqlite3.OperationalError` with ``SQLITE_INTERRUPT`` for such a query. An example is a
+    damaged file with a cycle of pages.
     """
     files = (file, file.with_name(f"{file.name}-wal"))
     size = sum(os.stat(path).st_size for path in files if path.is_file())
@@ -118,7 +118,8 @@ def limited_steps(connection: sqlite3.Connection, file: Path) -> Iterator[None]:
 def explain_sqlite_errors(path: Path) -> Iterator[None]:
     """Turn errors of the file inside the block into `UnusableInput`.
 
-    `sqlite3.ProgrammingError` and `sqlite3.InterfaceError`, which are defects of Equipoise, pass.
+    `sqlite3.ProgrammingError` and `sqlite3.InterfaceError` pass, because they are defects of
+    Equipoise.
     """
     try:
         yield
@@ -138,12 +139,12 @@ def explain_sqlite_errors(path: Path) -> Iterator[None]:
 
 
 def ledger_hint() -> str:
-    """Return the hint to use another ledger."""
+    """Return a hint: use another ledger."""
     return f"name another ledger with {option('ledger', 'FILE')}"
 
 
 def unusable_ledger(path: Path, error: sqlite3.Error) -> UnusableInput:
-    """Return the error for the user, given an error of SQLite with the ledger at ``path``."""
+    """Return the user's error for an error of SQLite with the ledger at ``path``."""
     code = primary_code(error)
     if code == sqlite3.SQLITE_IOERR and _is_disk_full(path):
         code = sqlite3.SQLITE_FULL
@@ -164,7 +165,7 @@ _DAMAGE_REASONS = {
 
 
 def _problems_by_code() -> dict[int, tuple[str, str]]:
-    """Return the problem, with placeholders, and the hint for each result code of SQLite."""
+    """Return the problem (with placeholders) and the hint by result code of SQLite."""
     hint = ledger_hint()
     return {
         sqlite3.SQLITE_FULL: (

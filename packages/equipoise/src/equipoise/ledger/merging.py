@@ -1,9 +1,9 @@
 """Merging ledgers: the union of their runs by identity, in any order.
 
-A run that is only in one ledger is copied, and the longer of two copies wins. Only a fork, two
-copies that were continued differently, is refused. Runs are copied in parts, each in its own
-transaction. So a killed merge leaves complete runs and beginnings of runs, and the next merge
-finishes them. A cursor counts the rows of each list of a run, such as its trials (``parts.py``).
+A missing run is copied, and missing rows of a run are added. A fork is refused: two copies of a run
+that were continued differently. Runs are copied in parts (``parts.py``), and each part is a
+transaction. So if a merge is killed, the next merge finishes it. A cursor is the number of rows in
+each list of a run, such as the trials.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class MergeReport(Struct, frozen=True):
     new: int
     """Number of runs that were missing."""
     extended: int
-    """Number of runs with more rows in the other ledger."""
+    """Number of runs to which rows were added."""
     unchanged: int
     """Number of runs without missing rows."""
     trials: int
     """Number of copied trials."""
     refused: tuple[RunRefused, ...]
-    """Errors for the runs and certificates that are left out."""
+    """Errors about the runs and certificates that are left out."""
 
 
 def merge(
@@ -85,10 +85,10 @@ def merge(
 
 
 def needed_runs(ledger: Ledger, reference: str) -> frozenset[bytes]:
-    """Return the identities of a run and of the runs in this ledger that its result needs.
+    """Return the identities of a run, and of the runs in this ledger that the result needs.
 
-    These are the runs of the hosts of a fleet, the earlier campaigns of a history, and campaigns
-    that explain a gap together with the campaign that has the gap.
+    A fleet needs the runs of its hosts. A history needs its earlier campaigns. A campaign with a
+    gap needs the campaigns that explain the gap, and these need the campaign with the gap.
 
     Raise `UnusableInput` if no run or several match, or an earlier campaign of a history is
     missing.
@@ -117,7 +117,7 @@ def needed_runs(ledger: Ledger, reference: str) -> frozenset[bytes]:
 
 
 def _runs_of_plan(ledger: LedgerFile, run: int, plan: Plan) -> Iterator[int]:
-    """Yield the runs that the plan of a run mentions; earlier campaigns must be in the ledger."""
+    """Yield the runs that the plan of a run mentions. Earlier campaigns must be in the ledger."""
     for earlier_run in plan.rules.earlier:
         yield find_mentioned_run(ledger.connection, ledger.path, earlier_run, run)
     for mentioned_run in plan.rules.referenced_runs:
@@ -131,7 +131,7 @@ def _merge_run(target: LedgerFile, source: LedgerFile, identity: bytes) -> tuple
         run = run_of(target.connection, identity)
         target_end = Cursor() if run is None else cursor_of(target.connection, run)
     if run is not None:
-        # A fork is found in the rows that both ledgers have.
+        # Only rows that both ledgers have can show a fork.
         for part in _parts_after(source, identity, Cursor()):
             with target.reading():
                 check_part(target.connection, target.path, run, part)
@@ -163,7 +163,7 @@ def _parts_after(source: LedgerFile, identity: bytes, start: Cursor) -> Iterator
 
 @contextmanager
 def _readable_run(source: LedgerFile, identity: bytes) -> Iterator[int]:
-    """Yield the number of a run; raise `RunRefused`, with the run's name, if reading fails."""
+    """Yield the number of a run; raise `RunRefused` with the run's name if reading fails."""
     name = ""
     try:
         with source.reading():
@@ -176,7 +176,7 @@ def _readable_run(source: LedgerFile, identity: bytes) -> Iterator[int]:
 
 
 def _merge_certificates(target: LedgerFile, source: LedgerFile) -> Iterator[RunRefused]:
-    """Copy the missing certificates; yield an error for each that is left out."""
+    """Copy the missing certificates; yield an error for each unreadable certificate."""
     with source.reading():
         rows = source.connection.execute("SELECT document FROM certificate").fetchall()
     for (document,) in rows:

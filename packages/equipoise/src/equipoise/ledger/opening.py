@@ -1,7 +1,7 @@
 """Opening a ledger for reading or for writing, and the check of its owner.
 
-`resume` runs the commands in a ledger. Therefore a ledger that another user owns or could replace
-is refused, as git refuses a repository with "dubious ownership".
+`equipoise resume` runs the commands in a ledger. Therefore a ledger is refused if another user owns
+it or could replace it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PRIVATE_FOLDER_MODE = 0o700
 _PRIVATE_FILE_MODE = 0o600
 _LOCK_TIMEOUT_S = 10.0
 _PAGES_BEFORE_CHECKPOINT = 4096
-"""Pages in the write-ahead log (WAL) from which on SQLite copies the log into the file."""
+"""Number of pages of the write-ahead log (WAL) at which SQLite copies the log into the file."""
 
 _WAL_CREATION_ERRORS = (
     sqlite3.SQLITE_CANTOPEN,
@@ -53,22 +53,21 @@ def open_for_writing(
 ) -> Ledger:
     """Open the ledger at ``path`` to record a campaign; create it if it is missing.
 
-    Raise `UnusableInput` if the file is not a ledger, was written by a newer Equipoise, is damaged,
-    locked or read-only, if another user owns or could replace it, or if the disk is full.
+    Raise `UnusableInput` if the file is not a ledger, was written by a newer Equipoise, or is
+    damaged, locked or read-only. Raise it also if another user owns or could replace the file, or
+    if the disk is full.
 
     Parameters
     ----------
     path
-        Path of the file. A new file has mode 0600, because a plan contains the values of
-        environment variables; an existing file keeps its mode. A missing folder is created; a
-        folder ``.equipoise`` has mode 0700 and a ``.gitignore``, so that no measurement is
-        committed by accident.
+        Path of the file. A new file has mode 0600, because plans contain values of environment
+        variables. A missing folder is created. A new folder ``.equipoise`` has mode 0700 and a
+        ``.gitignore``.
     durable
-        Whether every trial survives a loss of power. This is slower, because each trial waits for
-        the disk. Without it, every trial still survives a crash of Equipoise.
+        Whether every trial survives a loss of power. If so, each trial waits for the disk. Every
+        trial survives a crash of Equipoise in any case.
     host
-        Name of this host for new runs; by default the value of ``EQUIPOISE_HOST``, else the name of
-        the machine.
+        Name of this host for new runs; by default ``EQUIPOISE_HOST``, or the machine's name.
     """
     file = Path(path).absolute()
     with explain_sqlite_errors(file):
@@ -97,8 +96,8 @@ def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
 
     Nothing is created or changed. A file of an earlier version is migrated in memory.
 
-    Raise `UnusableInput` if there is no file, if the file is not a ledger, was written by a newer
-    Equipoise or is damaged, or if another user owns or could replace it.
+    Raise `UnusableInput` if there is no file, or the file is not a ledger, is damaged, or was
+    written by a newer Equipoise. Raise it also if another user owns or could replace the file.
     """
     file = Path(path).absolute()
     with explain_sqlite_errors(file):
@@ -121,10 +120,9 @@ def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
 
 
 def ledger_exists(path: str | os.PathLike[str]) -> bool:
-    """Return whether there is a ledger.
+    """Return whether there is a ledger; a file without tables does not count.
 
-    A file without tables, which a process leaves if it is killed while it creates a ledger, does
-    not count. Raise `UnusableInput` if the file is not a ledger.
+    Raise `UnusableInput` if the file is not a ledger.
     """
     file = Path(path).absolute()
     if not file.exists():
@@ -176,10 +174,9 @@ def _connect_to_read(file: Path) -> sqlite3.Connection:
 
 
 def _connect_without_log(file: Path) -> sqlite3.Connection:
-    """Open a file for which no write-ahead log can be created, as on a read-only disk.
+    """Open a file on a read-only disk, where SQLite cannot create a write-ahead log.
 
-    Raise `UnusableInput` if there is a log: it contains trials that are not in the file yet, and
-    that a reader of the file alone would miss silently.
+    Raise `UnusableInput` if there is a log: the log has trials that are not in the file yet.
     """
     log_file = file.with_name(f"{file.name}-wal")
     if log_file.exists() and log_file.stat().st_size > 0:
@@ -219,7 +216,7 @@ def _refuse_other_file_types(file: Path) -> None:
 
 def _refuse_other_databases(connection: sqlite3.Connection, file: Path) -> None:
     """Refuse a database of another program, of a later version, or without tables."""
-    # One transaction, because another process may create the tables between two queries.
+    # A transaction, because another process may create tables between two queries.
     connection.execute("BEGIN")
     application_id = connection.execute("PRAGMA application_id").fetchone()[0]
     version = version_of(connection)
@@ -242,10 +239,9 @@ def _refuse_other_databases(connection: sqlite3.Connection, file: Path) -> None:
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
-    """Switch on the write-ahead log, with which one process can write while others read.
+    """Switch on the write-ahead log: one process can write while others read.
 
-    SQLite does not wait for a lock here. So this function retries if several processes create the
-    same ledger at the same moment.
+    SQLite does not wait for a lock here, so this function retries if the file is locked.
     """
     deadline = time.monotonic() + _LOCK_TIMEOUT_S
     while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
@@ -270,29 +266,25 @@ def _make_folder(folder: Path) -> None:
 
 
 def _make_private_file(file: Path) -> None:
-    """Create an empty file that only its owner can read, unless there is a file already.
-
-    SQLite gives the files of its log the same mode.
-    """
-    # If the file cannot be created, SQLite raises an error next.
+    """Create an empty file that only its owner can read, unless the file exists."""
+    # If the file cannot be created, SQLite raises an error later.
     with contextlib.suppress(OSError):
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
         os.close(os.open(file, flags, _PRIVATE_FILE_MODE))
 
 
 TRUSTED_OWNERS = "EQUIPOISE_TRUSTED_OWNERS"
-"""Environment variable with the ids of other users whose ledgers are trusted, separated by
-commas."""
+"""Environment variable with ids of other trusted users, separated by commas."""
 _ROOT_USER_ID = 0
 
 
 def refuse_dubious_ownership(ledger: Path) -> None:
     """Refuse a ledger that an untrusted user owns or could replace.
 
-    This user, root, and the users whose ids are in ``EQUIPOISE_TRUSTED_OWNERS`` are trusted. The
-    rule applies to the file, the files of its log, its folder and every parent folder, and to the
-    same paths after links are resolved. A folder in which everybody may write is trusted if it is
-    sticky, as ``/tmp`` is. A group is trusted if all its members are trusted.
+    Trusted users are this user, root, and the users in ``EQUIPOISE_TRUSTED_OWNERS``. A group is
+    trusted if all members are trusted. The rule applies to the file, the files of the log, and all
+    parent folders, before and after links are resolved. A sticky folder, such as ``/tmp``, is
+    trusted even if everybody may write to it.
 
     Raise `UnusableInput` if the ledger is refused; the error names the path that is not trusted.
     """

@@ -1,14 +1,12 @@
 """Parts of runs, which are copied from one ledger to another as rows or as bytes.
 
 A run is a head (plan, identity, host) and five lists that only grow: events (starts and ends of
-segments), draws, trials with their samples, notices (warnings) and observations. One process at a
-time writes a run, so each list of a copy is the beginning of the same list of a longer copy. A part
-contains consecutive rows of each list. `add_part` compares the rows that both copies have, and
-appends the rest. It refuses a `Fork`: two copies that were both continued.
+segments), draws, trials with their samples, notices (warnings) and observations. A part contains
+consecutive rows of each list. `add_part` compares the rows that both ledgers have, and appends the
+rest. It refuses a `Fork`: two copies of a run that were both continued.
 
-A slice is a part as MessagePack, compressed (RFC 1950), never a pickle. Its sender may be hostile.
-So the size of a slice is bounded, and its rows first go into a ledger in memory, which is checked
-like a file from somebody else.
+A slice is a part as compressed MessagePack. The sender of a slice may be hostile. So the size of a
+slice is bounded, and the rows are first checked in a ledger in memory.
 """
 
 from __future__ import annotations
@@ -46,26 +44,26 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.host import Certificate
 
 MAX_TRIALS = 20_000
-"""Maximum number of trials in one transaction; a running campaign waits until it ends."""
+"""Maximum number of trials in one transaction. A running campaign waits for the transaction."""
 _MAX_SAMPLES, _MAX_OBSERVATION_BYTES = 200_000, 8 * 1024 * 1024
 """Samples, and bytes of observations, after which a part ends."""
 MAX_SLICE_BYTES = MAX_ROW_BYTES + 64 * 1024 * 1024
-"""Maximum size of a slice before compression; most have less than a MiB."""
+"""Maximum size of a slice before compression."""
 _SLICE_FORMAT = 1
 """Version of the format of slices."""
 _FAST_COMPRESSION = 1
-"""Level of zlib."""
+"""Compression level of zlib."""
 _SQLITE_TYPES = (str, bytes, int, float, type(None))
 _SLICE_NAME = Path("slice")
-"""Name, in messages, of the ledger in memory that checks a slice."""
+"""Stands for the file in messages about a slice."""
 
 
 class RunRefused(UnusableInput):
-    """Error about one run that cannot be copied; the other runs of its ledger can."""
+    """Error about one run that cannot be copied. Other runs of the ledger can be copied."""
 
 
 class Fork(RunRefused):
-    """Two copies of a run were both continued: neither is the beginning of the other."""
+    """Error about two copies of a run that were continued differently."""
 
 
 class Cursor(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -78,23 +76,23 @@ class Cursor(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     observations: int = 0
 
     def includes(self, other: Cursor) -> bool:
-        """Return whether no list has fewer rows than in the other cursor."""
+        """Return whether each list has at least as many rows as in the other cursor."""
         pairs = zip(astuple(self), astuple(other), strict=True)
         return all(count >= other_count for count, other_count in pairs)
 
 
 class Head(Struct, frozen=True, array_like=True):
-    """The row of a run, which is the same in every ledger."""
+    """The row of a run, equal in all ledgers."""
 
     identity: bytes
     id: str
     """Name of the run, from its start: ``20261120-113005-4f2a``."""
     host: tuple[bytes, str] | None
     """Identity and name of the host."""
-    whole: bytes | None
-    """Identity of the fleet's run, if this is the run of a host of a fleet."""
-    place: int | None
-    """Index of the host in the fleet."""
+    fleet: bytes | None
+    """Identity of the fleet's run if a host of the fleet recorded this run."""
+    host_index: int | None
+    """Index of the host in the fleet, from 0."""
     study: str
     names: str
     """Names of the conditions, as JSON."""
@@ -104,10 +102,11 @@ class Head(Struct, frozen=True, array_like=True):
 
 
 class RunPart(Struct, frozen=True, array_like=True):
-    """Consecutive rows of each list of a run; ``start`` counts the rows before them."""
+    """Consecutive rows of each list of a run."""
 
     head: Head
     start: Cursor
+    """Number of rows in each list before this part."""
     events: tuple[Row, ...]
     """Starts and ends of segments: number, environment or null, time, reason of the end or null."""
     draws: tuple[Row, ...]
@@ -181,7 +180,7 @@ def cursor_of(connection: sqlite3.Connection, run: int) -> Cursor:
 
 
 def run_of(connection: sqlite3.Connection, identity: bytes) -> int | None:
-    """Return the number of the run with an identity; ``None`` if the ledger lacks it."""
+    """Return the number of the run with an identity; ``None`` if the ledger lacks the run."""
     statement = "SELECT number FROM run WHERE identity = ?"
     row = connection.execute(statement, (identity,)).fetchone()
     return None if row is None else int(row[0])
@@ -192,13 +191,12 @@ def read_part(
 ) -> tuple[RunPart, bool]:
     """Return the part of a run after a cursor, and whether there is more.
 
-    In each list but the observations, the part repeats the last row before the cursor, so that a
-    fork is detected. Parts first bring all draws, then all trials, then the other rows. So a copy
-    that lacks trials has no end of a segment either.
+    The part repeats the last row before the cursor, so that a fork is detected. Parts first have
+    all draws, then all trials, then the other rows. So an incomplete copy has no last segment end.
     """
     end = cursor_of(connection, run)
     counts = (max(0, min(pair) - 1) for pair in zip(astuple(after), astuple(end), strict=True))
-    # Observations may be large, and are not sent twice.
+    # Observations may be large, so the last observation is not repeated.
     start = replace(Cursor(*counts), observations=min(after.observations, end.observations))
     draws = _query(connection, SELECT_DRAWS, run, start.draws, max_trials + 1)
     has_all_draws = start.draws + len(draws) == end.draws
@@ -227,8 +225,8 @@ def add_part(connection: sqlite3.Connection, path: Path, part: RunPart) -> int:
 
     The caller opens the transaction, and undoes it on an exception.
 
-    Raise `Fork` if the part contradicts the ledger's copy, `RunRefused` if the part repeats a trial
-    or lacks a trial's draw, `UnusableInput` if the ledger's copy ends before the part begins.
+    Raise `Fork` if the part contradicts the ledger's copy. Raise `RunRefused` if the part repeats a
+    trial or lacks a draw. Raise `UnusableInput` if the ledger's copy ends before the part begins.
     """
     run = run_of(connection, part.head.identity)
     try:
@@ -255,10 +253,7 @@ def add_part(connection: sqlite3.Connection, path: Path, part: RunPart) -> int:
 
 
 def check_part(connection: sqlite3.Connection, path: Path, run: int, part: RunPart) -> None:
-    """Compare the rows that both a part and the ledger's copy of its run have.
-
-    Raise `Fork` if they differ.
-    """
+    """Raise `Fork` if a row of the part differs from the ledger's copy of the run."""
     if _read_head(connection, run) != part.head:
         raise _fork_error(connection, path, run, "plan")
     for run_list, start, rows in zip(_LISTS, astuple(part.start), part.lists, strict=True):
@@ -293,7 +288,7 @@ def _query(
 def _read_trials(
     connection: sqlite3.Connection, run: int, start: int, max_rows: int
 ) -> tuple[Any, ...]:
-    """Read up to ``max_rows`` trials with their samples; fewer if these have very many samples."""
+    """Read up to ``max_rows`` trials with their samples; fewer if there are many samples."""
     trials = _query(connection, SELECT_TRIALS, run, start, max_rows)
     if not trials:
         return ()
@@ -335,7 +330,7 @@ def _insert_host(connection: sqlite3.Connection, identity: bytes, name: str) -> 
 
 
 def insert_environment(connection: sqlite3.Connection, document: str) -> bytes:
-    """Return the digest of an environment; insert a row if there is none."""
+    """Insert an environment, unless the ledger has it; return its digest."""
     digest = digest_of_text(document)
     connection.execute(
         "INSERT INTO environment (digest, document) VALUES (?, ?) ON CONFLICT DO NOTHING",
@@ -365,7 +360,7 @@ def insert_head(connection: sqlite3.Connection, head: Head) -> int:
 
 
 def append_events(connection: sqlite3.Connection, run: int, events: Sequence[Row]) -> None:
-    """Append beginnings and ends of segments, as rows of `RunPart.events`."""
+    """Append starts and ends of segments; ``events`` are like `RunPart.events`."""
     for number, document, time, reason in events:
         if document is None:
             connection.execute(_INSERT_SEGMENT_END, (run, number, time, reason))
@@ -375,12 +370,12 @@ def append_events(connection: sqlite3.Connection, run: int, events: Sequence[Row
 
 
 def append_draws(connection: sqlite3.Connection, run: int, draws: Sequence[Row]) -> None:
-    """Append draws."""
+    """Append draws to a run."""
     connection.executemany(_INSERT_DRAW, ((run, *draw) for draw in draws))
 
 
 def append_trials(connection: sqlite3.Connection, run: int, trials: Sequence[TrialRows]) -> None:
-    """Append trials with their samples; their draws must exist."""
+    """Append trials with their samples. The ledger must have the draws of the trials."""
     statement = "SELECT coalesce(max(number), 0) + 1 FROM trial"
     first_number: int = connection.execute(statement).fetchone()[0]
     connection.executemany(
@@ -418,9 +413,9 @@ class _RunList(NamedTuple):
     row_name: str
     """Name of a row in messages."""
     read: Callable[[sqlite3.Connection, int, int, int], tuple[Any, ...]]
-    """Function from the number of a run, the first row and a maximum number of rows to rows."""
+    """Returns rows; arguments: connection, number of the run, first row, maximum number of rows."""
     append: Callable[..., None]
-    """Function that appends rows to the list of a run."""
+    """Appends rows; arguments: connection, number of the run, rows."""
 
 
 _LISTS = (
@@ -445,7 +440,7 @@ _cursor_decoder = msgspec.msgpack.Decoder(Cursor)
 def slice_of(
     connection: sqlite3.Connection, run: int, after: bytes, max_trials: int
 ) -> tuple[bytes, bool]:
-    """Return the slice after a cursor, and whether there is more; ``b""`` if nothing is new.
+    """Return the slice after a cursor (``b""`` if nothing is new), and whether there is more.
 
     Raise `UnusableInput` if ``after`` is not a cursor.
     """
@@ -458,7 +453,7 @@ def slice_of(
 
 
 def cursor_bytes(connection: sqlite3.Connection, identity: bytes) -> bytes:
-    """Return the end of a ledger's copy of a run as bytes; ``b""`` without a copy."""
+    """Return the cursor at the end of a ledger's copy of a run; ``b""`` without a copy."""
     run = run_of(connection, identity)
     return b"" if run is None else msgspec.msgpack.encode(cursor_of(connection, run))
 
@@ -475,7 +470,7 @@ def _decode_cursor(content: bytes) -> Cursor:
 def part_from(content: bytes) -> RunPart:
     """Return the part of a run in a slice, after checking every row.
 
-    Raise `UnusableInput` if it is not a slice, or has rows that no campaign records.
+    Raise `UnusableInput` if ``content`` is not a slice, or has rows that no campaign records.
     """
     try:
         part = _decode_slice(content)
@@ -488,14 +483,15 @@ def part_from(content: bytes) -> RunPart:
     except (UnusableInput, ValueError, TypeError, RecursionError, sqlite3.Error) as error:
         reason = error.what if isinstance(error, UnusableInput) else str(error)
         raise UnusableInput(
-            f"a slice of a run cannot be used: {reason}",
-            hint="install the same version of Equipoise on every host, and fetch the run again",
+            f"the data of a run that another host sent cannot be used: {reason}",
+            hint="install the same version of Equipoise on every host, then run `equipoise resume` "
+            "to fetch the data again",
         ) from error
     return part
 
 
 def _decode_slice(content: bytes) -> RunPart:
-    """Decompress a slice and check the types of its values; raise `ValueError` if it is not one."""
+    """Decompress a slice and check types; raise `ValueError` if ``content`` is not a slice."""
     inflater = zlib.decompressobj()
     try:
         decompressed_bytes = inflater.decompress(content, MAX_SLICE_BYTES)

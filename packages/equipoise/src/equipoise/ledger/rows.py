@@ -1,8 +1,9 @@
 """Conversion of frozen data to rows of the ledger, and back.
 
-In the tables a sitting is a segment, a notice is a warning with its words (summary) and mend
-(hint), and the whole is the fleet of a run. Mappings are JSON of the standard library: only this
-encoder keeps infinities and the undecodable bytes of a command line (lone surrogates).
+The tables have older words: ``sitting`` is a segment, ``notice`` is a warning, ``words`` is the
+summary of a warning, ``mend`` is the hint, ``whole`` is the fleet of a run, and ``place`` is a
+position. The JSON encoder is the standard library's, because it keeps infinities and undecodable
+bytes of command lines.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from equipoise.model.record import (
 from equipoise.shared.safe_text import as_unicode
 
 Row = tuple[Any, ...]
-"""Values of a row, in the order of the columns below; the number of the run is not included."""
+"""Values of a row in the order of the columns below, without the number of the run."""
 TrialRows = tuple[Row, tuple[Row, ...]]
 """Row of a trial, and rows of its samples in the order of the workload."""
 Decoded = TypeVar("Decoded")
@@ -46,12 +47,12 @@ _strict_decoder = msgspec.json.Decoder()
 
 
 def to_text(value: Any) -> str:
-    """Encode frozen data or a mapping as JSON; `from_text` decodes it, floats bit for bit."""
+    """Encode frozen data or a mapping as JSON. `from_text` restores all floats exactly."""
     return json.dumps(msgspec.to_builtins(value), separators=(",", ":"))
 
 
 def mapping_to_text(mapping: Mapping[str, Any]) -> str | None:
-    """Encode a mapping that is often empty; the empty mapping is NULL."""
+    """Encode a mapping as JSON; an empty mapping is NULL."""
     return json.dumps(mapping, separators=(",", ":")) if mapping else None
 
 
@@ -84,8 +85,8 @@ def digest_of_text(text: str) -> bytes:
 def digest_of_commands(plan: Plan) -> bytes:
     """Return a digest of the commands and environments of a plan, 16 bytes.
 
-    Campaigns that differ only in names, hooks, budgets and seeds answer the same question, and have
-    the same digest. A kind of campaign may choose another part of the plan for the digest.
+    Campaigns with equal digests differ only in names, hooks, budgets and seeds. A kind of campaign
+    may choose another part of the plan for the digest.
     """
     workloads = [_workload_of(condition) for condition in plan.conditions]
     return digest_of_text(to_text(plan.rules.shared_part(workloads)))
@@ -98,15 +99,15 @@ def _workload_of(condition: Condition) -> Sequence[Any]:
 
 
 MAX_DOCUMENT_BYTES = 256 * 1024 * 1024
-"""Maximum size of an observation as JSON; in practice the largest is a few MiB."""
+"""Maximum size of an observation as JSON; usual sizes are up to a few MiB."""
 MAX_EVIDENCE_BYTES = 4 * MAX_DOCUMENT_BYTES
 """Maximum total size of the documents of a run."""
 _MAX_TRIALS = 50_000_000
-"""Maximum number of trials (blocks times conditions), the size of the arrays of an analysis."""
+"""Maximum number of blocks times conditions, which limits the arrays of an analysis."""
 
 _MAX_SEED = 2**64
 _MAX_MIN_EFFECT = 1000.0
-"""Maximum of the smallest effect that matters, in percent."""
+"""Largest possible value of the smallest effect that matters, in percent."""
 
 TRIAL_COLUMNS = (
     "phase, block, position, condition, started_at, wall_s, user_s, sys_s, "
@@ -145,14 +146,14 @@ _MeasuredValue = Annotated[float, msgspec.Meta(ge=-MAX_MEASURED_VALUE, le=MAX_ME
 _numbers_decoder = msgspec.json.Decoder(dict[str, _MeasuredValue | None])
 _reasons_decoder = msgspec.json.Decoder(dict[str, str])
 _order_decoder = msgspec.json.Decoder(tuple[int, ...])
-# mypy does not know the number of values in a slice of a row.
+# These types hide the signatures, because mypy cannot check unpacked rows.
 _make_accounting: Callable[..., Accounting] = Accounting
 _make_trial: Callable[..., Trial] = Trial
 _whole_numbers_of: Callable[[Accounting], tuple[int | None, ...]] = attrgetter(*WHOLE_NUMBERS)
 
 
 class _DecodedTexts(dict[str, Decoded]):
-    """Decoded JSON texts; each is decoded once, because many rows share it."""
+    """Cache of decoded JSON texts, because many rows have equal texts."""
 
     def __init__(self, decoder: msgspec.json.Decoder[Decoded]) -> None:
         self._decoder = decoder
@@ -163,10 +164,7 @@ class _DecodedTexts(dict[str, Decoded]):
 
 
 def trial_rows(trial: Trial) -> TrialRows:
-    """Return a trial and its samples as rows; empty mappings are NULL.
-
-    A value that no measurement can have is NULL.
-    """
+    """Return a trial and its samples as rows; empty mappings and impossible values are NULL."""
     accounting = trial.accounting
     seconds = (accounting.wall_s, accounting.user_s, accounting.sys_s)
     row = (
@@ -196,7 +194,7 @@ def _sample_row(sample: Sample) -> Row:
 
 
 def _storable(value: float | None) -> float | None:
-    # The comparison is false for NaN, so NaN is excluded as well.
+    # The comparison is false for NaN, so NaN becomes NULL.
     return float(value) if value is not None and abs(value) <= MAX_MEASURED_VALUE else None
 
 
@@ -222,9 +220,9 @@ def notice_row(notice: CampaignWarning) -> Row:
 
 
 def observation_row(observation: Observation) -> Row:
-    """Return an observation as a row; its document is compressed (RFC 1950).
+    """Return an observation as a row with a compressed document (RFC 1950).
 
-    A document too large to be read again is left out, and the row has the reason.
+    A document over `MAX_DOCUMENT_BYTES` is left out, and the row has the reason.
     """
     document, failure = observation.document, observation.failure
     if document is not None and len(document) > MAX_DOCUMENT_BYTES:
@@ -248,7 +246,7 @@ def _optional_text(value: str | None) -> str | None:
 def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRecord:
     """Read the run with a number, after checking each row.
 
-    Raise `UnusableInput` if a row has a value that no campaign records, `ValueError` if a row
+    Raise `UnusableInput` if a row has a value that no campaign records. Raise `ValueError` if a row
     cannot be decoded or contradicts another row.
     """
     check_rows_of_run(connection, path, run)
@@ -281,19 +279,19 @@ def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRec
 
 
 def check_run(connection: sqlite3.Connection, path: Path, run: int) -> None:
-    """Check that each row of a run is possible in a campaign, and agrees with its plan.
+    """Check that each row of a run is possible, and agrees with the plan.
 
     Errors are those of `recorded_run`.
     """
     recorded_run(connection, path, run)
-    study, names, whole, place, plan_text = connection.execute(
+    study, names, fleet, host_index, plan_text = connection.execute(
         "SELECT study, names, whole, place, plan FROM run WHERE number = ?", (run,)
     ).fetchone()
     plan = plan_from_text(plan_text)
     member = plan.membership
     fleet_columns = (None, None) if member is None else (bytes.fromhex(member.whole), member.place)
     plan_columns = (as_unicode(plan.study), [condition.name for condition in plan.conditions])
-    if (study, from_text(names)) != plan_columns or (whole, place) != fleet_columns:
+    if (study, from_text(names)) != plan_columns or (fleet, host_index) != fleet_columns:
         raise ValueError("the row of a run contradicts its plan")
 
 
@@ -308,11 +306,11 @@ def _read_samples(rows: Iterable[Row]) -> dict[int, tuple[Sample, ...]]:
 def _read_trials(
     rows: Iterable[Row], samples: Mapping[int, tuple[Sample, ...]]
 ) -> tuple[Trial, ...]:
-    # The reasons why a host cannot measure a value are the same in every trial.
+    # Trials of one host have equal reasons why a value cannot be measured.
     reasons = _DecodedTexts(_reasons_decoder)
     trials: list[Trial] = []
     for number, *fields in rows:
-        # In the order of `TRIAL_COLUMNS`: phase to start, seconds and whole numbers, the rest.
+        # The slices follow `TRIAL_COLUMNS`: wall_s is number 5, and counters is number 16.
         position_and_start, accounted_values = fields[:5], fields[5:16]
         counters, unknown, status, failure, failure_kind, *last_fields = fields[16:]
         washout, error_tail, covariates = last_fields
@@ -369,7 +367,7 @@ def _decompress(document: bytes, remaining_bytes: int) -> bytes:
 def plan_from_text(text: str) -> Plan:
     """Return a stored plan.
 
-    Raise `ValueError` if it is not a plan, or has impossible numbers.
+    Raise `ValueError` if the text is not a plan, or the plan has impossible numbers.
     """
     plan = msgspec.convert(from_text(text), Plan, dec_hook=terms_from)
     if not plan.conditions:
@@ -379,7 +377,7 @@ def plan_from_text(text: str) -> Plan:
 
 
 def _refuse_impossible_numbers(plan: Plan) -> None:
-    """Refuse numbers that no plan has, with which arithmetic would overflow or divide by zero."""
+    """Refuse numbers with which arithmetic would overflow or divide by zero."""
     judgement, stopping = plan.judgement, plan.stopping
     checks = {
         "alpha": 0.0 < judgement.alpha < 1.0,
@@ -415,11 +413,11 @@ def _refuse_inconsistent(record: RunRecord) -> None:
     washout_blocks = {(trial.phase, trial.block) for trial in record.trials if trial.washout}
     for trial in record.trials:
         block = (trial.phase, trial.block)
-        # A slice of a run may lack the draw, which was in an earlier slice.
+        # The draw may be missing, because an earlier slice of the run has it.
         order = orders.get(block)
         if order is None or trial.washout:
             continue
-        # Each trial that counts runs after a washout, so washouts have every other position.
+        # Washouts have the positions 0, 2, 4 …; each is followed by a trial that counts.
         index = trial.position // 2 if block in washout_blocks else trial.position
         if order[index : index + 1] != (trial.condition,):
             raise ValueError(f"a trial of block {trial.block} differs from its draw")

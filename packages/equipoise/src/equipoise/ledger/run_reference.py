@@ -1,8 +1,7 @@
 """Names of runs, such as ``20261120-113005-4f2a``, and the search for a run by a reference.
 
-The id of a run is its name. If runs of two hosts have the same id, each name also has the first
-digits of the run's identity: ``20261120-113005-4f2a-81c0``. Runs are sorted by their start. Runs
-with the same start are sorted by their identities, so the order is the same in every ledger.
+The name of a run is usually its id. If two runs have the same id, their names also have the first
+digits of the identities: ``20261120-113005-4f2a-81c0``. Runs are sorted by start, then by identity.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from equipoise.shared.safe_text import as_unicode
 def new_run_id(started_at: float) -> str:
     """Return an id for a run that starts at ``started_at`` (seconds since the epoch).
 
-    Ids sort by the second of the start. If an id already exists, the ledger draws another one.
+    Ids sort by the second of the start.
     """
     moment = datetime.fromtimestamp(started_at, UTC)
     return f"{moment:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
@@ -64,10 +63,9 @@ def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
     Parameters
     ----------
     reference
-        An id, the unique beginning of an id, an id and the first digits of the identity, a whole
-        identity, or ``last`` for the latest run. If possible, ``last`` skips runs that start in the
-        future, that failed before the end of the first block, and members of a fleet in this
-        ledger.
+        The name of a run, the unique beginning of a name, an identity, or ``last``. ``last`` is the
+        latest run. If possible, it is not a run that starts in the future, that failed before the
+        end of the first block, or that belongs to a host of a fleet.
     """
     if reference == LAST:
         return _latest_run(connection, path)
@@ -77,7 +75,7 @@ def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
 def find_run_by_name(connection: sqlite3.Connection, path: Path, reference: str) -> int:
     """Return the number of the run with this name, which may be shortened.
 
-    Errors are those of `find_run`, but ``last`` is not a reference here.
+    Errors are those of `find_run`; ``last`` is not allowed.
     """
     candidates = _matching_runs(connection, reference)
     if len(candidates) == 1:
@@ -106,8 +104,7 @@ def find_run_by_name(connection: sqlite3.Connection, path: Path, reference: str)
 def find_mentioned_run(connection: sqlite3.Connection, path: Path, reference: str, run: int) -> int:
     """Return the number of a run that the plan of ``run`` mentions; errors as in `find_run`.
 
-    If several runs match, the result is the run of the same host: a plan mentions runs of the
-    ledger of its own host.
+    If several runs match, the result is the run of the same host as ``run``.
     """
     candidates = _matching_runs(connection, reference)
     (host,) = connection.execute("SELECT host FROM run WHERE number = ?", (run,)).fetchone()
@@ -120,7 +117,7 @@ def find_mentioned_run(connection: sqlite3.Connection, path: Path, reference: st
 def name_of(connection: sqlite3.Connection, run: int) -> str:
     """Return the shortest unique name of a run in this ledger."""
     (identifier,) = connection.execute("SELECT id FROM run WHERE number = ?", (run,)).fetchone()
-    # The plus sign keeps SQLite from using its index: in a damaged file, it may lack the run.
+    # With the plus sign, SQLite does not use an index, which may lack the run in a damaged file.
     return _unique_names(_select_runs(connection, "WHERE +id = ?", identifier))[run]
 
 
@@ -146,7 +143,7 @@ def _unique_names(runs: Sequence[_Run]) -> dict[int, str]:
 
 
 def _name_with_identity(run: _Run, runs_of_id: Sequence[_Run]) -> str:
-    """Return the id with enough digits of the identity to distinguish the runs with the same id."""
+    """Return the id with enough digits of the identity to be unique among ``runs_of_id``."""
     digit_count = _MIN_IDENTITY_DIGITS
     while len({run_of_id.identity[:digit_count] for run_of_id in runs_of_id}) < len(runs_of_id):
         digit_count += 1
@@ -154,7 +151,7 @@ def _name_with_identity(run: _Run, runs_of_id: Sequence[_Run]) -> str:
 
 
 def _matching_runs(connection: sqlite3.Connection, reference: str) -> list[_Run]:
-    """Return the runs with this id; if there are none, the runs whose name begins with it."""
+    """Return the runs with this id, or else the runs whose name begins with the reference."""
     return _select_runs(connection, "WHERE id = ?", as_unicode(reference)) or [
         run
         for run in _select_runs(connection)
@@ -175,7 +172,7 @@ def _latest_run(connection: sqlite3.Connection, path: Path) -> int:
 
 def _runs_failed_in_first_block(connection: sqlite3.Connection) -> set[int]:
     """Return the runs in which a condition failed before the first block was complete."""
-    # The second block is drawn when the first block is complete.
+    # A draw of the second block shows that the first block is complete.
     rows = connection.execute(
         "SELECT run FROM sitting_end WHERE stopped_because = ? AND NOT EXISTS (SELECT * FROM draw "
         "WHERE draw.run = sitting_end.run AND phase = 'measured' AND block > 1)",

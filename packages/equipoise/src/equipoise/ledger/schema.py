@@ -1,13 +1,12 @@
 """The tables of the ledger, and the migration of files of earlier versions.
 
-`CREATION` creates a ledger of version 1. A migration is a tuple of SQL statements:
-``MIGRATIONS[n]`` converts a file of version ``n + 1`` to version ``n + 2``. A published script is
-never edited: a change of the tables is a new migration. A migration that must change existing rows
-drops the append-only triggers and creates them again.
+`CREATION` creates a ledger of version 1. ``MIGRATIONS[n]`` has the SQL statements that convert a
+file of version ``n + 1`` to version ``n + 2``. A published script is never edited: a change of the
+tables is a new migration. A migration that changes rows drops the append-only triggers, and creates
+them again.
 
-Some tables and columns have other names than the code (``rows.py`` lists them). Floats are in
-columns without a type: SQLite stores whole numbers of a REAL column as integers, and so loses the
-sign of -0.0.
+``rows.py`` explains the older words in tables and columns. Columns of floats have no type, because
+a REAL column would lose the sign of -0.0.
 """
 
 from __future__ import annotations
@@ -164,8 +163,7 @@ CREATION: Statements = (
     "CREATE UNIQUE INDEX trial_by_place ON trial (run, phase, block, position, washout)",
     *(trigger for table in _TABLES for trigger in _append_only_triggers(table)),
 )
-"""Script that creates a ledger of version 1. Keys are valid on any host, so ledgers can be
-merged."""
+"""Script that creates a ledger of version 1."""
 MIGRATIONS: tuple[Statements, ...] = ()
 """Migrations from version 1 to version 2, from version 2 to version 3, and so on."""
 
@@ -181,18 +179,18 @@ def version_of(connection: sqlite3.Connection) -> int:
 
 
 def scripts_up_to(version: int) -> tuple[Statements, ...]:
-    """Return the scripts that turn an empty file into a file of a version."""
+    """Return the scripts that turn an empty file into a file of ``version``."""
     return (CREATION, *MIGRATIONS)[:version]
 
 
 def migrate(connection: sqlite3.Connection) -> None:
     """Create the tables of an empty file, or migrate a file of an earlier version.
 
-    All scripts are applied, or none; two processes may call this at once.
+    All scripts are applied, or none. Two processes may call this function at once.
 
     Raise `sqlite3.Error` if the file cannot be written.
     """
-    # While references are checked, a migration cannot recreate a table to which others refer.
+    # With checks of foreign keys, a migration could not recreate a referenced table.
     connection.execute("PRAGMA foreign_keys = OFF")
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -209,7 +207,7 @@ def migrate(connection: sqlite3.Connection) -> None:
 
 
 def digest_of_content(*values: str | bytes | float | None) -> bytes:
-    """Return a digest of values of SQLite's types, in their order, 16 bytes."""
+    """Return a digest, 16 bytes, of values in a given order."""
     digest = hashlib.blake2b(digest_size=IDENTITY_BYTES)
     for value in values:
         content = value if isinstance(value, bytes) else repr(value).encode()

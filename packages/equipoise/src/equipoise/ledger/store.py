@@ -1,4 +1,4 @@
-"""The class `Ledger`, which records runs and reads them. A run is the record of a campaign."""
+"""The class `Ledger`, which records and reads runs. A run is the record of a campaign."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ _SELECT_FLEETS = """
 class Ledger(LedgerFile):
     """An open ledger; a context manager that closes it.
 
-    `equipoise.ledger.open_for_writing` and `equipoise.ledger.open_for_reading` return it. A record
-    is committed when the call returns, and never changed later. Every method raises `UnusableInput`
+    Use `equipoise.ledger.open_for_writing` or `equipoise.ledger.open_for_reading`. A record is
+    committed when the method returns, and never changed later. Every method raises `UnusableInput`
     for a full, failing, read-only, locked or damaged file.
     """
 
@@ -117,10 +117,10 @@ class Ledger(LedgerFile):
     ) -> str:
         """Record a plan and open its first segment; return the run's id.
 
-        The segment's number is `FIRST_SEGMENT`. The identity, 16 bytes, is unique; by default it is
-        random. If this ledger has a run with that identity and plan, nothing new is recorded.
+        The segment's number is `FIRST_SEGMENT`. The identity has 16 bytes; by default they are
+        random. If the ledger has a run with this identity and plan, nothing is recorded.
 
-        Raise `UnusableInput` if the ledger has a run with that identity and another plan.
+        Raise `UnusableInput` if the ledger has a run with this identity and another plan.
         """
         host = this_host(self._host_name)
         with self.writing():
@@ -140,16 +140,16 @@ class Ledger(LedgerFile):
         return identity.hex()
 
     def id_of(self, identity: str) -> str | None:
-        """Return the id of the run with an identity; ``None`` if this ledger lacks it."""
+        """Return the id of the run with an identity; ``None`` if this ledger lacks the run."""
         with self.reading():
             run = run_of(self.connection, bytes.fromhex(identity))
             return None if run is None else name_of(self.connection, run)
 
     def slice(self, identity: str, after: bytes = b"", *, max_trials: int) -> tuple[bytes, bool]:
-        """Return a slice, the bytes of a part of a run, and whether the run has more rows.
+        """Return a slice, which is a part of a run as bytes, and whether the run has more rows.
 
-        The slice begins after ``after``, the `cursor` of the other ledger's copy. It has at most
-        ``max_trials`` trials, and at most ``max_trials`` blocks. It is ``b""`` if nothing is new.
+        ``after`` is the `cursor` of the other ledger's copy. The slice has at most ``max_trials``
+        trials, and at most ``max_trials`` blocks. The slice is ``b""`` if nothing is new.
 
         Raise `UnusableInput` if the ledger lacks the run, or ``after`` is not a cursor.
         """
@@ -163,13 +163,13 @@ class Ledger(LedgerFile):
             return slice_of(self.connection, run, after, max_trials)
 
     def append_slice(self, slice: bytes, *, check: Callable[[Head], None] | None = None) -> None:
-        """Append the rows of a slice that this ledger lacks; the same slice again changes nothing.
+        """Append the rows of a slice that this ledger lacks.
 
-        ``check`` raises an error if the sender sent another run than the requested run.
+        ``check`` raises an error if the slice is not of the requested run.
 
         Raise `Fork` if the slice contradicts this ledger's copy of the run. Raise `UnusableInput`
         if ``slice`` is not a slice, has rows that no campaign records, or begins after the end of
-        this ledger's copy.
+        the copy.
         """
         part = part_from(slice)
         if check is not None:
@@ -178,7 +178,7 @@ class Ledger(LedgerFile):
             add_part(self.connection, self.path, part)
 
     def cursor(self, identity: str) -> bytes:
-        """Return the end of this ledger's copy of a run, for `slice`; ``b""`` without a copy."""
+        """Return the end of this ledger's copy of a run for `slice`; ``b""`` without a copy."""
         with self.reading():
             return cursor_bytes(self.connection, bytes.fromhex(identity))
 
@@ -208,7 +208,7 @@ class Ledger(LedgerFile):
         return latest_segment + 1
 
     def end_segment(self, run_id: str, segment: int, ended_at: float, stopped_because: str) -> None:
-        """Record the end of a segment, with the reason; a segment ends once."""
+        """Record the end of a segment, once, with the reason."""
         end_event = (segment, None, float(ended_at), as_unicode(stopped_because))
         self._append(run_id, append_events, end_event)
 
@@ -233,7 +233,7 @@ class Ledger(LedgerFile):
                 ) from error
 
     def record_trial(self, run_id: str, trial: Trial) -> None:
-        """Record a finished trial with its samples; its block's draw must be in the ledger."""
+        """Record a finished trial with its samples. The draw of the block must be recorded."""
         self._append(run_id, append_trials, trial_rows(trial))
 
     def record_notice(self, run_id: str, notice: CampaignWarning) -> None:
@@ -265,9 +265,8 @@ class Ledger(LedgerFile):
     def read_run(self, reference: str = LAST) -> RunRecord:
         """Read a whole campaign at one moment, even while it runs.
 
-        A campaign of a history includes the earlier campaigns of its series. A campaign of a fleet
-        includes the campaigns of its hosts, as far as this ledger has them. The reference is a
-        run's id, the unique beginning of an id, or ``last``.
+        A campaign of a history includes the earlier campaigns of the series. A campaign of a fleet
+        includes the campaigns of hosts that this ledger has. ``reference`` is as in `find_run`.
 
         Raise `UnusableInput` if no run or several match, or if the ledger lacks an earlier campaign
         of the series.
@@ -293,7 +292,7 @@ class Ledger(LedgerFile):
             return tuple(self._read_series(run_ids, None))
 
     def _read_series(self, run_ids: Sequence[str], plan_run: int | None) -> Iterator[RunRecord]:
-        """Yield the campaigns with the ids, which the plan of the run ``plan_run`` may mention."""
+        """Yield the campaigns with the ids, as the plan of the run ``plan_run`` mentions them."""
         for run_id in run_ids:
             try:
                 run = (
@@ -309,10 +308,9 @@ class Ledger(LedgerFile):
             yield recorded_run(self.connection, self.path, run)
 
     def _runs_of_hosts(self, fleet: str, plan: Plan) -> dict[int, HostReference]:
-        """Return the numbers of the runs of a fleet's hosts in this ledger, with the hosts.
+        """Return the hosts of a fleet, by the number of the host's run in this ledger.
 
-        Identity and host decide whether a run is a member of the fleet. Any other run with the
-        fleet's identity, perhaps from a merged ledger, is not a member.
+        A run belongs to the fleet if its identity and its host match.
         """
         hosts_by_run: dict[int, HostReference] = {}
         for index, host in enumerate(plan.rules.member_hosts):
@@ -337,8 +335,8 @@ class Ledger(LedgerFile):
             (identifier,) = self.connection.execute(
                 "SELECT id FROM run WHERE number = ?", (run,)
             ).fetchone()
-            # JSON escapes quotes in texts, so this matches only a key. The closing quote is cut
-            # off, because a plan may have a longer name, the id with digits of the identity.
+            # JSON escapes quotes in texts, so this matches only a key. Without the closing quote,
+            # it also matches the longer name with digits of the identity.
             json_prefix = f'"run":{to_text(identifier)[:-1]}'
             return tuple(
                 name
@@ -347,7 +345,7 @@ class Ledger(LedgerFile):
             )
 
     def _plan_mentions(self, plan: str, plan_run: int, run: int) -> bool:
-        """Return whether the plan, which belongs to the run ``plan_run``, mentions a run."""
+        """Return whether the plan of the run ``plan_run`` mentions a run."""
         for mentioned_run in plan_from_text(plan).rules.referenced_runs:
             with suppress(UnusableInput):
                 if find_mentioned_run(self.connection, self.path, mentioned_run, plan_run) == run:
@@ -374,7 +372,7 @@ class Ledger(LedgerFile):
     def _runs_whose_plan_contains(
         self, text: str, study: str | None = None
     ) -> list[tuple[int, str, str]]:
-        """Return number, name and plan of the runs whose plan contains a text, in order."""
+        """Return number, name and plan of each run with the text in its plan, in order."""
         cursor = self.connection.execute(
             "SELECT number, plan FROM run WHERE instr(plan, ?1) AND (?2 IS NULL OR study = ?2) "
             f"ORDER BY {ORDER}",
@@ -388,7 +386,7 @@ class Ledger(LedgerFile):
             names = names_of(self.connection)
             hosts_by_fleet: dict[int, dict[int, HostReference]] = {}
             for number, identity, plan in self.connection.execute(_SELECT_FLEETS):
-                # The ledger may have runs of a kind of campaign that is not installed here.
+                # A kind of campaign in the ledger may not be installed here.
                 with suppress(ValueError):
                     hosts_by_fleet[number] = self._runs_of_hosts(identity, plan_from_text(plan))
             fleet_of_run = {run: fleet for fleet, hosts in hosts_by_fleet.items() for run in hosts}
@@ -400,7 +398,7 @@ class Ledger(LedgerFile):
                     study=study,
                     commands=tuple(shortened(name) for name in read_as(names_json, _names_decoder)),
                     started_at=started_at,
-                    # The run of a fleet has no trials: the trials of its hosts' runs count.
+                    # The run of a fleet has no trials, so the trials of the hosts' runs count.
                     trials=sum(map(self._trial_count, (run, *hosts_by_fleet.get(run, ())))),
                     stopped_because=stop_reason,
                     host=host_name,
@@ -416,7 +414,7 @@ class Ledger(LedgerFile):
         return int(rows.fetchone()[0])
 
     def _run_with_identity(self, identity: bytes, plan: Plan) -> int | None:
-        """Return the number of the run with an identity, which must have this plan."""
+        """Return the number of the run with an identity; the run must have this plan."""
         run = run_of(self.connection, identity)
         if run is not None:
             statement = "SELECT plan FROM run WHERE number = ?"
@@ -437,14 +435,13 @@ class Ledger(LedgerFile):
         host: HostReference | None,
         identity: bytes | None,
     ) -> int:
-        """Insert a run with its first segment; return the number of the run."""
         member = plan.membership
         head = Head(
             identity=identity or secrets.token_bytes(IDENTITY_BYTES),
             id=self._unused_id(started_at),
             host=None if host is None else (bytes.fromhex(host.identity), host.name),
-            whole=None if member is None else bytes.fromhex(member.whole),
-            place=None if member is None else member.place,
+            fleet=None if member is None else bytes.fromhex(member.whole),
+            host_index=None if member is None else member.place,
             study=as_unicode(plan.study),
             names=to_text([condition.name for condition in plan.conditions]),
             commands_digest=digest_of_commands(plan),

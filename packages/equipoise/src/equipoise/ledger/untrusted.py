@@ -1,9 +1,8 @@
-"""Checks of the content and the cost of a ledger's file, which may come from somebody else.
+"""Checks of the content of a ledger's file, which may come from somebody else.
 
-A database is a program: a view, a trigger or a generated column in place of a table runs
-expressions of the file's author. So before the first query, the statement of every table, index
-and trigger of the ledger is compared with the statement in `schema.py`. `file.py` limits the steps
-of each query.
+A database can contain code: views, triggers and generated columns run expressions of the file's
+author. So before the first query, the definition of every table, index and trigger is compared with
+`schema.py`. `file.py` limits the steps of each query.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _IS_OPTIONAL_INTEGER = "typeof({0}) IN ('integer', 'null')"
 _IS_DIGEST = f"typeof({{0}}) = 'blob' AND length({{0}}) = {IDENTITY_BYTES}"
 _IS_OPTIONAL_DIGEST = f"({{0}} IS NULL OR {_IS_DIGEST})"
 _IS_RUN_ID = f"typeof({{0}}) = 'text' AND {{0}} GLOB '{'[0-9]' * 8}-{'[0-9]' * 6}-{'[0-9a-f]' * 4}'"
-"""Condition on a run's id (`new_run_id`), which is never ``last`` or an identity."""
+"""SQL condition on a run's id."""
 _VIRTUAL_TABLE_PATTERN = re.compile(r"\s*CREATE\s+VIRTUAL\b", re.IGNORECASE)
 _IS_PHASE = "{0} IN ('warmup', 'measured')"
 
@@ -58,7 +57,7 @@ WHOLE_NUMBERS = (
     "block_writes",
     "output_bytes",
 )
-"""Columns of a trial that contain whole numbers; the accounting has fields of the same names."""
+"""Columns of a trial with whole numbers, and fields of `Accounting`."""
 
 _SMALL_TABLES: dict[str, dict[str, str]] = {
     "host": {"number": _IS_COUNT, "identity": _IS_DIGEST, "name": _IS_TEXT},
@@ -88,7 +87,7 @@ _SMALL_TABLES: dict[str, dict[str, str]] = {
         "document": _IS_TEXT,
     },
 }
-"""SQL conditions on the columns of tables with few rows for each run; ``{0}`` is the column."""
+"""SQL conditions on columns of tables with few rows for each run; ``{0}`` is the column."""
 
 _LARGE_TABLES: dict[str, dict[str, str]] = {
     "draw": {
@@ -119,7 +118,7 @@ _LARGE_TABLES: dict[str, dict[str, str]] = {
         **dict.fromkeys(("place", "condition", "repetition", "position"), _IS_COUNT),
     },
 }
-"""SQL conditions on the columns of tables with many rows for each run."""
+"""SQL conditions on columns of tables with many rows for each run; ``{0}`` is the column."""
 
 # 9e999 is infinity in SQL.
 _SAMPLE_COLUMNS: dict[str, str] = {
@@ -146,11 +145,10 @@ def confine(connection: sqlite3.Connection) -> None:
 
 
 def refuse_foreign_objects(connection: sqlite3.Connection, file: Path, version: int) -> None:
-    """Refuse a file in which a table, index or trigger of the ledger is missing or different.
+    """Refuse a file with a missing table or index, or a different table, index or trigger.
 
-    A user may add tables and indexes, which are never used. An added view, trigger or virtual table
-    is refused, whatever its name, because it is a program in the file. A missing trigger does not
-    matter for reading.
+    Added tables and indexes are allowed, because they are never used. Added views, triggers and
+    virtual tables are refused, because they contain code. Missing triggers are allowed.
 
     Raise `UnusableInput`; the error names the object.
     """
@@ -177,16 +175,16 @@ def refuse_foreign_objects(connection: sqlite3.Connection, file: Path, version: 
 
 
 def check_small_tables(connection: sqlite3.Connection, file: Path) -> None:
-    """Refuse the tables with few rows if a column has a value that Equipoise never writes.
+    """Check the rows of the tables with few rows for each run.
 
-    Raise `UnusableInput`; the error names the column.
+    Raise `UnusableInput` with the column if a value is one that Equipoise never writes.
     """
     for table, columns in _SMALL_TABLES.items():
         _refuse_rows(connection, file, table, f"FROM {table} WHERE", columns)
 
 
 def check_rows_of_run(connection: sqlite3.Connection, file: Path, run: int) -> None:
-    """Check the rows of one run in the tables with many rows; errors as in `check_small_tables`."""
+    """Check one run's rows in the large tables; errors as in `check_small_tables`."""
     for table, columns in _LARGE_TABLES.items():
         _refuse_rows(connection, file, table, f"FROM {table} WHERE run = ? AND", columns, run)
     _refuse_rows(
@@ -207,9 +205,9 @@ def _refuse_rows(
     columns: dict[str, str],
     *parameters: int,
 ) -> None:
-    """Refuse a table in which a row does not meet the SQL conditions on its columns."""
+    """Refuse a table if a row does not meet the SQL conditions on the columns."""
     checks = {name: f"({check.format(name)})" for name, check in columns.items()}
-    # A comparison with NULL is NULL, which counts as a refusal.
+    # A condition on NULL may give NULL, which counts as not met.
     query = (
         f"SELECT {', '.join(checks.values())} {from_clause} "
         f"NOT coalesce({' AND '.join(checks.values())}, 0) LIMIT 1"

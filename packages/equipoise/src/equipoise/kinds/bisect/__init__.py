@@ -1,13 +1,13 @@
 """The bisection: find the commit between two revisions that made a difference, the culprit.
 
 terms          additions of a bisection to a plan and to a result document
-search         the search on one line of commits and on the branches of merges
+search         the search on a line of commits, and on the branches of merges
 stretch        one stretch of a search: confirm the gap, then look for the culprit
-shared_blocks  the searches of several benchmarks, which share the trials of their blocks
-layout         the test whether memory layouts alone may explain a step
+shared_blocks  searches of several benchmarks that share their blocks
+layout         the test that memory layouts alone do not explain a step
 judge          the interim analysis, which chooses the next pair of commits
 analysis       the result, from recorded blocks, and its sentences
-explained      the explanation why a culprit differs from its parent, and its diff
+explained      the explanation of a culprit: causes, and the diff from the parent
 report         the answer, the commits and the cost
 figures        the chart of a search
 command        ``equipoise bisect``, and its plan

@@ -47,6 +47,7 @@ from equipoise.shared.safe_text import shortened
 from equipoise.shared.spelling import option
 from equipoise.stats.verdict import e_value_of
 
+# The result of an unfinished search is a set: several commits may have made the difference.
 _VERDICT_OF_STATE: dict[str, BisectVerdict] = {
     "confirming": "undecided",
     "no difference": "no difference",
@@ -55,13 +56,13 @@ _VERDICT_OF_STATE: dict[str, BisectVerdict] = {
     "several": "several",
 }
 _DIVIDING_VERDICTS = ("culprit", "several")
-"""Verdicts after which the parts of a stretch are searched, so the stretch is not left over."""
+"""Verdicts after which the search continues in parts of the stretch."""
 _MIN_EQUAL_RUNS = 5
-"""Number of equal runs of a commit that suggests that its metric is repeatable."""
+"""Minimum number of equal runs of a commit for the warning that a metric is repeatable."""
 
 
 class BisectAnalysis(CommitsAnalysis):
-    """Analysis of a bisection: what it adds to the result of its comparison."""
+    """Analysis of a bisection: additions to the result of a comparison."""
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
         """Return the result for each benchmark, and warnings."""
@@ -78,8 +79,6 @@ class BisectAnalysis(CommitsAnalysis):
 
 def bisect_results(record: RunRecord, blocks: Blocks) -> tuple[BisectResult, ...]:
     """Return the result of a bisection for each benchmark; empty before the first block.
-
-    ``blocks`` are the complete blocks of the record.
 
     Raise `UnusableInput` if a trial has no value for the metric.
     """
@@ -104,10 +103,10 @@ def bisect_results(record: RunRecord, blocks: Blocks) -> tuple[BisectResult, ...
 
 
 def _benchmark_result(inputs: _ResultInputs, not_built: Collection[int]) -> BisectResult:
-    """Return the result for one benchmark; ``not_built`` covers all benchmarks."""
+    """Return the result for one benchmark; ``not_built`` has failed commits of any benchmark."""
     plan, terms = inputs.record.plan, inputs.terms
     lines = inputs.search.bisection.lines()
-    main_line, *branches = (_branch_of_line(inputs, line) for line in lines)
+    main_line, *branches = (_result_of_line(inputs, line) for line in lines)
     measured_commits = {terms.commit_of(trial.condition) for trial in inputs.record.trials}
     result = BisectResult(
         **{name: getattr(main_line, name) for name in SearchedLine.__struct_fields__},
@@ -131,7 +130,7 @@ def _benchmark_result(inputs: _ResultInputs, not_built: Collection[int]) -> Bise
 
 
 def _blocks_to_go(lines: Sequence[LineState]) -> int | None:
-    """Return the forecast of the latest branch that has a forecast, or else of the first line."""
+    """Return the forecast of the latest branch with a forecast, or else of the main line."""
     for line in (*reversed(lines[1:]), lines[0]):
         forecast = line.state.stretches[-1].blocks_to_go
         if forecast and not line.missing:
@@ -140,14 +139,14 @@ def _blocks_to_go(lines: Sequence[LineState]) -> int | None:
 
 
 MIN_LAYOUT_SPREADS = 10.0
-"""Minimum size of a step, in spreads of layouts, that layouts cannot explain
+"""A step below this multiple of the layouts' spread gets a warning
 (docs/reference/bisect.md#a-step-must-persist)."""
 
 
 def warnings_of_bisection(
     plan: Plan, blocks: Blocks, results: Sequence[BisectResult]
 ) -> Iterator[CampaignWarning]:
-    """Yield warnings about steps that change or are small, and about metrics without spread."""
+    """Yield warnings about changing steps, small steps, and metrics without spread."""
     terms = bisection_of(plan)
     for result in results:
         yield from _trend_warnings(
@@ -175,11 +174,10 @@ def warnings_of_bisection(
 
 
 class _ResultInputs(Struct, frozen=True):
-    """Inputs of the result of one benchmark: the record of the bisection, and the search."""
+    """Inputs of the result of one benchmark."""
 
     record: RunRecord
     blocks: Blocks
-    """Complete blocks of the record."""
     search: BenchmarkSearch
     not_built: frozenset[int]
     """Commits that do not build or run."""
@@ -193,12 +191,12 @@ class _ResultInputs(Struct, frozen=True):
 
     @property
     def commits(self) -> tuple[Commit, ...]:
-        """Commits by their indices in the whole bisection."""
+        """Commits of the main line, then commits of branches."""
         return self.terms.commits_with_branches
 
     @property
     def trials(self) -> Counter[int]:
-        """Number of measured trials of each commit."""
+        """Number of trials of each commit that measured the benchmark."""
         return Counter(
             self.terms.commit_of(trial.condition)
             for block in self.blocks.values()
@@ -207,8 +205,8 @@ class _ResultInputs(Struct, frozen=True):
         )
 
 
-def _branch_of_line(inputs: _ResultInputs, line: LineState) -> BisectBranch:
-    """Return the result of one line as a branch; the merge of the first line is empty."""
+def _result_of_line(inputs: _ResultInputs, line: LineState) -> BisectBranch:
+    """Return the result of a branch, or of the main line with an empty ``merge``."""
     state, all_commits = line.state, inputs.commits
     commits = tuple(all_commits[commit] for commit in line.commits)
     course = tuple(_course_blocks(inputs, line))
@@ -244,12 +242,12 @@ def _branch_of_line(inputs: _ResultInputs, line: LineState) -> BisectBranch:
 
 
 def _course_blocks(inputs: _ResultInputs, line: LineState) -> Iterator[BisectBlock]:
-    """Yield the blocks of a line; the searches of its stretches ran one after the other."""
-    block_counts = list(itertools.accumulate(stretch.blocks for stretch in line.state.stretches))
-    block_numbers = inputs.search.blocks
-    for block_count, (block_number, (earlier, later)) in enumerate(line.course, start=1):
-        search_number = bisect.bisect_left(block_counts, block_count) + 1
-        yield BisectBlock(block_numbers[block_number - 1], earlier, later, search_number)
+    """Yield the blocks of a line; the stretches of a line are searched one after the other."""
+    last_of_search = list(itertools.accumulate(stretch.blocks for stretch in line.state.stretches))
+    campaign_blocks = inputs.search.blocks
+    for number_on_line, (number, (earlier, later)) in enumerate(line.course, start=1):
+        search_number = bisect.bisect_left(last_of_search, number_on_line) + 1
+        yield BisectBlock(campaign_blocks[number - 1], earlier, later, search_number)
 
 
 def _trend_warnings(result: BisectResult, *, more_is_better: bool) -> Iterator[CampaignWarning]:
@@ -294,7 +292,7 @@ def _layout_warnings(terms: BisectPlan, result: BisectResult) -> Iterator[Campai
 
 
 def _commit_groups(commit_count: int, not_built: Collection[int]) -> Iterator[range]:
-    """Yield groups of commits: commits that do not build, and the next commit that builds."""
+    """Yield groups: each commit that builds, after the unbuildable commits just before it."""
     first_commit = 1
     for commit in range(1, commit_count + 1):
         if commit not in not_built:
@@ -309,7 +307,7 @@ def _candidate_commits(
     not_built = {index for index, commit in enumerate(line.commits) if commit in inputs.not_built}
     culprits = {step.last for step in state.named_steps}
     for group in _commit_groups(len(line.commits) - 1, not_built):
-        # A group is excluded once all of its members are excluded.
+        # A group is excluded once all members are excluded.
         exclusion_blocks = [state.excluded_at[index - 1] for index in group]
         known_blocks = [number for number in exclusion_blocks if number is not None]
         excluded_at = max(known_blocks) if len(known_blocks) == len(group) else None
@@ -340,7 +338,6 @@ def _culprit_of_step(
         e_value=step.e_value,
         share_of_gap=step.share_of_gap,
         share_ci=step.share_ci,
-        # A step without a finite size has no trend.
         trend=None if step.ratio is None else trend,
     )
     metric, more_is_better = inputs.search.benchmark.metric, inputs.more_is_better
@@ -401,7 +398,7 @@ def _gap_of_stretch(commits: Sequence[Commit], stretch: StretchState) -> BisectG
 
 
 def culprit_sentence(culprit: Culprit, metric: str, *, more_is_better: bool = False) -> str:
-    """Return the sentence of a culprit: ``1a2b3c4d5e (Sort) made it 3.10 % slower``."""
+    """Return the sentence about a culprit: ``1a2b3c4d5e (Sort) made it 3.10 % slower``."""
     phrase = commit_phrase(culprit.commit, culprit.subject, culprit.not_built)
     if culprit.ratio is None:
         return f"{phrase} made a difference whose size is not known."
@@ -412,7 +409,7 @@ def culprit_sentence(culprit: Culprit, metric: str, *, more_is_better: bool = Fa
 def unconfirmed_sentence(
     commit: UnconfirmedCommit, metric: str, min_effect: float, *, more_is_better: bool = False
 ) -> str:
-    """Return the sentence that says how an unnamed commit differs, and why it is not named."""
+    """Return the sentence with the difference of an unnamed commit, and why it is not named."""
     phrase = commit_phrase(commit.commit, commit.subject, commit.not_built)
     if commit.ratio is None:
         change = "a difference whose size is not known"
@@ -462,7 +459,7 @@ def branch_sentence(branch: BisectBranch, *, more_is_better: bool = False) -> st
 
 
 def bisect_sentence(result: BisectResult, *, more_is_better: bool = False) -> str:
-    """Return the answer of a search, followed by the sentences of its branches."""
+    """Return the answer of a search, and the sentences about the branches."""
     answer = _answer_sentence(result, more_is_better=more_is_better)
     return " ".join((answer, *(branch.summary for branch in result.branches)))
 
@@ -531,7 +528,7 @@ def _remaining_clause(candidates: Sequence[BisectCommit]) -> str:
 
 
 def _exclusion_clause(gap: BisectGap, *, more_is_better: bool) -> str:
-    """Return the clause with the excluded differences: ``; a difference above … is excluded``."""
+    """Return the clause ``; a difference above +2.10 % is excluded``, or an empty text."""
     low, high = inverse_interval(gap.ratio_ci) if more_is_better else gap.ratio_ci
     bounds = [f"below {signed_change(low)}"] if low else []
     bounds += [f"above {signed_change(high)}"] if high else []

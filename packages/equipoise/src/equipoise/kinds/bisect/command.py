@@ -1,6 +1,6 @@
 """``equipoise bisect``: find the commit that made a program slower.
 
-The options become a `BisectRequest`; this becomes a plan with a `BisectPlan` as its terms.
+The options become a `BisectRequest`. The request becomes a plan with a `BisectPlan`.
 """
 
 from __future__ import annotations
@@ -70,23 +70,23 @@ class BisectRequest(CommitsRequest, frozen=True, kw_only=True):
     likely: tuple[str, ...] = ()
     """Paths whose changes the user suspects."""
     prior: tuple[float, ...] = ()
-    """Prior weight of each commit, from the suspected paths; empty for equal weights."""
+    """Prior weight of each commit; empty for equal weights."""
     prose: tuple[int, ...] = ()
     """Indices of the commits that change only documentation."""
     merged: MergedCommits = MergedCommits()
     """Commits of branches that were merged between the good and the bad commit."""
     why: Literal["observe", "test"] | None = None
     layouts: int | None = None
-    """Number of memory layouts, of which one is drawn for each block."""
+    """Number of memory layouts; each block uses a random layout."""
 
     @property
     def commits_with_branches(self) -> tuple[Commit, ...]:
-        """Commits in the order of the conditions: from good to bad, then those of branches."""
+        """Commits in the order of the conditions: from good to bad, then on branches."""
         return (*self.commits, *self.merged.commits)
 
     @property
     def needed(self) -> tuple[NeededCommit, ...]:
-        """The commits that the campaign cannot do without: the good and the bad commit."""
+        """The good and the bad commit, which must build and run."""
         return needed_commits(self.good, self.bad, len(self.commits))
 
 
@@ -108,9 +108,8 @@ def bisect_plan(
 
     The good and the bad commit must be built already.
 
-    Raise `UnusableInput` if the program does not exist in one of the two commits, or the request
-    names a benchmark that does not exist. Raise `ConditionFailed` if the tool's benchmarks fail in
-    the run that lists their metrics.
+    Raise `UnusableInput` if the program does not exist in one of both commits, or a named benchmark
+    does not exist. Raise `ConditionFailed` if a benchmark fails in the run that lists the metrics.
     """
     plan, commits_terms, warnings = plan_of_commits(STUDY, request, builds, scratch)
     terms = BisectPlan(
@@ -126,13 +125,13 @@ def bisect_plan(
         layout_spread=measured_spread,
     )
     contrasts: list[Contrast] = []
-    # Each command has its own condition for the good commit, followed by those of later commits.
+    # For each command: a condition for the good commit, then conditions for the later commits.
     for good_condition in range(0, len(plan.conditions), len(request.commits_with_branches)):
         levels = plan.conditions[good_condition].levels
         stratum = {factor: level for factor, level in levels.items() if factor != REVISION}
         contrasts.append(Contrast(good_condition, good_condition + terms.last, REVISION, stratum))
     layouts_plan, layout_warnings = plan_with_layouts(plan, request.layouts, None)
-    # A search ends when the culprit is known, even if each layout ran in few blocks only.
+    # A search ends once the culprit is known, even if few blocks used each layout.
     layouts_plan = replace(
         layouts_plan, stopping=plan.stopping, chosen_contrasts=tuple(contrasts), terms=terms
     )
@@ -143,7 +142,7 @@ EXAMPLE = "equipoise bisect --good v1.4 --bad main --build make -- ./bench"
 
 
 class BisectOptions(CommitsOptions, frozen=True, kw_only=True):
-    """Parsed options of ``equipoise bisect``; `BisectRequest` has the commits that they name."""
+    """Parsed options of ``equipoise bisect``."""
 
     good: str
     bad: str | None
@@ -301,7 +300,7 @@ def _explain_culprit(
 
 
 def _is_explained(record: RunRecord, ledger: Ledger) -> bool:
-    """Return whether an ended search needs no explanation, or already has one."""
+    """Return whether nothing is left to explain."""
     from equipoise.why.evidence.collect import EvidenceRequest, missing_runs
     from equipoise.why.gap import largest_gap
     from equipoise.why.result import latest_experiment
@@ -323,7 +322,7 @@ def _is_interrupted(record: RunRecord) -> bool:
 
 
 def _build_both_commits(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) -> None:
-    """Build the two commits of a culprit's gap, and record their diff if it is not recorded."""
+    """Build a culprit and its parent; record their diff, unless it is already recorded."""
     terms, culprit_condition = bisection_of(record.plan), gap.contrast.candidate
     parent_index, commit_index = map(terms.commit_of, gap.contrast.pair)
     for reason in builds.make((parent_index, commit_index)).values():
@@ -373,7 +372,6 @@ def _bisect_request(bisect_options: BisectOptions) -> BisectRequest:
 
 
 def _recorded_command(request: BisectRequest, seed: int) -> tuple[str, ...]:
-    """Return the argument vector that repeats the bisection of the same two commits."""
     bad = request.bad
     return typed_command(
         good=request.good.commit, bad=None if bad.uncommitted else bad.commit, seed=seed
@@ -381,7 +379,7 @@ def _recorded_command(request: BisectRequest, seed: int) -> tuple[str, ...]:
 
 
 def _latest_layout_spread(ledger: Ledger, repository: Repository) -> LayoutSpread | None:
-    """Return the spread that the latest campaign over layouts in this repository measured."""
+    """Return the spread from the latest campaign over memory layouts of this repository."""
     for run_id in ledger.runs_over_layouts():
         record = ledger.read_run(run_id)
         terms = record.plan.terms

@@ -1,4 +1,4 @@
-"""Explain why a culprit, a named commit, differs from its parent; show the hunks of its diff."""
+"""Explain why a culprit differs from its parent, and show hunks of the diff between both."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _FILE_OR_HUNK = re.compile(
 _TEXT_SUFFIXES = frozenset(
     {".json", ".lock", ".md", ".rst", ".toml", ".txt", ".xml", ".yaml", ".yml"}
 )
-"""Suffixes of files with text or data, in which a word is not a use of a function."""
+"""Suffixes of files without code, in which a word is not a use of a function."""
 
 
 class BisectWhy(WhyKind):
@@ -65,8 +65,7 @@ class BisectWhy(WhyKind):
     def with_campaign_verdict(self, judged: JudgedContrast, comparison: Comparison) -> Comparison:
         """Return the comparison of a culprit with its parent, as the search judged it.
 
-        The search chose this pair, and ran it until the culprit was certain, so its interval holds.
-        The comparison stays as it is if the search compared another metric.
+        If the search compared another metric, the comparison does not change.
         """
         culprit = judged.finding
         assert isinstance(culprit, Culprit)
@@ -92,7 +91,7 @@ class BisectWhy(WhyKind):
         experiment: RunRecord | None,
     ) -> BisectDocument:
         """Return the document with an explained culprit in the first search that named it."""
-        if not document.searches:
+        if not document.results:
             return document
         contrast, difference = gap_evidence.gap.contrast, gap_evidence.difference
         explained = _explained_culprit(record, contrast, difference, causes, experiment)
@@ -102,7 +101,7 @@ class BisectWhy(WhyKind):
 def _culprit_contrasts(record: RunRecord, blocks: Blocks) -> Iterator[JudgedContrast]:
     """Yield the contrast of each culprit with its parent, with the searched metric.
 
-    A merge is left out if a commit of its branch is named.
+    A merge is left out if a commit of the branch is named.
     """
     plan, terms = record.plan, bisection_of(record.plan)
     indices = {commit.name: index for index, commit in enumerate(terms.commits_with_branches)}
@@ -115,7 +114,7 @@ def _culprit_contrasts(record: RunRecord, blocks: Blocks) -> Iterator[JudgedCont
                 terms.condition_of(benchmark.process, indices[name])
                 for name in (culprit.parent, culprit.commit)
             )
-            # If one command measures several benchmarks, the first represents all benchmarks.
+            # Several benchmarks of one command may have the same culprit.
             if culprit.commit not in explained_merges and (parent, commit) not in yielded_pairs:
                 yielded_pairs.add((parent, commit))
                 yield JudgedContrast(Contrast(parent, commit, REVISION), benchmark.metric, culprit)
@@ -124,7 +123,6 @@ def _culprit_contrasts(record: RunRecord, blocks: Blocks) -> Iterator[JudgedCont
 def _with_explained(
     document: BisectDocument, plan: Plan, contrast: Contrast, explained: ExplainedCulprit
 ) -> BisectDocument:
-    """Return the document with the explained culprit in the first search that named it."""
     if document.bisect is not None:
         return replace(document, bisect=replace(document.bisect, explained=explained))
     terms = bisection_of(plan)
@@ -148,7 +146,7 @@ def _explained_culprit(
     """Return the explanation of a culprit from evidence.
 
     ``causes`` has the causes of the gap, the largest first. ``experiment`` is the campaign that
-    tested the causes, if there is one.
+    tested the causes, or ``None``.
     """
     terms = bisection_of(record.plan)
     functions = tuple(dict.fromkeys((*_named_functions(causes), *_slower_functions(difference))))
@@ -176,7 +174,7 @@ def _named_functions(causes: Sequence[Explanation]) -> Iterator[str]:
 
 
 def _slower_functions(difference: Difference) -> Iterator[str]:
-    """Yield the functions with a relevant share of the gap, certain or not, the largest first."""
+    """Yield the functions that explain a relevant share of the gap, the largest share first."""
     min_extra = MIN_MENTIONED_FRACTION * difference.wall_time.extra
     extra_times = {function: time.extra for function, time in difference.functions.items()}
     slower = [function for function, extra in extra_times.items() if extra >= min_extra > 0.0]
@@ -194,7 +192,7 @@ def _recorded_diff(record: RunRecord, condition: int) -> CommitDiff | None:
 
 
 def _identifier(name: str) -> str:
-    """Return a function's name as in the source, without namespaces and types; empty if unknown."""
+    """Return a function's name without namespaces and types; empty if the name is unknown."""
     name = _COMPILER_SUFFIX.sub("", name)
     name = _ARGUMENT_TYPES.sub("", name)
     while (shorter := _TYPE_PARAMETERS.sub("", name)) != name:
@@ -204,7 +202,7 @@ def _identifier(name: str) -> str:
 
 
 def _hunks_naming(patch: str, functions: Sequence[str]) -> Iterator[DiffHunk]:
-    """Yield the hunks that name a function; hunks whose changed lines name it come first."""
+    """Yield the hunks that name a function; hunks with the name in a changed line come first."""
     hunks = [
         (file, lines)
         for file, lines in _hunks(patch)

@@ -43,7 +43,7 @@ _WHOLE_GAP, _INNER_PAIR, _OWN_PAIR = (
 """Kinds of pairs, as the legend names them."""
 _TRIALS_PER_BLOCK = 2
 _LABEL_SHARE = 0.2
-"""Extra length of the axis of trials, as a fraction, for the labels of culprits."""
+"""Extra length of the axis of trials for the labels of culprits, as a fraction."""
 
 
 def bisection_chart(result: BisectResult) -> alt.LayerChart:
@@ -53,7 +53,7 @@ def bisection_chart(result: BisectResult) -> alt.LayerChart:
 
 
 def branch_chart(result: BisectBranch) -> alt.LayerChart:
-    """Draw the search of the branch of a merge, which has at least one block."""
+    """Draw the search of a merge's branch; the search has at least one block."""
     title = f"The search of the branch of {short_name(result.merge)}"
     return _search_chart(result, title, "from where it began (0) to the merge's parent")
 
@@ -61,14 +61,14 @@ def branch_chart(result: BisectBranch) -> alt.LayerChart:
 def _search_chart(
     result: BisectResult | BisectBranch, title: str, axis_ends: str
 ) -> alt.LayerChart:
-    """Draw a search: grey areas of excluded commits, a line for each block, and the culprits."""
+    """Draw a search: grey areas for excluded commits, a line for each block, and the culprits."""
     commit_count = len(result.candidates)
     course = _without_empty_searches(result.course)
     # Number of trials at the end of each block.
     trials = {block.block: _TRIALS_PER_BLOCK * count for count, block in enumerate(course, start=1)}
     last_trial = max([_TRIALS_PER_BLOCK, *trials.values()])
     areas = list(_excluded_areas(result.candidates, trials, last_trial))
-    # The first block of each search compares both ends.
+    # The first block of each search runs both ends of the stretch.
     search_ends = {block.search: (block.earlier, block.later) for block in reversed(course)}
     block_rows = [_block_row(result, block, search_ends[block.search], trials) for block in course]
     culprit_rows = [
@@ -158,7 +158,7 @@ def _search_chart(
 
 
 def _without_empty_searches(course: Sequence[BisectBlock]) -> Sequence[BisectBlock]:
-    """Return the course without the searches at its end that confirmed no gap."""
+    """Return the blocks, except of last searches that confirmed no gap."""
     searches = [list(group) for _, group in itertools.groupby(course, lambda block: block.search)]
     while len(searches) > 1 and len({(block.earlier, block.later) for block in searches[-1]}) == 1:
         searches.pop()
@@ -194,7 +194,7 @@ def _commit_name(result: BisectResult | BisectBranch, index: int) -> str:
 def _excluded_areas(
     candidates: Sequence[BisectCommit], trials: dict[int, int], last_trial: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield an area for each range of successive commits that the same block excluded."""
+    """Yield an area for each range of successive commits that one block excluded."""
     numbered_commits = enumerate(candidates, start=1)
     for block, group in itertools.groupby(numbered_commits, key=lambda item: item[1].excluded_at):
         members = list(group)
@@ -222,9 +222,9 @@ class BisectFigures(FiguresKind):
 
     def gallery(self, document: BisectDocument, sequences: Sequences) -> Iterator[Figure]:
         """Draw the search of each benchmark, and of each searched branch."""
-        for number, search in enumerate(document.searches, start=1):
+        for number, search in enumerate(document.results, start=1):
             name = f"bisection_{number}" if search.benchmark else "bisection"
-            # If there are several benchmarks, one without a confirmed gap has no search.
+            # A benchmark without a confirmed gap has no search to draw.
             if search.margin is not None or not search.benchmark:
                 yield Figure(name, HOW_TO_READ, bisection_chart(search))
             for branch_number, branch in enumerate(search.branches, start=1):
@@ -235,4 +235,4 @@ class BisectFigures(FiguresKind):
 
     def chart(self, document: BisectDocument) -> alt.LayerChart | None:
         """Draw the search of the first benchmark."""
-        return bisection_chart(document.searches[0]) if document.searches else None
+        return bisection_chart(document.results[0]) if document.results else None

@@ -22,12 +22,12 @@ from equipoise.revisions.terms import CommitBenchmark, benchmarks_of
 
 
 class BenchmarkSearch(Struct, frozen=True):
-    """The search of one benchmark, and the blocks that it used."""
+    """The search of one benchmark."""
 
     benchmark: CommitBenchmark
     bisection: BranchingBisection
     blocks: list[int]
-    """Numbers of the blocks that count for the benchmark, in the order of their runs."""
+    """Numbers of the blocks that count for this benchmark, in the order of their runs."""
 
 
 def read_searches(record: RunRecord) -> tuple[BenchmarkSearch, ...]:
@@ -48,7 +48,7 @@ class BisectionJudge(CommitsJudge):
         if terms.layout_spread is not None:
             layout_spread = max(layout_spread, terms.layout_spread.percent / 100.0)
         self._bad = terms.last
-        """Index of the bad commit: the number of commits after the good commit."""
+        """Index of the bad commit; the good commit has index 0."""
         self.searches = tuple(
             BenchmarkSearch(
                 benchmark,
@@ -69,7 +69,6 @@ class BisectionJudge(CommitsJudge):
             )
             for benchmark in benchmarks_of(plan)
         )
-        """The search of each benchmark, after the blocks so far."""
         benchmarks = benchmarks_of(plan)
         self._benchmarks_by_command = tuple(
             tuple(
@@ -82,7 +81,7 @@ class BisectionJudge(CommitsJudge):
             SharedBlocks([self.searches[index].bisection for index in indices])
             for indices in self._benchmarks_by_command
         )
-        """The searches of each command, which share its blocks."""
+        """For each command, the searches that share the blocks of the command."""
 
     def _add_costs(self, number: int, blocks: Mapping[int, CostsOfBlock]) -> None:
         for index, block in blocks.items():
@@ -110,7 +109,7 @@ class BisectionJudge(CommitsJudge):
         )
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
-        """Return the status of each benchmark: the gap, and then the number of commits left."""
+        """Return the status of each benchmark: first the gap, later the number of commits left."""
         return tuple(map(self._comparison_status, self.searches))
 
     def _comparison_status(self, search: BenchmarkSearch) -> ComparisonStatus:
@@ -138,7 +137,7 @@ class BisectionJudge(CommitsJudge):
         )
 
     def _condition_name(self, benchmark: CommitBenchmark, commit: int) -> str:
-        """Return the name of a commit's condition, with the benchmark if there are several."""
+        """Return the name of a commit, and of the benchmark if there are several benchmarks."""
         condition = self.plan.conditions[self.terms.condition_of(benchmark.process, commit)]
         if not benchmark.name or BENCHMARK in condition.levels:
             return condition.name

@@ -1,21 +1,17 @@
 """Test whether a step of a bisection persists, or memory layouts alone may explain it.
 
-The bets of a bisection compare two builds. Each build has its own memory layout, so even commits
-that change nothing differ, and the search picks the pair that differs most. A layout moves the cost
-of one commit; a step moves the costs of its commit and of all later commits. A model with layouts
-and steps judges the steps:
+Each build has its own memory layout, so even commits that change nothing differ. A layout changes
+the cost of one commit. A step changes the costs of all commits from one commit on. The model is:
 
-    x = level(later) - level(earlier) + slot · order + noise
+    x = level(later) - level(earlier) + order_effect · order + noise
     level(c) = Σ of the steps up to c + layout(c),  layout(c) ~ N(0, s²)
 
-x is the log cost of the later commit of a block minus that of the earlier commit. slot is the
-effect of the order, 1 or -1, in which both ran. The standard deviation s is unknown: it has a
-half-t prior and a restricted likelihood, in which the steps have flat priors (Harville 1974). All
-results are averages over the posterior of s. The model can only refuse a name, so the guarantee of
-the coin does not depend on it.
+x is the log cost of the later commit of a block minus the log cost of the earlier commit. order is
+1 if the earlier commit ran first, else -1. c is any commit. The standard deviation s of layouts is
+unknown: it has a half-t prior. The likelihood of s is restricted, with flat priors of the steps
+(Harville 1974). All results are averages over the posterior of s (docs/methods/bisect.md).
 
-With a trend added to one step, the model also tests whether this step was constant. Layouts matter
-for this test, because early and late blocks run different commits.
+With a trend added to one step, the model also tests whether this step was constant.
 """
 
 from __future__ import annotations
@@ -30,7 +26,7 @@ from equipoise.kinds.bisect.terms import StepTrend
 from equipoise.stats.arrays import NORMAL_MAD, FloatArray
 
 LAYOUT_SPREAD = 0.003
-"""Scale of the half-t prior of s, in log units; a campaign may have measured a larger spread."""
+"""Default scale of the half-t prior of s, in log units."""
 PRIOR_DEGREES_OF_FREEDOM = 3
 """Degrees of freedom of the half-t prior."""
 SPREAD_COUNT = 24
@@ -40,13 +36,13 @@ MAX_RESIDUAL = 2.5
 MIN_SCALE = 1e-6
 """Minimum standard deviation of a block's noise, in log units."""
 MIN_POSITION_CHANCE = 0.8
-"""Minimum probability that a step is at its own commit, not at another between two steps."""
+"""Minimum probability that a step is at its own commit, not at a neighbour."""
 TREND_LEVEL = 0.01
-"""Maximum chance that a search reports a trend if its steps are constant."""
+"""Maximum chance that a search with constant steps reports a trend."""
 MIN_TREND_BLOCKS = 10
-"""Minimum number of blocks with a step for an estimate of its trend."""
+"""Minimum number of blocks that measure a step, for an estimate of the trend."""
 _ITERATION_COUNT = 4
-"""Iterations that estimate the slot effect, the noise and the clipped residuals."""
+"""Iterations that estimate the order effect, the noise and the clipped residuals."""
 
 
 class LayoutBlock(Struct, frozen=True):
@@ -66,9 +62,9 @@ class CandidateStep(Struct, frozen=True):
     """The step of a commit that makes a difference by the bets."""
 
     commit: int
-    """Index of the commit; the step is from the latest earlier commit that runs."""
+    """Index of the commit; the step begins at the latest earlier commit that runs."""
     level: float
-    """The commit is named only if the probability of a too small step is at most this level."""
+    """The commit is named if the chance of a too small step is at most this level."""
 
 
 def difference_of(costs: tuple[float, float]) -> float:
@@ -91,15 +87,13 @@ def persistent_steps(
 ) -> tuple[int, ...]:
     """Return the candidates whose steps persist, in ascending order.
 
-    A step persists if it is larger than ``margin`` and than √2·s, the standard deviation that
-    layouts cause between two commits: the probability of a smaller step is at most the level of the
-    candidate. The position of the step must also have at least the probability
-    `MIN_POSITION_CHANCE`. Until all candidates pass, the worst one is left out and counts as a
-    layout.
+    Layouts alone cause differences between two commits, with the standard deviation √2·s. A step
+    persists under two conditions. The chance that it is at most √2·s or ``margin`` is at most the
+    candidate's level. The chance of its position is at least `MIN_POSITION_CHANCE`. If a candidate
+    fails, the worst candidate is left out, and the remaining candidates are tested again.
 
-    ``blocks`` has all blocks of the line of commits. ``margin`` and ``layout_spread``, the scale of
-    the prior of s, are in log units. Blocks of the commits in ``withdrawn``, which do not run, are
-    ignored.
+    ``blocks`` has all blocks of the line of commits; blocks of ``withdrawn`` commits are ignored.
+    ``margin`` and ``layout_spread``, the scale of the prior of s, are in log units.
     """
     usable_blocks = _without_unusable(blocks, withdrawn)
     remaining_levels = {candidate.commit: candidate.level for candidate in candidates}
@@ -132,11 +126,11 @@ def step_trends(
     layout_spread: float = LAYOUT_SPREAD,
     withdrawn: Collection[int] = (),
 ) -> tuple[StepTrend | None, ...]:
-    """Return the line by which each named step grew or faded; ``None`` if no change is certain.
+    """Return how each named step grew or faded; ``None`` if no change is certain.
 
-    A block measures a step if it contains this step and no other step. ``step_commits`` has the
-    commits with a step, in ascending order; ``named_commits`` has those that are named. The other
-    parameters are those of `persistent_steps`.
+    A block measures a step if this step alone is between the two commits of the block.
+    ``step_commits`` has all commits with a step, in ascending order. ``named_commits`` has the
+    named commits among them. The other parameters are those of `persistent_steps`.
     """
     usable_blocks = _without_unusable(blocks, withdrawn)
     if not usable_blocks or not named_commits:
@@ -171,8 +165,8 @@ def _without_unusable(
 class _LevelModel:
     """The model of the levels of the measured commits: steps and layouts.
 
-    The normal equations of the levels have the matrix D'D, in which D is the design. In the basis
-    of the eigenvectors of D'D, the covariances of the levels are diagonal for every s.
+    The calculation uses the eigenvectors of D'D, where D is the design matrix: a row for each
+    block, a column for each commit. In this basis, all covariances of levels are diagonal.
     """
 
     def __init__(self, blocks: Sequence[LayoutBlock], layout_spread: float) -> None:
@@ -182,7 +176,7 @@ class _LevelModel:
         design[rows, np.searchsorted(self.commits, [block.later for block in blocks])] = 1.0
         design[rows, np.searchsorted(self.commits, [block.earlier for block in blocks])] -= 1.0
         eigenvalues, self._vectors = np.linalg.eigh(design.T @ design)
-        # Smaller eigenvalues are rounding errors of 0.
+        # Tiny eigenvalues are 0 with rounding errors.
         eigenvalues = np.where(eigenvalues > 1e-9 * eigenvalues.max(), eigenvalues, 0.0)
         self._inverses = np.divide(
             1.0, eigenvalues, out=np.zeros_like(eigenvalues), where=eigenvalues > 0.0
@@ -215,12 +209,11 @@ class _LevelModel:
     def position_chance(self, steps: Sequence[int], step: int) -> float:
         """Return the probability that a step is at its own commit.
 
-        The step could be at any measured commit between the neighbouring steps, with the same prior
-        probability.
+        All measured commits between the neighbouring steps have equal prior probabilities.
         """
         earlier = max((other for other in steps if other < step), default=int(self.commits[0]))
         later = min((other for other in steps if other > step), default=int(self.commits[-1]) + 1)
-        # A step may be anywhere between two measured commits; the later commit represents it.
+        # The model has only measured commits: the next measured commit represents the step.
         own_position = int(self.commits[np.searchsorted(self.commits, step)])
         fixed = [other for other in steps if other != step]
         positions = [int(commit) for commit in self.commits if earlier < commit < later]
@@ -229,10 +222,10 @@ class _LevelModel:
         return float(chances[positions.index(own_position)] / chances.sum())
 
     def trend(self, steps: Sequence[int], step: int, slope_column: FloatArray) -> StepTrend:
-        """Return the line by which a step grew or faded.
+        """Return how a step grew or faded.
 
-        ``slope_column`` has the time of each block that measures the step, around a mean of 0, and
-        0 for each other block.
+        ``slope_column`` has the shape (blocks,). It has the times, minus their mean, of the blocks
+        that measure the step. It has 0 for all other blocks.
         """
         weights, estimates, standard_errors, _ = self._posterior(steps, slope_column)
         slope = float(weights @ estimates[:, -1])
@@ -245,7 +238,7 @@ class _LevelModel:
         )
 
     def _excess_spread(self) -> float:
-        """Return the standard deviation of the clipped residuals over their scale, at least 1."""
+        """Return the clipped residuals' standard deviation over their MAD scale, at least 1."""
         scale = NORMAL_MAD * float(np.median(np.abs(self._residuals)))
         deviation = float(np.sqrt(np.mean(self._residuals**2)))
         return max(1.0, deviation / scale) if scale > 0.0 else 1.0
@@ -255,14 +248,14 @@ class _LevelModel:
     ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
         """Return the posterior of the steps for each s, and the evidence for their positions.
 
-        The result is: the weight of each s, shape (spreads,); the estimates of the steps and their
-        standard errors, each of shape (spreads, steps); the log evidence. With a slope column, the
-        slope is the last step.
+        The result is: the weight of each s, shape (spreads,); the estimates and the standard errors
+        of the steps, both of shape (spreads, steps); the log evidence. With ``slope_column``, the
+        last column of the estimates and errors is for the slope.
         """
         indicators = (self.commits[:, None] >= np.asarray(steps)).astype(np.float64)
         rotated = self._vectors.T @ indicators
         if slope_column is not None:
-            # The levels explain a part of the column; layouts do not change the rest.
+            # Levels explain a part of the slope column. Layouts have no effect on the rest.
             column_levels = self._inverses * (self._vectors.T @ (self._design.T @ slope_column))
             column_rest = slope_column - self._design @ (self._vectors @ column_levels)
             rotated = np.column_stack([rotated, column_levels])
@@ -288,26 +281,27 @@ class _LevelModel:
 def _estimated_levels(
     blocks: Sequence[LayoutBlock], design: FloatArray, inverse: FloatArray, vectors: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Return the levels, the differences without slot effect and outliers, and the noise scale.
+    """Return the levels, the differences without order effect and outliers, and the noise scale.
 
-    Least squares give the levels. The residuals give the slot effect and the scale, and large
-    residuals are clipped. A few iterations make the three consistent.
+    Each iteration fits the levels by least squares. Then it estimates the order effect and the
+    scale from the residuals, and clips large residuals.
     """
     differences = np.array([block.difference for block in blocks])
     is_finite = np.isfinite(differences)
-    # A timeout gets a large difference, which is clipped like an outlier.
+    # A timeout gets a large finite difference, so it is clipped like an outlier.
     max_difference = max(1.0, 2.0 * float(np.max(np.abs(differences[is_finite]), initial=0.0)))
     differences = np.clip(differences, -max_difference, max_difference)
     orders = np.array([float(block.order) for block in blocks])
     degrees = max(1, len(blocks) - len(inverse) + 1)
-    clipped, levels, slot, scale = differences, np.zeros(len(inverse)), 0.0, MIN_SCALE
+    clipped, levels, order_effect, scale = differences, np.zeros(len(inverse)), 0.0, MIN_SCALE
     for _ in range(_ITERATION_COUNT):
         levels = vectors @ (inverse * (vectors.T @ (design.T @ clipped)))
         fitted = design @ levels
         residuals = differences - fitted
         if {-1.0, 1.0} <= set(orders):
-            slot = 0.5 * float(np.median(residuals[orders > 0]) - np.median(residuals[orders < 0]))
-        residuals -= slot * orders
+            medians = [float(np.median(residuals[orders == order])) for order in (1.0, -1.0)]
+            order_effect = 0.5 * (medians[0] - medians[1])
+        residuals -= order_effect * orders
         sizes = np.abs(residuals)
         spread = NORMAL_MAD * float(np.median(sizes)) or float(np.sqrt(np.mean(sizes**2)))
         scale = max(MIN_SCALE, spread * math.sqrt(len(blocks) / degrees))

@@ -1,7 +1,7 @@
 """Build the report of a bisection: the culprits, the remaining commits, the gap and the cost.
 
 The report of several benchmarks (a suite) has a row for each benchmark, and a section for each
-search.
+search. In a heading such as ``trials:number``, ``number`` is the kind of the column.
 """
 
 from __future__ import annotations
@@ -67,20 +67,20 @@ from equipoise.report.kind import ReportKind
 from equipoise.report.units import estimate_and_interval, percentage, significant, waiting_time
 
 _MAX_COMMIT_ROWS = 20
-"""Maximum number of rows of commits in a terminal."""
+"""Maximum number of rows of commits in a terminal with ``--verbose``."""
 _MAX_BRIEF_COMMIT_ROWS = 8
 """Maximum number of rows of commits in a terminal without ``--verbose``."""
 _BRIEF_COLUMNS = ("commit", "subject:name", "author", "date", "trials:number", "status")
 MAX_BENCHMARK_ROWS = 40
 """Maximum number of rows of benchmarks in a terminal."""
 _MAX_STAGES = 6
-"""Maximum number of stages in the sentence that describes how the search narrowed."""
+"""Maximum number of stages in the sentence about the number of remaining commits."""
 _TAB_WIDTH = 4
 """Number of letters between tab stops in a shown diff."""
 _MAX_FUNCTIONS = 6
 """Maximum number of functions that a sentence names."""
 _GOOD_OR_BAD_OPTION = re.compile(r" --(?:good|bad) [0-9a-f]{40,}\b")
-"""Options for the good and the bad commit, in a line that runs a bisection again."""
+"""Options for the good and the bad commit in a command line."""
 
 
 class BisectReport(ReportKind):
@@ -90,9 +90,9 @@ class BisectReport(ReportKind):
 
     def question(self, document: BisectDocument) -> str | None:
         """Return the question of a bisection; ``None`` before its first block."""
-        if not document.searches:
+        if not document.results:
             return None
-        good, bad = document.searches[0].good.asked, document.searches[0].bad.asked
+        good, bad = document.results[0].good.asked, document.results[0].bad.asked
         if document.bisects:
             return f"Which commits from {good} to {bad} changed which benchmarks?"
         metric = metric_name(document.primary_metric)
@@ -102,7 +102,7 @@ class BisectReport(ReportKind):
         """Build the document of a bisection, of one benchmark or of several."""
         document = report.document
         assert isinstance(document, BisectDocument)
-        searches = document.searches
+        searches = document.results
         if not searches:
             return None
         first_figure, other_figures = campaign_figures(report)
@@ -122,18 +122,18 @@ class BisectReport(ReportKind):
 
     def gap_parts(self, document: BisectDocument) -> Iterator[Part]:
         """Build the diffs of the explained culprits."""
-        for search in document.searches:
+        for search in document.results:
             yield from explained_parts(search)
 
     def contradictions(self, document: BisectDocument) -> Iterator[str]:
-        """Yield the contradictions of a document that no bisection can have computed."""
-        for search in document.searches:
+        """Yield sentences about impossible values in a document from a file."""
+        for search in document.results:
             yield from _contradictions(search)
 
 
 def build_answer(document: BisectDocument) -> Answer:
     """Build the answer: the culprits, or the remaining commits."""
-    claims = [claim for search in document.searches for claim in culprit_claims(document, search)]
+    claims = [claim for search in document.results for claim in culprit_claims(document, search)]
     if document.bisect is None:
         suite_answer = Answer(suite_sentence(document.bisects), claims=tuple(claims[:MAX_CLAIMS]))
         return with_failures(document, suite_answer, "The searches")
@@ -157,7 +157,7 @@ def parts_below_answer(document: BisectDocument) -> Iterator[Part]:
     if result is None:
         yield from _suite_parts(document)
         return
-    # Without a confirmed gap, no commit was searched.
+    # The search of commits begins after the gap is confirmed.
     if result.margin is not None:
         yield Section("Commits", tuple(_commit_parts(result, result.alpha)))
     yield from _branch_sections(result)
@@ -171,7 +171,6 @@ def parts_below_answer(document: BisectDocument) -> Iterator[Part]:
 
 
 def _suite_parts(document: BisectDocument) -> Iterator[Part]:
-    """Build a row for each benchmark, the cost, and a section for each search."""
     searches = document.bisects
     first_search = searches[0]
     yield Table(
@@ -197,19 +196,19 @@ def _suite_parts(document: BisectDocument) -> Iterator[Part]:
 
 
 def _resume_command(document: BisectDocument) -> Iterator[Command]:
-    """Yield the command that resumes an unfinished search, with its whole budget again."""
+    """Yield the command that resumes an unfinished search."""
     if any(
         search.verdict == "undecided"
-        # A set with an unconfirmed commit is final: the search cannot name this commit.
+        # With an unconfirmed commit, the result ``set`` is final, because no commit can be named.
         or (search.verdict == "set" and not search.unconfirmed)
         or search.blocks_to_go
-        for search in document.searches
+        for search in document.results
     ):
         yield Command(shell_line(["equipoise", "resume", document.run.id]), "To go on from here:")
 
 
 def suite_sentence(searches: Sequence[BisectResult]) -> str:
-    """Return the sentence that names the changed benchmarks of each culprit."""
+    """Return the sentence with the culprits, and the benchmarks that each culprit changed."""
     benchmarks_by_culprit: dict[str, list[str]] = {}
     for candidate in searches[0].candidates:
         for search in searches:
@@ -300,7 +299,7 @@ def _diff_sentence(explained: ExplainedCulprit) -> str:
 
 
 def number_rows(document: BisectDocument, result: BisectResult) -> Iterator[NumberRow]:
-    """Yield a row for each commit after the good one, then for each commit of branches."""
+    """Yield the row of numbers of each commit after the good commit, then of branches."""
     culprits = {culprit.commit: culprit for culprit in result.every_culprit}
     for candidate in _all_commits(result):
         culprit = culprits.get(candidate.commit)
@@ -404,7 +403,7 @@ def _bisect_line_of_branch(merge: Culprit, command_line: str) -> str:
 def _ratio_of_values(
     document: BisectDocument, result: BisectResult, ratio: float | None, interval: Interval
 ) -> tuple[float | None, Interval]:
-    """Return a ratio of costs as a ratio of values, which is its inverse if more is better."""
+    """Return a ratio of costs as a ratio of values: inverted if more is better."""
     if result.metric not in document.more_is_better:
         return ratio, interval
     return 1.0 / ratio if ratio else None, inverse_interval(interval)
@@ -482,7 +481,7 @@ def _commit_notes(result: SearchedLine, alpha: float) -> Iterator[str]:
 
 
 def _course_sentence(result: SearchedLine) -> str:
-    """Return how the search narrowed: ``Commits left: 64; 23 after block 20; 1 after block 31``."""
+    """Return a sentence such as ``Commits left: 64; 23 after block 20; 1 after block 31``."""
     exclusion_blocks = sorted(
         candidate.excluded_at
         for candidate in result.candidates

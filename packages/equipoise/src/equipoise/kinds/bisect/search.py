@@ -1,17 +1,14 @@
 """Search for the commits that made a difference (docs/methods/bisect.md).
 
-A block runs two commits in the order of a fair coin. The choice of the two commits, and all other
-results, depend only on earlier blocks. So a campaign that is read back has the same state.
+A block runs two commits in the order of a fair coin. Earlier blocks alone determine which two
+commits run, so a campaign that is read back has the same state.
 
-The line of first parents, from the good commit (GOOD) to the bad commit (BAD), is searched first.
-Once a merge is named and its step is measured, its branch is searched: from the commit where the
-branch began to the merge's second parent, after this gap is confirmed. Then the search of the line
-continues.
+The main line has the first parents from the good commit (GOOD) to the bad commit (BAD). The branch
+of a merge is searched as soon as the merge is named. Then the search of the main line continues.
 
-The own pair of a commit is this commit and the latest ancestor that runs. A commit is a candidate
-once the bets show that its own pair differs, and is named if memory layouts do not explain its
-step. The chance that any named commit is wrong is at most alpha, over all branches and benchmarks,
-because the counter k counts the own pairs of all of them.
+The own pair of a commit is this commit and the latest ancestor that runs. Both differ by the step
+of the commit. A commit is a candidate once the bets show that its own pair differs. A candidate is
+named if memory layouts do not explain its step. The chance of any wrong name is at most alpha.
 """
 
 from __future__ import annotations
@@ -48,7 +45,7 @@ from equipoise.stats.resolution import NO_RESOLUTION, Resolution
 from equipoise.stats.verdict import ComparisonVerdict, check_alpha, margin_of
 
 REMAINDER_BLOCKS = 150
-"""Maximum blocks to search a remainder of the gap; more if the first search took more."""
+"""Maximum blocks to search a remainder, unless the first search took more blocks."""
 
 BisectionVerdict = Literal["confirming", "no difference", "searching", "culprit", "several"]
 """``confirming``: it is not known yet whether GOOD and BAD differ. ``no difference``: they are
@@ -61,24 +58,23 @@ class BisectionState(Struct, frozen=True):
 
     verdict: BisectionVerdict
     gap: ComparisonVerdict
-    """Cost of BAD over that of GOOD. All sizes outside ``equivalence_ci`` are excluded."""
+    """Cost of BAD over the cost of GOOD."""
     log_e_values: tuple[float, ...]
-    """Log e-values of commits 1 to ``count`` against "the commit made the whole gap", in the first
-    search."""
+    """For each commit after GOOD, the log e-value against "the commit made the whole gap"."""
     excluded_at: tuple[int | None, ...]
     """Number of the block at which the first search excluded each commit."""
     chances: tuple[float, ...]
-    """Probability of each commit, which steers the first search; no guarantee depends on it."""
+    """Estimated probability of each commit, for the choice of the pairs in the first search."""
     named_steps: tuple[MeasuredStep, ...]
     """Steps of the named commits, in the order in which they were named."""
     unconfirmed_steps: tuple[UnconfirmedStep, ...]
     """Steps of the candidates that are not named."""
     stretches: tuple[StretchState, ...]
-    """The first search and the searches of remainders of the gap, in the order of their starts."""
+    """The first search, and then the searches of remainders, in the order of their starts."""
     blocks: int
     margin: float | None
-    """Log units below which two commits without a step between them count as equal; ``None`` before
-    the gap is confirmed."""
+    """Largest difference, in log units, of commits that count as equal; ``None`` before the gap is
+    confirmed."""
 
     @property
     def excluded(self) -> tuple[bool, ...]:
@@ -90,12 +86,11 @@ class Bisection:
     """The search for the commits that made a difference, after the blocks added so far.
 
     First the gap between GOOD and BAD is confirmed. If a single commit is left and makes a
-    difference, it is the culprit, and the remainders of the gap on both sides are searched. If no
-    commit is left, both halves are searched. The chance that any named commit is slower than the
-    commit before it by at most the margin is at most alpha, whatever the other commits do.
+    difference, this commit is the culprit. Then the remainders are searched: the stretches before
+    and after the culprit. If no commit is left, the remainders are the two halves of the gap.
 
-    Raise `UnusableInput` if there is no commit after GOOD, alpha or the smallest effect is out of
-    range, or the prior is not one finite, non-negative number for each commit.
+    Raise `UnusableInput` if there is no commit after GOOD, or an argument is out of range. Raise it
+    also if the prior is not one finite, non-negative number for each commit.
 
     Parameters
     ----------
@@ -104,22 +99,22 @@ class Bisection:
     alpha
         Between 0 and 1.
     min_effect
-        Percent; a smaller gap counts as equal. A remainder of the gap is judged by this or by the
-        margin, whichever is larger.
+        Percent; a smaller gap counts as equal. For a remainder, the larger of this effect and the
+        margin of the first search counts.
     prior
-        Weights of commits 1 to ``count``; equal by default. They only choose pairs and set stakes.
-        No weight falls below a tenth of an equal weight.
+        Weights of commits 1 to ``count``; equal by default. They choose pairs and set stakes. No
+        weight is below a tenth of an equal weight.
     resolution
         As for ``PairedBlocks``.
     own_pairs
-        Counter of own pairs, which all bisections of one claim share.
+        Counter of the own pairs that ran. All benchmarks and branches share it.
     remainder_blocks
-        Maximum blocks to search each remainder; by default as many as the first search took, at
-        least 150.
+        Maximum blocks to search each remainder; by default `REMAINDER_BLOCKS` or as many as the
+        first search took.
     prose
-        Commits that change only documentation. No build reads it, so they are never named.
+        Commits that change only documentation. They are never named.
     layout_spread
-        Prior scale of the standard deviation of a layout, in log units; above 0.
+        Expected standard deviation of a layout's effect, in log units; above 0.
     """
 
     def __init__(
@@ -150,7 +145,7 @@ class Bisection:
         self._remainder_blocks = remainder_blocks
         self._prose, self._layout_spread = frozenset(prose), layout_spread
         self._ranks_on_line: dict[IndexPair, int] = {}
-        """Rank of each own pair among the own pairs of this line of commits, from 1."""
+        """Number of each own pair, from 1, in the order in which the pairs of this line ran."""
         self._layout_blocks: list[LayoutBlock] = []
         self._persistence_cache: tuple[object, frozenset[int]] = (None, frozenset())
         """Key of the cache, and the candidates whose steps persist."""
@@ -190,7 +185,7 @@ class Bisection:
     def add(self, pair: IndexPair, costs: tuple[float, float], order: int) -> None:
         """Add one complete block of the pair that ``next_pair`` returned.
 
-        ``costs`` are those of the earlier and the later commit, +inf for a trial that timed out.
+        ``costs`` has the earlier commit's cost, then the later commit's; +inf after a timeout.
         ``order`` is 1 if the earlier commit ran first, else -1.
 
         Raise `UnusableInput` if a cost is negative or NaN, or an order is neither 1 nor -1. Raise
@@ -241,8 +236,7 @@ class Bisection:
     def branch_search(self, count: int, prose: Collection[int] = ()) -> Bisection:
         """Return a new search of the branch of a merge that this search named.
 
-        Both searches share the counter k. The gap of the branch is judged like a remainder of the
-        gap. ``count`` is the number of commits of the branch after the commit where it began.
+        ``count`` is the number of commits of the branch after the commit where the branch began.
         ``prose`` has the commits that change only documentation.
         """
         return Bisection(
@@ -286,9 +280,8 @@ class Bisection:
     def named_steps(self) -> tuple[MeasuredStep, ...]:
         """Steps of the commits named so far, in the order of the search.
 
-        By the bets, each of these commits makes a difference. It differs from the commit before by
-        more than the smallest effect. Its step persists, so memory layouts of single commits do not
-        explain it (``layout.py``). All blocks so far judge all commits together.
+        Such a step is larger than the smallest effect, and memory layouts do not explain it
+        (``layout.py``).
         """
         gap = self._stretches[0].gap
         steps = (stretch.candidate_step(gap) for stretch in self._stretches_with_name())
@@ -296,7 +289,7 @@ class Bisection:
 
     @property
     def trends(self) -> tuple[StepTrend | None, ...]:
-        """Line by which each of ``named_steps`` grew or faded; ``None`` if no change is certain."""
+        """For each of ``named_steps``, how the step changed; ``None`` if no change is certain."""
         return step_trends(
             self._layout_blocks,
             _candidate_commits(self._stretches_with_name()),
@@ -384,7 +377,7 @@ class Bisection:
             self._stretches.append(stretch)
 
     def _add_remainders(self, stretch: Stretch) -> None:
-        """Put the remainders of the gap of a stretch that ended into the queue."""
+        """Put the remainders of a stretch that ended into the queue."""
         remainders: tuple[IndexPair, ...] = ()
         if stretch.candidate_pair is not None:
             previous_commit, candidate = stretch.candidate_pair
@@ -440,26 +433,25 @@ class LineState(Struct, frozen=True):
     """The state of the search of one line of commits."""
 
     merge: int | None
-    """Merge to whose branch the line belongs; ``None`` for the first line."""
+    """Index of the merge whose branch this line is; ``None`` for the main line."""
     commits: tuple[int, ...]
-    """Commits of the line, by index in the whole bisection. In ``state`` and ``course``, a commit
-    is given by its index along the line."""
+    """Indices of the commits in the whole bisection; ``state`` and ``course`` instead have indices
+    along the line."""
     missing: tuple[int, ...]
     """Ends of the branch that do not run; the branch then cannot be searched."""
     state: BisectionState
     trends: tuple[StepTrend | None, ...]
-    """Line by which each of ``state.named_steps`` grew or faded; ``None`` if not certain."""
+    """For each of ``state.named_steps``, how the step changed; ``None`` if no change is certain."""
     course: tuple[tuple[int, IndexPair], ...]
-    """Number and pair of each block of the line; the numbers count all blocks of the bisection."""
+    """Number and pair of each block of the line. Numbers count the bisection's blocks from 1."""
 
 
 class BranchingBisection:
-    """The search of a line of commits, and of the branch of each merge that is named.
+    """The search of the main line, and of the branch of each merge that is named.
 
-    Its state depends only on the blocks added, and on the commits withdrawn between them. ``line``
-    is the search from GOOD to BAD, before its first block. ``branches`` has a branch for each merge
-    that can be named, on the line and on branches. ``prose`` has the commits of branches that
-    change only documentation; ``line`` already has those of the line.
+    ``line`` is the search of the main line, before its first block. ``branches`` has the branch of
+    each merge that can be named. ``prose`` has the commits of branches that change only
+    documentation.
     """
 
     def __init__(
@@ -489,8 +481,7 @@ class BranchingBisection:
     def add(self, pair: IndexPair, costs: tuple[float, float], order: int) -> None:
         """Add one complete block of the pair that ``next_pair`` returned.
 
-        Parameters and errors are those of `Bisection.add`; the first commit of the pair is the
-        earlier one.
+        Parameters and errors are those of `Bisection.add`. The pair has the earlier commit first.
         """
         line = self._open_line()
         if line is None:
@@ -534,25 +525,25 @@ class BranchingBisection:
 
     @property
     def verdict(self) -> BisectionVerdict:
-        """Verdict on the first line."""
+        """Verdict on the main line."""
         return self._lines[0].search.verdict
 
     @property
     def named_steps(self) -> tuple[MeasuredStep, ...]:
-        """Steps of the named commits of the first line."""
+        """Steps of the named commits of the main line."""
         return self._lines[0].search.named_steps
 
     def state(self) -> BisectionState:
-        """Return the state of the search of the first line."""
+        """Return the state of the search of the main line."""
         return self._lines[0].search.state()
 
     def lines(self) -> tuple[LineState, ...]:
-        """Return the state of each search: the first line, then the branches in search order."""
+        """Return the state of each search: the main line, then the branches in search order."""
         return tuple(line.state() for line in self._lines)
 
     @property
     def searched_merge(self) -> int | None:
-        """Merge whose branch is searched now; ``None`` for the first line."""
+        """Merge whose branch is searched now; ``None`` for the main line."""
         line = self._open_line()
         return None if line is None else line.merge
 
@@ -594,12 +585,12 @@ class BranchingBisection:
 
 
 class _LineSearch:
-    """One line of commits, and its search."""
+    """One line of commits, and the search on this line."""
 
     def __init__(self, merge: int | None, commits: tuple[int, ...], search: Bisection) -> None:
         self.merge, self.commits, self.search = merge, commits, search
         self.indices: Mapping[int, int] = {commit: index for index, commit in enumerate(commits)}
-        """Index along this line of each commit, by its index in the whole bisection."""
+        """Maps the index of a commit in the whole bisection to the index along this line."""
         self.course: list[tuple[int, IndexPair]] = []
         self._missing: set[int] = set()
 
@@ -621,7 +612,7 @@ class _LineSearch:
             self.search.withdraw(index)
 
     def possible_merges(self) -> Iterator[tuple[int, IndexPair]]:
-        """Yield each measured candidate that is a single commit, and its own pair on this line."""
+        """Yield each measured candidate that is a single commit, and the candidate's own pair."""
         for previous_commit, candidate in self.search.measured_pairs:
             if candidate == previous_commit + 1:
                 yield self.commits[candidate], (previous_commit, candidate)

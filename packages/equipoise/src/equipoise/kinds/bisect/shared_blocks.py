@@ -15,10 +15,8 @@ from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST
 class SharedBlocks:
     """The bisections of the benchmarks that one command measures; they share each block.
 
-    The bisections take turns in choosing the pair. A bisection that has no choice waits for a fixed
-    pair. Bisections that wait for the same fixed pair share a turn, so benchmarks without a
-    difference do not delay the others. A block counts for each bisection that can use its pair. All
-    bisections share one counter of own pairs.
+    The bisections take turns in choosing the pair of the next block. Bisections that need the same
+    fixed pair share a turn. A block counts for each bisection that can use the pair of the block.
     """
 
     def __init__(self, bisections: Sequence[BranchingBisection]) -> None:
@@ -36,8 +34,8 @@ class SharedBlocks:
     def add(self, costs: Sequence[Mapping[int, float] | None], first: int) -> tuple[bool, ...]:
         """Add one block; return for each bisection whether the block counts.
 
-        For each bisection, ``costs`` has the costs of the two commits, or ``None`` if one of them
-        was not measured. ``first`` is the commit that ran first.
+        ``costs`` has the costs of both commits for each bisection, or ``None`` without both costs.
+        ``first`` is the commit that ran first.
         """
         chooser = self._chooser()
         counted_flags: list[bool] = []
@@ -58,7 +56,7 @@ class SharedBlocks:
     def _chooser(self) -> BranchingBisection | None:
         """Return the bisection whose turn it is; ``None`` if all have ended."""
         choosers: dict[IndexPair | int, BranchingBisection] = {}
-        """The bisection that chooses in each turn, by its fixed pair, or else by its index."""
+        """Bisection that chooses in each turn. The key is the fixed pair, or else the index."""
         for index, bisection in enumerate(self.bisections):
             if bisection.is_open:
                 choosers.setdefault(bisection.fixed_pair or index, bisection)
@@ -70,7 +68,7 @@ def next_pairs(
 ) -> dict[int, IndexPair]:
     """Return the next pair of each command that has not ended, by the index of the command.
 
-    Commands share the builds of a block, so the commits of earlier commands count as built.
+    A commit that an earlier command chose counts as built for the later commands.
     """
     built_commits = set(built)
     pairs: dict[int, IndexPair] = {}

@@ -1,8 +1,8 @@
 """Search one stretch of a bisection: confirm the gap between two commits, then find the culprit.
 
-The bets are in Rust (crates/verdict/src/bisection). The confirmation and the interval of a step are
-those of every comparison (``stats/verdict.py``). The own pair of a commit is this commit and the
-latest ancestor that runs. A candidate is the commit that makes a difference by the bets.
+The bets are in Rust (crates/verdict/src/bisection). The own pair of a commit is this commit and the
+latest ancestor that runs. Both differ by the step of the commit. The candidate is the commit whose
+step the bets find.
 """
 
 from __future__ import annotations
@@ -31,25 +31,23 @@ from equipoise.stats.verdict import (
 StretchVerdict = Literal[
     "confirming", "no difference", "searching", "culprit", "several", "undecided"
 ]
-"""``several``: no single commit explains the gap. ``undecided``: the stretch used all of its
-blocks, or one of its ends does not run."""
+"""``several``: no single commit explains the gap. ``undecided``: no block is left, or an end of the
+stretch does not run."""
 
 COST_OF_CHEAP_BUILD = 0.2
 COST_OF_BUILD = 0.5
-"""Costs of a build in the choice of a pair, in trials, found by simulation
-(docs/methods/bisect.md)."""
+"""Costs of a build, in trials, for the choice of the next pair."""
 
 MAX_NARROWING_FACTOR = 2
-"""Maximum blocks to narrow the interval of a step: a multiple of the blocks that found it."""
+"""Maximum blocks to narrow the interval of a step, over the blocks that found the step."""
 MAX_EXCEEDING_FACTOR = 4
-"""Maximum blocks to compare a step with ``min_effect``: a multiple of the same blocks."""
+"""Maximum blocks to compare a step with ``min_effect``, over the blocks that found the step."""
 
 
 class OwnPairs:
-    """Counter of the commits whose own pair has run: the k of docs/methods/bisect.md.
+    """Counter of the own pairs that have run: the k of docs/methods/bisect.md.
 
-    Bisections that belong to one claim share a counter: the bisections of the benchmarks of a
-    suite, and the bisections of the branches of named merges.
+    The bisections of all benchmarks and branches share one counter.
     """
 
     def __init__(self) -> None:
@@ -61,26 +59,25 @@ class MeasuredStep(Struct, frozen=True):
 
     first: int
     last: int
-    """Equal to ``first``, unless the commits before ``last`` do not run: then ``first`` to ``last``
-    are one group."""
+    """Equal to ``first``, or later if the commits from ``first`` to ``last - 1`` do not run."""
     rank: int
-    """The k of the own pair: the first own pair that ran has k = 1."""
+    """Number k of the own pair: the first own pair that ran has k = 1."""
     e_value: float
     """Evidence against "the commit is at most ``margin`` slower than the commit before"; at least
     k(k + 1)/alpha."""
     margin: float
-    """Step in the direction of the gap, in log units, which the e-value shows to be exceeded."""
+    """Size in log units that the step exceeds, in the direction of the gap, by the e-value."""
     blocks: int
     """Number of blocks of the own pair."""
     ratio: float | None
-    """Cost of the commit over that of the commit before; ``None`` if it is not finite."""
+    """Cost of commit ``last`` over the cost of commit ``first - 1``; ``None`` if not finite."""
     ratio_ci: Interval
     level: float
-    """1 minus the coverage of ``ratio_ci``: alpha/(k(k + 1)), because the step was selected."""
+    """1 minus the coverage of ``ratio_ci``: alpha/(k(k + 1))."""
     share_of_gap: float | None
-    """Fraction of the whole gap that the step explains, in logarithms; ``None`` if unknown."""
+    """Logarithm of ``ratio`` over the logarithm of the whole gap; ``None`` if unknown."""
     share_ci: Interval
-    """Interval at 1 - alpha; the gap uses half of alpha, and the selected step the other half."""
+    """Interval of ``share_of_gap``, with coverage 1 - alpha."""
 
 
 class UnconfirmedStep(Struct, frozen=True):
@@ -94,24 +91,22 @@ class StretchState(Struct, frozen=True):
     """The state of the search of one stretch."""
 
     first: int
-    """Commit before the first commit that may be the culprit."""
+    """Commit before the stretch; the culprit comes after this commit."""
     last: int
     verdict: StretchVerdict
     gap: ComparisonVerdict
-    """Cost of the last commit over that of the first, from all blocks with both."""
+    """Cost of the last commit over the cost of the first commit."""
     blocks: int
     blocks_to_go: int | None
-    """Rough forecast of the blocks that the search still needs; ``None`` before it began and after
-    it ended."""
+    """Rough forecast of the remaining blocks; ``None`` before and after the search."""
 
 
 class Stretch:
-    """The search between two commits, which are given by their indices along the line of commits.
+    """The search between two commits. Every commit is an index along the line of commits.
 
-    The state depends only on the blocks. A gap within ± ``margin``, in log units, counts as equal.
-    ``prior`` has the weights of the commits after the first; it is empty for equal weights.
-    ``withdrawn`` has the commits of the line that do not run. ``max_blocks`` is the maximum number
-    of blocks.
+    A gap within ± ``margin``, in log units, counts as equal. ``prior`` has the weights of the
+    commits after the first; an empty ``prior`` means equal weights. ``withdrawn`` has the commits
+    of the line that do not run. ``max_blocks`` is the maximum number of blocks.
     """
 
     def __init__(
@@ -131,13 +126,13 @@ class Stretch:
         is_end_withdrawn = first in withdrawn or last in withdrawn
         self.verdict: StretchVerdict = "undecided" if is_end_withdrawn else "confirming"
         self.bets: BisectionSearch | None = None
-        """The bets; ``None`` until the gap is confirmed."""
+        """``None`` until the gap is confirmed."""
         self.split: int | None = None
         """Commit at which a stretch without a single culprit is split."""
         self.candidate_pair: IndexPair | None = None
         """Own pair of the candidate; ``None`` until the bets find a candidate."""
         self.ranks: dict[IndexPair, int] = {}
-        """The k of each own pair that has run."""
+        """Number k of each own pair that has run, from 1."""
         self._alpha, self._margin, self._max_blocks = alpha, margin, max_blocks
         self._prior, self._withdrawn = prior, set(withdrawn)
         self.resolution, self._past_costs = resolution, PastValues(resolution)
@@ -145,11 +140,11 @@ class Stretch:
         self._confirming_blocks: list[tuple[float, float]] = []
         """Difference and order of each block that confirmed the gap."""
         self._own_blocks: dict[IndexPair, PairedBlocks] = {}
-        # The fraction of the gap needs an interval at half of alpha.
+        # The fraction of the gap needs an interval of the gap at half of alpha.
         self._min_gap_blocks = earliest_block(0.5 * alpha)
-        # Blocks that the interval of the step needs, and blocks that found the candidate.
+        # Numbers of blocks: for the interval of the step, and for the discovery of the candidate.
         self._min_step_blocks = self._finding_blocks = 0
-        # Whether both commits of the candidate's own pair still run.
+        # False once a commit of the candidate's own pair does not run.
         self._can_measure_step = True
 
     @property
@@ -159,7 +154,7 @@ class Stretch:
 
     @property
     def is_open(self) -> bool:
-        """Whether the stretch needs more blocks, to find a candidate or to measure its step."""
+        """Whether the stretch needs more blocks, to find a candidate or to measure the step."""
         if self.candidate_pair is not None:
             return not self._is_step_known(self.candidate_pair)
         return self.verdict in ("confirming", "searching")
@@ -186,8 +181,8 @@ class Stretch:
     def can_use(self, pair: IndexPair) -> bool:
         """Return whether this stretch can use a block of a pair that another search chose.
 
-        It cannot use an own pair that has not run yet: with each new own pair, every later
-        candidate needs more evidence.
+        It cannot use an own pair that has not run yet. Each new own pair raises the evidence that
+        later candidates need.
         """
         if self.fixed_pair is not None:
             return pair == self.fixed_pair
@@ -289,7 +284,7 @@ class Stretch:
         if self.candidate_pair is None or self.bets is None:
             return False
         if self._margin <= self.bets.margin():
-            # The e-value is already evidence against the larger of the two margins.
+            # The e-value of the bets is evidence for a step beyond the larger margin.
             return True
         evidence = self._own_blocks[self.candidate_pair].engine.ln_e_value_beyond(self._margin)
         return evidence >= -math.log(self._level_of(self.candidate_pair))
@@ -303,12 +298,11 @@ class Stretch:
         return self.verdict in ("confirming", "searching")
 
     def _is_step_known(self, pair: IndexPair) -> bool:
-        """Return whether the interval of the candidate's step is good enough.
+        """Return whether the candidate's step needs no more blocks.
 
-        The interval has both ends after a number of blocks that depends only on its level. Both
-        ends should also be within half of the step, unless that takes more than twice the blocks
-        that found the candidate. It should also be known whether the step exceeds the margin,
-        unless that takes more than four times these blocks.
+        The interval of the step should have two finite ends and be narrow. It should also show
+        whether the step exceeds the margin. `MAX_NARROWING_FACTOR` and `MAX_EXCEEDING_FACTOR` limit
+        the blocks for this.
         """
         block_count, min_blocks = len(self._own_blocks[pair]), self._min_step_blocks
         max_blocks = max(min_blocks, MAX_EXCEEDING_FACTOR * self._finding_blocks)
@@ -332,7 +326,7 @@ class Stretch:
     def _blocks_to_go(self) -> int | None:
         if self.bets is None or not self._has_no_verdict:
             return None
-        # A rule of thumb for the number of trials of the search.
+        # The formula is a rule of thumb.
         noise = self.bets.scale() / self.bets.step()
         # A block's difference has twice the variance of a trial, and a block has two trials.
         noisy_trials = 0.5 * (150 + 30 * math.log2(self.last - self.first)) * noise * noise
@@ -353,7 +347,7 @@ class Stretch:
             self._conclude(self.bets)
 
     def _can_have_verdict(self) -> bool:
-        """Return quickly whether the gap may have a verdict; always true if it has a verdict."""
+        """Return whether the gap may have a verdict: a quick test before `judge_gap`."""
         blocks_to_exclude = self.gap.engine.blocks_to_exclude
         if len(self.gap) < self._min_gap_blocks:
             return False
@@ -402,7 +396,7 @@ class Stretch:
         self._conclude(bets)
 
     def _add_past_costs(self, costs: tuple[float, float]) -> tuple[float, float]:
-        """Add a block's costs; return its log difference, and the tie tolerance before it."""
+        """Add a block's costs; return the log difference, and the tie tolerance of past blocks."""
         past_costs = self._past_costs
         tolerance = 0.0 if past_costs.is_exact or past_costs.is_empty else past_costs.tolerance()
         quantum = 0.0 if past_costs.are_inverse else past_costs.quantum
@@ -430,17 +424,17 @@ class Stretch:
 
 
 def level_of_rank(alpha: float, rank: int) -> float:
-    """Return alpha/(k(k + 1)), the level of claim number k; all levels add up to alpha."""
+    """Return alpha/(k(k + 1)) for k = ``rank``; these levels add up to alpha over all k."""
     return alpha / (rank * (rank + 1))
 
 
 def share_of_gap(
     step: float | None, step_ci: tuple[float, float], gap: float | None, gap_ci: tuple[float, float]
 ) -> tuple[float | None, Interval]:
-    """Return the fraction of a gap that a step explains, and its interval; inputs in log units.
+    """Return the quotient step/gap, and an interval; all arguments are in log units.
 
-    The interval contains every quotient of a step and a gap within their intervals, if the gap has
-    the sign of ``gap``. An end without a bound is ``None``.
+    The interval contains step/gap for every step in ``step_ci`` and every gap in ``gap_ci`` with
+    the sign of ``gap``. An unbounded end is ``None``.
     """
     if gap is None or gap == 0 or step is None or not math.isfinite(step / gap):
         return None, (None, None)
@@ -454,7 +448,6 @@ def share_of_gap(
 
 
 def _quotient(step: float, gap: float) -> float | None:
-    """Return the quotient of two ends of intervals; ``None`` if it has no bound."""
     if gap <= 0 or not math.isfinite(step):
         return None
     return step / gap

@@ -1,8 +1,8 @@
 """Additions of a bisection to the plan of a campaign (its terms) and to the result document.
 
-A bisection compares pairs of commits. The gap is the difference between two ends; a step is the
-difference between a commit and its parent, or the latest ancestor that builds. A commit with a
-certain step is named as a culprit.
+The gap is the difference between the two ends of a line of commits. A step is the difference
+between a commit and its parent, or the latest ancestor that builds. A commit with a certain step is
+named as a culprit.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ STUDY = "bisect"
 
 
 class LayoutSpread(Struct, frozen=True):
-    """Spread of the cost of a program that memory layouts alone cause."""
+    """Spread of a program's cost over memory layouts of the same build."""
 
     percent: float
-    """Standard deviation of the cost over layouts, in percent."""
+    """Standard deviation of the cost, in percent."""
     run: str
     """Id of the campaign over layouts that measured the spread."""
 
@@ -43,19 +43,18 @@ class BisectPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="bis
     likely: tuple[str, ...] = ()
     """Paths that the user suspects."""
     prior: tuple[float, ...] = ()
-    """Initial weight of each commit after the good commit; empty for equal weights. Weights only
-    choose which commits run, and never make a commit a culprit."""
+    """Initial weight of each commit after the good commit; empty for equal weights. Weights choose
+    which commits run, but never name a culprit."""
     branch_commits: tuple[Commit, ...] = ()
-    """Commits of branches; their conditions follow those of ``commits``."""
+    """Commits of branches; their conditions follow the conditions of ``commits``."""
     branches: tuple[MergedBranch, ...] = ()
     """Branches of the merges among ``commits`` and ``branch_commits``."""
     why: Literal["observe", "test"] | None = None
-    """How a named culprit is explained: ``observe`` collects evidence, and ``test`` also runs
-    interventions that test the causes."""
+    """How a culprit is explained: ``observe`` collects evidence; ``test`` also tests the causes."""
     layout_spread: LayoutSpread | None = None
     """Spread over memory layouts that an earlier campaign of this repository measured."""
     prose: tuple[int, ...] = ()
-    """Indices of the commits that change only documentation, compared with their first parent."""
+    """Indices of the commits that change only documentation."""
 
     @property
     def last(self) -> int:
@@ -73,7 +72,7 @@ class BisectPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="bis
         return (*self.commits, *self.branch_commits)
 
     def contrasts(self, plan: Plan) -> tuple[Contrast, ...]:
-        """Return the contrast of the bad commit with the good one."""
+        """Return the contrast of the bad commit with the good commit."""
         return (Contrast(0, self.last),)
 
 
@@ -85,16 +84,15 @@ def bisection_of(plan: Plan) -> BisectPlan:
 
 BisectVerdict = Literal["culprit", "several", "set", "no difference", "undecided"]
 """``culprit``: one commit is named. ``several``: no single commit made the whole difference.
-``set``: the difference is certain, and any of several commits may have made it. ``no difference``:
-both revisions are equivalent. ``undecided``: it is not known whether there is a difference."""
+``set``: the difference is certain, but several commits may have made it. ``no difference``: both
+ends are equivalent. ``undecided``: it is not known whether there is a difference."""
 CommitStatus = Literal["culprit", "left", "excluded"]
-"""``culprit``: the commit is named. ``left``: it may have made the whole difference. ``excluded``:
-it did not."""
+"""``left``: the commit may have made the whole difference. ``excluded``: it did not."""
 GapStatus = Literal["slower", "faster", "equivalent", "undecided"]
 
 
 class BisectGap(Struct, frozen=True):
-    """The difference between two commits; its ratio is the later cost over the earlier cost."""
+    """The difference between two commits. The ratio is the later cost over the earlier cost."""
 
     after: str
     """Hash of the earlier commit."""
@@ -121,9 +119,9 @@ class UnconfirmedCommit(NamedCommit, frozen=True):
     parent: str
     """Hash of the parent, or of the latest ancestor that builds."""
     not_built: tuple[str, ...]
-    """Hashes of the commits between the parent and the commit that do not build."""
+    """Hashes of the unbuildable commits between the parent and the commit."""
     ratio: float | None
-    """Cost of the commit over that of its parent."""
+    """Cost of the commit over the cost of ``parent``."""
     ratio_ci: Interval
     level: float
     """1 minus the coverage of ``ratio_ci``."""
@@ -134,14 +132,14 @@ class UnconfirmedCommit(NamedCommit, frozen=True):
 
 
 class StepTrend(Struct, frozen=True):
-    """A step that grew or faded during the search, as a line through its blocks."""
+    """How a step grew or faded during the search, by a straight line fitted to the blocks."""
 
     first_ratio: float
-    """Ratio of the step in the first block that contains it."""
+    """Ratio of the step in the first block that measures the step."""
     last_ratio: float
-    """Ratio of the step in the last block that contains it."""
+    """Ratio of the step in the last block that measures the step."""
     chance: float
-    """P-value: chance of a line at least as steep if the step is constant."""
+    """P-value: the chance of a line at least this steep if the step is constant."""
 
 
 class Culprit(NamedCommit, frozen=True):
@@ -150,16 +148,15 @@ class Culprit(NamedCommit, frozen=True):
     parent: str
     """Hash of the first parent, or of the latest ancestor that builds."""
     not_built: tuple[str, ...]
-    """Hashes of the commits between the parent and the commit that do not build; each of them may
-    be the culprit instead."""
+    """Hashes of unbuildable commits between the parent and the commit; each may be the culprit."""
     is_merge: bool
     ratio: float | None
-    """Cost of the commit over that of its parent."""
+    """Cost of the commit over the cost of ``parent``."""
     ratio_ci: Interval
     level: float
-    """1 minus the coverage of ``ratio_ci``: less than alpha, because the search selected it."""
+    """1 minus the coverage of ``ratio_ci``: less than alpha, because the search chose the pair."""
     e_value: float
-    """E-value: evidence that this commit makes a difference."""
+    """Evidence that this commit makes a difference."""
     blocks: int
     """Number of blocks in which both commits ran."""
     share_of_gap: float | None
@@ -167,7 +164,7 @@ class Culprit(NamedCommit, frozen=True):
     share_ci: Interval
     summary: str
     trend: StepTrend | None = None
-    """Line by which the step grew or faded; null if no change of the step is certain."""
+    """How the step grew or faded during the search; null if no change is certain."""
 
 
 class BisectCommit(NamedCommit, frozen=True):
@@ -175,33 +172,31 @@ class BisectCommit(NamedCommit, frozen=True):
 
     status: CommitStatus
     e_value: float | None
-    """Evidence that the commit did not make the whole difference; null before the search."""
+    """Evidence that the commit did not make the whole difference; null until the gap is certain."""
     excluded_at: int | None
     """Number of the block after which the commit was excluded; null if it is not excluded."""
     trials: int
     """Number of measured trials."""
     not_built: bool
-    """Whether the commit does not build or run. It then has the status of the next commit that
-    does."""
+    """Whether the commit does not build or run. It has the status of the next commit that runs."""
 
 
 class BisectBlock(Struct, frozen=True):
-    """One block of a bisection, with the indices of its two commits along their line."""
+    """One block of a bisection. The first commit of a line has index 0."""
 
     block: int
     earlier: int
+    """Index of the earlier commit along the line."""
     later: int
     search: int
-    """Number of the search: search 1 covers all commits, and each later search covers a remainder
-    of the gap."""
+    """Number of the search: search 1 covers all commits, and later searches cover parts."""
 
 
 class SearchedLine(Struct, frozen=True, kw_only=True):
     """Result of searching one line of commits: from good to bad, or the branch of a merge."""
 
     verdict: BisectVerdict
-    """``no difference`` for a branch means that its ends are equivalent, so the merge itself made
-    the difference."""
+    """``no difference`` for a branch means that the merge itself made the difference."""
     culprits: tuple[Culprit, ...]
     """Culprits in the order of the commits."""
     candidates: tuple[BisectCommit, ...]
@@ -211,26 +206,25 @@ class SearchedLine(Struct, frozen=True, kw_only=True):
     left_over: tuple[BisectGap, ...]
     """Measured gaps before, between and after the culprits."""
     margin: float | None
-    """Percent below which two commits count as equal; null before the search."""
+    """Largest difference, in percent, of commits that count as equal; null before the search."""
     course: tuple[BisectBlock, ...]
-    """Complete blocks of this search, in the order of their runs. The first commit of the line has
-    index 0."""
+    """Complete blocks of the line, in the order of their runs."""
     summary: str
     unconfirmed: tuple[UnconfirmedCommit, ...] = ()
     """Commits that differ from their parents but are not named, in the order of the commits."""
 
 
 class BisectBranch(SearchedLine, frozen=True, kw_only=True):
-    """Result of searching the commits that a named merge brought in, its branch."""
+    """Result of searching a branch: the commits that a named merge brought in."""
 
     merge: str
     """Hash of the merge."""
     after: str
-    """Hash of the commit at which the branch began."""
+    """Hash of the commit where the branch began."""
     until: str
     """Hash of the last commit of the branch, the second parent of the merge."""
     missing: tuple[str, ...]
-    """Ends of the branch that do not build or run; the branch then cannot be searched."""
+    """Hashes of ends of the branch that do not build or run; such a branch cannot be searched."""
 
 
 class DiffHunk(Struct, frozen=True):
@@ -243,7 +237,7 @@ class DiffHunk(Struct, frozen=True):
 
 
 class ExplainedCulprit(Struct, frozen=True):
-    """The diff of a culprit against its parent; ``why`` has the causes of the difference."""
+    """The diff between a culprit and the parent of the culprit."""
 
     commit: str
     """Hash of the culprit."""
@@ -256,9 +250,9 @@ class ExplainedCulprit(Struct, frozen=True):
     files: tuple[str, ...]
     """One line of ``git diff --stat`` for each changed file; empty if git gave no diff."""
     hunks: tuple[DiffHunk, ...]
-    """Hunks that change or name these functions; hunks that change them come first."""
+    """Hunks that name one of ``functions``. Hunks with the name in a changed line come first."""
     omitted: int
-    """Number of further hunks that name these functions."""
+    """Number of further hunks that name one of ``functions``."""
     diff_is_cut: bool
     """Whether the diff was too long, so that its end was not searched."""
 
@@ -282,7 +276,7 @@ class BisectResult(SearchedLine, frozen=True, kw_only=True):
     build: str | None
     """Shell line that builds a commit."""
     explained: ExplainedCulprit | None = None
-    """The explained culprit; null if no culprit is explained."""
+    """Null if no culprit is explained."""
     branches: tuple[BisectBranch, ...] = ()
     """Searched branches of named merges, in the order of their searches."""
     benchmark: str = ""
@@ -300,7 +294,7 @@ class BisectResult(SearchedLine, frozen=True, kw_only=True):
 
     @property
     def titled_summary(self) -> str:
-        """Summary, with the name of the benchmark in front if there are several."""
+        """Summary, after the name of the benchmark if there are several benchmarks."""
         return f"{self.benchmark}: {self.summary}" if self.benchmark else self.summary
 
 
@@ -313,16 +307,16 @@ class BisectDocument(ResultDocument, frozen=True, kw_only=True, tag="bisect"):
     """Results for several benchmarks; empty with a single benchmark."""
 
     @property
-    def searches(self) -> tuple[BisectResult, ...]:
+    def results(self) -> tuple[BisectResult, ...]:
         """Results for all benchmarks; empty before the first block."""
         return self.bisects or (() if self.bisect is None else (self.bisect,))
 
     @property
     def own_metric(self) -> str | None:
         """Metric of the first benchmark."""
-        return next((search.metric for search in self.searches), None)
+        return next((search.metric for search in self.results), None)
 
     @property
     def own_summary(self) -> str | None:
-        """Summary of each benchmark, a line each."""
-        return "\n".join(search.titled_summary for search in self.searches) or None
+        """Summaries of all benchmarks, one on each line."""
+        return "\n".join(search.titled_summary for search in self.results) or None

@@ -1,13 +1,13 @@
-"""The fleet: one question for many hosts, each of which has its own campaign and its own coin.
+"""The fleet: one question for many hosts. Each host has its own campaign and its own coin.
 
 terms        data classes: the hosts of the plan, and the answers in a document
 conducting   begin or resume the campaigns of the hosts of a cluster
 statistics   estimates and confidence sequences over hosts
-answers      the sentences about these estimates
+answers      the sentences about the estimates of ``statistics``
 analysis     from the campaigns of hosts to one result
 report       the mean, each host, and the questions with their answers
 figures      the chart with the ratio on each host
-command      ``--cluster`` of commands that measure, and `equipoise resume`
+command      ``--cluster`` for commands that measure, and `equipoise resume` for a fleet
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ class FleetAnalysis(AnalysisKind):
         )
 
     def hide_in_document(self, document: FleetDocument) -> FleetDocument:
-        """Return a document without the hidden variables of its hosts."""
+        """Return the document without hidden environment variables of the hosts."""
         hosts = tuple(
             replace(host, environment=hide_variables(host.environment))
             for host in document.fleet.hosts
@@ -102,7 +102,7 @@ class FleetAnalysis(AnalysisKind):
 
 
 class Member(Struct, frozen=True):
-    """One asked host, and the record of its campaign if the record has arrived."""
+    """One asked host, and the record of the host's campaign if it has arrived."""
 
     host: FleetHost
     record: RunRecord | None
@@ -111,13 +111,13 @@ class Member(Struct, frozen=True):
 
 
 def members_of(record: RunRecord) -> tuple[Member, ...]:
-    """Return the asked hosts of a coordinator's run, in the order of its plan."""
+    """Return the asked hosts of a coordinator's run, in the order of the plan."""
     fleet = _fleet_plan(record)
     run_at_position = {
         run.plan.membership.place: run for run in record.members if run.plan.membership is not None
     }
     names = distinct_names([host.name for host in fleet.hosts])
-    # A host without a block counts as lost after the end of the coordinator's last session.
+    # After the coordinator's last session, a host without a block counts as lost.
     is_over = bool(record.segments) and record.segments[-1].ended_at is not None
     members: list[Member] = []
     for position, (reference, name) in enumerate(zip(fleet.hosts, names, strict=True)):
@@ -141,7 +141,7 @@ def members_of(record: RunRecord) -> tuple[Member, ...]:
 
 
 def shared_environment(members: Sequence[Member]) -> dict[str, Any]:
-    """Return the facts that are equal on all hosts whose environment is known."""
+    """Return the facts that are equal on all hosts with a known environment."""
     environments = [member.host.environment for member in members if member.host.environment]
     if not environments:
         return {}
@@ -154,7 +154,7 @@ def shared_environment(members: Sequence[Member]) -> dict[str, Any]:
 
 
 def _condition_over_hosts(plan: Plan, index: int, members: Sequence[Member]) -> ConditionResult:
-    """Count the trials of one condition on all hosts; costs of different hosts are not pooled."""
+    """Count the trials of one condition over all hosts; costs are not pooled."""
     condition = plan.conditions[index]
     results = [result for member in members for result in member.host.conditions]
     results = [result for result in results if result.name == condition.name]
@@ -169,7 +169,7 @@ def _condition_over_hosts(plan: Plan, index: int, members: Sequence[Member]) -> 
 
 
 def fleet_result(record: RunRecord, members: Sequence[Member]) -> FleetResult:
-    """Return the hosts of a fleet, and the states of their campaigns."""
+    """Return the hosts of a fleet, with the states of their campaigns."""
     fleet = _fleet_plan(record)
     blocks = sum(len(member.blocks) for member in members)
     delivered_count = sum(bool(member.blocks) for member in members)
@@ -190,9 +190,8 @@ def fleet_comparisons(
 ) -> tuple[tuple[FleetComparison, ...], tuple[CampaignWarning, ...]]:
     """Return the comparison of every candidate over the hosts, the primary metric first.
 
-    Comparisons on the primary metric share alpha evenly, and comparisons on the other metrics do so
-    too. If a trial of a host has no value for a metric, a warning names the host, and the host has
-    no block for the metric.
+    Comparisons on the primary metric share alpha evenly, and so do comparisons on other metrics. If
+    a host has a trial without a value for a metric, no block of the host is used.
     """
     plan = record.plan
     comparisons: list[FleetComparison] = []
@@ -215,7 +214,7 @@ def fleet_comparisons(
 def _contrast_costs_by_host(
     members: Sequence[Member], metric: str
 ) -> tuple[list[list[ContrastCosts]], list[CampaignWarning]]:
-    """Return the costs of each host by contrast, and warnings about trials without the metric."""
+    """Return each host's costs by contrast, and warnings about trials without the metric."""
     host_contrast_costs: list[list[ContrastCosts]] = []
     names_by_problem: dict[tuple[str, str], list[str]] = defaultdict(list)
     for member in members:
@@ -241,7 +240,7 @@ def _fleet_comparison(
     contrast_index: int,
     level: float,
 ) -> FleetComparison:
-    """Return one comparison over the hosts: the claims, the effect on each host, the sentences."""
+    """Return one comparison over the hosts, with the effect on each host."""
     fleet, judgement = plan.terms, plan.judgement
     assert isinstance(fleet, FleetPlan), "only a fleet has comparisons over hosts"
     costs_by_host = [
@@ -336,7 +335,7 @@ def _scope_of_mean(plan: Plan, fleet: FleetPlan) -> str:
 
 
 def fleet_warnings(record: RunRecord, members: Sequence[Member]) -> tuple[CampaignWarning, ...]:
-    """Return the warnings about missing campaigns, and the warnings of the hosts."""
+    """Return the warnings about missing campaigns, and the warnings that hosts recorded."""
     return (*_absence_warnings(record, members), *_host_warnings(record, members))
 
 
@@ -373,7 +372,7 @@ def _absence_warnings(record: RunRecord, members: Sequence[Member]) -> Iterator[
 
 
 def _host_warnings(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignWarning]:
-    """Yield the coordinator's warnings, then each warning of a host with the names of the hosts."""
+    """Yield the coordinator's warnings, then each warning of hosts with the hosts' names."""
     yield from (notice.warning for notice in record.notices)
     names_by_warning: dict[CampaignWarning, list[str]] = defaultdict(list)
     for member in members:
@@ -397,9 +396,9 @@ def _host_state(run: RunRecord | None, blocks: Blocks) -> HostState:
 
 
 def _campaign_state(state: HostState, *, is_over: bool) -> CampaignState:
-    """Return the state of a host's campaign as the statistics name it.
+    """Convert the state of a host's campaign.
 
-    A host without a block counts as left if the coordinator's last session is over.
+    After the coordinator's last session (``is_over``), a host without a block counts as left.
     """
     if state == "ended":
         return "finished"
@@ -433,11 +432,11 @@ def _host_conditions(run: RunRecord, blocks: Blocks) -> Iterator[HostCondition]:
 
 
 def _control_excludes_one(run: RunRecord, blocks: Blocks) -> bool | None:
-    """Return whether the control of a host differs from its baseline; ``None`` if unknown."""
+    """Return whether the control differs from the baseline on a host; ``None`` if unknown."""
     try:
         comparison = control_comparison(run.plan, blocks)
     except UnusableInput:
-        # A trial has no value for the metric. Another warning is about this.
+        # A trial has no value for the metric; another function warns about this.
         return None
     return None if comparison is None else excludes_one(comparison.ratio_ci)
 

@@ -1,7 +1,7 @@
 """Write the answers about a fleet as sentences, each with its question.
 
-`equipoise.kinds.fleet.statistics` computes the numbers. A sentence has the ratio that reports show:
-a ratio of costs, or of values if more of the metric is better.
+`equipoise.kinds.fleet.statistics` computes the numbers. Sentences have ratios of costs, or ratios
+of values if more of the metric is better. The asked hosts are all hosts of the plan.
 """
 
 from __future__ import annotations
@@ -31,23 +31,22 @@ from equipoise.model.quantities import Interval, byte_count, counted, names_of, 
 from equipoise.stats.verdict import finite_ratio
 
 PROPERTIES = ("kernel", "cpu_model", "hypervisor", "memory_bytes", "governor", "cpus")
-"""Facts of a host by which an effect may differ."""
+"""Properties of a host that may change an effect."""
 MIN_HOSTS_PER_VALUE = 10
-"""Minimum number of hosts with each value of a property that `equipoise observe` needs to study the
-property. It treats hosts as clusters, and needs this number of clusters with each value."""
+"""Minimum number of hosts with each value of a property, if `equipoise observe` studies it."""
 
-# Each pair is a question, and the pattern of the answer to it.
-_NEW_HOST_PATTERNS = (
+# Each pair has a question, and a pattern for the answer.
+_NEW_HOST_TEXTS = (
     "What would one more host show?",
     "Between {ends}, with a chance of at least {chance}. {hosts} allow no stronger claim, and it "
     "is only about similar hosts.",
 )
-_MEDIAN_PATTERNS = (
+_MEDIAN_TEXTS = (
     "What is the median of all such hosts?",
     "Between {ends}, with a chance of at least {chance}, if these hosts were drawn from all such "
     "hosts.",
 )
-_NEW_HOST_IF_NORMAL_PATTERNS = (
+_NORMAL_TEXTS = (
     "What would one more host show if the effects of hosts are normal?",
     "Between {ends} in {chance} of cases. That effects of hosts are normal is an assumption, which "
     "{hosts} cannot confirm.",
@@ -65,22 +64,23 @@ def describe_answers(
 ) -> FleetAnswers:
     """Return the answers over the hosts, each question at level alpha.
 
-    ``one_host`` is the name of the host if all campaigns ran on one host, and ``None`` if not. If
-    more is better, the ratios in ``claims`` are inverted for the sentences.
+    ``one_host`` is the name of the host if all campaigns ran on one host, else ``None``. If more is
+    better, the sentences invert the ratios of ``claims``.
     """
     writer = _AnswerWriter(hosts, alpha, one_host, more_is_better)
     by_property = () if one_host is not None else tuple(_property_effects(claims.hosts, hosts))
     subject = "these campaigns" if one_host is not None else "the asked hosts"
     question = "What is the mean over the hosts that were not lost?"
-    remaining = claims.mean_of_remaining
+    mean_of_remaining = claims.mean_of_remaining
+    stayed = writer.mean_answer(mean_of_remaining, question) if mean_of_remaining else None
     return FleetAnswers(
-        mean=writer.mean(claims.mean, f"What is the mean over {subject}?"),
-        stayed=None if remaining is None else writer.mean(remaining, question),
-        no_difference=writer.no_difference(claims.e_value),
-        otherwise=writer.differences(claims.hosts),
-        new_host=writer.prediction(claims.new_host, *_NEW_HOST_PATTERNS),
-        median=writer.prediction(claims.median_of_hosts, *_MEDIAN_PATTERNS),
-        normal=writer.prediction(claims.new_host_if_normal, *_NEW_HOST_IF_NORMAL_PATTERNS),
+        mean=writer.mean_answer(claims.mean, f"What is the mean over {subject}?"),
+        stayed=stayed,
+        no_difference=writer.test_answer(claims.e_value),
+        otherwise=writer.differences_answer(claims.hosts),
+        new_host=writer.prediction_answer(claims.new_host, *_NEW_HOST_TEXTS),
+        median=writer.prediction_answer(claims.median_of_hosts, *_MEDIAN_TEXTS),
+        normal=writer.prediction_answer(claims.new_host_if_normal, *_NORMAL_TEXTS),
         variances=_variances(claims.variance),
         by_property=by_property,
         by_property_note=_by_property_note(by_property),
@@ -109,10 +109,10 @@ class _AnswerWriter:
         return f"{low} {separator} {high}"
 
     @property
-    def coverage(self) -> str:
+    def coverage_text(self) -> str:
         return f"{100.0 * (1.0 - self.alpha):.4g} %"
 
-    def mean(self, mean: FleetMean, question: str) -> FleetInterval:
+    def mean_answer(self, mean: FleetMean, question: str) -> FleetInterval:
         hosts = tuple(self.names[index] for index in mean.host_indices)
         ratio, ratio_ci = mean.ratio, mean.bounds.ratio_ci
         reason = mean.bounds.unknown_because
@@ -123,7 +123,7 @@ class _AnswerWriter:
             host_names = names_of(hosts)
             if self.one_host is not None:
                 host_names = f"{counted(len(hosts), 'campaign')} on {self.one_host}"
-            interval = f"{self.coverage} interval {self.ends_text(ratio_ci)}"
+            interval = f"{self.coverage_text} interval {self.ends_text(ratio_ci)}"
             answer = (
                 f"{self.change_text(ratio)} ({interval}): the mean of {host_names}, and of no "
                 "other host."
@@ -138,7 +138,7 @@ class _AnswerWriter:
             hosts=hosts,
         )
 
-    def no_difference(self, e_value: float) -> FleetTest:
+    def test_answer(self, e_value: float) -> FleetTest:
         location = "on any asked host" if self.one_host is None else "in any campaign"
         rejected = e_value * self.alpha >= 1.0
         e_text, threshold = significant(e_value), f"{1.0 / self.alpha:.4g}"
@@ -155,7 +155,7 @@ class _AnswerWriter:
             rejected=rejected,
         )
 
-    def differences(self, hosts: Sequence[HostClaims]) -> FleetDifferences:
+    def differences_answer(self, hosts: Sequence[HostClaims]) -> FleetDifferences:
         question = "Which host differs from the others?"
         reasons = [
             host.bounds.unknown_because or host.mean_of_others.unknown_because for host in hosts
@@ -171,11 +171,13 @@ class _AnswerWriter:
         )
         answer = "None for certain: the interval of each host overlaps that of the others' mean."
         if clauses:
-            answer = f"{clauses}. These claims hold together with {self.coverage}."
+            answer = f"{clauses}. These claims hold together with {self.coverage_text}."
         return FleetDifferences(question=question, answer=answer, hosts=host_differences)
 
-    def prediction(self, prediction: Prediction, question: str, pattern: str) -> FleetInterval:
-        """Return the claim about hosts that were not asked; ``pattern`` is for its sentence."""
+    def prediction_answer(
+        self, prediction: Prediction, question: str, pattern: str
+    ) -> FleetInterval:
+        """Return the answer about hosts that were not measured, worded by ``pattern``."""
         chance, host_count = prediction.chance, counted(len(self.names), "host")
         if not chance:
             too_few = f"{host_count}: too few for a claim about another host"
@@ -232,7 +234,7 @@ def _variances(variance: statistics.HostVariance) -> FleetVariances:
 def _property_effects(
     claims: Sequence[HostClaims], hosts: Sequence[FleetHost]
 ) -> Iterator[PropertyEffect]:
-    """Yield the properties by which the hosts with a ratio differ, the largest spread first."""
+    """Yield the properties that differ between hosts with a ratio, the largest spread first."""
     hosts_with_ratio = [
         (host, host_claims.ln_ratio)
         for host, host_claims in zip(hosts, claims, strict=True)
@@ -262,7 +264,7 @@ def _property_text(name: str, value: Any) -> str:
 
 
 def _by_property_note(properties: Sequence[PropertyEffect]) -> str:
-    """Return the sentence about the means by property; empty if there are no properties."""
+    """Return the sentence about means by property; empty if no property differs."""
     if not properties:
         return ""
     host_count = max(min(len(value.hosts) for value in effect.values) for effect in properties)
@@ -270,7 +272,7 @@ def _by_property_note(properties: Sequence[PropertyEffect]) -> str:
     if host_count >= MIN_HOSTS_PER_VALUE:
         return (
             f"{note} With this many hosts, compare hosts that are alike in other properties: "
-            "`equipoise export` writes each trial with those of its host, and `equipoise observe` "
-            "matches the hosts."
+            "`equipoise export` writes each trial with the properties of its host, and `equipoise "
+            "observe` matches the hosts."
         )
     return f"{note} With under {MIN_HOSTS_PER_VALUE} hosts of each value this is not a claim."

@@ -1,7 +1,7 @@
 """Run the campaign of a fleet from the command line: begin, follow, analyse, show.
 
-A fleet is one question for many hosts. While the hosts measure, stderr shows a live table with a
-line for each host. If stderr is not a terminal, it shows only problems.
+While the hosts measure, stderr shows a live table with a line for each host. If stderr is not a
+terminal, it shows only problems.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ STATE_STYLES: dict[HostState, str] = {
     "waiting": "dim",
     "ended": "",
 }
-"""Style of each state. If the table has no room for all hosts, they come in this order."""
+"""Style of each state. Without room for all hosts, a table has the hosts in this order."""
 
 
 def measure_fleet(
@@ -69,8 +69,8 @@ def measure_fleet(
 ) -> int:
     """Measure a plan on every host of a cluster, and show the result over the hosts.
 
-    For each level of a study, by its name, ``build_lines`` has the shell line with which every host
-    builds the level, and ``build_folders`` has the folder in which this machine built the level.
+    The keys of ``build_lines`` and ``build_folders`` are names of levels of a study. The values are
+    the shell line that builds the level, and the folder in which this machine built the level.
     """
     options = replace(
         _fleet_options(access, host_options, output),
@@ -116,8 +116,6 @@ def _follow(
     output: OutputOptions,
 ) -> int:
     """Follow a fleet's campaign to the end, and show its result; return the exit status.
-
-    This process measures nothing, so it needs no measurement lock.
 
     Raise `KeyboardInterrupt` after a message if the user interrupted the campaign.
     """
@@ -170,7 +168,7 @@ def _show_fleet(
 
 
 def _resume_command(run_id: str, access: ClusterAccess) -> str:
-    """Return the command line that resumes a run, with the options that the ledger lacks."""
+    """Return the command line that resumes a run, with the options that no ledger records."""
     argv = ["equipoise", "resume", run_id]
     if access.tls is not None:
         argv += ["--tls-ca", str(access.tls.authority), "--tls-cert", str(access.tls.certificate)]
@@ -181,7 +179,6 @@ def _resume_command(run_id: str, access: ClusterAccess) -> str:
 
 
 def _progress_listener(*, quiet: bool, color: bool) -> FleetListener:
-    """Return the listener that shows progress: a table on a terminal, or lines about problems."""
     if quiet:
         return FleetListener()
     if not sys.stderr.isatty():
@@ -210,7 +207,7 @@ class LiveTable(FleetListener):
             self._draw(progress)
 
     def fleet_ended(self) -> None:
-        """Remove the table, because the result shows each host."""
+        """Remove the table; the result shows each host."""
         self._live.stop()
 
     def _draw(self, progress: FleetProgress) -> None:
@@ -220,9 +217,9 @@ class LiveTable(FleetListener):
 
 
 def table_of_hosts(progress: FleetProgress, max_rows: int) -> Table:
-    """Return the table of a fleet. If not all hosts fit, hosts with problems come first.
+    """Return the table of a fleet with at most ``max_rows`` rows.
 
-    The table has at most ``max_rows`` rows; the last row may count the hosts that do not fit.
+    If not all hosts fit, hosts with problems come first, and the last row counts the other hosts.
     """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("host", no_wrap=True, overflow="ellipsis", max_width=32)
@@ -263,7 +260,7 @@ class ProblemLines(FleetListener):
         self._is_scheduler_silent = False
 
     def changed(self, progress: FleetProgress) -> None:
-        """Print the problems that have begun or ended since the last change."""
+        """Print the problems that began or ended since the last call."""
         if (progress.scheduler_problem is not None) != self._is_scheduler_silent:
             self._is_scheduler_silent = not self._is_scheduler_silent
             say(

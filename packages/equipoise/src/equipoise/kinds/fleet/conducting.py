@@ -1,12 +1,11 @@
 """Begin or resume the campaign of a fleet, and follow it to its end.
 
-The coordinator's run has the terms of the fleet and no trial. Each segment of this run is a
-session, in which a coordinator follows the hosts. Between sessions the hosts continue to measure.
-A host begins or resumes its run when it gets an order from the coordinator.
+The coordinator is the process that starts and follows the hosts. Its run has the terms of the fleet
+and no trial. Each segment of this run is a session of the coordinator; between two sessions, the
+hosts continue to measure. A host begins or resumes its run when it gets an order.
 
-Every host has its own coin, whose seed is a digest of the campaign's seed, the host and its
-position. The identity of a host's run is a digest of the fleet's identity and the position, so the
-same order never begins a second run.
+The identity of a host's run is a digest of the fleet's identity and the host's position. So a
+repeated order never begins a second run.
 """
 
 from __future__ import annotations
@@ -47,11 +46,11 @@ from equipoise.model.plan import Membership, Plan, member_identity
 from equipoise.model.record import ENDED_BY_FAILURE, INTERRUPTED, CampaignWarning, RunRecord
 
 INTRODUCTIONS_TIMEOUT_S = 30.0
-"""Seconds in which a worker must appear and every worker must introduce itself."""
+"""Maximum seconds until all workers have introduced themselves."""
 HOST_LEFT_OUT = "host_left_out"
-"""Code of the warning that a host or a worker does not take part."""
+"""Code of the warning about a host or worker that does not take part."""
 HOST_IS_MISSING = "a host is missing"
-"""Stop reason of a coordinator's segment in which a host did not answer for too long."""
+"""Stop reason of a session in which a host did not answer for too long."""
 _SEED_BYTES = 8
 
 
@@ -65,23 +64,23 @@ class FleetOptions(Struct, frozen=True):
     builds: tuple[Build, ...] = ()
     """Levels of a study that every host builds itself."""
     build_folders: tuple[str, ...] = ()
-    """Folders in which this machine built these levels."""
+    """Folders in which this machine built the levels of ``builds``."""
     ship: bool = False
     """Whether programs and inputs are sent to hosts that have different ones."""
     allow_concurrent: bool = False
-    """Whether a host measures although another campaign runs there."""
+    """Whether a host measures while another campaign runs on the host."""
     durable: bool = False
     """Whether the hosts' ledgers wait for the disk after each trial."""
     host_timeout_s: float = HOST_TIMEOUT_S
-    """Seconds without an answer from a host after which the campaign ends without it."""
+    """Seconds without an answer, after which the campaign ends without the host."""
 
 
 TransportContext = AbstractAsyncContextManager[Transport]
-"""Context in which the connection to the cluster is open."""
+"""Context with an open connection to the cluster."""
 
 
 def run_to_end(work: Coroutine[Any, Any, FleetProgress]) -> FleetProgress:
-    """Run `start` or `resume` in the main thread; SIGTERM interrupts it as Ctrl-C does."""
+    """Run `start` or `resume` in the main thread; SIGTERM acts like Ctrl-C."""
 
     async def interruptible() -> FleetProgress:
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
@@ -100,8 +99,8 @@ def run_to_end(work: Coroutine[Any, Any, FleetProgress]) -> FleetProgress:
 def _report_unexpected_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Print an error that no task awaits, unless the error is part of a requested end.
 
-    A second Ctrl-C ends the wait for hosts that do not answer. Dask's own waits may time out while
-    the connection closes. Dask waits for plain futures, but this package only for tasks.
+    A second Ctrl-C ends the wait for hosts, and Dask's waits may time out while the connection
+    closes. Dask alone waits for futures that are not tasks.
     """
     error, future = context.get("exception"), context.get("future")
     is_dask_timeout = isinstance(error, TimeoutError) and not isinstance(future, asyncio.Task)
@@ -124,7 +123,7 @@ async def start(
     first trial.
 
     Raise `UnusableInput` if the scheduler does not answer, there is no worker, or a host has a
-    different version. Raise `Interrupted` if the user interrupts; then the hosts stop, too.
+    different version. Raise `Interrupted` if the user interrupts; the hosts also stop.
     """
     async with _roster_of(transport_context, options.cluster) as roster:
         introductions = tuple(roster.introductions.values())
@@ -164,9 +163,8 @@ async def resume(
 
     A campaign that has ended by its own rules continues only under new limits.
 
-    Raise `UnusableInput` if the scheduler does not answer, there is no worker, a host has a
-    different version, or another process follows the same campaign. Raise `Interrupted` if the user
-    interrupted it; then the hosts stop, too.
+    Raise `UnusableInput` if another process follows the campaign; the other errors are those of
+    `start`.
     """
     plan, run_id = record.plan, record.id
     assert isinstance(plan.terms, FleetPlan), "only a coordinator's run is resumed here"
@@ -184,7 +182,7 @@ async def resume(
 
 @asynccontextmanager
 async def _roster_of(transport_context: TransportContext, cluster: str) -> AsyncIterator[Roster]:
-    """Yield the roster of a cluster after the introductions of all workers that answer.
+    """Yield the roster of a cluster once the workers that answer have introduced themselves.
 
     The roster is kept up to date until the context ends.
     """
@@ -227,10 +225,7 @@ async def _wait_for_introductions(roster: Roster, cluster: str) -> None:
 def _fleet_terms(
     comparison: HostComparison, introductions: Sequence[Introduction], options: FleetOptions
 ) -> FleetPlan:
-    """Return the terms of a fleet in which every campaign has the same weight.
-
-    Each comparable host has one campaign, or one for each of its workers.
-    """
+    """Return the terms of a fleet with equal weights: a campaign for each host or each worker."""
     shipped = {host.identity: files for host, files in comparison.comparable.items()}
     hosts = list(comparison.comparable)
     if options.campaign_for_each_worker:
@@ -271,7 +266,7 @@ def _host_campaigns(
     options: FleetOptions,
     limits: CampaignLimits | None = None,
 ) -> list[HostCampaign]:
-    """Return the campaign of each host, with the order that begins or resumes it."""
+    """Return each host's campaign, with the order that begins or resumes the campaign."""
     terms = plan.terms
     assert isinstance(terms, FleetPlan), "only a coordinator's plan has hosts"
     names = distinct_names([host.name for host in terms.hosts])
@@ -298,7 +293,7 @@ def _host_campaigns(
 
 
 def member_plan(plan: Plan, identity: str, position: int) -> Plan:
-    """Return the plan of one host of a fleet, whose commands run in the host's own folder.
+    """Return the plan of one host of a fleet. Commands run in the host's own folder.
 
     ``plan`` and ``identity`` are the plan and the identity of the coordinator's run.
     """
@@ -349,5 +344,4 @@ def _stop_reason(progress: FleetProgress) -> str:
 
 
 def _environment() -> dict[str, Any]:
-    """Return the environment of the coordinator, which measures nothing."""
     return snapshot(environment=own_environment())

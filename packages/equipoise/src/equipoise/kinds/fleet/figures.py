@@ -38,7 +38,7 @@ HOW_TO_READ = (
     "with its chance. Within the grey strip the difference is too small to matter."
 )
 MAX_DRAWN_HOSTS = 60
-"""Maximum number of hosts in the chart, which are chosen at even ranks of their ratios."""
+"""Maximum number of hosts in the chart."""
 _HOST, _DIFFERENT_HOST, _MEAN, _NEW_HOST = (
     "host",
     "differs from the others",
@@ -47,7 +47,7 @@ _HOST, _DIFFERENT_HOST, _MEAN, _NEW_HOST = (
 )
 _BAR_KINDS = (_HOST, _DIFFERENT_HOST, _MEAN, _NEW_HOST)
 _COLOR_INDICES = (0, 3, 1, 2)
-"""Index in the palette of the colour of each kind of row."""
+"""Index in the palette of colours, for each kind of row."""
 _ROW_HEIGHT = 24
 """Height of a row, in pixels."""
 
@@ -65,14 +65,14 @@ class _Bar(Struct, frozen=True):
 def hosts_chart(comparison: FleetComparison) -> alt.LayerChart | None:
     """Draw the hosts of a comparison; return ``None`` if fewer than two hosts have a ratio.
 
-    If more of the metric is better, the ratios are ratios of values, not of costs.
+    The ratios are of costs, or of values if more of the metric is better.
     """
     hosts_with_ratio = [host for host in comparison.hosts if host.ratio]
     if len(hosts_with_ratio) < 2 or comparison.fleet is None:
         return None
     drawn_hosts = _hosts_to_draw(hosts_with_ratio)
     rows = list(_host_bars(comparison, drawn_hosts))
-    # The row of one more host has no ratio, so an end of its interval gives its position.
+    # One more host has no ratio, so an end of the interval gives the position.
     ratios_and_ends = [(row.ratio or next(filter(None, row.ends), None), row.ends) for row in rows]
     drawn_ratios = [(ratio, ends) for ratio, ends in ratios_and_ends if ratio is not None]
     axis = ratio_axis(values_on_axis(drawn_ratios), comparison.min_effect)
@@ -108,7 +108,7 @@ def hosts_chart(comparison: FleetComparison) -> alt.LayerChart | None:
 
 
 def _hosts_to_draw(hosts_with_ratio: Sequence[HostEffect]) -> list[HostEffect]:
-    """Return at most ``MAX_DRAWN_HOSTS`` hosts, at even ranks of their ratios, in given order."""
+    """Return up to ``MAX_DRAWN_HOSTS`` hosts, evenly spaced by the rank of their ratios."""
     if len(hosts_with_ratio) <= MAX_DRAWN_HOSTS:
         return list(hosts_with_ratio)
     ranked = sorted(hosts_with_ratio, key=lambda host: host.ratio or 0.0)

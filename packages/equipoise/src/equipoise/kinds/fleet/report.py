@@ -1,6 +1,6 @@
 """The report of a fleet: the mean over the asked hosts, each host, and the answers over hosts.
 
-A heading of a table may end in the kind of its column, such as ``host:name``.
+In the heading ``host:name`` of a table, ``name`` is the kind of the column.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ from equipoise.shared.spelling import option
 MAX_HOST_ROWS = 24
 """Maximum number of rows for hosts that a table on a terminal shows."""
 _MAX_MEDIAN_COLUMNS = 6
-"""Maximum number of columns of the table of medians, without the first."""
+"""Maximum number of columns of the table of medians, without the first column."""
 _STATE_SENTENCES = {
     "ended": "ended by its own rules",
     "left": "stopped early",
@@ -90,7 +90,7 @@ class FleetReport(ReportKind):
     figures_per_comparison = frozenset({"hosts"})
 
     def machine(self, document: FleetDocument) -> str | None:
-        """Return how many asked hosts have blocks; ``None`` if all campaigns ran on one host."""
+        """Return how many hosts have blocks; ``None`` if all campaigns ran on one host."""
         fleet = document.fleet
         if fleet.one_host:
             return None
@@ -122,7 +122,7 @@ class FleetReport(ReportKind):
                 yield replace(section, folded=True, on_paper=False)
 
     def contradictions(self, document: FleetDocument) -> Iterator[str]:
-        """Yield sentences about values that no fleet can have computed."""
+        """Yield sentences about impossible values in a document from a file."""
         return _contradictions(document.fleet, document.comparisons)
 
 
@@ -175,7 +175,7 @@ def _parts_below_answer(document: FleetDocument, fleet: FleetResult) -> Iterator
 
 
 def _number_rows(document: FleetDocument, fleet: FleetResult) -> Iterator[NumberRow]:
-    """Yield rows for each comparison: the mean over the asked hosts, then each host."""
+    """Yield rows of numbers for each comparison: the mean over the asked hosts, then each host."""
     host_by_place = {host.place: host for host in fleet.hosts}
     for comparison in document.comparisons:
         common: NumberRow = {
@@ -202,11 +202,11 @@ def _number_cell(value: object) -> CsvValue:
 
 
 def _claim_over_hosts(claim: Claim, comparison: FleetComparison, fleet: FleetResult) -> Claim:
-    """Return the claim of a comparison, with the hosts of the mean and its scope."""
+    """Return the claim of a comparison, with the hosts to which the mean applies."""
     answers = comparison.fleet
     assert answers is not None, "a comparison of a fleet has its answers"
     subject = "these campaigns" if fleet.one_host else "the asked hosts"
-    # If the mean over the asked hosts is unknown, another mean may still be known.
+    # The mean over the hosts that were not lost may still be known.
     mean_answers = (answers.mean, *(() if answers.stayed is None else (answers.stayed,)))
     remarks = () if answers.mean.unknown_because is None else mean_answers
     return replace(
@@ -306,7 +306,6 @@ def _means_table(document: FleetDocument, comparisons: Sequence[FleetComparison]
 
 
 def _answers_section(comparison: FleetComparison) -> Iterator[Part]:
-    """Build the questions with their answers, and the means by properties of the hosts."""
     answers = comparison.fleet
     if answers is None:
         return
@@ -384,7 +383,7 @@ def _medians_table(document: FleetDocument, fleet: FleetResult) -> Iterator[Part
     medians = [[texts.get(name, UNKNOWN) for name in names] for texts in texts_by_host]
     heading, column_noun = "host", "more condition"
     rows, columns = [host.host for host in hosts], names
-    # The columns are the hosts or the conditions, whichever are fewer.
+    # The columns are the conditions, or the hosts if there are fewer hosts than conditions.
     if len(names) > len(hosts):
         heading, column_noun = "condition", "more host"
         rows, columns = columns, rows

@@ -1,24 +1,16 @@
 """Statistics over the campaigns of several hosts (docs/methods/fleet.md).
 
-Each host has its own campaign and its own coin, which draws the order of each block. The log ratio
-θ of a host is assumed to be constant. The questions about a fleet have different answers: effects
-of +3 % and -3 % on four hosts are certainly effects, but their mean is 0.
+Each host has its own campaign and its own coin. The log ratio of a host is assumed to be constant.
+The *asked hosts* are all hosts of the plan.
 
-All intervals are confidence sequences: they hold at every interim analysis, whenever each host
-stopped. Sequences *hold together* at a level if the chance that any of them is ever wrong is at
-most that level. Three families of claims have ``alpha`` each: the means over hosts with their
-verdict, the new host, and the hosts that differ from the others. Each of K comparisons gets
-alpha/K.
+All intervals are confidence sequences: they hold at every interim analysis. Sequences *hold
+together* at a level if the chance of any error is at most this level. Three families of claims
+have ``alpha`` each: the means over hosts, the new host, and the hosts that differ from the others.
 
-A *round* is block i of every host, used as one bet. Given the past and the times by position, the
-coins of these blocks are independent and fair. Let d be the difference of a block. If all coins of
-a round are turned, the weighted mean of d - θ over the hosts changes its sign. So the betting
-engine can use this mean like the difference in a block of one campaign, until a host leaves.
-
-A *roster* is a set of hosts that are in every round of a stretch. A round that will never be
-complete ends the roster. The remaining hosts are the next roster, which has its own sequence. The
-alpha of the means is divided: 0.1 for the hosts' own sequences, 0.8 for the first roster, and
-0.1/(g(g - 1)) for roster number g > 1.
+A *round* is block i of every host, used as one bet on the weighted mean over the hosts. A *roster*
+is the set of hosts in a round. If a host leaves, the remaining hosts are the next roster, which has
+a sequence of its own. The hosts' own sequences share 0.1 of the alpha of the means. The first
+roster has 0.8 of this alpha, and roster number g > 1 has 0.1/(g(g - 1)).
 """
 
 from __future__ import annotations
@@ -53,39 +45,38 @@ from equipoise.stats.verdict import (
 
 CampaignState = Literal["measuring", "finished", "left"]
 """State of a host's campaign. ``finished``: the campaign ended by its own rules. ``left``: the host
-was lost, because it stopped before that end or did not begin, and does not measure any more."""
+is lost; it stopped too early or never began."""
 
 SHARE_OF_HOSTS = 0.1
 """Share of alpha for the mean of the hosts' own sequences, if there are rounds."""
 SHARE_OF_FIRST_ROSTER = 0.8
-"""Share of alpha for the rounds of the first roster, whose interval is mostly the narrowest."""
+"""Share of alpha for the rounds of the first roster."""
 _MAX_WEIGHT_ERROR = 1e-9
 """Maximum difference between the sum of the weights and 1."""
 _INFINITE_BOUNDS = (-math.inf, math.inf)
-_MIN_SLOT_BLOCKS = 6
-"""Minimum number of blocks for an estimate of the slot effect, the effect of the position in a
-block."""
-_SLOT_GROWTH = 1.25
-"""The slot effect is estimated again when the number of blocks has grown by this factor."""
+_MIN_ORDER_EFFECT_BLOCKS = 6
+"""Minimum number of blocks for an estimate of the order effect: the effect of the trials' order."""
+_ORDER_EFFECT_GROWTH = 1.25
+"""The order effect is estimated again when the number of blocks has grown by this factor."""
 
 
 class HostBlocks(Struct, frozen=True):
-    """One asked host, with the known blocks of its campaign for one comparison."""
+    """The known blocks of one asked host for one comparison."""
 
     name: str
     identity: str
-    """Text that is the same for two campaigns on one host, and differs between hosts."""
+    """Text that identifies the host: campaigns on one host have equal identities."""
     blocks: PairedBlocks
     weight: float
     """Weight in the mean over the asked hosts, declared before the first trial."""
     state: CampaignState = "measuring"
     known_at_end: tuple[int, ...] | None = None
-    """Number of known blocks of each asked host when the end of this campaign was decided. ``None``
-    if the campaign's own rules or a fault ended it, without regard to other hosts."""
+    """Number of known blocks of each asked host when other hosts' blocks ended this campaign.
+    ``None`` if the campaign did not end, or ended for reasons of its own."""
 
 
 class LogInterval(Struct, frozen=True):
-    """An interval in log units; a missing bound is infinite."""
+    """An interval in log units; an unknown bound is infinite."""
 
     low: float
     high: float
@@ -106,21 +97,21 @@ class Bounds(LogInterval, frozen=True):
 
 
 class HostClaims(Struct, frozen=True):
-    """Claims about one asked host alone, and whether it differs from the others."""
+    """Claims about one asked host."""
 
     blocks: int
     ln_ratio: float | None
-    """Huber centre of the block differences, a robust mean. ``None`` without a block; ±inf if half
-    of the differences are infinite."""
+    """Huber centre, a robust mean, of the block differences. ``None`` without a block; ±inf if
+    half of the differences are infinite."""
     bounds: Bounds
-    """Confidence sequence of the host; the sequences of all asked hosts hold together."""
+    """Confidence sequence of the host. The sequences of all asked hosts hold together."""
     ratio_is_constant: bool
     """Whether a constant ratio agrees with the host's whole campaign."""
     mean_of_others: Bounds
     """Confidence sequence of the mean over the other asked hosts."""
     direction: Literal["slower", "faster"] | None
-    """Whether the candidate, relative to the baseline, is slower or faster on this host than on the
-    others. The chance that this is ever wrong for any host is at most alpha."""
+    """Whether the ratio on this host is larger (``slower``) or smaller (``faster``) than the mean
+    ratio of the others. The chance of an error on any host is at most alpha."""
 
     @property
     def ratio(self) -> float | None:
@@ -132,22 +123,21 @@ class FleetMean(Struct, frozen=True):
     """The weighted mean of the log ratios over hosts, and the verdict on it."""
 
     host_indices: tuple[int, ...]
-    """Indices of the hosts in the mean, among the asked hosts, from 0."""
+    """Indices, from 0, of the asked hosts in the mean."""
     ln_ratio: float | None
     """Weighted mean of the hosts' estimates; ``None`` if a host has no finite estimate."""
     bounds: Bounds
-    """Intersection of ``by_hosts`` and ``by_rounds``, at alpha."""
+    """Intersection of ``by_hosts`` and ``by_rounds``; it holds at alpha."""
     by_hosts: Bounds
     """Weighted mean of the hosts' confidence sequences, at alpha/10; without rounds at alpha."""
     by_rounds: Bounds | None
-    """Confidence sequence from the rounds of the roster with exactly these hosts. ``None`` if the
-    roster has no complete round, or the hosts were not fixed before the first trial."""
+    """Confidence sequence from the rounds of exactly these hosts. ``None`` without a round, or if
+    hosts could join after the first trial."""
     equivalence: Bounds
-    """Interval that decides on ``equivalent``, with twice alpha, because each side is used
-    alone."""
+    """Interval that decides on ``equivalent``. Each bound alone holds at alpha."""
     verdict: Verdict
     means_veto: bool
-    """Whether only the means and the slow runs prevent ``equivalent`` (`stats.slow_runs`)."""
+    """Whether only the means and the slow runs prevent ``equivalent``."""
     ln_mean_ratio: float
     """Weighted mean over hosts of the logarithm of the ratio of means."""
 
@@ -158,7 +148,7 @@ class FleetMean(Struct, frozen=True):
 
 
 class Prediction(LogInterval, frozen=True):
-    """An interval for hosts that were not measured, with the chance that it is right."""
+    """An interval for hosts that were not measured."""
 
     chance: float | None
     """Minimum chance that the interval contains the true value; ``None`` without a claim."""
@@ -169,8 +159,8 @@ class HostVariance(Struct, frozen=True):
     """Variance of the log ratio between hosts, and between the blocks of a host."""
 
     components: tuple[Component, ...]
-    """``host``, then ``block``; empty if unknown. Their intervals are descriptive: they assume
-    normal effects and a single analysis."""
+    """``host``, then ``block``; empty if unknown. The intervals assume normal effects and a single
+    analysis."""
     unknown_because: str | None = None
 
 
@@ -178,8 +168,7 @@ class FleetClaims(Struct, frozen=True):
     """All claims about one comparison of a fleet."""
 
     e_value: float
-    """Evidence against "the ratio is 1 on each asked host": the mean of the hosts' e-values. It
-    says nothing about the mean ratio or about a single host."""
+    """Evidence against "the ratio is 1 on each asked host": the mean of the hosts' e-values."""
     mean: FleetMean
     """Mean over all asked hosts."""
     mean_of_remaining: FleetMean | None
@@ -187,9 +176,9 @@ class FleetClaims(Struct, frozen=True):
     hosts: tuple[HostClaims, ...]
     """Claims about each host, in the order of the plan."""
     new_host: Prediction
-    """The ratio on a new host, if the asked hosts are exchangeable with it."""
+    """The ratio on a new host, if the asked hosts and the new host are exchangeable."""
     median_of_hosts: Prediction
-    """The median ratio of the population, if the asked hosts are independent draws from it."""
+    """The median ratio of a population from which the asked hosts are independent draws."""
     new_host_if_normal: Prediction
     """The ratio on a new host, if the log ratios of hosts are normal."""
     variance: HostVariance
@@ -205,14 +194,13 @@ def claims_of_fleet(
 ) -> FleetClaims:
     """Return the claims over the hosts about one comparison.
 
-    Raise `UnusableInput` if there is no host, the weights do not add up to 1, ``known_at_end`` has
-    the wrong length, a number is out of range, or a different number of hosts was planned.
+    Raise `UnusableInput` if there is no host, or the weights do not add up to 1. Raise it also if a
+    number is out of range, or ``known_at_end`` or ``planned_count`` does not fit the hosts.
 
     ``hosts`` has all asked hosts in the order of the plan, also hosts without a block.
     ``min_effect`` is the smallest effect that matters, in percent; 0 for none. ``alpha`` is the
-    level of each question about this comparison; each of K comparisons has alpha/K.
-    ``planned_count`` is the number of hosts, if it was fixed before the first trial; ``None`` if
-    hosts could join. ``seed`` is for the intervals of the variance.
+    level of each question about this comparison. ``planned_count`` is the number of hosts; ``None``
+    if hosts could join after the first trial. ``seed`` is for the intervals of the variance.
     """
     margin = margin_of(min_effect)
     check_alpha(alpha)
@@ -230,10 +218,10 @@ class _FleetAnalysis:
         self.margin, self.alpha = margin, alpha
         self.weights = np.array([host.weight for host in hosts])
         self.rounds = Rounds(hosts)
-        # The engine estimates the typical log ratio and the slot effect.
+        # The engine estimates two values: the typical log ratio and the order effect.
         estimates = [host.blocks.engine.centre() for host in hosts]
         self.ln_ratios = [None if estimate is None else estimate[0] for estimate in estimates]
-        # A single host has only its own sequence: its rounds are its blocks.
+        # With several hosts, `mean_over_others` uses the other half of alpha.
         self.sequence_level = alpha if len(hosts) == 1 else alpha / 2.0
         self.sequences = self.host_sequences(self.sequence_level)
         has_rounds = planned_count is not None and len(hosts) > 1
@@ -265,7 +253,10 @@ class _FleetAnalysis:
         return 1.0 / ((index + 1) * (index + 2))
 
     def host_sequences(self, level: float) -> list[tuple[Bounds, bool]]:
-        """Return the sequence of each host. All sequences hold together at ``level``."""
+        """Return the sequence of each host, and whether its ratio is constant.
+
+        All sequences hold together at ``level``.
+        """
         return [
             _confidence_sequence(host.blocks.engine, level * self.share_of_host(index), host.name)
             for index, host in enumerate(self.hosts)
@@ -289,11 +280,7 @@ class _FleetAnalysis:
         )
 
     def mean_over_others(self, index: int) -> Bounds:
-        """Return the sequence of the mean over the other asked hosts.
-
-        The mean of the hosts' sequences needs no further alpha. The sequence from the rounds has
-        the host's share of alpha/2, so that the claims about all hosts hold together.
-        """
+        """Return the sequence of the mean over the other asked hosts."""
         level = self.alpha * self.share_of_host(index)
         other_indices = [other for other in range(len(self.hosts)) if other != index]
         reason = self.no_comparison_reason()
@@ -374,8 +361,7 @@ class _FleetAnalysis:
     def roster_with(self, indices: tuple[int, ...]) -> Roster | None:
         """Return the roster with exactly these hosts; ``None`` if there is none.
 
-        A fleet of one host has no roster. A fleet that hosts could join has none either: a joining
-        host would change the first roster at every interim analysis.
+        A fleet of one host, and a fleet that hosts could join, have no roster.
         """
         if self.planned_count is None or len(self.hosts) == 1:
             return None
@@ -398,9 +384,8 @@ class _FleetAnalysis:
     def means_allow(self, indices: Sequence[int]) -> bool:
         """Return whether the means and the slow runs of all hosts allow ``equivalent``.
 
-        The weighted mean has to be within the margin, or the slow runs have to be balanced. Slow
-        runs are rare on a single host, so the slow runs of all hosts are judged together, each cost
-        divided by the median of its host.
+        The weighted mean has to be within the margin, or the slow runs have to be balanced. The
+        slow runs of all hosts are judged together, after division by the host's median cost.
         """
         blocks = [self.hosts[index].blocks for index in indices]
         weighted_costs = [
@@ -423,10 +408,10 @@ class _FleetAnalysis:
         )
 
     def means_contradict(self, indices: Sequence[int], side: float) -> bool:
-        """Return whether the ratio of means is beyond the margin, but on the opposite side.
+        """Return whether the ratio of means contradicts the typical ratio, even without one block.
 
-        ``side`` is 1 if the typical ratio is above 1, and -1 if it is below. The ratio of means has
-        to stay beyond the margin if any single block of any host is left out.
+        ``side`` is 1 if the typical ratio is above 1, else -1. The ratio of means contradicts it if
+        it is beyond the margin on the opposite side.
         """
         weights, ratios = self.weights_over(indices), self.ln_ratios_of_means(indices)
         mean = float(weights @ ratios)
@@ -468,13 +453,13 @@ class _FleetAnalysis:
         return None
 
     def new_host(self) -> Prediction:
-        """Return the range of n hosts; it contains one more with a chance of (n - 1)/(n + 1)."""
+        """Return the range of the n hosts: a new host is inside with chance (n - 1)/(n + 1)."""
         count = len(self.hosts)
         chance = (count - 1) / (count + 1) - self.alpha
         return self.between_extremes(chance)
 
     def median_of_hosts(self) -> Prediction:
-        """Return the range of n hosts; all are on one side of the median with chance 2/2ⁿ."""
+        """Return the range of the n hosts: the median is outside with chance 2/2ⁿ."""
         chance = 1.0 - 2.0 ** (1 - len(self.hosts)) - self.alpha
         return self.between_extremes(chance)
 
@@ -492,8 +477,7 @@ class _FleetAnalysis:
     def new_host_if_normal(self) -> Prediction:
         """Return Student's prediction from the first blocks of each host.
 
-        Every campaign has to measure these blocks. Later blocks do not change the prediction, so
-        any number of analyses may read it.
+        Later blocks do not change the prediction, so any number of interim analyses may use it.
         """
         block_count = earliest_block(self.alpha)
         reason = self.no_prediction_reason()
@@ -542,11 +526,11 @@ def share_of_roster(number: int) -> float:
 
 
 def _untied_differences(blocks: PairedBlocks) -> FloatArray:
-    """Return the block differences without the slot effect and without ties."""
+    """Return the block differences without the order effect and without ties."""
     differences, estimate = blocks.differences, blocks.engine.centre()
-    slot = 0.0 if estimate is None else estimate[1]
+    order_effect = 0.0 if estimate is None else estimate[1]
     has_difference = ~np.isnan(differences)
-    corrected: FloatArray = (differences - blocks.orders * slot)[has_difference]
+    corrected: FloatArray = (differences - blocks.orders * order_effect)[has_difference]
     return corrected
 
 
@@ -563,7 +547,7 @@ def _confidence_sequence(engine: BettingSequence, level: float, name: str) -> tu
 
 
 def _intersection(first: Bounds, second: Bounds, level: float) -> Bounds:
-    """Return the intersection of two intervals; if it is empty, no bounds and the reason."""
+    """Return the intersection of two intervals; without a common value, bounds are infinite."""
     low, high = max(first.low, second.low), min(first.high, second.high)
     if low > high:
         problem = "the two intervals of the mean do not overlap, so some ratio is not constant"
@@ -597,14 +581,14 @@ def _check_hosts(hosts: Sequence[HostBlocks], planned_count: int | None) -> None
 
 
 class Roster(Struct, frozen=True):
-    """The hosts that are in every round of a stretch of rounds."""
+    """The hosts of successive rounds."""
 
     number: int
-    """Number of this roster among the rosters with a round, from 1."""
+    """Number of this roster, from 1; rosters without a complete round have no number."""
     host_indices: tuple[int, ...]
     """Indices of the hosts among the asked hosts, from 0."""
     starts: tuple[int, ...]
-    """For each host of the roster, the number of its blocks before the first round."""
+    """For each host of the roster, the number of blocks before the first round."""
     round_count: int
     """Number of complete rounds."""
 
@@ -612,8 +596,8 @@ class Roster(Struct, frozen=True):
 def rosters_of(hosts: Sequence[HostBlocks]) -> tuple[Roster, ...]:
     """Return the rosters that have at least one round, in the order of their rounds.
 
-    The end of a host may depend on known blocks of other hosts (``known_at_end``). The next roster
-    begins after these known blocks, because an outcome must not select blocks.
+    The end of a host's campaign may depend on known blocks of other hosts (``known_at_end``). The
+    next roster begins after these blocks, because an outcome must not select blocks.
     """
     lengths = [len(host.blocks) for host in hosts]
     indices, starts = list(range(len(hosts))), [0] * len(hosts)
@@ -643,14 +627,12 @@ class Rounds:
 
     def __init__(self, hosts: Sequence[HostBlocks]) -> None:
         self.rosters = rosters_of(hosts)
-        """Rosters with at least one round."""
         self._hosts = hosts
 
     def mean_sequence(self, roster: Roster, *, without: int | None = None) -> BettingSequence:
-        """Return the bets on the mean over a roster, one block for each round.
+        """Return the bets on the weighted mean over a roster, one bet for each round.
 
-        ``without`` is the index of a host to leave out; the roster must contain another host. The
-        weights are scaled so that their sum is 1.
+        ``without`` is the index of a host to leave out; the roster must contain another host.
         """
         slices = [
             (index, slice(start, start + roster.round_count))
@@ -659,7 +641,7 @@ class Rounds:
         ]
         weights = np.array([self._hosts[index].weight for index, _ in slices])
         weights /= weights.sum()
-        # All coins of a round are turned together, so the coin of one host is enough.
+        # The proof of the bets turns all coins of a round together, so one host's coin is enough.
         heaviest, blocks = slices[int(np.argmax(weights))]
         orders = self._hosts[heaviest].blocks.orders[blocks]
         # Both arrays have the shape (hosts, rounds).
@@ -673,26 +655,22 @@ class Rounds:
 
     @cached_property
     def _differences_and_tolerances(self) -> tuple[list[FloatArray], list[FloatArray]]:
-        """For each host, the block differences without the slot effect, and the tolerances."""
+        """For each host, the block differences without the order effect, and the tolerances."""
         blocks_by_host = [host.blocks for host in self._hosts]
-        corrected = [_without_slot(blocks) for blocks in blocks_by_host]
+        corrected = [_without_order_effect(blocks) for blocks in blocks_by_host]
         return corrected, [blocks.tolerances for blocks in blocks_by_host]
 
 
-def _without_slot(blocks: PairedBlocks) -> FloatArray:
-    """Return the block differences, shape (blocks,), without the slot effect.
-
-    Earlier blocks estimate the slot effect of each block. The mean over hosts has the coin of one
-    host only, so the effect of the other coins is removed here.
-    """
+def _without_order_effect(blocks: PairedBlocks) -> FloatArray:
+    """Return the block differences, shape (blocks,), minus the order effect from earlier blocks."""
     differences, orders = blocks.differences, blocks.orders
     corrected = differences.copy()
-    used_blocks = _MIN_SLOT_BLOCKS
+    used_blocks = _MIN_ORDER_EFFECT_BLOCKS
     while used_blocks < len(differences):
         estimate = BettingSequence(
             differences[:used_blocks], orders[:used_blocks], blocks.tolerances[:used_blocks]
         ).centre()
-        end_block = min(len(differences), math.ceil(used_blocks * _SLOT_GROWTH))
+        end_block = min(len(differences), math.ceil(used_blocks * _ORDER_EFFECT_GROWTH))
         if estimate is not None:
             corrected[used_blocks:end_block] -= orders[used_blocks:end_block] * estimate[1]
         used_blocks = end_block

@@ -1,13 +1,11 @@
 """The data classes of a fleet: the terms of its plan, and its result document.
 
-A fleet is one question for many hosts. Each host has its own campaign and its own coin, which draws
-the order of each block. The coordinator, the process that starts and follows the hosts, has a run
-with these terms and no trial. The run of each host is an ordinary campaign in the host's own
-ledger; its `Membership` (`model/plan.py`) names the fleet. The coordinator's ledger gets a copy.
+Each host of a fleet has its own campaign and its own coin. The coordinator is the process that
+starts and follows the hosts; its run has these terms and no trial. The run of each host is an
+ordinary campaign in the host's own ledger, and the coordinator's ledger gets a copy.
 
-The asked hosts are the hosts of the plan, also those that delivered nothing. Each answer in the
-document has its question, because a mean near 1 does not mean that no host differs. Ratios are of
-costs: that of the candidate over that of the baseline.
+The asked hosts are all hosts of the plan, even if a host delivered nothing. A ratio is the cost of
+the candidate over the cost of the baseline.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ class FleetPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="fleet"):
     noun: ClassVar[str] = "fleet"
     has_members: ClassVar[bool] = True
     hosts: tuple[HostReference, ...]
-    """The asked hosts in order. A host with several campaigns side by side is repeated."""
+    """The asked hosts. A host with several campaigns is repeated."""
     weights: tuple[float, ...]
     """Weight of each host in the mean over the hosts; the sum is 1."""
     cluster: str
@@ -45,11 +43,11 @@ class FleetPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="fleet"):
     shipped: tuple[File, ...] = ()
     """Programs and inputs whose content was sent to some hosts."""
     shipped_to: tuple[int, ...] = ()
-    """Positions of these hosts in ``hosts``, from 0."""
+    """Positions in ``hosts``, from 0, of the hosts that got ``shipped``."""
     builds: tuple[Build, ...] = ()
     """Levels of a study that every host builds itself."""
     build_folders: tuple[str, ...] = ()
-    """Folders in which the coordinator's machine built these levels, as the plan names them."""
+    """Folders in which the coordinator's machine built the levels of ``builds``."""
 
     @property
     def is_one_host(self) -> bool:
@@ -73,7 +71,7 @@ class FleetPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="fleet"):
 
 
 def distinct_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of hosts; equal names get a number: ``ada (1)``, ``ada (2)``."""
+    """Return the names of hosts. Equal names get a number: ``ada (1)``, ``ada (2)``."""
     return tuple(
         f"{name} ({names[: index + 1].count(name)})" if names.count(name) > 1 else name
         for index, name in enumerate(names)
@@ -91,13 +89,13 @@ HOST_FACTS = (
     "boot_id",
     "equipoise",
 )
-"""Facts of a host's environment that its effect and its trials show."""
+"""Facts of a host's environment in the document and in exported trials."""
 INTEGER_FACTS = frozenset({"cpus", "memory_bytes"})
 """Facts of a host that are integers."""
 HostState = Literal["ended", "left", "behind", "no block", "absent"]
 """``ended``: the campaign ended by its own rules. ``left``: it was interrupted, or a condition
-failed. ``behind``: the host is still measuring, or the connection broke, so more may arrive. ``no
-block``: no block is complete. ``absent``: nothing has arrived from the host."""
+failed. ``behind``: more blocks may arrive. ``no block``: no block is complete. ``absent``: nothing
+has arrived from the host."""
 
 
 class HostEffect(Struct, frozen=True):
@@ -107,12 +105,12 @@ class HostEffect(Struct, frozen=True):
     """Name of the host."""
     ratio: float | None
     ratio_ci: Interval
-    """Confidence sequence at ``level``; the sequences of all hosts hold together."""
+    """Confidence sequence; the sequences of all hosts hold together."""
     blocks: int
     environment: dict[str, Any]
     """Facts of the host that may explain why its result differs."""
     level: float
-    """1 minus the coverage of ``ratio_ci``; all hosts share the alpha of the comparison."""
+    """1 minus the coverage of ``ratio_ci``."""
     weight: float
     """Weight in the mean over the asked hosts."""
     place: int
@@ -125,13 +123,13 @@ class FleetAnswer(Struct, frozen=True, kw_only=True):
     question: str
     """The question, in plain words."""
     answer: str
-    """Answer in one sentence; if nothing can be claimed, the reason."""
+    """The answer, or the reason why nothing can be claimed."""
     unknown_because: str | None = None
-    """Reason why nothing can be claimed; null if something can."""
+    """Reason why nothing can be claimed; null if the answer is a claim."""
 
 
 class FleetTest(FleetAnswer, frozen=True, kw_only=True):
-    """The test of the null hypothesis that no asked host shows a difference."""
+    """The test of the hypothesis that no asked host shows a difference."""
 
     e_value: float | None
     """Evidence against "candidate and baseline cost the same on each asked host"."""
@@ -158,7 +156,7 @@ class HostDifference(Struct, frozen=True):
     """Ratio of the host over the mean ratio of the other hosts."""
     ratio_ci: Interval
     differs: bool
-    """Whether the confidence sequence of the host does not overlap that of the other hosts."""
+    """Whether the intervals of the host and of the mean of the other hosts do not overlap."""
 
 
 class FleetDifferences(FleetAnswer, frozen=True, kw_only=True):
@@ -176,7 +174,7 @@ class FleetVariances(FleetAnswer, frozen=True, kw_only=True):
     """The variance of the log ratio between hosts, and between the blocks of a host."""
 
     between: float | None = None
-    """Variance between hosts, without the part that blocks explain; at least 0."""
+    """Variance between hosts; at least 0."""
     between_ci: Interval = (None, None)
     within: float | None = None
     """Variance between the blocks of one host."""
@@ -192,13 +190,13 @@ class PropertyValue(Struct, frozen=True):
 
 
 class PropertyEffect(Struct, frozen=True):
-    """A property by which the hosts differ, with the ratio for each value; descriptive."""
+    """A property by which the hosts differ, with the ratio for each value; not a claim."""
 
     name: str
     """Key of the environment: ``kernel``, ``cpu_model``, ``virtualization`` …"""
     values: tuple[PropertyValue, ...]
     spread: float | None
-    """Largest ratio of a value over the smallest; at least 1."""
+    """Largest of the ratios in ``values`` over the smallest; at least 1."""
 
 
 class FleetAnswers(Struct, frozen=True):
@@ -209,21 +207,20 @@ class FleetAnswers(Struct, frozen=True):
     mean: FleetInterval
     """Mean over all asked hosts, with their weights."""
     stayed: FleetInterval | None
-    """Mean over the hosts that were not lost; null if no host was lost. This is another question,
-    because lost hosts may differ."""
+    """Mean over the hosts that were not lost; null if no host was lost."""
     new_host: FleetInterval
-    """Prediction for a new host, if the asked hosts are exchangeable with it."""
+    """Prediction for a new host, if the asked hosts and the new host are exchangeable."""
     median: FleetInterval
     """Median of the population from which the asked hosts were drawn."""
     normal: FleetInterval
-    """Prediction for a new host under the assumption that the hosts' ratios are log-normal."""
+    """Prediction for a new host, if the ratios of hosts are log-normal."""
     otherwise: FleetDifferences
-    """The hosts that differ from the other hosts."""
+    """Answer to the question which hosts differ from the other hosts."""
     variances: FleetVariances
     by_property: tuple[PropertyEffect, ...] = ()
-    """Properties by which the hosts differ; empty if there are none, or one host."""
+    """Properties by which the hosts differ."""
     by_property_note: str = ""
-    """Sentence about the value of ``by_property`` as evidence; empty without properties."""
+    """How strong the evidence of ``by_property`` is, as a sentence; empty without properties."""
 
     @property
     def all(self) -> tuple[FleetAnswer, ...]:
@@ -245,7 +242,7 @@ class HostCondition(Struct, frozen=True):
 
     name: str
     metric: str
-    """Deciding metric; if nothing is compared, the first metric that the condition reports."""
+    """Metric of the verdict; without a comparison, the first metric that the condition reports."""
     trials: int
     failures: int
     median: float | None
@@ -258,7 +255,7 @@ class FleetHost(Struct, frozen=True):
     host: str
     """Name of the host."""
     identity: str
-    """Text that differs between hosts."""
+    """Text that identifies the host."""
     place: int
     """Position among the asked hosts, from 0."""
     state: HostState
@@ -271,7 +268,7 @@ class FleetHost(Struct, frozen=True):
     """Environment of the campaign's first segment."""
     conditions: tuple[HostCondition, ...] = ()
     control_excludes_one: bool | None = None
-    """Whether the interval of the control excludes "no difference"; null without a control."""
+    """Whether the control excludes "no difference"; null without a control."""
 
 
 class FleetResult(Struct, frozen=True):
@@ -304,7 +301,7 @@ class FleetComparison(Comparison, frozen=True, kw_only=True):
 
 
 def _answers_with_value_ratios(answers: FleetAnswers) -> FleetAnswers:
-    """Return the answers with ratios of values; their sentences have these ratios already."""
+    """Return the answers with ratios of values, which the sentences already have."""
     otherwise = answers.otherwise
     return replace(
         answers,
@@ -335,7 +332,7 @@ class FleetDocument(ResultDocument, frozen=True, kw_only=True, tag="fleet"):
 
     @property
     def own_metric(self) -> str:
-        """The metric on which the verdict of each host depends."""
+        """The metric of the verdict."""
         return self.fleet.metric
 
     def check_one_host(self, what: str) -> None:
@@ -349,7 +346,7 @@ class FleetDocument(ResultDocument, frozen=True, kw_only=True, tag="fleet"):
         )
 
     def trial_columns(self) -> Iterator[TrialColumn]:
-        """Yield each trial's host, the host's facts, and the cost over the baseline's cost."""
+        """Yield each trial's host, facts of the host, and the cost over the baseline's cost."""
         rows, environments = self.trials, {host.host: host.environment for host in self.fleet.hosts}
         yield "host", "text", tuple(row.host for row in rows)
         for fact in HOST_FACTS:
@@ -361,7 +358,7 @@ class FleetDocument(ResultDocument, frozen=True, kw_only=True, tag="fleet"):
 
 
 def _ratios_to_baseline(document: FleetDocument) -> Iterator[float | None]:
-    """Yield for each trial its cost over the baseline's cost in the same block, or ``None``."""
+    """Yield, for each trial, the cost over the cost of the block's baseline, or ``None``."""
     metric = document.primary_metric
     baselines = {
         comparison.candidate: comparison.baseline

@@ -1,10 +1,10 @@
 """The gate: compare two revisions of a repository, and fail if the later one is slower.
 
-terms      additions of a gate to a plan and to a result document
+terms      what a gate adds to a plan and to a result document
 verdict    the decision, during the campaign and at its end, and a forecast of the needed blocks
 analysis   the result, computed from the recorded blocks
-report     the answer, the summary for a pull request, and the question
-command    ``equipoise gate``: two revisions as conditions, and the plan that compares them
+report     the question and the answer of the report, and the summary for a pull request
+command    ``equipoise gate``, and the plan that compares two revisions
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from equipoise.model.revisions import BENCHMARK, BENCHMARK_SUFFIX
 
 
 class GateAnalysis(AnalysisKind):
-    """Analysis of a gate: what it adds to the result of its comparisons."""
+    """Analysis of a gate: additions to the result of the comparisons."""
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
         """Return the decision of the gate, and the outcomes that replace the verdicts."""
@@ -35,7 +35,7 @@ class GateAnalysis(AnalysisKind):
         return KindResult({"gate": gate}, outcomes=outcomes)
 
     def replace_in_terms(self, terms: GatePlan, replacement: Replacer) -> GatePlan:
-        """Return the terms with the values replaced that the bisect lines assign."""
+        """Return the terms after replacing values of variables in the bisect lines."""
         return replace(
             terms,
             bisect={
@@ -62,7 +62,7 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
     if not blocks:
         return None
     costs_of_metrics = [costs_of_contrasts(plan, blocks, metric) for metric in terms.metrics]
-    # The metrics of one benchmark follow each other.
+    # In this order, all metrics of one benchmark are neighbours.
     contrast_costs = list(itertools.chain.from_iterable(zip(*costs_of_metrics, strict=True)))
     min_effect = plan.judgement.min_effect
     pairs = [costs.paired_blocks for costs in contrast_costs]
@@ -141,7 +141,7 @@ def _gate_row(plan: Plan, costs: ContrastCosts, decision: GateDecision) -> GateR
 
 
 def benchmark_of(plan: Plan, costs: ContrastCosts) -> str:
-    """Return the benchmark's name: a metric that a process reports, or a level of the factor."""
+    """Return the benchmark's name: a metric that a tool reports, or a level of a factor."""
     condition = plan.conditions[costs.contrast.candidate]
     if costs.metric.endswith(BENCHMARK_SUFFIX):
         return costs.metric.removesuffix(BENCHMARK_SUFFIX)
@@ -185,13 +185,13 @@ def _gate_sentence(
 
 
 def joined_bisect_lines(bisect_argvs: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return the shell line that bisects each benchmark; the same line for all if possible.
+    """Return the shell line that bisects each benchmark; one line for all benchmarks if possible.
 
-    ``bisect_argvs`` has the argument vector of each bisection. Vectors can be joined if they
-    differ only in ``--metrics`` (with a tool) or only in the benchmark's command.
+    ``bisect_argvs`` has argument vectors. They are joined if they differ only in ``--metrics``
+    (with a tool) or only in the benchmark's command.
     """
     argvs = list(bisect_argvs.values())
-    # A word with a placeholder such as $TOKEN must not be quoted again.
+    # Joined words are quoted, but a placeholder such as $TOKEN must not be.
     if len(bisect_argvs) > 1 and not any("$" in word for argv in argvs for word in argv):
         joined_argv = _joined_by_metrics(argvs) or _joined_by_command(argvs, list(bisect_argvs))
         if joined_argv is not None:

@@ -58,7 +58,7 @@ from equipoise.revisions.plan import (
 
 
 class GateRequest(RevisionsRequest, frozen=True, kw_only=True):
-    """The two revisions that a gate compares, and how it compares them."""
+    """The user's request for a gate: two revisions, and how to measure them."""
 
     baseline: Revision
     candidate: Revision
@@ -75,8 +75,8 @@ def check_out_and_build(
 ) -> CheckoutPair:
     """Check both revisions out and build them, unless the cache has their builds.
 
-    ``builds`` is the cache. It is ``None`` if the gate builds nothing; the scratch folder then gets
-    the checkouts. ``show`` is called with a line about each step.
+    ``builds`` is the cache. If the gate builds nothing, ``builds`` is ``None``, and the checkouts
+    are in the scratch folder. ``show`` is called with a line about each step.
 
     Raise `UnusableInput` if a revision cannot be checked out or lacks the user's folder.
     Raise `ConditionFailed` if a revision cannot be built.
@@ -125,7 +125,7 @@ def gate_plan(
         conditions,
         metrics,
         folder=str(checkouts[1].folder),
-        # A tool without a listing option has just run once to list its benchmarks.
+        # A tool without a listing option has just run, to list its benchmarks. So it is warm.
         warmup=1 if tool is None or tool.listing is not None else 0,
         stopping=Stopping(leave_out_decided=True),
         judgement=Judgement(min_effect=MIN_EFFECT),
@@ -147,10 +147,7 @@ def gate_plan(
 def bisect_lines(
     request: GateRequest, benchmarks: Sequence[Benchmark], metrics: Sequence[str]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the name of each benchmark, and the argument vector that bisects the benchmark.
-
-    A bisection compares one metric of a command, or the times that a tool reports.
-    """
+    """Yield the name of each benchmark, and the argument vector that bisects the benchmark."""
     candidate = request.candidate
     argv_for = partial(
         bisect_command,
@@ -167,7 +164,7 @@ def bisect_lines(
     elif tool is not None and len(request.benchmarks) == 1:
         names = [metric.removesuffix(BENCHMARK_SUFFIX) for metric in metrics]
         if tool.listing is not None:
-            # Each benchmark runs in its own process, and all of them have the same metrics.
+            # Each benchmark runs in its own process, and all benchmarks have the same metrics.
             is_only_time = tuple(metrics) == (BENCHMARK_SUFFIX.strip(),)
             names = [benchmark.name for benchmark in benchmarks] if is_only_time else []
         command = request.benchmarks[0].command
@@ -178,13 +175,13 @@ def bisect_lines(
 
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
-"""Environment variable with the file to which a step of GitHub Actions appends its summary."""
+"""Environment variable of GitHub Actions: the file to which a step appends its summary."""
 COMMENT_MARK = "<!-- equipoise gate -->"
-"""Invisible last line of a comment on a pull request, by which the next run finds the comment."""
+"""Invisible last line of a comment on a pull request. The next run finds the comment by it."""
 
 
 class GateOptions(Struct, frozen=True, kw_only=True):
-    """Parsed options of ``equipoise gate``; `GateRequest` has the revisions that they name."""
+    """Parsed options of ``equipoise gate``."""
 
     baseline: str
     candidate: str | None
@@ -255,7 +252,7 @@ def command(gate_options: GateOptions) -> int:
     if markdown_file is not None:
         check_folder(markdown_file)
     request = _gate_request(repository_at(Path.cwd()), gate_options)
-    # Only a user at a terminal waits for the builds.
+    # Without a terminal, nobody reads the lines about builds.
     on_step = say if sys.stderr.isatty() and not output.quiet else lambda step: None
     with (
         scratch_folder() as scratch,
@@ -277,7 +274,7 @@ def command(gate_options: GateOptions) -> int:
 
 
 def _build_cache(request: GateRequest, scratch: Path) -> AbstractContextManager[BuildCache | None]:
-    """Open the cache of builds of the repository; ``None`` if the gate builds nothing."""
+    """Open the repository's cache of builds; ``None`` if the gate builds nothing."""
     if request.build is None:
         return nullcontext()
     return open_cache(request.repository, request.build, request.tool, scratch)
@@ -299,7 +296,7 @@ def _gate_status(result: CampaignResult) -> int:
 
 
 def _report_undecided(gate: GateResult | None) -> None:
-    """Print on stderr that the gate is undecided: an exit status of 0 alone would hide it."""
+    """Print on stderr that the gate is undecided, because the exit status may be 0."""
     if gate is None:
         say("the gate is undecided, because no block is complete", "raise --budget")
     elif sentences := shortage_sentences(gate):
@@ -310,7 +307,7 @@ def _report_undecided(gate: GateResult | None) -> None:
 def _write_summary(document: GateDocument, markdown: Path | None, output: OutputOptions) -> None:
     """Write the summary to the file of ``--markdown``, to GitHub's step summary and to stdout.
 
-    A terminal shows the summary as a screen; a pipe gets the same Markdown as the files.
+    A terminal shows the summary as a screen; a pipe gets Markdown.
     """
     screen_document = gate_document(document)
     summary = to_markdown(screen_document)
@@ -327,7 +324,7 @@ def _write_summary(document: GateDocument, markdown: Path | None, output: Output
                 f"cannot append to {STEP_SUMMARY} {step_file}: {error.strerror}",
                 f"unset {STEP_SUMMARY}, or make the file writable",
             )
-    # Writing to stdout may fail, so this comes last.
+    # This comes last, because writing to stdout may fail.
     if output.has_screen and sys.stdout.isatty():
         from equipoise.report.renderers.terminal import print_document
 
@@ -359,7 +356,6 @@ def _gate_request(repository: Repository, gate_options: GateOptions) -> GateRequ
 
 
 def _recorded_command(request: GateRequest, seed: int) -> tuple[str, ...]:
-    """Return the argument vector that repeats the gate on the same two commits."""
     candidate = request.candidate
     return typed_command(
         baseline=request.baseline.commit,

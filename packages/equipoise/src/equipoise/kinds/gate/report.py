@@ -46,13 +46,13 @@ OUTCOME_LABELS: dict[GateOutcome, str] = {
     "undecided": "❔ undecided",
     "passes": "✅ passes",
 }
-"""Label of each outcome, in the order of the rows: those that need action come first."""
+"""Label of each outcome. Rows have this order: outcomes that need action come first."""
 _MAX_UNFOLDED_PASSES = 10
 """Maximum number of passing benchmarks that are shown without a fold."""
 _BUDGET_FACTOR = 1.2
-"""Suggested budget over the forecast seconds, which are a median and leave out the warm-up."""
+"""Suggested budget over the forecast seconds. The forecast is a median without the warm-up."""
 _MAX_ROW_CHARACTERS = 40_000
-"""Maximum characters of all rows in Markdown; a comment on GitHub holds 65,536."""
+"""Maximum characters of all rows in Markdown. A comment on GitHub holds 65,536 characters."""
 
 
 class GateReport(ReportKind):
@@ -89,7 +89,7 @@ def gate_document(document: GateDocument) -> Document:
         return Document(document.run.id, title, (Paragraph(title, "heading"),))
     title = f"Equipoise gate: {_outcome_heading(gate)}"
     blocks = counted(document.run.blocks, "block")
-    # The rows share alpha, so the alpha of a single row may be smaller.
+    # All rows share alpha, so the level of one row may be smaller than alpha.
     alpha = max((comparison.alpha for comparison in document.comparisons), default=0.0)
     parts: list[Part] = [
         Paragraph(title, "heading"),
@@ -126,7 +126,6 @@ def _brief_last_line(document: GateDocument) -> str:
 
 
 def _outcome_heading(gate: GateResult) -> str:
-    """Return the outcome in a few words: green only if every benchmark passes."""
     undecided = 0 if gate.shortage is None else gate.shortage.undecided
     if not gate.passed:
         has_slower_row = any(row.outcome == "slower" for row in gate.rows)
@@ -139,7 +138,7 @@ def _outcome_heading(gate: GateResult) -> str:
 
 
 def shortage_sentences(gate: GateResult) -> tuple[str, ...]:
-    """Return the problem of an undecided gate and a hint; no sentence if the gate is decided."""
+    """Return the problem of an undecided gate, and a hint; empty if the gate is decided."""
     shortage = gate.shortage
     if shortage is None:
         return ()
@@ -165,11 +164,11 @@ def shortage_sentences(gate: GateResult) -> tuple[str, ...]:
 
 
 def _row_tables(rows: Sequence[GateRow], alpha: float) -> Iterator[Part]:
-    """Build the table of the rows; if many benchmarks pass, their rows are folded."""
+    """Build the table of the rows; many passing rows are folded."""
     outcomes = list(OUTCOME_LABELS)
     ordered_rows = sorted(rows, key=lambda row: outcomes.index(row.outcome))
     cells = [_cells_of_row(row, alpha) for row in ordered_rows]
-    # Markdown separates two cells with three characters.
+    # The separator between two cells in Markdown has three characters.
     lengths = (sum(len(text(cell)) + 3 for cell in row.values()) for row in cells)
     shown_count = bisect.bisect_right(list(itertools.accumulate(lengths)), _MAX_ROW_CHARACTERS)
     pass_count = sum(row.outcome == "passes" for row in rows)
@@ -186,7 +185,7 @@ def _row_tables(rows: Sequence[GateRow], alpha: float) -> Iterator[Part]:
 
 
 def _brief_table(gate: GateResult) -> Table:
-    """Build the table of a brief screen: the rows that need action first, with their intervals."""
+    """Build the table of a brief screen; rows that need action come first."""
     rows, outcomes = gate.rows, list(OUTCOME_LABELS)
     shown_rows = sorted(rows, key=lambda row: outcomes.index(row.outcome))[:_MAX_UNFOLDED_PASSES]
     hidden_count = len(rows) - len(shown_rows)

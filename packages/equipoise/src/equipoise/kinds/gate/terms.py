@@ -23,7 +23,7 @@ MIN_EFFECT = 2.0
 
 
 class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
-    """Terms of a gate; all comparisons on all metrics share one false-discovery rate."""
+    """Terms of a gate. All comparisons on all metrics share one false-discovery rate."""
 
     noun: ClassVar[str] = "gate"
     ranks: ClassVar[bool] = False
@@ -54,8 +54,8 @@ class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
 
 
 GateOutcome = Literal["slower", "passes", "undecided"]
-"""``slower``: the whole interval of the change is above the smallest effect that matters.
-``passes``: the whole interval is at most that effect. ``undecided``: neither is known."""
+"""``slower``: the whole interval is above the smallest effect that matters. ``passes``: the whole
+interval is at most this effect. ``undecided``: neither is known."""
 
 
 class GateRow(Struct, frozen=True):
@@ -73,26 +73,25 @@ class GateRow(Struct, frozen=True):
     outcome: GateOutcome
     summary: str
     equivalence_ci: Interval
-    """Interval that decides the outcome; each end holds alone, at ``level``."""
+    """Interval that decides the outcome. Each end alone holds at ``level``."""
     equivalence_level: float
     """1 minus the coverage of ``equivalence_ci``."""
 
 
 class GateShortage(Struct, frozen=True):
-    """Number of blocks that an undecided gate has measured, and the number that it needs."""
+    """The blocks of an undecided gate: how many are measured, and how many are needed."""
 
     undecided: int
     """Number of undecided benchmarks."""
     blocks: int
-    """Number of blocks of the undecided benchmark with the fewest blocks."""
+    """Measured blocks of the undecided benchmark with the fewest blocks."""
     block_s: float
     """Mean seconds of a block."""
     needed_blocks: int | None
-    """Forecast number of blocks, measured ones included, that decide all benchmarks. Null without
-    a forecast: the change of some benchmark is too close to the smallest effect that matters."""
+    """Forecast number of blocks until all benchmarks are decided, measured blocks included. Null if
+    a change is too close to the smallest effect that matters."""
     is_lower_bound: bool = False
-    """Whether too few blocks ran for a forecast; ``needed_blocks`` is then the smallest number of
-    blocks that can decide a benchmark."""
+    """Whether too few blocks ran for a forecast, and ``needed_blocks`` is only a lower bound."""
 
     @property
     def needed_s(self) -> float | None:
@@ -106,13 +105,13 @@ class GateResult(Struct, frozen=True):
     baseline: Revision
     candidate: Revision
     min_effect: float
-    """Smallest effect that matters, in percent; a candidate that is slower by more fails."""
+    """Smallest effect that matters, in percent. A candidate fails if it is slower by more."""
     passed: bool
     rows: tuple[GateRow, ...]
     summary: str
     bisect: dict[str, str] = field(default_factory=dict)
-    """Shell line that bisects each slower benchmark, by the benchmark's name. All benchmarks have
-    the same line if one bisection can search them together."""
+    """Shell line that bisects each slower benchmark, by the benchmark's name. The line is the same
+    for all benchmarks that one bisection can search."""
     shortage: GateShortage | None = None
     """Null if every benchmark is decided."""
 

@@ -1,4 +1,4 @@
-"""Decide a gate, during the campaign and at its end, and forecast how many blocks it needs."""
+"""Decide a gate during and after its campaign, and forecast the number of blocks."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from equipoise.stats.verdict import (
 )
 
 CONTINUATIONS = 20
-"""Number of simulated continuations of the campaign that forecast one undecided comparison."""
+"""Number of simulated continuations of the campaign for the forecast of one comparison."""
 MAX_CONTINUATIONS = 200
-"""Maximum for all undecided comparisons together; each still has at least `MIN_CONTINUATIONS`."""
+"""Maximum for all undecided comparisons together, but `MIN_CONTINUATIONS` for each comparison."""
 MIN_BLOCKS_OF_SPREAD = 4
-"""Minimum number of blocks for an estimate of the spread; with fewer, the forecast is a bound."""
+"""Minimum number of measured blocks for a simulation; with fewer, the forecast is a bound."""
 
 
 class GateDecision(Struct, frozen=True):
-    """Outcome of one comparison of a gate, and the verdict with the interval that decided it."""
+    """Outcome of one comparison of a gate, and the verdict with the deciding interval."""
 
     outcome: GateOutcome
     verdict: ComparisonVerdict
@@ -46,21 +46,14 @@ def judge_gate(
 ) -> tuple[GateDecision, ...]:
     """Decide for each candidate whether it is slower by more than the smallest effect that matters.
 
-    A candidate fails if its whole interval is beyond the effect. R of K comparisons fail: R is the
-    largest number for which R comparisons fail at level alpha·R/K. The null hypothesis of a
-    comparison is that the candidate is slower by at most the effect. At level alpha·R/K, a failure
-    means an e-value of at least K/(alpha·R) against this hypothesis. So the rule is e-BH (Wang and
-    Ramdas 2022): the expected share of false failures is at most alpha. If no candidate is too
-    slow, the chance that any fails is at most alpha. The passes are selected in the same way. While
-    other comparisons get more blocks, R can only grow, so a comparison keeps its outcome.
-
-    A failure uses one side of the interval at alpha, and a pass uses the other side at alpha. A
-    candidate whose mean cost exceeds the baseline's by more than the effect does not pass, even if
-    its typical run does: it stays undecided.
+    A candidate is ``slower`` if the low end of the interval is above the effect. A candidate passes
+    if the high end of the interval and the ratio of means are at most the effect. `select_most`
+    chooses the level of the intervals by e-BH (Wang and Ramdas 2022), for both outcomes separately.
+    The expected share of false failures is at most alpha (docs/methods/gate.md).
 
     Parameters and errors are those of `equipoise.stats.verdict.judge`.
     """
-    verdicts_at, margin = judge_function(comparisons, min_effect, alpha), margin_of(min_effect)
+    judge_all_at, margin = judge_function(comparisons, min_effect, alpha), margin_of(min_effect)
     count = len(comparisons)
 
     def is_slower(verdict: ComparisonVerdict) -> bool:
@@ -69,9 +62,9 @@ def judge_gate(
     def passes_gate(verdict: ComparisonVerdict) -> bool:
         return verdict.equivalence_high <= margin and verdict.ln_mean_ratio <= margin
 
-    slower = select_most(verdicts_at, is_slower, alpha, count)
-    passing = select_most(verdicts_at, passes_gate, alpha, count)
-    undecided = verdicts_at(alpha / count) if count else []
+    slower = select_most(judge_all_at, is_slower, alpha, count)
+    passing = select_most(judge_all_at, passes_gate, alpha, count)
+    undecided = judge_all_at(alpha / count) if count else []
     return tuple(
         GateDecision("slower", slower[index])
         if index in slower
@@ -86,9 +79,9 @@ class GateForecast(Struct, frozen=True):
     """Forecast for one undecided comparison of a gate."""
 
     blocks: int
-    """Number of blocks that the comparison needs, including the measured blocks."""
+    """Number of blocks until the decision, including the measured blocks."""
     is_lower_bound: bool
-    """Whether ``blocks`` is only the minimum that any comparison needs."""
+    """Whether ``blocks`` is only the minimum number for any decision."""
 
 
 def forecast_gate(
@@ -101,30 +94,27 @@ def forecast_gate(
 ) -> tuple[GateForecast | None, ...]:
     """Forecast how many blocks each undecided comparison of a gate needs in all.
 
-    The forecast is the median over simulated continuations of the campaign. A continuation draws
-    measured blocks again, in new random orders, so the forecast treats the present estimate as the
-    truth. A decided comparison has no forecast. There is none either if half of the continuations
-    are still undecided after 20 times the blocks so far (at least 200, at most 4000 more): the
-    estimate is then close to the smallest effect that matters. ``decisions`` are those of
-    ``judge_gate`` on the same comparisons.
+    The forecast is the median over simulated continuations of the campaign, which draw measured
+    blocks again in new random orders. A decided comparison has no forecast (``None``). If half of
+    the continuations end undecided, there is no forecast either. ``decisions`` are the results of
+    ``judge_gate``.
     """
     count = len(decisions)
-    is_open = [decision.outcome == "undecided" for decision in decisions]
-    # The next decided comparison shares alpha with the comparisons that are decided already.
-    level = alpha * min(count - sum(is_open) + 1, count) / max(1, count)
-    max_per_comparison = MAX_CONTINUATIONS // max(1, sum(is_open))
+    undecided_flags = [decision.outcome == "undecided" for decision in decisions]
+    # The level at which one more comparison would be decided.
+    level = alpha * min(count - sum(undecided_flags) + 1, count) / max(1, count)
+    max_per_comparison = MAX_CONTINUATIONS // max(1, sum(undecided_flags))
     continuation_count = max(MIN_CONTINUATIONS, min(CONTINUATIONS, max_per_comparison))
     margin = margin_of(min_effect)
 
     def forecast(blocks: PairedBlocks, decision: GateDecision) -> GateForecast | None:
         verdict = decision.verdict
         if len(blocks) < MIN_BLOCKS_OF_SPREAD:
-            # All comparisons may be decided in the same block, and then at full alpha.
+            # The smallest possible number: if all comparisons are decided together, at alpha.
             minimum = blocks_to_win(equivalence_level(alpha))
             return GateForecast(minimum, is_lower_bound=True)
         if verdict.equivalence_high <= margin < verdict.ln_mean_ratio:
-            # The typical run passes. Rare slow runs keep the comparison undecided, and a
-            # continuation does not simulate these.
+            # The typical run passes, but rare slow runs prevent a pass. They are not simulated.
             return None
         side_level = equivalence_level(level)
         block_count = _median_block_count(blocks, margin, side_level, continuation_count, seed)
@@ -132,7 +122,9 @@ def forecast_gate(
 
     return tuple(
         forecast(blocks, decision) if needs_forecast else None
-        for blocks, decision, needs_forecast in zip(comparisons, decisions, is_open, strict=True)
+        for blocks, decision, needs_forecast in zip(
+            comparisons, decisions, undecided_flags, strict=True
+        )
     )
 
 
@@ -142,22 +134,19 @@ def _median_block_count(
     """Return the median number of blocks until the interval excludes the margin."""
     count = len(blocks)
     extra_blocks = min(max(FORECAST_GROWTH * count, MIN_FORECAST_BLOCKS), MAX_FORECAST_BLOCKS)
-    # The engine estimates the typical log ratio and the slot effect.
+    # The engine estimates two values: the typical log ratio and the effect of the order.
     estimate = blocks.engine.centre()
-    slot_effect = 0.0 if estimate is None else estimate[1]
+    order_effect = 0.0 if estimate is None else estimate[1]
     differences, orders, tolerances = blocks.differences, blocks.orders, blocks.tolerances
     generator = np.random.default_rng(seed)
     block_counts: list[float] = []
     for _ in range(continuation_count):
         drawn_blocks = generator.integers(count, size=extra_blocks)
         coins = generator.choice(np.array([-1, 1], dtype=np.int8), extra_blocks)
+        # A drawn block has the effect of the new order in place of the measured order.
+        corrections = order_effect * (coins - orders[drawn_blocks])
         continued_sequence = BettingSequence(
-            np.concatenate(
-                (
-                    differences,
-                    differences[drawn_blocks] + slot_effect * (coins - orders[drawn_blocks]),
-                )
-            ),
+            np.concatenate((differences, differences[drawn_blocks] + corrections)),
             np.concatenate((orders, coins)),
             np.concatenate((tolerances, tolerances[drawn_blocks])),
         )
@@ -168,7 +157,7 @@ def _median_block_count(
 
 
 class GateCampaign(CampaignKind):
-    """A gate as a campaign: how it is judged while it runs."""
+    """The campaign of a gate, which `GateJudge` judges."""
 
     def interim(self, plan: Plan, stopping: Stopping) -> InterimAnalysis:
         """Return the analysis that runs after each block."""
@@ -176,10 +165,10 @@ class GateCampaign(CampaignKind):
 
 
 class GateJudge(InterimAnalysis):
-    """Interim analysis of a gate, by the same rule as the result."""
+    """Interim analysis of a gate, by the rule of the result."""
 
     def compared_metrics(self, plan: Plan) -> tuple[str, ...]:
-        """Return the metrics of the gate; each of them decides."""
+        """Return the metrics of the gate; each metric has its own decision."""
         assert isinstance(plan.terms, GatePlan)
         return plan.terms.metrics
 
@@ -199,5 +188,5 @@ class GateJudge(InterimAnalysis):
         return ()
 
     def may_learn_size(self, verdict: ComparisonVerdict) -> bool:
-        """Return ``False``, because a gate stops at its decision and does not measure the size."""
+        """Return ``False``: a gate stops at its decision, even if the size is uncertain."""
         return False

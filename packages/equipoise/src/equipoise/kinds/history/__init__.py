@@ -1,8 +1,8 @@
 """The history: measure revisions side by side, and find the commits that changed a metric.
 
-terms       additions of a history to a plan and to a result document
-statistics  the curve over the commits and the changes, from the blocks of all campaigns
-schedule    the choice of the commits of the next block
+terms       what a history adds to a plan and to a result document
+statistics  the curve over the commits, and the changes, from the blocks of all campaigns
+schedule    the choice of the commits that run in the next block
 judge       the interim analysis of one campaign
 analysis    the result, from recorded blocks; suspicions in series of other tools
 report      the changes, the curve, the campaigns, and series of other tools

@@ -1,7 +1,7 @@
 """Compute the result of a history, and find suspicions in series of other tools.
 
-The result uses the recorded blocks of all campaigns of the history. A suspicion is a possible
-change that was not measured side by side; it has the shell line that would confirm it.
+A suspicion is a possible change of values that were not measured side by side. It has a shell line
+that measures the change.
 """
 
 from __future__ import annotations
@@ -50,24 +50,23 @@ from equipoise.revisions.plan import bisect_line
 from equipoise.stats.changes import MIN_VALUES, LevelChange, level_changes
 
 _MAX_DIFFERENCES = 6
-"""Maximum number of differences of the environment that an era names."""
+"""Maximum number of differences between environments in the text of an era."""
 _UNRECORDED_DIFFERENCE = "the tools that build the commits"
-"""Difference between two eras whose recorded environments are the same."""
+"""Text for two eras without a recorded difference."""
 
 
 class HistoryAnalysis(CommitsAnalysis):
-    """Analysis of a history, from the blocks of all campaigns of its series."""
+    """Analysis of a history."""
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
-        """Return the result of the history up to one of its campaigns."""
+        """Return the result of the history after this campaign."""
         return KindResult({"history": history_result(record, history_of(record.plan))})
 
 
 def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
-    """Return the result of a history up to one of its campaigns.
+    """Return the result of a history after a campaign.
 
-    ``record`` contains the records of the earlier campaigns of its series. The blocks of all these
-    campaigns give the curve, the changes and the pairs.
+    ``record`` is this campaign; it contains the records of the earlier campaigns.
 
     Raise `UnusableInput` if a trial has no value for the metric.
     """
@@ -111,7 +110,7 @@ def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
 
 
 def _curve_revisions(terms: HistoryPlan, state: HistoryState) -> Iterator[HistoryRevision]:
-    """Yield the commits that ran or do not build, and those that the curve waits for, in order."""
+    """Yield, in order, the commits of the curve, and other commits that ran or do not build."""
     points = {point.hash: point for point in state.revisions}
     for index, commit in enumerate(terms.commits):
         point = points.get(commit.hash, RevisionPoint(commit.hash))
@@ -169,10 +168,7 @@ def _history_change(
 def _latest_campaign_with(
     records: Sequence[RunRecord], after: str, until: str
 ) -> tuple[RunRecord, tuple[Commit, ...]]:
-    """Return the latest campaign with both commits, and its commits from ``after`` to ``until``.
-
-    The commits include ``until``, but not ``after``.
-    """
+    """Return the latest campaign with both commits, and the later commits up to ``until``."""
     for record in reversed(records):
         commits = history_of(record.plan).commits
         hashes = [commit.hash for commit in commits]
@@ -189,7 +185,7 @@ def _confirming_line(record: RunRecord, after: str, until: str) -> str | None:
         after,
         until,
         argv[argv.index("--") + 1 :] if "--" in argv else (),
-        # A tool has its own build line.
+        # A tool has a default build line.
         build=terms.build if terms.tool is None else None,
         kind=terms.tool,
         metric=metric if terms.tool is None else metric.removesuffix(BENCHMARK_SUFFIX),
@@ -216,7 +212,7 @@ def _history_campaign(
 
 
 def _era_numbers(records: Sequence[RunRecord]) -> list[int]:
-    """Return the era number of each campaign; eras count from 1 in the order of their starts."""
+    """Return the number of the era of each campaign, from 1."""
     numbers: dict[str, int] = {}
     return [numbers.setdefault(history_of(record.plan).era, len(numbers) + 1) for record in records]
 
@@ -244,7 +240,7 @@ def _difference_texts(previous_record: RunRecord, record: RunRecord) -> Iterator
 
 
 def change_sentence(change: HistoryChange, metric: str, *, more_is_better: bool = False) -> str:
-    """Return the sentence of a change: ``1a2b3c4d5e (Sort) made it 3.10 % slower (2.40 % …)``."""
+    """Return the sentence about a change: ``1a2b3c4d5e (Sort) made it 3.10 % slower …``."""
     after, until = short_name(change.after), short_name(change.until)
     if change.confirmed:
         cause = commit_phrase(change.until, change.subject, change.not_built)
@@ -261,7 +257,7 @@ def change_sentence(change: HistoryChange, metric: str, *, more_is_better: bool 
 
 
 def history_sentence(result: HistoryResult, *, more_is_better: bool = False) -> str:
-    """Return the answer of a history: its only change, or the number of its changes."""
+    """Return the answer of a history: the only change, or the number of changes."""
     changes = result.changes
     since = f"{counted(result.commits, 'commit')} since {result.baseline.label}"
     if len(changes) == 1:
@@ -273,7 +269,7 @@ def history_sentence(result: HistoryResult, *, more_is_better: bool = False) -> 
             f"{counted(measured_count, 'commit')} measured."
         )
     up, down = ("slower", "faster") if is_time(result.metric) else ("higher", "lower")
-    # Ratios are of costs; if more of the metric is better, the cost is its inverse.
+    # Ratios are of costs. If more of the metric is better, cost is the inverse of the metric.
     is_inverted = more_is_better and not is_time(result.metric)
     directions = Counter(
         down if ((change.ratio or 1.0) < 1.0) is not is_inverted else up for change in changes
@@ -283,9 +279,9 @@ def history_sentence(result: HistoryResult, *, more_is_better: bool = False) -> 
 
 
 COMMAND_PLACEHOLDER = "COMMAND"
-"""Command in a confirming line if the user gave no command."""
+"""Stands for the command in a shell line if the user gave no command."""
 _BISECT_METRICS = {"peakmemory": "max_rss_bytes"}
-"""Value of ``bisect --metrics`` for each metric of another tool that is not a time."""
+"""Value of ``bisect --metrics`` for metrics of other tools, except times."""
 
 
 def series_result(
@@ -298,9 +294,9 @@ def series_result(
 ) -> SeriesResult:
     """Find the suspicions in imported series; series with suspicions come first in the result.
 
-    A suspicion is a change of the level by at least ``min_effect`` percent. ``command_line`` is the
-    shell line that imports the series again. The confirming lines contain ``command`` and
-    ``build``.
+    A suspicion is a change of the level, the typical value, by at least ``min_effect`` percent.
+    ``command_line`` is the shell line that imports the series again. The shell lines that measure
+    a suspicion contain ``command`` and ``build``.
     """
     analysed = [_with_suspicions(imported, min_effect, command, build) for imported in series]
     analysed.sort(key=lambda imported: not imported.suspicions)

@@ -68,11 +68,11 @@ from equipoise.shared.spelling import option
 MAX_LISTED_BENCHMARKS = 20
 """Maximum number of benchmarks that an error message lists."""
 _DIGEST_VERSION = 1
-"""Version of the two digests; another version begins new series and eras."""
+"""Version of the two digests below; a new version begins new series and eras."""
 
 
 class HistoryRequest(CommitsRequest, frozen=True, kw_only=True):
-    """The commits of a history, and how a campaign measures them."""
+    """The user's request for a history: the commits, and how to measure them."""
 
     baseline: Revision
     latest: Revision
@@ -80,18 +80,18 @@ class HistoryRequest(CommitsRequest, frozen=True, kw_only=True):
     """Indices of the commits that the curve shows."""
     only_new: bool = False
     host: str
-    """Name of the host; campaigns of hosts with the same name belong to the same history."""
+    """Name of the host. Hosts with the same name share one history."""
     command_line: tuple[str, ...] = ()
     """Argument vector of the command that adds new commits."""
 
     @property
     def needed(self) -> tuple[NeededCommit, ...]:
-        """The commits that the campaign cannot do without: the baseline."""
+        """The baseline, which must build and run."""
         return needed_commits(self.baseline)
 
 
 def needed_commits(baseline: Revision) -> tuple[NeededCommit, ...]:
-    """Return the commits that a history cannot do without: its baseline."""
+    """Return the baseline, which must build and run."""
     return (NeededCommit(0, "baseline", baseline, "--from"),)
 
 
@@ -101,8 +101,7 @@ def history_plan(request: HistoryRequest, builds: CommitBuilds, scratch: Path) -
     The baseline must be built already.
 
     Raise `UnusableInput` if the program does not exist in the baseline, or there are several
-    benchmarks. Raise `ConditionFailed` if the benchmarks of the tool failed in the run that lists
-    their metrics.
+    benchmarks. Raise `ConditionFailed` if a benchmark failed in the run that lists the metrics.
     """
     plan, commits_terms, warnings = plan_of_commits(STUDY, request, builds, scratch)
     if commits_terms.benchmarks:
@@ -125,7 +124,7 @@ def history_plan(request: HistoryRequest, builds: CommitBuilds, scratch: Path) -
 
 
 def continued_plan(plan: Plan, earlier_ids: Sequence[str]) -> Plan:
-    """Return the plan of a campaign that continues the series of the campaigns given by run id."""
+    """Return the plan of the next campaign of a series; ``earlier_ids`` are ids of campaigns."""
     return replace(
         plan,
         seed=seed_of_campaign(plan.seed, len(earlier_ids)),
@@ -136,7 +135,7 @@ def continued_plan(plan: Plan, earlier_ids: Sequence[str]) -> Plan:
 def _series_digest(request: HistoryRequest, judgement: Judgement) -> str:
     """Return the digest of the properties that the campaigns of one history share.
 
-    The commit of the baseline identifies the repository, whose clones may be in any folder.
+    The commit of the baseline identifies the repository.
     """
     return digest(
         [
@@ -145,7 +144,7 @@ def _series_digest(request: HistoryRequest, judgement: Judgement) -> str:
             request.baseline.commit,
             request.repository.inside,
             _benchmark_command(request),
-            # If a tool runs each benchmark in its own process, all have the same metric.
+            # If a tool runs each benchmark in its own process, all benchmarks have equal metrics.
             request.metrics if request.tool is not None and request.tool.listing else None,
             request.build,
             None if request.tool is None else request.tool.name,
@@ -182,7 +181,7 @@ EXAMPLE = "equipoise history --from v1.4 --build make -- ./bench"
 
 
 class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
-    """Parsed options of ``equipoise history``; `HistoryRequest` has the commits that they name."""
+    """Parsed options of ``equipoise history``."""
 
     from_revision: str | None
     to_revision: str
@@ -205,7 +204,7 @@ class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
     def with_arguments_as_files(self) -> HistoryOptions:
         """Return the options with the arguments after ``--import FILE`` as further files.
 
-        A shell replaces a pattern of files by several arguments.
+        A shell turns a pattern such as ``*.json`` into several arguments.
         """
         imported = (*self.imported, *self.program.argv)
         return replace(self, imported=imported, program=replace(self.program, argv=()))
@@ -325,7 +324,7 @@ def _run_campaign(
     ledger: Ledger,
     listener: ProgressListener,
 ) -> str:
-    """Run the next campaign of a history, unless nothing is left to measure; return its id."""
+    """Run the next campaign, unless nothing is left to measure; return the latest run id."""
     plan, warnings = history_plan(request, builds, scratch)
     series = history_of(plan).series
     with conduct.series_lock(series, ledger):
@@ -363,7 +362,7 @@ def resume(
 def resume_history(
     record: RunRecord, limits: CampaignLimits, ledger: Ledger, listener: ProgressListener
 ) -> str:
-    """Resume the latest campaign of a history, unless nothing is left to measure; return its id.
+    """Resume the latest campaign of a history, unless nothing is left to measure; return the id.
 
     Raise `UnusableInput` if the series has a later campaign, or the repository, a commit or the
     toolchain has changed. Raise `ConditionFailed` if the baseline no longer builds or runs.
@@ -413,10 +412,7 @@ def _history_request(history_options: HistoryOptions, output: OutputOptions) -> 
 def _requests_by_benchmark(
     request: HistoryRequest, history_options: HistoryOptions, output: OutputOptions
 ) -> Iterator[HistoryRequest]:
-    """Yield a request for each benchmark, which has its own history; all histories share builds.
-
-    Each benchmark gets an equal part of the budget.
-    """
+    """Yield a request for each benchmark, with an equal part of the budget."""
     count, limits = len(request.benchmarks), request.limits
     if count > 1 and output.json_file == "-":
         raise UnusableInput(
@@ -507,13 +503,11 @@ def read_imported(
     command: Sequence[str] = (),
     build: str | None = None,
 ) -> SeriesResult:
-    """Read series of other tools, and find the commits at which their level may have changed.
+    """Read series of other tools, and find suspicions: possible changes of the values.
 
     ``files`` has names of files and folders, or patterns such as ``results/*.json``. Without
-    ``series_format``, the content of each file shows the format. A suspicion is a change of the
-    level by at least ``min_effect`` percent. ``command_line`` is the shell line that reads the
-    files again. The shell lines that confirm a suspicion contain ``command`` (or a placeholder) and
-    ``build``.
+    ``series_format``, the content of each file shows the format. The other parameters are those of
+    `series_result`.
 
     Raise `UnusableInput` if a file cannot be read, or has no value for a commit.
     """
@@ -543,7 +537,7 @@ def _with_imported_series(result: CampaignResult, imported: SeriesResult) -> Cam
 
 
 def _matching_files(pattern: str) -> list[str]:
-    """Return the files that match a pattern, 9 before 10; an existing file matches only itself."""
+    """Return the files that match a pattern, 9 before 10. The name of a file matches this file."""
     if Path(pattern).exists():
         return [pattern]
 

@@ -1,8 +1,8 @@
 """Draw two charts over commits: a history against its baseline, and an imported series.
 
 The changes of a history have labelled marks above the curve, in several rows (lanes), so that
-labels overlap neither each other nor a line. The chart of a series shows its values, its levels,
-and marks at its suspicions. In the rows of both charts, ``place`` is the position of a commit.
+labels do not overlap. The chart of a series shows values, levels, and marks at suspicions. In the
+data of both charts, ``place`` is the position of a commit.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ HEIGHT = 260
 LOWER_EDGE = alt.value(HEIGHT)
 """Vertical position of the lower edge of a chart."""
 HASH_LETTERS = 7
-"""Number of letters of a hash next to its mark, as in ``git log --oneline``."""
+"""Number of letters of a hash next to a mark, as in ``git log --oneline``."""
 _LANE_HEIGHT = 18
 """Height of a row of labels, in pixels."""
 _MAX_LANES = 4
@@ -77,9 +77,9 @@ _MARK_RADIUS = 7
 def history_chart(result: HistoryResult) -> alt.LayerChart:
     """Draw the curve over the commits, and the changes.
 
-    ``result`` has ratios of values, not of costs, if more of the metric is better. The layers, from
-    back to front, are: the strip of negligible ratios, the ranges and lines of changes, the curve,
-    the commits that are not built, the suspicions, and the marks of changes.
+    If more of the metric is better, ``result`` has ratios of values instead of costs. The layers,
+    from back to front, are: the strip of negligible ratios, the ranges and lines of changes, the
+    curve, the commits that are not built, the suspicions, and the marks of changes.
     """
     revisions = [revision for revision in result.revisions if revision.ratio is not None]
     indices = {revision.commit: revision.place for revision in result.revisions}
@@ -169,14 +169,14 @@ def _change_legends(result: HistoryResult) -> tuple[str, str]:
 
 
 def _with_space_above(axis: RatioAxis, stretch: float) -> RatioAxis:
-    """Return the axis made longer by a factor, with free space at the upper end."""
+    """Return a longer axis, with free space at the upper end; ``stretch`` is the factor."""
     if axis.in_percent:
         return replace(axis, high=axis.low + stretch * (axis.high - axis.low))
     return replace(axis, high=axis.low * (axis.high / axis.low) ** stretch)
 
 
 def _change_marks(result: HistoryResult, indices: Mapping[str, int]) -> Iterator[dict[str, Any]]:
-    """Yield a mark for each change whose commit is drawn, with the lane of its label."""
+    """Yield a mark for each change of a drawn commit."""
     legend_up, legend_down = _change_legends(result)
     changes = [change for change in result.changes if change.until in indices]
     lanes = lanes_of([indices[change.until] for change in changes], max([1, *indices.values()]))
@@ -225,7 +225,7 @@ def _commit_row(revision: HistoryRevision) -> dict[str, Any]:
 def _suspicion_rows(
     series: Sequence[ImportedSeries], indices: Mapping[str, int]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the suspicions about commits of the curve; a series may have abbreviated hashes."""
+    """Yield the suspicions about commits of the curve, also for abbreviated hashes."""
     for imported in series:
         for suspicion in imported.suspicions:
             commit = imported.points[suspicion.place].commit
@@ -256,9 +256,9 @@ def _notes(result: HistoryResult, axis: RatioAxis, marks: Rows, suspicions: Rows
 def lanes_of(positions: Sequence[float], length: float) -> list[int]:
     """Return the lane of each label above the curve; the topmost lane is 0.
 
-    A label is to the right of its mark, and a line goes down from the mark. A label that would
-    overlap an earlier label gets the lane below it. Below the last lane a mark has no label. The
-    positions ascend.
+    ``positions`` are the ascending positions of the marks. A label is to the right of its mark. If
+    two labels would overlap, the later label gets a lower lane. If no lane is free, the result is
+    `_MAX_LANES`, and the mark has no label.
     """
     label_width = _LABEL_WIDTH * length / (1.0 - _LABEL_WIDTH)
     lanes: list[int] = []
@@ -278,7 +278,7 @@ def has_label(mark: dict[str, Any]) -> bool:
 
 
 def end_of_axis(marks: Rows, min_end: float) -> float:
-    """Return the end of an axis, at least ``min_end``, with room for the labels of all marks."""
+    """Return the end of an axis, at least ``min_end``, with room for all labels."""
     label_positions = [float(mark["place"]) for mark in marks if has_label(mark)]
     return max([min_end, *(position / (1.0 - _LABEL_WIDTH) for position in label_positions)])
 
@@ -290,7 +290,7 @@ def stretch_for_lanes(marks: Rows) -> float:
 
 
 def draw_lines(marks: Rows, draw: Callable[[Rows, Any], alt.Chart]) -> Iterator[alt.Chart]:
-    """Draw the line below each mark; ``draw`` gets the marks of a lane and the top of the lines."""
+    """Draw the lines below marks; ``draw`` gets the marks of a lane, and the top of the lines."""
     for lane, lane_marks in _marks_by_lane(marks):
         yield draw(lane_marks, alt.value(_LANE_HEIGHT * (lane + 0.5) + _MARK_RADIUS))
 
@@ -298,7 +298,7 @@ def draw_lines(marks: Rows, draw: Callable[[Rows, Any], alt.Chart]) -> Iterator[
 def draw_marks(
     marks: Rows, x: alt.X, draw: Callable[[Rows, Any], alt.Chart]
 ) -> Iterator[alt.Chart]:
-    """Draw each mark in its lane, over its line, with the field ``label`` next to it."""
+    """Draw each mark in its lane, with the field ``label`` to the right of the mark."""
     for lane, lane_marks in _marks_by_lane(marks):
         y = alt.value(_LANE_HEIGHT * (lane + 0.5))
         yield draw(lane_marks, y)
@@ -328,7 +328,7 @@ _MARGIN_SHARE = 0.08
 
 
 def series_chart(imported: ImportedSeries) -> alt.LayerChart:
-    """Draw the values of a series in the order of its commits; it has at least one value."""
+    """Draw the values of a series, at least one, in the order of the commits."""
     values = [commit_value.value for commit_value in imported.points]
     low, high = min(values), max(values)
     margin = _MARGIN_SHARE * (high - low or high)
@@ -364,7 +364,7 @@ def series_chart(imported: ImportedSeries) -> alt.LayerChart:
 
 
 def _suspicion_ranges(series: ImportedSeries) -> Iterator[dict[str, Any]]:
-    """Yield each suspicion: its range of possible commits, and the most likely commit (``at``)."""
+    """Yield each suspicion: the range of possible commits, and the most likely commit (``at``)."""
     for suspicion in series.suspicions:
         yield {
             "place": suspicion.first + 1,
@@ -379,7 +379,7 @@ def _suspicion_ranges(series: ImportedSeries) -> Iterator[dict[str, Any]]:
 
 def _level_rows(series: ImportedSeries) -> Iterator[dict[str, Any]]:
     """Yield a line for each level between suspicions; a series without suspicions has no line."""
-    # Positions count from 1, and a line reaches half a position beyond its first and last commit.
+    # Positions count from 1. A line extends half a position beyond its first and last commit.
     begin = 0.5
     for suspicion in series.suspicions:
         yield {"place": begin, "until": suspicion.place + 0.5, "value": rounded(suspicion.before)}
@@ -398,5 +398,5 @@ class HistoryFigures(FiguresKind):
         yield Figure("curve", HOW_TO_READ, self.chart(document))
 
     def chart(self, document: HistoryDocument) -> alt.LayerChart:
-        """Draw the curve; ratios are of values, not of costs, if more of the metric is better."""
+        """Draw the curve, with ratios of values if more of the metric is better."""
         return history_chart(history_of_values(document.history, document.more_is_better))

@@ -17,7 +17,7 @@ from equipoise.revisions.judging import REFERENCE_COMMIT, Builds, CommitsJudge
 
 
 def series_of(record: RunRecord) -> tuple[RunRecord, ...]:
-    """Return the campaigns of a history up to a recorded one, in the order of their starts."""
+    """Return a campaign of a history after all earlier campaigns, in the order of their starts."""
     assert tuple(campaign.id for campaign in record.earlier) == history_of(record.plan).earlier, (
         "a campaign of a history is read with the earlier campaigns of its series"
     )
@@ -27,7 +27,7 @@ def series_of(record: RunRecord) -> tuple[RunRecord, ...]:
 def read_history(records: Sequence[RunRecord]) -> History:
     """Return the history after all blocks of the campaigns of a series.
 
-    ``records`` has at least one campaign, in the order of their starts.
+    ``records`` has the campaigns, at least one, in the order of their starts.
     """
     history = _empty_history(records[0].plan)
     for record in records:
@@ -44,8 +44,8 @@ def check_judgement(limits: CampaignLimits) -> None:
 class HistoryJudge(CommitsJudge):
     """Interim analysis of a campaign of a history, which also chooses the next block.
 
-    ``earlier`` has the earlier campaigns of the series, in the order of their starts. ``history``
-    is the history after their blocks, if it is already known.
+    ``earlier`` has the earlier campaigns, in the order of their starts. ``history`` is the history
+    after the earlier campaigns, or ``None``.
     """
 
     def __init__(
@@ -62,9 +62,9 @@ class HistoryJudge(CommitsJudge):
         self.history = history
         """History after the blocks so far."""
         self._cached_choice: tuple[object, tuple[int, ...]] = (None, ())
-        """Arguments of the latest choice of a block, and the conditions chosen."""
+        """Key of the cache (the arguments of the choice), and the chosen conditions."""
         self._update_count = 0
-        """Number of blocks added and commits withdrawn; with each, the choice may change."""
+        """Number of added blocks and withdrawn commits. Each may change the next choice."""
         self._block_count = 0
         terms = history_of(plan)
         history.begin_campaign(
@@ -88,14 +88,14 @@ class HistoryJudge(CommitsJudge):
         self.history.withdraw(commit)
 
     def _choose_conditions(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
-        # The stop reason and the next block need the same choice, one after the other.
+        # The check for a stop and the next block need the same choice.
         arguments = (self._update_count, frozenset(built), build_trials)
         if self._cached_choice[0] != arguments:
             self._cached_choice = (arguments, self.history.next_block(built, build_trials))
         return self._cached_choice[1]
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
-        """Return one status: the number of measured commits, and the changes that are certain."""
+        """Return one status, with the number of measured commits and the certain changes."""
         measured_count, changes = self.history.progress()
         conditions = self.plan.conditions
         progress = f"{counted(measured_count, 'commit')} measured"

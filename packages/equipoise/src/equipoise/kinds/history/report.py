@@ -1,7 +1,8 @@
 """Build the report of a history: its changes, its curve, and its campaigns.
 
-This module also reports imported series: values of another tool for each commit, and suspicions,
-which are possible changes that were not measured side by side.
+This module also reports imported series: values that another tool measured, and suspicions. A
+suspicion is a possible change of values that were not measured side by side. In a heading such as
+``blocks:number``, ``number`` is the kind of the column.
 """
 
 from __future__ import annotations
@@ -85,9 +86,9 @@ if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
 MAX_DETAILED_CHANGES = 2
-"""Maximum number of changes with their own claim; more do not fit on the screen of a phone."""
+"""Maximum number of changes for which the answer has claims."""
 MAX_ROWS = 20
-"""Maximum number of rows in a terminal, and of commits of the curve in a text."""
+"""Maximum number of rows in a terminal, and of commits in a text."""
 _MAX_BRIEF_COMMITS, _MAX_BRIEF_CHANGES = 7, 4
 """Maximum number of commits and of changes in a terminal without ``--verbose``."""
 _BRIEF_COLUMNS = ("commit", "subject:name", "author", "date", "change:number", "interval")
@@ -95,7 +96,7 @@ _PICTURE_WIDTH = 27
 """Width of the picture of an interval, in letters."""
 _BAR, _ESTIMATE_MARK, _BASELINE_MARK = "─", "●", "│"
 _LEFT_ARROW, _RIGHT_ARROW = "<>"
-"""Ends of an interval that is longer than the picture."""
+"""Letters at the ends of an interval that is longer than the picture."""
 _CURVE_LABEL = "Commits over the baseline, the oldest first"
 _STATUS_TEXTS = {
     "measured": "never ran with the baseline",
@@ -135,7 +136,7 @@ class HistoryReport(ReportKind):
         return whole_document(report, curve_answer, all_parts, number_rows(document, result))
 
     def contradictions(self, document: HistoryDocument) -> Iterator[str]:
-        """Yield the contradictions of a document that no history can have computed."""
+        """Yield sentences about impossible values in a document from a file."""
         return _contradictions(document.history)
 
 
@@ -155,9 +156,9 @@ def build_answer(document: HistoryDocument, result: HistoryResult) -> Answer:
 
 
 def _brief_answer(full_answer: Answer) -> Answer:
-    """Return the answer without claims: a table has the changes on a brief screen."""
+    """Return the answer without claims, because a table on a brief screen has the changes."""
     if not full_answer.title:
-        # One change: the claim is the answer.
+        # With only one change, the claim is the answer.
         claims = tuple(replace(claim, certainty=()) for claim in full_answer.claims)
         return replace(full_answer, claims=claims)
     return replace(full_answer, claims=())
@@ -174,13 +175,13 @@ def parts_below_answer(document: HistoryDocument, result: HistoryResult) -> Iter
     yield Facts(facts, forms=VERBOSE)
     yield Section("Cost", (Facts(facts),), forms=WRITTEN)
     if result.blocks_to_go:
-        # A resumed campaign gets its whole budget again.
+        # A resumed campaign has the whole budget again.
         yield Command(shell_line(["equipoise", "resume", document.run.id]), "To go on from here:")
     yield Command(document.run.command_line or "", "To add new commits:", forms=VERBOSE)
 
 
 def number_rows(document: HistoryDocument, result: HistoryResult) -> Iterator[NumberRow]:
-    """Yield a row for each commit of the curve, and for the later commit of each change."""
+    """Yield a row of numbers for each commit of the curve, and each commit with a change."""
     changes = {change.until: change for change in result.changes}
     revisions = {revision.commit: revision for revision in result.revisions}
     for commit in dict.fromkeys((*revisions, *changes)):
@@ -205,7 +206,6 @@ def number_rows(document: HistoryDocument, result: HistoryResult) -> Iterator[Nu
 
 
 def _sentence_on_latest(result: HistoryResult) -> Iterator[str]:
-    """Yield the sentence with the ratio of the latest measured commit."""
     measured = [revision for revision in result.revisions[1:] if revision.ratio is not None]
     if not measured:
         return
@@ -219,7 +219,7 @@ def _sentence_on_latest(result: HistoryResult) -> Iterator[str]:
 
 
 def _color_verdict(document: HistoryDocument, result: HistoryResult, change: HistoryChange) -> str:
-    """Return the verdict whose colour a change gets; its ratio is of values, not of costs."""
+    """Return the verdict that gives a change its colour; ``change`` has a ratio of values."""
     if change.ratio is None:
         return "slower"
     is_better = (change.ratio > 1.0) is (result.metric in document.more_is_better)
@@ -326,7 +326,7 @@ def _change_notes(result: HistoryResult) -> Iterator[str]:
 
 
 def _curve_parts(result: HistoryResult) -> Iterator[Part]:
-    """Build the tables of the commits over the baseline: a selection, or all commits on a page."""
+    """Build the tables of the curve: selected commits, or all commits on a page."""
     if len(result.revisions) < 2:
         return
     selection = _selected_revisions(result, MAX_ROWS)
@@ -344,7 +344,7 @@ def _curve_parts(result: HistoryResult) -> Iterator[Part]:
 
 
 def _selected_revisions(result: HistoryResult, max_rows: int) -> tuple[HistoryRevision, ...]:
-    """Return up to ``max_rows`` commits: both commits of each change, and others evenly spaced."""
+    """Return up to ``max_rows`` commits: the commits of changes, and evenly spaced others."""
     revisions = result.revisions
     changed = {commit for change in result.changes for commit in (change.after, change.until)}
     last_row = len(revisions) - 1
@@ -468,7 +468,7 @@ CAVEAT = (
     "of its load or of the compiler. Its line measures both commits in random order."
 )
 _MAX_CONFIRMING_LINES = 5
-"""Maximum number of suspicions whose shell lines a terminal shows; a page has all lines."""
+"""Maximum number of shell lines for suspicions in a terminal; a page has all lines."""
 _MAX_FIGURES = 12
 """Maximum number of series that are drawn; series with suspicions come first."""
 _SECONDS_PER_UNIT = {
@@ -496,7 +496,7 @@ def series_document(result: SeriesResult) -> Document:
 
 
 def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
-    """Build the suspicions with their shell lines, the figures, and a table of the series."""
+    """Build the suspicions, the figures, and a table of the series."""
     if not series:
         return
     if any(imported.suspicions for imported in series):
@@ -535,7 +535,7 @@ def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
 
 
 def series_numbers(series: Iterable[ImportedSeries]) -> Iterator[NumberRow]:
-    """Yield a row for each value of each series, with the ratio of a suspicion at its commit."""
+    """Yield a row for each value of each series, with the ratio of a suspicion at the commit."""
     for imported in series:
         ratios = {suspicion.place: suspicion.ratio for suspicion in imported.suspicions}
         for index, commit_value in enumerate(imported.points):

@@ -1,11 +1,11 @@
 """Choose the commits that the next block of a history runs.
 
 A coarse grid of commits runs first. Then pairs with a change are refined, down to one commit and
-its parent. Then the rest of the curve runs. No guarantee depends on this choice
+its parent. Then the rest of the curve runs. No claim depends on this choice
 (docs/methods/history.md).
 
-A commit is given by its index: the baseline is 0. A pair of commits stands for the stretch between
-them. The present era is the stretch of campaigns whose numbers are comparable with new blocks.
+Commits are indices: the baseline is 0. A pair stands for the stretch between two commits. The
+present era has the campaigns with numbers that are comparable with new blocks.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from equipoise.revisions.terms import CHEAP_BUILD_TRIALS, IndexPair
 COARSE_STRETCHES = 8
 """Number of stretches of the coarse grid."""
 SCREENING_BLOCKS = 8
-"""Number of blocks of each coarse stretch before any stretch is refined."""
+"""Number of blocks for each coarse stretch, before any stretch is refined."""
 MAX_COMMITS_OF_BLOCK = 8
 """Maximum number of commits in a block, without the baseline."""
 MAX_BUILDS = 3
-"""Maximum builds for a block that refines no change; the first block must start soon."""
+"""Maximum builds for a block of the grid or the curve."""
 FIRST_PATIENCE = 40
-"""First patience: the number of blocks that each undecided pair gets before any pair gets more.
+"""First value of the patience: the maximum number of blocks for an undecided pair.
 
-Once all undecided pairs have so many blocks, the patience doubles."""
+Once all undecided pairs have this number of blocks, the patience doubles."""
 SUSPECT_PATIENCE_FACTOR = 4
-"""Factor on the patience for changes and suspects, and for pairs within them."""
+"""Factor on the patience for pairs within a change or a suspect."""
 
 BASELINE = 0
 """Index of the baseline."""
 
 
 class PairState(Struct, frozen=True):
-    """Evidence for a change between the commits of a pair, and the number of their blocks."""
+    """Evidence for a change within a pair, and the number of the pair's blocks."""
 
     status: Literal["changed", "suspect", "equivalent", "open"]
     """``changed``: a certain change. ``suspect``: looks like a change, but is not certain yet."""
     blocks: int
     """Number of blocks in the present era."""
     is_weak_suspect: bool = False
-    """Whether there is weak evidence for a change. A weak suspect is refined only if it is within
-    a change or a suspect."""
+    """Whether there is weak evidence for a change. Weak suspects within a change or a suspect are
+    refined."""
     is_settled: bool = False
     """Whether a certain change needs no more blocks."""
     expected_blocks: float | None = None
@@ -60,7 +60,7 @@ class PairState(Struct, frozen=True):
         return self.status in ("changed", "suspect")
 
     def needs_blocks(self, patience: int) -> bool:
-        """Return whether more blocks are useful, and fewer than ``patience`` ran so far."""
+        """Return whether more blocks are useful; an undecided pair gets up to ``patience``."""
         if self.status == "changed":
             return not self.is_settled
         return self.status != "equivalent" and self.blocks < patience
@@ -77,7 +77,7 @@ class Schedule(Struct, frozen=True):
     runnable: tuple[int, ...]
     """Commits that are not known to fail, in order; the first is the baseline."""
     curve_commits: tuple[int, ...]
-    """Runnable commits of the curve, in order, with the baseline and the last commit."""
+    """Runnable commits of the curve, in order. The first and last commit belong to the curve."""
     measured: tuple[int, ...]
     """Runnable commits that ran, in order."""
     states: Mapping[IndexPair, PairState]
@@ -85,7 +85,7 @@ class Schedule(Struct, frozen=True):
     undersampled: tuple[int, ...] = ()
     """Commits of the curve that ran in too few blocks with the baseline."""
     start: int = BASELINE
-    """Commit from which on the campaign measures; pairs that begin earlier get no blocks."""
+    """First commit to measure; pairs with an earlier commit get no blocks."""
 
     def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
         """Return the commits of the next block in order; empty if nothing is left to measure.
@@ -118,7 +118,7 @@ class Schedule(Struct, frozen=True):
             patience *= 2
 
     def blocks_to_go(self) -> int:
-        """Forecast the number of remaining blocks from the widths of the intervals so far."""
+        """Forecast the number of remaining blocks."""
         if not self.next_block((), 0.0):
             return 0
         needed_commits = {*self.measured, *self.curve_commits}
@@ -153,9 +153,9 @@ class Schedule(Struct, frozen=True):
     def _with_widest_halved(
         self, pairs: Sequence[IndexPair], preferred: frozenset[int]
     ) -> list[IndexPair]:
-        """Return the pairs; those with the most unmeasured commits of the curve are halved.
+        """Return the pairs after halving the pairs with many unmeasured commits of the curve.
 
-        A pair is halved if it has more than half of the maximum number of unmeasured commits.
+        A pair is halved if it has more than half of the largest number of unmeasured commits.
         """
         unmeasured_by_pair = [
             [commit for commit in self.curve_commits if earlier < commit < later]
@@ -196,7 +196,7 @@ class Schedule(Struct, frozen=True):
     def _inner_block(
         self, pair: IndexPair, patience: int, preferred: frozenset[int]
     ) -> tuple[int, ...]:
-        """Return a block of commits within a pair; empty if none of them needs more blocks."""
+        """Return a block of commits within a pair; empty if no more blocks are needed."""
         first, last = pair
         measured_inside = [commit for commit in self.measured if first <= commit <= last]
         if len(measured_inside) > 2:
@@ -210,7 +210,7 @@ class Schedule(Struct, frozen=True):
     def _side_by_side_block(
         self, pairs: Sequence[IndexPair], patience: int, built: frozenset[int]
     ) -> tuple[int, ...]:
-        """Return the baseline and successive commits, around the pair with the fewest blocks.
+        """Return the baseline, and successive commits around the pair with the fewest blocks.
 
         ``pairs`` are in the order of the commits. Commits in ``built`` need no build.
         """
@@ -239,8 +239,8 @@ class Schedule(Struct, frozen=True):
     def _least_run_pair(self, pairs: Sequence[IndexPair], patience: int) -> IndexPair | None:
         """Return the pair with the fewest blocks among the pairs that need more.
 
-        Among pairs with equally many blocks, pairs whose earlier commit has run come first, and
-        then the latest pair. So a block opens no pair around commits that run only later.
+        At equal numbers of blocks, pairs with a measured earlier commit come first, and then the
+        latest pair. So no pair is opened around commits that run later.
         """
         measured = {BASELINE, *self.measured}
         return min(
@@ -266,7 +266,7 @@ def _is_within_any(pair: IndexPair, outer_pairs: Sequence[IndexPair]) -> bool:
 
 
 def _with_next_commit(pair: IndexPair, commits: Sequence[int]) -> tuple[int, ...]:
-    """Return a pair with a neighbouring commit, so that one block measures two pairs."""
+    """Return a pair and a neighbouring commit, so that one block measures two pairs."""
     index = commits.index(pair[1])
     if index + 1 < len(commits):
         return (*pair, commits[index + 1])

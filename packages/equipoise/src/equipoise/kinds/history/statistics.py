@@ -1,16 +1,15 @@
 """Compute the history of a program: its cost over the commits, and the commits that changed it.
 
-A history is a series of campaigns, one after the other. Its state depends only on their blocks, so
-a series that is read back from the ledger has the same state.
+A history is a series of campaigns. The state of a history depends only on the blocks of these
+campaigns, so the state can be computed from the ledger.
 
-A block runs two or more commits in random order; earlier blocks determine which commits. A pair of
-commits is opened when both first run in the same block and no commit between them is measured. From
-then on, each block with both is a bet on the pair. A pair is named as a change once its e-value
-keeps the false-discovery rate at most alpha, however often one looks (docs/methods/history.md).
+A block runs two or more commits in random order. A pair of commits is opened when both run in one
+block and no commit between them is measured. From then on, each block with both commits is a bet on
+the pair. A pair is named as a change once its e-value is high enough (docs/methods/history.md).
 
-An era is a stretch of campaigns whose numbers are comparable. A pair belongs to the era in which it
-was opened. `_MeasuredPair` has the blocks of a pair, `PairState` is its summary for the choice of
-the next block, and `HistoryPair` is its form in the result.
+An era is a stretch of campaigns with comparable numbers. A pair belongs to the era in which it was
+opened. `_MeasuredPair` has the blocks of a pair; `PairState` summarises them for the choice of the
+next block, and `HistoryPair` for the result.
 """
 
 from __future__ import annotations
@@ -40,9 +39,9 @@ from equipoise.stats.verdict import (
 )
 
 CURVE_BLOCKS = 20
-"""Minimum number of blocks that each commit of a complete curve has with the baseline."""
+"""Minimum number of blocks with the baseline for each commit of a complete curve."""
 WEAK_SUSPECT_LEVEL = 0.2
-"""Level at which the difference of a weak suspect must be certain; a suspect needs alpha."""
+"""Level of the test for a weak suspect; the level for a suspect is alpha."""
 
 
 class RevisionPoint(Struct, frozen=True):
@@ -50,26 +49,24 @@ class RevisionPoint(Struct, frozen=True):
 
     hash: str
     ratio: float | None = None
-    """Cost of the commit over that of the baseline; ``None`` if unknown or not finite."""
+    """Cost of the commit over the cost of the baseline; ``None`` if unknown or not finite."""
     ratio_ci: Interval = (None, None)
     level: float | None = None
-    """1 minus the coverage of ``ratio_ci``: alpha/(j(j + 1)) for commit number j that was compared
-    with the baseline, so that all intervals hold together; ``None`` without a block."""
+    """1 minus the coverage of ``ratio_ci``; ``None`` without a block."""
     blocks: int = 0
-    """Number of blocks with the baseline, in the latest era in which both ran together."""
+    """Number of blocks with the baseline in ``era``."""
     era: int | None = None
-    """Number of this era, from 1; ``None`` without a block."""
+    """Number, from 1, of the latest era with such a block; ``None`` without a block."""
 
 
 class Change(Struct, frozen=True):
-    """A pair that is named as a change and contains no shorter named pair."""
+    """A named pair that contains no shorter named pair."""
 
     pair: HistoryPair
     threshold: float
-    """E-value that the pair needed in order to be named."""
+    """Smallest e-value with which the pair could be named."""
     is_confirmed: bool
-    """Whether no commit between the two commits can run. The pair is then a commit and its parent,
-    or a commit and the latest ancestor that builds."""
+    """Whether no commit between the two commits can run."""
     not_built: tuple[str, ...]
     """Hashes of the commits between the two commits that do not build or run, in order."""
 
@@ -90,18 +87,15 @@ class HistoryState(Struct, frozen=True):
     blocks: int
     """Number of complete blocks of all campaigns."""
     blocks_to_go: int
-    """Forecast number of remaining blocks, by a rule of thumb; 0 if nothing is left to measure."""
+    """Rough forecast of the remaining blocks; 0 if nothing is left to measure."""
 
 
 class History:
     """The curve and the changes of a series of campaigns, computed from the blocks added so far.
 
-    The false-discovery rate of the changes is at most alpha at every interim analysis. All
-    intervals of the curve hold together with probability 1 - alpha if the ratios are constant
-    within an era.
-
-    ``alpha`` is between 0 and 1. ``min_effect`` is the smallest change between two commits that
-    matters, in percent; above 0.
+    ``alpha`` is between 0 and 1. It is the false-discovery rate of the changes, and the chance that
+    some interval of the curve is wrong. ``min_effect`` is the smallest change that matters, in
+    percent; it is above 0.
 
     Raise `UnusableInput` if alpha or the smallest effect is out of range.
     """
@@ -118,7 +112,7 @@ class History:
         self._alpha = alpha
         self._resolution = NO_RESOLUTION
         self._hashes: tuple[str, ...] = ()
-        """Commits of the present campaign; other fields have the commits of all campaigns."""
+        """Commits of the present campaign. Other fields have commits of all campaigns."""
         self._selected: frozenset[int] = frozenset()
         self._start_index = BASELINE
         self._indices: dict[str, int] = {}
@@ -126,39 +120,38 @@ class History:
         self._era_numbers: dict[str, int] = {}
         self._era = 0
         self._withdrawn_by_era: dict[int, set[str]] = {}
-        """For each era, the hashes of the commits that do not build or run."""
+        """Hashes of the commits that do not build or run, by era number."""
         self._hashes_to_retry: set[str] = set()
         """Hashes of the withdrawn commits that the present campaign may try once more."""
         self._measured: set[str] = set()
         self._curve_comparisons: dict[tuple[str, int], _CommitComparison] = {}
-        """Comparison with the baseline for each commit and era."""
+        """Comparison with the baseline, by hash of the commit and era number."""
         self._pairs: list[_MeasuredPair] = []
         self._pairs_by_commits: dict[tuple[str, str], list[_MeasuredPair]] = {}
-        """Pairs by the hashes of their commits; each era can have its own pair."""
+        """Pairs by the hashes of both commits. Each era may add a pair."""
         self._named_spans: list[IndexPair] = []
-        """Commit indices of each named pair, in the order in which the pairs were named."""
+        """Commit indices of each named pair, in the order of their naming."""
         self._blocks = self._baseline_blocks = 0
         self._has_finite_cost = False
 
     def begin_campaign(
         self, hashes: Sequence[str], selected: Collection[int], era: str, *, only_new: bool = False
     ) -> None:
-        """Begin the next campaign; earlier measurements of its commits still count.
+        """Begin the next campaign. Earlier measurements still count.
 
         Raise `UnusableInput` if there is no commit after the baseline, or the baseline differs.
 
         Parameters
         ----------
         hashes
-            Hashes of the commits along first parents, from the baseline on. Elsewhere a commit is
-            given by its index among them.
+            Hashes of the commits along first parents, from the baseline on. Other methods use
+            indices of this sequence.
         selected
-            Indices of the commits of the curve; the first and the last always belong to it.
+            Indices of the commits of the curve. The first and the last commit are always added.
         era
-            Digest that two campaigns share if their numbers are comparable. Pairs continue only in
-            the era in which they were opened.
+            Digest that two campaigns share if their numbers are comparable.
         only_new
-            Whether to measure only commits after the latest commit that ran before.
+            Whether to measure only commits after the latest measured commit.
         """
         if len(hashes) < 2:
             raise UnusableInput(
@@ -191,18 +184,17 @@ class History:
     def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
         """Return the commits of the next block in order; empty if nothing is left to measure.
 
-        Commits in ``built`` need no build. ``build_trials`` is the time of a build in trials.
+        Commits in ``built`` need no build. ``build_trials`` is the duration of a build, in trials.
         """
         return self._present_schedule().next_block(built, build_trials)
 
     def add(self, costs: Mapping[int, float], order: Sequence[int]) -> None:
-        """Add one complete block: the cost of each commit that ran, and the order of the commits.
+        """Add one complete block: the cost of each commit, and the order of the commits.
 
         The cost of a trial that timed out is +inf.
 
-        Raise `UnusableInput` if a cost is negative or NaN. Raise `ValueError` if the order and the
-        costs have different commits, there are fewer than two commits, or the campaign lacks a
-        commit.
+        Raise `UnusableInput` if a cost is negative or NaN. Raise `ValueError` if there are fewer
+        than two commits, the campaign lacks a commit, or order and costs have different commits.
         """
         commits = sorted(costs)
         is_known = all(0 <= commit < len(self._hashes) for commit in commits)
@@ -225,8 +217,7 @@ class History:
     def withdraw(self, commit: int) -> None:
         """Withdraw a commit that does not build or run, until the end of the era.
 
-        If it never ran, the next campaign may try it once more. A second call does nothing. Named
-        changes stay named.
+        If the commit never ran, the next campaign may try it once more. A second call does nothing.
 
         Raise `UnusableInput` if the commit is the baseline.
         """
@@ -252,10 +243,7 @@ class History:
         )
 
     def progress(self) -> tuple[int, tuple[Change, ...]]:
-        """Return the number of commits of the campaign that have run, and the changes.
-
-        This is much faster than `state`.
-        """
+        """Return the number of measured commits, and the changes: much faster than `state`."""
         measured_count = sum(sha in self._measured for sha in self._hashes[BASELINE + 1 :])
         return measured_count, tuple(self._innermost_changes())
 
@@ -266,7 +254,7 @@ class History:
         runnable = tuple(indices.values())
         curve_commits = sorted({BASELINE, *self._selected, *runnable[-1:]} & set(runnable))
         pairs: dict[IndexPair, _MeasuredPair] = {}
-        # The same commits can have a pair in each era: a decided pair wins, else that of this era.
+        # Two commits may have a pair in each era: a decided pair wins, then the present era's pair.
         for pair in sorted(self._pairs, key=lambda pair: (pair.is_decided, pair.era == self._era)):
             if pair.earlier_hash in indices and pair.later_hash in indices:
                 pairs[indices[pair.earlier_hash], indices[pair.later_hash]] = pair
@@ -280,7 +268,7 @@ class History:
         )
 
     def _is_undersampled(self, commit: int) -> bool:
-        """Return whether a commit ran, but in too few blocks with the baseline for its interval."""
+        """Return whether a commit ran, but in too few blocks with the baseline."""
         sha = self._hashes[commit]
         if commit == BASELINE or sha not in self._measured:
             return False
@@ -294,7 +282,7 @@ class History:
         return [self._curve_comparisons[key] for key in keys if key in self._curve_comparisons]
 
     def _open_pairs(self, commits: Sequence[int]) -> None:
-        """Open each pair of neighbours in the block if no commit between them has run so far."""
+        """Open each pair of neighbours in a block, unless a commit between them has run."""
         withdrawn = self._withdrawn_by_era[self._era]
         for earlier, later in zip(commits, commits[1:], strict=False):
             earlier_hash, later_hash = self._hashes[earlier], self._hashes[later]
@@ -311,7 +299,7 @@ class History:
                 pairs_of_commits.append(new_pair)
 
     def _comparisons_of_block(self, commits: Sequence[int]) -> Iterator[_CommitComparison]:
-        """Yield the comparison with the baseline of each commit in a block with the baseline."""
+        """Yield each commit's comparison with the baseline, if the baseline is in the block."""
         if commits[0] != BASELINE:
             return
         for commit in commits[1:]:
@@ -337,8 +325,8 @@ class History:
         """Name each pair with enough evidence as a change; ``pairs`` have new evidence.
 
         Pair number t needs an e-value of t(t + 1)/(alpha K). K is the largest number of named
-        pairs, this pair included, of which no two overlap. A new name can raise K and so lower the
-        thresholds of all pairs, which are then tested again.
+        pairs without overlaps, this pair included. If a new name raises K, the thresholds of all
+        pairs fall, so all pairs are tested again.
         """
         while True:
             for pair in pairs:
@@ -367,7 +355,7 @@ class History:
         return self._indices[comparison.earlier_hash], self._indices[comparison.later_hash]
 
     def _innermost_changes(self) -> Iterator[Change]:
-        """Yield the named pairs that contain no other named pair, in the order of the commits."""
+        """Yield the named pairs without a named pair inside, in the order of the commits."""
         named_pairs = sorted((pair for pair in self._pairs if pair.is_named), key=self._index_span)
         for pair in named_pairs:
             if any(self._replaces(inner, pair) for inner in named_pairs if inner is not pair):
@@ -382,7 +370,7 @@ class History:
             )
 
     def _replaces(self, inner: _MeasuredPair, pair: _MeasuredPair) -> bool:
-        """Return whether ``inner`` is within ``pair``, or an earlier pair of the same commits."""
+        """Return whether ``inner`` is inside ``pair``, or has the same commits and opened first."""
         hashes = (pair.earlier_hash, *self._commits_between(pair), pair.later_hash)
         if inner.earlier_hash not in hashes or inner.later_hash not in hashes:
             return False
@@ -435,22 +423,19 @@ class History:
 
 
 class _CommitComparison(Struct, eq=False):
-    """Comparison of two commits, the later over the earlier, in the blocks of one era."""
+    """Comparison of two commits in the blocks of one era: the later over the earlier commit."""
 
     earlier_hash: str
     later_hash: str
     era: int
     number: int
-    """Number among the comparisons with the baseline, or among the pairs, from 1."""
+    """Number, from 1, among the comparisons with the baseline, or among the pairs."""
     alpha: float
     blocks: PairedBlocks
 
     @property
     def level(self) -> float:
-        """1 minus the coverage of the interval: alpha/(k(k + 1)) for comparison number k.
-
-        The levels of all comparisons add up to alpha.
-        """
+        """1 minus the coverage of the interval: alpha/(k(k + 1)) for comparison number k."""
         return self.alpha / (self.number * (self.number + 1))
 
     def add(self, earlier_cost: float, later_cost: float, order: int) -> None:
@@ -463,13 +448,13 @@ class _CommitComparison(Struct, eq=False):
 
 
 class _MeasuredPair(_CommitComparison, eq=False):
-    """A commit pair with its blocks, and the evidence that the cost changed between its commits."""
+    """A commit pair with its blocks, and the evidence for a change."""
 
     margin: float
     ln_e_value: float = 0.0
-    """Logarithm of the e-value for a difference above the margin; a named pair keeps its value."""
+    """Log e-value for a difference above the margin; it is final once the pair is named."""
     ln_threshold: float = math.inf
-    """Logarithm of the e-value that the pair needed to be named; infinite until it is named."""
+    """Smallest log e-value with which the pair could be named; infinite before the naming."""
     naming_blocks: int = 0
     """Number of blocks when the pair was named."""
 
@@ -480,7 +465,7 @@ class _MeasuredPair(_CommitComparison, eq=False):
 
     @property
     def is_decided(self) -> bool:
-        """Whether later eras need no new pair of the same commits."""
+        """Whether the status is final, so later eras open no pair of the same commits."""
         return self.status != "open"
 
     def mark_as_change(self, ln_threshold: float) -> None:
@@ -494,13 +479,13 @@ class _MeasuredPair(_CommitComparison, eq=False):
 
     @property
     def status(self) -> PairStatus:
-        """Status of the pair; ``equivalent`` does not depend on the other pairs."""
+        """Status of the pair in the result."""
         if self.is_named:
             return "changed"
         return "equivalent" if self._is_equivalent else "open"
 
     def state_in_era(self, era: int) -> PairState:
-        """Return the state of the pair in an era, from which the next block is chosen."""
+        """Return the state of the pair, with its number of blocks in an era."""
         blocks = len(self.blocks) if self.era == era else 0
         if self.is_named:
             return PairState("changed", blocks, is_settled=self.era != era or self._is_settled())
@@ -515,11 +500,12 @@ class _MeasuredPair(_CommitComparison, eq=False):
         )
 
     def _expected_blocks(self) -> float | None:
-        """Forecast the blocks until the interval is within the margin; it shrinks as 1/√blocks."""
+        """Forecast the number of blocks until the interval is within the margin."""
         verdict = self._verdict_at_alpha()
         half_width = (verdict.equivalence_high - verdict.equivalence_low) / 2
         if not math.isfinite(half_width):
             return None
+        # The width of an interval falls as 1/√blocks.
         return len(self.blocks) * max(1.0, half_width / self.margin) ** 2
 
     @property
@@ -528,7 +514,7 @@ class _MeasuredPair(_CommitComparison, eq=False):
         return -self.margin <= verdict.equivalence_low and verdict.equivalence_high <= self.margin
 
     def _seems_to_change(self, level: float) -> bool:
-        """Return whether the estimate is at least the margin, and is not 0 at a level."""
+        """Return whether the estimate reaches the margin, and 0 is excluded at ``level``."""
         estimate = self._verdict_at_alpha().typical or 0.0
         is_zero_excluded = self.blocks.engine.blocks_to_exclude(0.0, level) is not None
         return abs(estimate) >= self.margin and is_zero_excluded
@@ -539,8 +525,7 @@ class _MeasuredPair(_CommitComparison, eq=False):
     def _is_settled(self) -> bool:
         """Return whether a named change needs no more blocks.
 
-        This is so if the interval is narrow: both ends differ from the estimate by at most half of
-        the estimate. It is also so once the pair has twice the blocks that it had when named.
+        The interval is narrow enough, or the number of blocks has doubled since the naming.
         """
         blocks, min_blocks = len(self.blocks), earliest_block(self.level)
         if blocks >= max(min_blocks, 2 * self.naming_blocks):
@@ -552,7 +537,7 @@ class _MeasuredPair(_CommitComparison, eq=False):
 
 
 def _disjoint_count(spans: Sequence[IndexPair]) -> int:
-    """Return the largest number of spans of which no two overlap."""
+    """Return the largest number of spans without overlaps."""
     count, end = 0, 0
     for first, last in sorted(spans, key=lambda span: span[1]):
         if first >= end:

@@ -1,9 +1,9 @@
 """Additions of a history to the plan of a campaign (its terms) and to the result document.
 
-A history shows the cost of each commit over that of a baseline, the curve, and the changes that are
-certain. It is a series of campaigns; the result of a campaign uses the blocks of all campaigns of
-the series up to it. Campaigns with comparable numbers form an era. An imported series of another
-tool has a value for each commit, not measured side by side, and suspicions.
+A history is a series of campaigns. The result of a campaign uses the blocks of this campaign and of
+all earlier campaigns. It has the curve, which is the ratio of each commit to a baseline, and the
+changes that are certain. Campaigns with comparable numbers form an era. A series imported from
+another tool has values that were not measured side by side.
 """
 
 from __future__ import annotations
@@ -36,8 +36,7 @@ STUDY = "history"
 class HistoryPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="history"):
     """Terms of one campaign of a history: the commits that it may measure, the baseline first.
 
-    All campaigns of a series are one history. Its claims depend only on the blocks of these
-    campaigns, in the order in which they began (docs/methods/history.md).
+    All campaigns of a series are one history (docs/methods/history.md).
     """
 
     noun: ClassVar[str] = "history"
@@ -47,18 +46,17 @@ class HistoryPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="hi
     latest: Revision
     """Revision of the last commit, as the user named it."""
     selected: tuple[int, ...]
-    """Indices of the commits that the curve shows; the first and the last always belong to it.
-    Other commits run only if something changes between two selected ones."""
+    """Indices of the commits of the curve, including the first and the last commit. Other commits
+    run only if something changes between two selected commits."""
     series: str
-    """Digest of the properties that all campaigns of one history share: host, baseline, command,
-    build line, metric, smallest effect and alpha."""
+    """Digest of what all campaigns of a history share: host, baseline, command, build line, metric,
+    smallest effect and alpha."""
     era: str
-    """Digest of the properties that make numbers of two campaigns comparable: toolchain, kernel and
-    processor."""
+    """Digest of toolchain, kernel and processor; numbers are comparable if the digest is equal."""
     earlier: tuple[str, ...] = ()
-    """Run ids of the earlier campaigns of the series, in the order in which they began."""
+    """Run ids of the earlier campaigns of the series, in the order of their starts."""
     only_new: bool = False
-    """Whether to measure only commits after the commits that earlier campaigns measured."""
+    """Whether to measure only commits after the latest measured commit."""
 
     def contrasts(self, plan: Plan) -> tuple[Contrast, ...]:
         """Return no contrast: the claims of a history use all campaigns of the series."""
@@ -80,61 +78,58 @@ def history_of(plan: Plan) -> HistoryPlan:
 
 
 PairStatus = Literal["changed", "equivalent", "open"]
-"""``changed``: a certain change. ``equivalent``: the interval of this pair alone, at 1 - alpha, is
-within the smallest effect that matters; the pair then gets no more blocks, but this is not a claim.
-``open``: not known yet."""
+"""``changed``: a certain change. ``equivalent``: the interval is within the smallest effect that
+matters, and the pair gets no more blocks; this is not a claim. ``open``: not known yet."""
 RevisionStatus = Literal["measured", "waiting", "not built"]
-"""``measured``: the commit ran, but not always together with the baseline. ``waiting``: the commit
-belongs to the curve, but did not run yet. ``not built``: the commit does not build or run."""
+"""``measured``: the commit ran. ``waiting``: the commit did not run yet. ``not built``: the commit
+does not build or run."""
 
 
 class HistoryRevision(NamedCommit, frozen=True):
-    """One commit of the curve; ratios are the cost of the commit over that of the baseline."""
+    """One commit of the curve; ratios are the commit's cost over the baseline's cost."""
 
     place: int
     """Index of the commit along first parents; the baseline has 0."""
     status: RevisionStatus
     ratio: float | None
-    """1 for the baseline; null for a commit that never ran together with the baseline."""
+    """1 for the baseline; null if the commit never ran together with the baseline."""
     ratio_ci: Interval
     level: float | None
-    """1 minus the coverage of ``ratio_ci``: the levels of all revisions add up to alpha, so all
+    """1 minus the coverage of ``ratio_ci``. The levels of all commits add up to alpha, so all
     intervals hold together."""
     blocks: int
-    """Number of blocks with the baseline, from which the interval is computed."""
+    """Number of blocks with the baseline in ``era``; the interval is computed from these blocks."""
     era: int | None
-    """Number of the era of these blocks; null before the first block."""
+    """Number of the latest era with such a block, from 1; null without a block."""
 
 
 class HistoryChange(ShortTexts, frozen=True):
-    """A certain change; ratios are the cost of the later commit over that of the earlier one."""
+    """A certain change; ratios are the later commit's cost over the earlier commit's cost."""
 
     commit: str | None
     """Hash of the commit that made the change; null for a range of several commits."""
     after: str
-    """Hash of the last commit before the change: the parent of ``commit``, if the parent builds."""
+    """Hash of the last measured commit before the change."""
     until: str
     """Hash of the first commit with the change."""
     subject: str
-    """Subject of the commit ``until``; this commit also has ``author`` and ``date``."""
+    """Subject of the commit ``until``; ``author`` and ``date`` also describe this commit."""
     author: str
     date: str
     commits: int
     """Number of commits after ``after``, up to ``until``."""
     not_built: tuple[str, ...]
-    """Hashes of the commits between ``after`` and ``until`` that do not build; each of them may
-    have made the change."""
+    """Hashes of unbuildable commits between ``after`` and ``until``, possible culprits."""
     is_merge: bool
     """Whether ``until`` is a merge."""
     ratio: float | None
     ratio_ci: Interval
     level: float
-    """1 minus the coverage of ``ratio_ci``: less than alpha, because the pair was selected."""
+    """1 minus the coverage of ``ratio_ci``; less than alpha, because the pair was selected."""
     e_value: float
     """Evidence for the change when it was named."""
     threshold: float | None
-    """E-value that the change needed in order to be named. It depended on the number of the pair
-    and on the changes named before."""
+    """Smallest e-value with which the change could be named."""
     pair: int
     """Number of the pair in the series, from 1."""
     confirmed: bool
@@ -147,7 +142,7 @@ class HistoryChange(ShortTexts, frozen=True):
 
 
 class HistoryPair(Struct, frozen=True):
-    """A commit pair that ran side by side, to find changes between its two commits."""
+    """Two commits that ran side by side, to find changes between them."""
 
     pair: int
     """Number of the pair in the series, from 1."""
@@ -157,22 +152,22 @@ class HistoryPair(Struct, frozen=True):
     """Hash of the later commit."""
     status: PairStatus
     ratio: float | None
-    """Cost of the later commit over that of the earlier one; null if it is not finite."""
+    """Cost of the later commit over the earlier commit's cost; null if the ratio is not finite."""
     ratio_ci: Interval
     level: float
-    """1 minus the coverage of ``ratio_ci``: alpha/(t(t + 1)) for pair number t, so that all
-    intervals hold together."""
+    """1 minus the coverage of ``ratio_ci``: alpha/(t(t + 1)) for pair number t. All intervals hold
+    together."""
     e_value: float
-    """Evidence against "the difference is at most the smallest effect that matters". A change keeps
-    the evidence that it had when it was named."""
+    """Evidence against "the difference is at most the smallest effect that matters", until the pair
+    is named as a change."""
     blocks: int
-    """Number of blocks in which both commits ran since the pair was opened."""
+    """Number of blocks with both commits since the pair was opened."""
     era: int
     """Number of the era in the series, from 1."""
 
 
 class HistoryEra(Struct, frozen=True):
-    """Campaigns with one toolchain, kernel, processor and baseline."""
+    """Campaigns with the same toolchain, kernel, processor and baseline."""
 
     era: int
     """Number of the era in the series, from 1."""
@@ -210,13 +205,13 @@ class HistoryResult(Struct, frozen=True):
     """The result of a history: its curve and its changes."""
 
     baseline: Revision
-    """Commit with which the curve compares every other commit."""
+    """Commit with which the curve compares all other commits."""
     latest: Revision
     """The last commit of the campaign."""
     revisions: tuple[HistoryRevision, ...]
     """Commits of the curve in order, the baseline first."""
     changes: tuple[HistoryChange, ...]
-    """Changes in the order of the commits, without ranges that contain a confirmed change."""
+    """Changes in the order of the commits. No change contains another change."""
     pairs: tuple[HistoryPair, ...]
     """All pairs of the series, in the order in which they were opened."""
     eras: tuple[HistoryEra, ...]
@@ -228,7 +223,7 @@ class HistoryResult(Struct, frozen=True):
     min_effect: float
     """Smallest effect that matters, in percent; smaller changes do not count."""
     alpha: float
-    """False-discovery rate of the changes, and risk that some interval of the curve is wrong."""
+    """False-discovery rate of the changes, and chance that some interval of the curve is wrong."""
     trials: int
     """Number of trials in complete blocks, over all campaigns."""
     builds: int
@@ -236,8 +231,7 @@ class HistoryResult(Struct, frozen=True):
     seconds: float
     """Duration of all campaigns, builds included."""
     blocks_to_go: int
-    """Rough forecast of the remaining blocks; 0 if nothing is left to measure until there are new
-    commits."""
+    """Rough forecast of the remaining blocks; 0 if nothing is left to measure."""
     build: str | None
     """Shell line that builds a commit."""
     summary: str
@@ -246,7 +240,7 @@ class HistoryResult(Struct, frozen=True):
 
 
 def history_of_values(result: HistoryResult, more_is_better: Collection[str]) -> HistoryResult:
-    """Return the history with ratios of values, not of costs, if more of its metric is better."""
+    """Return the history with ratios of values instead of costs if more of the metric is better."""
     if result.metric not in more_is_better:
         return result
     return replace(
