@@ -9,18 +9,18 @@ use crate::search::last_that_holds;
 /// The centre of the differences and their spread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Centre {
-    /// Huber's M-estimate of the differences without the slot effect; infinite if most differences
-    /// are.
+    /// Huber's M-estimate of the differences without the slot effect. It is infinite if most
+    /// differences are infinite.
     pub typical: f64,
-    /// The slot effect: how much more, in log units, the second trial of a block takes than the
-    /// first; 0 if it is within the noise.
+    /// The slot effect: how much more the second trial of a block takes than the first, in log
+    /// units. It is 0 if it is within the noise.
     pub slot: f64,
     /// Robust standard deviation of the differences.
     pub scale: f64,
 }
 
 impl Centre {
-    /// The centre of all blocks in which not both trials timed out; `None` if there are none.
+    /// The centre of the blocks in which at most one trial timed out; `None` without such blocks.
     ///
     /// The scale is 1.4826·MAD, but at least the median tie tolerance: differences below the
     /// resolution of the clock do not show the spread.
@@ -42,7 +42,7 @@ impl Centre {
     }
 }
 
-/// The μ at which Σ clip((x − μ)/width, −1, 1) is 0; `middle` is the median of `values`.
+/// The μ at which Σ clip((x − μ)/width, −1, 1) over all values x is 0. `middle` is their median.
 fn huber_centre(values: &[f64], middle: f64, width: f64) -> f64 {
     if !middle.is_finite() || width <= 0.0 {
         return middle;

@@ -171,7 +171,7 @@ class Kind(Struct, frozen=True):
     document: str = "equipoise.model.result:ResultDocument"
     """Class of the kind's documents."""
     rules: str | None = None
-    """`Terms` without fields: the rules for plans without terms."""
+    """`Terms` with the rules for plans without terms; it has no fields."""
     campaign: str | None = None
     """An `equipoise.campaign.interim.CampaignKind`: how a campaign is judged and continues."""
     analysis: str | None = None

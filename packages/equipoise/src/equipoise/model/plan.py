@@ -21,7 +21,7 @@ PADDING_VARIABLE = "EQUIPOISE_PADDING"
 TUNABLES_VARIABLE = "GLIBC_TUNABLES"
 """Variable with tunables of the C library (ld.so(8))."""
 MAX_RANKED_CONDITIONS = 20
-"""Maximum number of ranked conditions: the number of their pairs grows with its square."""
+"""Maximum number of ranked conditions, because the number of pairs grows with its square."""
 MIN_RANKED_CONDITIONS = 3
 """Minimum number of ranked conditions: the verdict on a single candidate is a ranking already."""
 COMPARE_STUDY = "compare"
@@ -215,7 +215,8 @@ class Measure(Struct, frozen=True):
     warmup: int = 1
     """Number of trials of each condition before the first block; recorded, but never analysed."""
     washout: bool = False
-    """Whether an uncounted trial of a condition, drawn for each block, runs before each trial."""
+    """Whether washouts run: uncounted trials before each trial, of a condition drawn for each
+    block."""
     ignore_failure: bool = False
     """Whether the campaign continues after a failed trial; a timeout never ends it."""
     ignored_exits: tuple[int, ...] = ()

@@ -44,7 +44,7 @@ class InterventionOutcome(Struct, frozen=True):
     """Fraction of the gap (the logarithm of the ratio) that the intervention closes."""
     share_ci: Interval
     share_of_seconds: float | None
-    """Fraction of the difference in the metric's unit: a cost added to both closes 0 of it."""
+    """Fraction of the difference in seconds, or in the unit of the metric, that it closes."""
     share_of_seconds_ci: Interval
     from_candidate: float | None
     """Part of the fraction that is due to the change of the candidate."""
@@ -122,7 +122,7 @@ class ExtraTime(Struct, frozen=True):
 
 
 class ExpectedChange(Struct, frozen=True):
-    """The change in a cause's evidence without which an intervention cannot refute the cause."""
+    """The change in a cause's evidence that must occur before an intervention can refute the cause."""
 
     cause: int
     """Index of the cause in the plan."""

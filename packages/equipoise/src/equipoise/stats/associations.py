@@ -55,7 +55,7 @@ class Association(Struct, frozen=True):
     value: float | None
     """Number of the associated category, such as a CPU; ``None`` for a numeric covariate."""
     correlation: float
-    """Correlation of the ranks with the covariate's ranks, or with being in that category."""
+    """Correlation of the ranks with the covariate's ranks, or with membership of the category."""
     p_value: float
     """P-value, adjusted for all covariates together."""
 
@@ -128,9 +128,10 @@ def mode_associations(
 def _correlate(
     tested_column: FloatArray, covariates: Sequence[Covariate], min_members: int
 ) -> Iterator[tuple[str, float | None, float, float]]:
-    """Yield name, category, correlation and number of independent trials of each covariate column.
+    """Yield the results of each column of each covariate.
 
-    The correlation is between ``tested_column`` and that column.
+    A result is the covariate's name, the category, the correlation with ``tested_column``, and the
+    number of independent trials.
     """
     for covariate in covariates:
         for value, covariate_column in _usable_columns(covariate, min_members):
@@ -168,7 +169,7 @@ def _usable_columns(
 def _standardise(column: FloatArray, min_members: int) -> FloatArray | None:
     """Return the column with mean 0 and length 1; ``None`` if all values are equal.
 
-    ``None`` also for fewer than ``min_members`` ones or zeros, if this is not 0.
+    Unless ``min_members`` is 0, also return ``None`` for fewer ones or zeros than ``min_members``.
     """
     if min_members and min(column.sum(), len(column) - column.sum()) < min_members:
         return None
@@ -178,9 +179,9 @@ def _standardise(column: FloatArray, min_members: int) -> FloatArray | None:
 
 
 def _effective_trials(correlations: FloatArray) -> float:
-    """Return the number of independent trials whose correlations have the same variance.
+    """Return how many independent trials would give correlations with the same variance.
 
-    ``correlations`` are those at all circular shifts. The first one, at the shift by 0, is the
+    ``correlations`` has the correlation at each circular shift. The first, at shift 0, is the
     tested correlation and is left out.
     """
     variance = float(np.mean(correlations[1:] ** 2))

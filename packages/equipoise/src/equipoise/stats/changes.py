@@ -10,11 +10,9 @@ docs/decisions/statistics.md.)
 each commit. Their penalty is smaller, because a false suspicion costs only one bisection. The
 values were not measured side by side, so either the program or the machine may have changed.
 
-Each suspicion has a range that probably contains the true index: all indices at which the squared
-loss is at most `MAX_LOSS` above the minimum. Let x be the loss at the true index minus the minimum.
-It is the greater of two maxima of random walks with drift. For small steps each maximum is nearly
-exponential with mean 2 (Siegmund 1988; Bai 1997, Proposition 3), so
-P(x > 7.35) = 1 - (1 - exp(-7.35/2))² = 5 %.
+Each suspicion has a range that contains the true index with a probability of about 95 %: all
+indices at which the squared loss is at most `MAX_LOSS` above the minimum (Siegmund 1988; Bai 1997,
+Proposition 3).
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ MIN_VALUES = 2 * MIN_SEGMENT_VALUES
 PENALTY_OF_SUSPICIONS = 4.0
 """`PENALTY_PER_LOG` for suspicions: at most 5 % of series without a change get a suspicion."""
 MAX_LOSS = -2.0 * math.log(1.0 - math.sqrt(0.95))
-"""7.35: maximum loss above the minimum within the range of a suspicion."""
+"""Maximum loss x above the minimum in the range of a suspicion: 1 - (1 - exp(-x/2))² = 5 %."""
 
 
 class Segment(Struct, frozen=True):
@@ -155,8 +153,8 @@ def consecutive_medians(values: FloatArray) -> tuple[FloatArray, IntArray]:
 def best_cuts(series: FloatArray, penalty: float) -> list[int]:
     """Return the ends of the segments of the partition with the least loss, in ascending order.
 
-    The loss is the squared loss plus the penalty for each segment, in the unit of the squared
-    values. The last end is n; n is at least ``MIN_SEGMENT_VALUES``. This takes O(n²) operations.
+    The loss is the sum of the squared deviations from each segment's mean, plus ``penalty`` for
+    each segment. The last end is n, at least ``MIN_SEGMENT_VALUES``. This takes O(n²) operations.
     """
     count = len(series)
     sums = np.concatenate([[0.0], np.cumsum(series)])
@@ -202,12 +200,12 @@ def _running_median(series: FloatArray) -> FloatArray:
 
 
 def long_run_variance(series: FloatArray) -> float:
-    """Return the long-run variance: the variance of a sum of many AR(1) values, for each value.
+    """Return the long-run variance: the variance of a sum of many values, over their number.
 
-    The estimate uses differences of neighbours, in which a change of level appears only once. A
-    difference in an AR(1) process with coefficient φ and variance v has the variance 2v(1 - φ) and
-    the autocorrelation -(1 - φ)/2. Differences are clipped to ``CLIP_SCALES`` scales first, so that
-    changes hardly count. The series needs at least three values.
+    The model is AR(1) with coefficient φ and variance v. A change of level appears in only one
+    difference of neighbours. These differences have the variance 2v(1 - φ) and the autocorrelation
+    -(1 - φ)/2, and are first clipped to ``CLIP_SCALES`` scales. There must be at least three
+    values.
     """
     steps = np.diff(series)
     limit = CLIP_SCALES * _scale(steps)
@@ -274,7 +272,7 @@ def _constant_stretches(logs: FloatArray) -> list[Segment]:
 
 
 def _level_change(logs: FloatArray, old: Segment, new: Segment, margin: float) -> LevelChange:
-    """Return a change of the level; within its range, the loss is at most ``margin`` too large."""
+    """Return a change of the level; in its range, the loss is at most ``margin`` above the minimum."""
     first_index, last_index = old.end - 1, old.end
     if margin > 0.0:
         losses = _cut_losses(clip_extremes(logs)[old.begin : new.end])

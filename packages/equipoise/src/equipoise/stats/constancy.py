@@ -26,7 +26,7 @@ UPDATE_GROWTH = 1.0 / 64.0
 RESAMPLES = 40
 """Number of resamples for the standard error of the typical ratio."""
 MIN_STANDARD_ERRORS = 2.0
-"""Minimum half-width of the interval, in standard errors; about 3 at 95 % and any stop."""
+"""Minimum half-width of the interval, in standard errors."""
 CLIP_SCALES = 1.25
 """Clip of the Huber centre, in scales, as in the engine."""
 _MAX_CENTRE_ROUNDS = 60

@@ -125,13 +125,11 @@ def quantile_interval(ordered: FloatArray, quantile: float, level: float) -> Int
 def median_at_any_stop(ordered: Sequence[float] | FloatArray, level: float) -> Interval:
     """Return an interval of the median that is valid after any number of values.
 
-    Its ends are the k-th smallest and the k-th largest value. The interval covers the median after
-    all values at once, so also at a stop that depends on the values. The number s of n values below
-    the median is binomial(n, ½). A median is excluded if the mixture over beta(½, ½) of likelihood
-    ratios, B(s + ½, n - s + ½) 2^n / B(½, ½), reaches 1 / level (Robbins 1970; for quantiles Howard
-    and Ramdas 2022). This requires that each value lies below the median with probability ½,
-    whatever came before it. Both ends are ``None`` with fewer than 7 values at level 0.05. The
-    values so far, shape (n,), are ascending; +inf for a trial without a value.
+    Its ends are the k-th smallest and the k-th largest value. A possible median with s of n values
+    below it is excluded if e to the `ln_coin_mixture` of s and n reaches 1 / level (Robbins 1970;
+    for quantiles Howard and Ramdas 2022). Each value must lie below the true median with
+    probability ½, whatever came before it. Both ends are ``None`` with fewer than 7 values at level
+    0.05. The values so far, shape (n,), are ascending; +inf for a trial without a value.
     """
     count = len(ordered)
     # The mixture is convex in s, so the excluded numbers s are at both ends of the range.

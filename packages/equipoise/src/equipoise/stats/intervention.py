@@ -108,10 +108,9 @@ class InterventionEffect(Struct, frozen=True):
 class InterventionBlocks:
     """Blocks of one intervention, added one by one.
 
-    ``level`` is the maximum share of campaigns in which a set ever leaves out the true fraction,
-    after any number of blocks: alpha divided by the number of interventions. The outcome
-    ``refuted`` needs both sets, and ``confirmed`` at least the set in logarithms, so each outcome
-    is wrong in at most this share of campaigns. Raise `UnusableInput` unless it is between 0 and 1.
+    ``level`` is the maximum share of campaigns in which a set ever leaves out the true fraction:
+    alpha divided by the number of interventions. Each outcome is wrong in at most this share of
+    campaigns. Raise `UnusableInput` unless ``level`` is between 0 and 1.
     """
 
     def __init__(self, level: float) -> None:
@@ -223,9 +222,8 @@ def _outcome_of(
 def _best_fit(bets: FractionSequence, gaps: Sequence[_GapPair]) -> float | None:
     """Return the fraction that predicts the gap with the intervention best; ``None`` if none does.
 
-    At this fraction, the errors of the predictions of the single blocks have the median 0. The bets
-    of the set are on the signs of the same errors, so the estimate agrees with its set. A ratio of
-    the two median gaps would not: the two medians could come from different blocks.
+    At this fraction, the prediction errors of the blocks have the median 0. The bets of the set are
+    on the signs of the same errors, so the estimate agrees with its set.
     """
     if bets.estimate() is None:
         return None

@@ -1,16 +1,14 @@
 """The verdict on memory layouts in general, from a campaign over some drawn layouts.
 
-The betting engine is exact for the layouts of a campaign, but its result does not hold for other
-layouts: if layouts differ by 3 to 5 %, the mean ratio of 12 layouts certainly differs from 1. For a
-claim about layouts in general, the layout is the unit: the interval is Student's t over the mean
-log ratios of the layouts. With few layouts and skewed effects this interval would be too narrow, so
-it is widened to include Hall's (1992) interval, which corrects for skewness.
+The result of the betting engine holds only for the layouts of a campaign. For a claim about layouts
+in general, the layout is the unit: the interval is Student's t over the mean log ratios of the
+layouts. This interval is widened to include Hall's (1992) interval, which corrects for skewness.
 
-Such an interval is valid for a single analysis. So the analyses are planned: the first is after 2
-blocks in each layout, and each next analysis is after twice as many. Analysis j has the level
-alpha/2^j, so the chance that any interval ever misses the ratio is at most alpha, whenever the
-campaign stops. The verdict comes from the intersection of the intervals. More blocks cannot make up
-for few layouts: draw more layouts instead.
+Such an interval is valid for a single analysis, so the analyses are planned. The first is after 2
+blocks in each layout, and each later analysis is after twice as many. Analysis j has the level
+alpha/2^j. So the chance that any interval misses the ratio is at most alpha, whenever the campaign
+stops. The verdict comes from the intersection of the intervals. More blocks cannot make up for few
+layouts: draw more layouts instead.
 """
 
 from __future__ import annotations

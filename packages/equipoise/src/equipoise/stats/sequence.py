@@ -38,9 +38,8 @@ def block_differences(
 
     ``quantum``, the smallest step of the metric, is one number for all blocks or has shape (n,).
 
-    A difference is ±inf if one of the two trials timed out or cost nothing. It is NaN, a tie, if
-    both trials timed out or cost nothing, or if one cost nothing and the other less than 1.5
-    quanta.
+    A difference is ±inf if one trial timed out or cost nothing. It is NaN, a tie, if both trials
+    did. It is also NaN if one trial cost nothing and the other less than 1.5 quanta.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = np.log(candidate) - np.log(baseline)
@@ -54,12 +53,11 @@ class PairedBlocks:
 
     New blocks can be added, so that an interim analysis does not bet on all blocks again.
 
-    ``baseline`` and ``candidate``, shape (n,), are costs; +inf for a trial that timed out, which
-    counts as slowest. ``orders``, shape (n,), are 1 if the baseline ran before the candidate, -1 if
-    after. By default the metric has no resolution. ``covariates``, shape (n, 2, c), c at most 8,
-    are readings before the baseline's and before the candidate's trial; NaN where unknown. The
-    program itself must not influence a covariate (as it does its own run delay): an adjustment by
-    that covariate would remove the effect, too.
+    ``baseline`` and ``candidate``, shape (n,), are costs; +inf for a trial that timed out.
+    ``orders``, shape (n,), are 1 if the baseline ran before the candidate, else -1. By default the
+    metric has no resolution. ``covariates``, shape (n, 2, c) with c at most 8, are readings before
+    the trials of the baseline and of the candidate; NaN where unknown. A program must not influence
+    its own covariate: an adjustment by that covariate would remove the effect, too.
 
     Raise `UnusableInput` if a cost is negative or not a number, an order is neither 1 nor -1, or
     the lengths differ. Raise `ValueError` if there are too many covariates.
@@ -239,7 +237,7 @@ class PairedBlocks:
 
     @property
     def differences(self) -> FloatArray:
-        """Shape (n,): log cost of the candidate minus that of the baseline's own run.
+        """Shape (n,): log cost of the candidate minus log cost of the baseline's own run.
 
         The difference is ±inf where one trial timed out, NaN for a tie (`block_differences`).
         """

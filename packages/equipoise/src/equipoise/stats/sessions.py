@@ -3,20 +3,19 @@
 A session is one measurement of all rows. A row is one condition, with one cost for each process. No
 coin orders the two sessions, so a row's ratio includes everything else that differs between them:
 the boot, other programs, the temperature. Four variances say how large such differences are
-(docs/methods/campaigns.md has the formulae):
+(docs/methods/campaigns.md):
 
-- The spread of the processes. The mean of a row's log costs leaves out a fifth at each end, so that
-  a disturbed process does not decide; Yuen (1974) gives the variance of this mean.
-- The drift within a session. The two halves of a session may differ by more than the spread of the
-  processes explains. Then the variances of this session are multiplied by `variance_factor`.
-- The movement of whole blocks. All rows of a block may move together. Two sessions are as far apart
-  as two blocks can be, so the variance of this movement is not divided by the number of blocks.
-- The difference between sessions. If both sessions ran in the same environment, most rows did not
-  change, so their typical difference estimates it (an empirical null: Efron 2004).
+- The spread of the processes. The mean of a row's log costs leaves out a fifth at each end (Yuen
+  1974), so that a disturbed process does not decide.
+- The drift within a session. If the halves of a session differ by more than the spread of the
+  processes explains, the session's variances are multiplied by `variance_factor`.
+- The movement of whole blocks. All rows of a block may move together. This variance is not divided
+  by the number of blocks.
+- The difference between sessions. Most rows do not change between sessions in the same environment,
+  so their typical difference estimates this variance (an empirical null: Efron 2004).
 
-The false-discovery rate over the rows is at most alpha (Benjamini and Hochberg 1995). So if nothing
-changed, the chance that any row is called changed is at most alpha. The intervals of all rows have
-the level at which rows were selected (Benjamini and Yekutieli 2005).
+The false-discovery rate over the rows is at most alpha (Benjamini and Hochberg 1995). The intervals
+of all rows have the level at which rows were selected (Benjamini and Yekutieli 2005).
 """
 
 from __future__ import annotations
@@ -167,7 +166,7 @@ def difference_between_sessions(
 
 
 class _RowPairs(Struct, frozen=True):
-    """Each row in both sessions; of two values the first is of the earlier session."""
+    """Each row in both sessions. The first of two values belongs to the earlier session."""
 
     drifts: tuple[SessionDrift, SessionDrift]
     differences: FloatArray
@@ -239,7 +238,7 @@ def session_drift(rows: Sequence[SessionRow]) -> SessionDrift:
 def _block_moves(rows: Sequence[SessionRow]) -> dict[int, float]:
     """Return how far all rows of each block moved together, in log units.
 
-    It is the median, over the rows, of the block's log cost minus the median log cost of the row.
+    That is the median, over the rows, of the block's log cost minus the median log cost of the row.
     """
     moves_by_block: dict[int, list[float]] = defaultdict(list)
     for row in rows:

@@ -24,11 +24,11 @@ from equipoise.stats.describe import ln_coin_mixture, ln_ratio_of_means
 NORMAL_95 = 1.645
 """Number of standard errors of a one-sided bound at 95 %."""
 RARE_SHARE, MIN_RUNS_FOR_EQUIVALENT = 0.05, 59
-"""Share of runs of a rare kind; minimum number of runs of each condition for ``equivalent``: 59
-runs miss a kind of slow run that occurs in 5 % of runs with a chance of at most 5 %."""
+"""Share of a rare kind of slow run; minimum number of runs of each condition for ``equivalent``.
+The chance that 59 runs do not include a kind with a share of 5 % is at most 5 %."""
 ANALYSES_PER_DOUBLING = 3
 """Number of comparisons of slow runs while the number of blocks doubles: after 59, 74, 93, 118
-blocks and so on. In comparisons after every block, chance would balance them sooner or later."""
+blocks and so on. With more comparisons, chance would balance the slow runs too often."""
 MAX_DELAY_RATIO = 2.0
 """Maximum ratio of the typical delays of both conditions' slow runs, if they are similar."""
 SLOW_SPREADS = 5.0
@@ -75,10 +75,9 @@ class SlowRunTest(Struct, frozen=True):
 def means_allow_equivalence(baseline: FloatArray, candidate: FloatArray, margin: float) -> bool:
     """Return whether the means and the slow runs allow the verdict ``equivalent``.
 
-    They allow it if the bound of the ratio of means is within the margin (`ln_bound_of_means`). A
-    ratio of means within the margin suffices if the bound is outside only because of slow runs of
-    both conditions, and these are balanced at the last planned number of blocks
-    (`have_balanced_slow_runs`).
+    They allow it if the bound of the ratio of means (`ln_bound_of_means`) is within the margin. If
+    balanced slow runs are the only reason why the bound is outside, the ratio of means itself must
+    be within the margin (`have_balanced_slow_runs`, at the last planned number of blocks).
 
     Costs have shape (n,), +inf for a timeout; the margin is in log units.
     """
@@ -92,11 +91,10 @@ def ln_bound_of_means(parts: Sequence[tuple[float, FloatArray, FloatArray]]) -> 
     """Return the bound of the mean log ratio of means over hosts; a single host has weight 1.
 
     ``parts`` has for each host its weight w and the costs aᵢ and bᵢ of baseline and candidate in
-    its n blocks, shape (n,) each, with the means ā and b̄. With sums Σ over hosts, the bound is
-    |Σ w·ln(b̄/ā)| + 1.645·SE + E. SE² = Σ w²·Σᵢ(bᵢ/b̄ - aᵢ/ā)²/n² by the delta method. E is the
-    largest single term w·|bᵢ/b̄ - aᵢ/ā|/n: after one slow run the mean is so skewed that its normal
-    bound is too small, so E counts that run once more. The bound is infinite if a mean is not
-    finite and positive, and 0 if all costs are 0.
+    its n blocks, shape (n,) each, with the means ā and b̄. With sums Σ over hosts, the bound is |Σ
+    w·ln(b̄/ā)| + 1.645·SE + E. SE² = Σ w²·Σᵢ(bᵢ/b̄ - aᵢ/ā)²/n² by the delta method. E is the
+    largest single term w·|bᵢ/b̄ - aᵢ/ā|/n: it makes up for the skewness after one slow run. The
+    bound is infinite if a mean is not finite and positive, and 0 if all costs are 0.
     """
     estimate = variance = largest_term = 0.0
     for weight, baseline, candidate in parts:
@@ -115,10 +113,9 @@ def ln_bound_of_means(parts: Sequence[tuple[float, FloatArray, FloatArray]]) -> 
 def have_balanced_slow_runs(baseline: FloatArray, candidate: FloatArray, margin: float) -> bool:
     """Return whether slow runs of both conditions are the only reason why the bound fails.
 
-    Then all of these hold: both conditions have slow runs; their numbers differ by at most the root
-    of their sum; their typical delays differ by at most a factor of 2; the bound of costs cut off
-    at the threshold is within the margin, and so is the ratio of means. The threshold is the same
-    for both conditions, so exchanging them changes nothing.
+    All of these must hold: both conditions have slow runs; their numbers differ by at most the root
+    of their sum; their typical delays differ by at most a factor of 2; the ratio of means is within
+    the margin, and so is the bound of costs that are cut off at the threshold of a slow run.
     """
     if len(baseline) < MIN_RUNS_FOR_EQUIVALENT:
         return False
@@ -185,7 +182,7 @@ def blocks_to_show(share: float, alpha: float) -> int:
 
 
 def unseen_share(runs: int, alpha: float) -> float:
-    """Return the share of all runs of a kind that ``runs`` observed runs miss with chance alpha."""
+    """Return the share of a kind of run that ``runs`` observed runs miss with the chance alpha."""
     return -math.expm1(math.log(alpha) / max(1, runs))
 
 
@@ -247,14 +244,12 @@ def slow_run_test(
 
     The threshold of a block comes from the costs of both conditions in earlier blocks: in the first
     10, later in the first 20, 40 and so on. Assume that exchanging the two conditions changes
-    nothing. If exactly one run of a block exceeds the threshold, the coin then makes it the
-    candidate's with chance ½, whatever came before. The wealth of a bettor, ∏(1 ± λ) over these
-    blocks, mixed over λ = 2p - 1 with p by beta(½, ½), is an e-value (Robbins 1970). The test names
-    a condition once the e-value reaches 1/level, so the chance of a false name is at most ``level``
-    at any stop (Ville 1939). The level is a fifth of alpha, in addition to alpha.
+    nothing. If exactly one run of a block exceeds the threshold, it is then the candidate's run
+    with chance ½. Bets on this coin, mixed over beta(½, ½), give an e-value (Robbins 1970). The
+    test names a condition once the e-value reaches 1/level, so the chance of a false name is at
+    most ``level`` at any stop (Ville 1939). The level is a fifth of alpha, in addition to alpha.
 
-    The test is for conditions whose typical runs take the same time: with a constant ratio other
-    than 1, exchanging the two conditions does change something.
+    The test is only for conditions whose typical runs take the same time.
 
     Costs have shape (n,); a timeout, +inf, exceeds every threshold.
     """

@@ -2,9 +2,9 @@
 
 Each block has one trial in which the source varies and one in which it is fixed. The log times of
 both conditions are centred at their median. The distances from the median are replaced by their
-ranks among both conditions, so that one disturbed trial counts as one rank (as in Conover's test of
-variances, Conover 1999, §5.3). If holding the source changes nothing, the two distances of a block
-may be exchanged, so a permutation test flips the signs of their differences (Fisher, for pairs).
+ranks, so that one disturbed trial counts little (Conover 1999, §5.3). If holding the source changes
+nothing, the two distances of a block may be exchanged. So a permutation test flips the signs of the
+differences between them.
 """
 
 from __future__ import annotations

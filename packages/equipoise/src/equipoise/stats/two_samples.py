@@ -4,16 +4,12 @@
 about normal (for a ratio, with normal logarithms). Samples of unknown origin may not be
 independent: drift, and any other change between the samples, is part of the result.
 
-`pool` averages the effects of several campaigns. The spread between campaigns (days, boots,
-kernels) predicts the next campaign; several campaigns of one boot count as one. Each campaign stops
-when the effect looks large, so the mean of the campaigns' ratios is too far from 1. The mean is
-unbiased only over blocks that each campaign would have measured in any case: all blocks up to the
-first block at which the campaign could have stopped.
+`pool` averages the effects of several campaigns; several campaigns of one boot count as one. A
+campaign stops when its effect looks large, so the mean effect would be too large. Only the blocks
+up to the first block at which a campaign could have stopped give an unbiased mean.
 
-`common_ratio` assumes that all campaigns have one ratio in common. A bettor's wealth is then a test
-martingale in each campaign, whenever it stops, and over all campaigns in sequence. So the ratios
-that the wealth does not exclude are a confidence set (crates/verdict, ``common``), whatever stopped
-each campaign and however many there are.
+`common_ratio` assumes that all campaigns have one ratio in common. Its interval holds whenever each
+campaign stopped, and for any number of campaigns (crates/verdict, ``common``).
 """
 
 from __future__ import annotations
@@ -138,10 +134,9 @@ def pool(effects: FloatArray, errors: FloatArray, boots: Sequence[str]) -> Poole
     ``effects`` are the log ratios of the campaigns, ``errors`` their standard errors within the
     campaign, and ``boots`` the boot and kernel that each ran on.
 
-    The mean of the replicates (boots or, with a single boot, campaigns) has Student's interval from
-    the spread of the replicates, which includes the variation within and between them. The variance
-    between campaigns is the variance of the effects minus the mean squared error (the estimate of
-    Hedges, 1983), never below 0.
+    The replicates are boots or, with a single boot, campaigns. Their mean has Student's interval.
+    The variance between campaigns is the variance of the effects minus the mean squared error,
+    never below 0 (Hedges 1983).
 
     Raise `UnusableInput` if there is no campaign.
     """

@@ -42,13 +42,12 @@ MAX_CONTINUATIONS = 800
 MIN_CONTINUATIONS = 8
 """Minimum number of continuations of each undecided comparison."""
 FORECAST_GROWTH = 20
-"""Maximum length of a continuation, in multiples of the blocks so far, within these two bounds:"""
+"""Maximum length of a continuation, as a multiple of the blocks so far, within these two bounds:"""
 MIN_FORECAST_BLOCKS, MAX_FORECAST_BLOCKS = 200, 4000
 _MAX_WON_BLOCKS = 200
 """Number of won blocks that suffices to exclude a ratio at any level in use."""
 MIN_WIDTH_SHARE = 0.7
-"""Minimum width of a running interval that is trusted, over the width of the interval at the stop.
-"""
+"""Minimum width of a trusted running interval, over the width of the interval at the stop."""
 MAX_LEVEL = 0.999_999
 """Maximum level of an interval; the engine needs levels below 1."""
 
@@ -330,11 +329,9 @@ def judge_unadjusted(
 def running_interval(engine: BettingSequence, level: float) -> tuple[tuple[float, float], bool]:
     """Return the running interval, or the interval at the stop if the running one is not trusted.
 
-    Also return whether a constant ratio fits all blocks; a ratio that really is constant fails to
-    fit with a chance of about ``level``. The running interval is not trusted if it is empty, if the
-    estimate is outside, or if it is less than 0.7 times as wide as the interval at the stop: only
-    57 % of such narrow intervals cover the true ratio. The interval at the stop covers whenever the
-    running interval does, and is never empty.
+    Also return whether a constant ratio fits all blocks. The running interval is not trusted in
+    three cases: it is empty, the estimate is outside, or it is less than 0.7 times as wide as the
+    interval at the stop (docs/methods/interval.md).
     """
     trusted = _trusted_interval(engine, level)
     return trusted.interval, trusted.ratio_is_constant
@@ -467,7 +464,7 @@ def verdict_by_intervals(
 def _means_contradict(blocks: PairedBlocks, side: float, margin: float) -> bool:
     """Return whether the ratio of means is beyond the margin on the opposite side of 1.
 
-    It must stay there without any single block.
+    It must stay beyond the margin if any single block is left out.
     """
     if not side * ln_ratio_of_means(blocks.baseline, blocks.candidate) < -margin:
         return False

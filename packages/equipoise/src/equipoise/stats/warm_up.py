@@ -20,8 +20,8 @@ from equipoise.stats.changes import Segment, Segmentation, consecutive_medians, 
 STEADY_SHARE = 0.25
 """Minimum share of a trial's iterations that the steady state, at the end, must last."""
 MAX_DISSENTING_SHARE = 0.2
-"""Maximum share of trials of another class in a consistent workload. One in ten trials gets a wrong
-class, so at a share of 0.1 every third workload of 30 equal trials would be inconsistent."""
+"""Maximum share of trials of another class in a consistent workload. It allows for the one in ten
+trials that get a wrong class."""
 MIN_ITERATIONS = 20
 """Minimum number of iterations that can show a change and a steady state after it."""
 
