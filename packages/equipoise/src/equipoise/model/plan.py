@@ -41,11 +41,7 @@ COVARIATES_BEFORE_TRIAL = (
     "frequency_before_hz",
     "temperature_c",
 )
-"""Covariates that are read before a trial begins, so that its own program cannot change them.
-
-The previous trial can change them: pressure and steal are rates since that trial began, and load,
-frequency and temperature depend on it.
-"""
+"""Covariates that are read before a trial begins, so that only earlier trials can change them."""
 MAX_COVARIATES = 8
 """Maximum number of covariates; crates/verdict has the same bound."""
 OutputKind = Literal["discard", "inherit", "count", "file"]
@@ -108,7 +104,7 @@ class Server(Struct, frozen=True):
     """Settings of the server; its working folder is ``{folder}`` by default."""
     install: tuple[str, ...] | None = None
     """Command that runs to its end once in each segment, in an empty folder. Every life starts with
-    a copy of that folder. The levels of a study do not change this command."""
+    a copy of that folder."""
     fill: tuple[str, ...] | None = None
     """Command that runs once, after ``install``, while a server runs in that folder."""
     prepare: tuple[str, ...] | None = None
@@ -233,26 +229,23 @@ class Stopping(Struct, frozen=True):
     blocks: int | None = None
     """Maximum number of blocks; by default only the budget is a limit."""
     min_blocks: int = 5
-    """Minimum number of blocks for a verdict. The bets allow none before 7 at alpha 0.05
-    (`stats.verdict.earliest_block`)."""
+    """Minimum number of blocks for a verdict (see also `stats.verdict.earliest_block`)."""
     min_blocks_explicit: bool = False
     """Whether the user chose the minimum, which then takes precedence over the budget."""
     budget_s: float = 60.0
     precision: float | None = None
     """Width of the interval, in percent, that the campaign must reach."""
     tail: float | None = None
-    """Percentage of runs: the campaign continues until slow runs this frequent would have
-    appeared."""
+    """The campaign continues until slow runs in this percentage of runs would have appeared."""
     leave_out_decided: bool = False
     """Whether blocks leave decided conditions out, so that the others get the budget."""
     min_seconds: float = 1.0
-    """Minimum seconds of measured blocks for a verdict, because a shorter campaign sees only one
-    moment of the machine. The block limit and the budget can still end a campaign earlier."""
+    """Minimum seconds of measured blocks for a verdict: a shorter campaign sees only one moment of
+    the machine. Limits can still end the campaign earlier."""
     blocks_before_budget: int = 0
     """Minimum number of blocks, even beyond the budget."""
     patient: bool = False
-    """Whether the campaign may exceed its budget, by less than half, if the forecast expects a
-    verdict within that time."""
+    """Whether the campaign may exceed its budget by less than half, if a verdict is forecast."""
 
 
 class Judgement(Struct, frozen=True):
@@ -307,8 +300,7 @@ class Plan(Struct, frozen=True):
     ranking: bool = True
     """Whether the conditions may also be ranked."""
     command_line: tuple[str, ...] = ()
-    """Arguments that the user typed, with the seed and without options that change no number; empty
-    if no command was typed."""
+    """Arguments that the user typed, with the seed; empty if no command was typed."""
     terms: Terms | None = None
     """Terms of the kind of campaign; ``None`` for an ordinary comparison."""
     membership: Membership | None = None

@@ -63,8 +63,8 @@ class PooledComparison(Struct, frozen=True):
     pooled: PooledEffect
     common: CommonRatio
     first_blocks: tuple[int, ...]
-    """Number of blocks of each campaign that ``pooled`` and ``by_level`` use: all blocks before the
-    first block at which the campaign could have stopped."""
+    """Number of blocks of each campaign, before it could stop, that ``pooled`` and ``by_level``
+    use."""
     by_level: VarianceByLevel | None = None
     """Variance by level; ``None`` if no level is replicated."""
 

@@ -160,8 +160,7 @@ class Segment(Struct, frozen=True):
 
 
 DIFF = "diff"
-"""Source whose evidence is the diff of a condition's commit (`CommitDiff` of model/revisions.py).
-"""
+"""Source whose evidence is the diff of a condition's commit (`CommitDiff`)."""
 
 
 class Observation(Struct, frozen=True):
@@ -204,8 +203,8 @@ class RunRecord(Struct, frozen=True):
     host: HostReference | None = None
     """Host that measured the campaign; ``None`` for an imported run."""
     members: tuple[RunRecord, ...] = ()
-    """Records of the campaigns of which a fleet's run consists, in the order of the plan. Only
-    those that are in this ledger."""
+    """Records of the member campaigns of a fleet's run that are in this ledger, in the plan's
+    order."""
 
     @property
     def environment(self) -> dict[str, Any]:
@@ -237,7 +236,6 @@ class RunSummary(Struct, frozen=True):
     host: str | None = None
     """Name of the host that measured the campaign; ``None`` for an imported run."""
     whole: str | None = None
-    """Id of the fleet's run of which this campaign is a member; ``None`` if it is not a member, or
-    this ledger lacks that run."""
+    """Id of the fleet's run with this campaign; ``None`` if this ledger has no such run."""
     hosts: int | None = None
     """Number of hosts whose member campaigns are in this ledger; ``None`` without members."""

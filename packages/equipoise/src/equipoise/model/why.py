@@ -122,7 +122,7 @@ class ExtraTime(Struct, frozen=True):
 
 
 class ExpectedChange(Struct, frozen=True):
-    """The change in a cause's evidence that must occur before an intervention can refute the cause."""
+    """The change in a cause's evidence that an intervention must make to be able to refute it."""
 
     cause: int
     """Index of the cause in the plan."""

@@ -1,13 +1,12 @@
 """Find covariates (CPU, position, time) that are associated with a mode or with an amount.
 
-A mode is one of several distinct times of a program; each trial belongs to one mode. An amount is
-a number of each trial, such as its cost. Each mode is correlated with each value of a categorical
+A mode is one of several distinct times of a program; each trial belongs to one mode. An amount is a
+number of each trial, such as its cost. Each mode is correlated with each value of a categorical
 covariate, such as the CPU, and with the ranks of each numeric covariate.
 
-If modes and covariate change slowly, neighbouring trials are similar. The correlation of two
-unrelated series then has a larger variance than 1/n. The correlations at all circular shifts of the
-series estimate this variance (the effective number of trials: Bartlett 1946). Holm's (1979) method
-adjusts the p-values for the number of tests.
+If modes and covariate change slowly, their correlation has a larger variance than 1/n. The
+correlations at all circular shifts of the series estimate this variance (Bartlett 1946). Holm's
+(1979) method adjusts the p-values for the number of tests.
 """
 
 from __future__ import annotations
@@ -95,8 +94,7 @@ def mode_associations(
     """Return the associations of each mode with covariates, the strongest first.
 
     ``modes``, shape (n,), has the mode of each trial, from 0, in the order in which the trials ran.
-    Covariates and the chance of a false association are as for ``strongest_association``. Of two
-    modes only the higher is reported: the lower has the opposite association.
+    Of two modes only the higher is reported. All else is as in ``strongest_association``.
     """
     if len(modes) < MIN_TRIALS:
         return ()

@@ -3,14 +3,12 @@
 The first trial of a block runs after its predecessor, the last trial of the block before. Two
 independent coins draw the conditions of both trials. So the difference between first trials with
 different predecessors estimates the carry-over. The coin alone gives its standard error (Neyman
-1923; Imbens and Rubin 2015, ch. 6). Drift of the machine only adds noise, and a local trend removes
-most of that noise.
+1923; Imbens and Rubin 2015, ch. 6). A local trend removes most of the drift of the machine.
 
-`fit_differences` fits a difference together with carry-over. It fits each trial's log cost by its
-condition, its position in the block, a linear trend and its predecessor. Noise that neighbouring
-trials share is removed as a first-order autocorrelation (Prais and Winsten 1954), and outliers are
-clipped (Huber 1981, ch. 7). The levels below were chosen by simulation (`python -m
-benchmarks.validity.carry_over`).
+`fit_differences` fits each trial's log cost by its condition, its position in the block, a linear
+trend and its predecessor. Noise that neighbouring trials share is removed as a first-order
+autocorrelation (Prais and Winsten 1954), and outliers are clipped (Huber 1981, ch. 7). The levels
+below were chosen by simulation (`benchmarks/validity/carry_over.py`).
 """
 
 from __future__ import annotations
@@ -112,9 +110,8 @@ def should_warn(estimate: CarryOver, *, min_effect: float) -> bool:
 def _residuals(logs: FloatArray, conditions: IntArray, predecessors: IntArray) -> FloatArray:
     """Remove the effect of the condition and the local trend from the first trials' log costs.
 
-    The trend comes from neighbouring trials, without the effects of their conditions and
-    predecessors. The coin for a trial's predecessor does not affect the trial's neighbours, so the
-    trend hides no carry-over.
+    The trend comes from neighbouring trials, whose conditions do not depend on the predecessor of
+    the trial. So the trend hides no carry-over.
     """
     effect, carry_over_effect = np.zeros_like(logs), np.zeros_like(logs)
     detrended = logs
@@ -217,9 +214,8 @@ def fit_differences(
     """Fit the differences of all conditions from a baseline together with their carry-overs.
 
     ``blocks``, ``conditions`` and ``costs``, shape (t,), have the block number, the condition and
-    the cost of each trial, in the order in which the trials ran; a cost is +inf for a timeout. The
-    result has each condition except the baseline. It is empty while the orders so far cannot
-    separate difference and carry-over.
+    the cost of each trial, in the order of the trials; a cost is +inf for a timeout. The result is
+    empty while the orders cannot separate difference and carry-over.
     """
     finite_costs = costs[np.isfinite(costs) & (costs > 0)]
     candidates = [

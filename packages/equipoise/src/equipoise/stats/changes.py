@@ -1,18 +1,16 @@
 """Change-points: where a series changes its level for good (docs/methods/distribution.md).
 
-`find_changes` cuts a series into segments. Among all partitions it returns the one with the least
-squared loss plus a penalty for each segment (Jackson et al. 2005); extremes are clipped first. PELT
-(Killick, Fearnhead and Eckley 2012) finds the same. The unit of the loss is the long-run variance
-of an AR(1) process, so that similar neighbours are not mistaken for a change. (Why not a library:
-docs/decisions/statistics.md.)
+`find_changes` clips extremes and cuts a series into segments. Among all partitions it returns the
+one with the least squared loss plus a penalty for each segment (Jackson et al. 2005). The unit of
+the loss is the long-run variance of an AR(1) process, so that similar neighbours are not mistaken
+for a change. (Why not a library: docs/decisions/statistics.md.)
 
 `level_changes` returns suspicions: change-points of the logarithms of a series with one value for
 each commit. Their penalty is smaller, because a false suspicion costs only one bisection. The
 values were not measured side by side, so either the program or the machine may have changed.
 
-Each suspicion has a range that contains the true index with a probability of about 95 %: all
-indices at which the squared loss is at most `MAX_LOSS` above the minimum (Siegmund 1988; Bai 1997,
-Proposition 3).
+The range of a suspicion contains the true index with a probability of about 95 %. It has all
+indices at which the squared loss is at most `MAX_LOSS` above the minimum (Bai 1997, Proposition 3).
 """
 
 from __future__ import annotations
@@ -123,8 +121,8 @@ def ratio_segments(blocks: PairedBlocks, block_numbers: IntArray) -> tuple[Ratio
 
     A stretch ends at a change-point of the block differences. Blocks with a timeout are left out.
     Above ``MAX_VALUES`` blocks, medians of consecutive differences are used. ``block_numbers``,
-    shape (n,), are the blocks' numbers in their campaign. There is one stretch if no change is
-    found, and no stretch if no difference is finite.
+    shape (n,), are the blocks' numbers in their campaign. The result is empty if no difference is
+    finite.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = np.log(blocks.candidate) - np.log(blocks.baseline)
@@ -202,10 +200,9 @@ def _running_median(series: FloatArray) -> FloatArray:
 def long_run_variance(series: FloatArray) -> float:
     """Return the long-run variance: the variance of a sum of many values, over their number.
 
-    The model is AR(1) with coefficient φ and variance v. A change of level appears in only one
-    difference of neighbours. These differences have the variance 2v(1 - φ) and the autocorrelation
-    -(1 - φ)/2, and are first clipped to ``CLIP_SCALES`` scales. There must be at least three
-    values.
+    The model is AR(1) with coefficient φ and variance v. Differences of neighbours then have the
+    variance 2v(1 - φ) and the autocorrelation -(1 - φ)/2. They are clipped first, so that changes
+    of level hardly count. There must be at least three values.
     """
     steps = np.diff(series)
     limit = CLIP_SCALES * _scale(steps)
@@ -272,7 +269,7 @@ def _constant_stretches(logs: FloatArray) -> list[Segment]:
 
 
 def _level_change(logs: FloatArray, old: Segment, new: Segment, margin: float) -> LevelChange:
-    """Return a change of the level; in its range, the loss is at most ``margin`` above the minimum."""
+    """Return a change of the level; in its range, the loss is up to ``margin`` above the minimum."""
     first_index, last_index = old.end - 1, old.end
     if margin > 0.0:
         losses = _cut_losses(clip_extremes(logs)[old.begin : new.end])

@@ -48,8 +48,8 @@ def spreads_differ(blocks: PairedBlocks, level: float) -> bool:
     The engine bets on the sign of |ln c - θ - m| - |ln b - m|, where c and b are the costs of
     candidate and baseline, θ is the median difference and m the median log cost of earlier blocks.
     With a constant ratio and exact θ and m this sign is a fair coin, so the chance of a false
-    answer is at most ``level``. Medians of few blocks are not exact; `python -m
-    benchmarks.validity.intervals` prints how much that adds.
+    answer is at most ``level``. Medians of few blocks are not exact
+    (benchmarks/validity/intervals.py).
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         candidate = np.log(blocks.candidate)
@@ -85,9 +85,9 @@ def spreads_differ(blocks: PairedBlocks, level: float) -> bool:
 def centre_is_unstable(blocks: PairedBlocks, low: float, high: float) -> bool:
     """Return whether the interval is narrower than the uncertainty of the typical ratio.
 
-    It is too narrow if its half-width is less than two standard errors. The standard error is the
-    spread of the Huber centre of resampled blocks. If about half of the blocks have one ratio and
-    the rest have other ratios, a few blocks can move the centre far.
+    Its half-width is then less than two standard errors. The standard error is the spread of the
+    Huber centre of resampled blocks. It is large if about half of the blocks have other ratios than
+    the rest.
     """
     engine_centre = blocks.engine.centre()
     if engine_centre is None or not (math.isfinite(low) and math.isfinite(high)):

@@ -42,14 +42,13 @@ MAX_BINS_FOR_DRIFT = 100
 def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> MetricSummary:
     """Describe the values of one metric.
 
-    ``values``, shape (n,), has one finite value for each analysed trial, in the order in which the
-    trials ran. A trial that timed out has no value; it counts as a failure. ``resolution`` is the
-    step of the measuring instrument, in the unit of the values.
+    ``values``, shape (n,), has one finite value for each analysed trial, in the order of the
+    trials. A trial that timed out has no value. ``resolution`` is the step of the measuring
+    instrument, in the unit of the values.
 
-    Quantiles interpolate linearly between order statistics (type 7 of Hyndman and Fan 1996). The
-    standard deviation is ``None`` for one trial. A bound that needs more trials is ``None``, too.
-    There is at least one mode (stats/modes.py). The fields ``companions`` and ``states`` stay
-    empty.
+    Quantiles have type 7 of Hyndman and Fan (1996). The standard deviation is ``None`` for one
+    trial. A bound that needs more trials is ``None``, too. The fields ``companions`` and ``states``
+    stay empty.
 
     Raise `UnusableInput` if there is no value, or a value that is not finite.
     """
@@ -91,9 +90,9 @@ def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> Metri
 def median_interval(ordered: FloatArray, level: float) -> Interval:
     """Return an interval of the median: the k-th smallest and the k-th largest value.
 
-    k is the largest number for which P(fewer than k of n values lie below the median) ≤ level/2 by
-    the binomial law: exact for any continuous distribution (David and Nagaraja 2003, §7.1). Both
-    ends are ``None`` with too few values: fewer than 6 at level 0.05.
+    By the binomial law, k is the largest number for which P(fewer than k of n values lie below the
+    median) ≤ level/2 (David and Nagaraja 2003, §7.1). Both ends are ``None`` with too few values:
+    fewer than 6 at level 0.05.
     """
     interval = quantile_interval(ordered, 0.5, level)
     return (None, None) if None in interval else interval
@@ -163,10 +162,10 @@ def ln_coin_mixture(successes: int, count: int) -> float:
 def drift(values: FloatArray, *, seed: int) -> Drift:
     """Return the drift: the median of the last third of the trials over that of the first third.
 
-    The interval of this ratio is a circular block bootstrap within each third. A third of more than
-    100 trials is first reduced to 100 medians of consecutive trials. The ratio is ``None`` with
-    fewer than 6 trials, and if the first median is 0. ``chance`` comes from the ranks of both
-    thirds (Mann and Whitney 1947, normal approximation with ties).
+    The ratio has a circular block bootstrap interval. A third of more than 100 trials is first
+    reduced to 100 medians of consecutive trials. The ratio is ``None`` with fewer than 6 trials,
+    and if the first median is 0. ``chance`` comes from the ranks of both thirds (Mann and Whitney
+    1947).
     """
     length = len(values) // 3
     if len(values) < MIN_TRIALS_FOR_DRIFT:
@@ -216,8 +215,7 @@ def rank_autocorrelation(values: FloatArray) -> float | None:
 def is_visible(autocorrelation: float, count: int) -> bool:
     """Return whether an autocorrelation is larger than chance makes it, and large enough to matter.
 
-    Ranks of ``count`` independent values have a correlation of -1/count on average, with a variance
-    of about 1/count (Wald and Wolfowitz 1943). So one independent series in a hundred is visible.
+    One in a hundred independent series of ``count`` values is visible (Wald and Wolfowitz 1943).
     """
     chance_limit = -1.0 / count + MAX_CHANCE_ERRORS / math.sqrt(count)
     return autocorrelation > max(chance_limit, MIN_AUTOCORRELATION)

@@ -2,9 +2,8 @@
 
 A block has four conditions: the baseline A, the candidate B, and both with the intervention, A_w
 and B_w. The explained fraction is the part of the gap between A and B that disappears with the
-intervention. Bets against each possible fraction give a confidence set of fractions. There is one
-set for the gap in logarithms and one for the gap in the unit of the metric
-(docs/methods/fraction.md; the engine is in crates/verdict).
+intervention. Bets give a confidence set of fractions for the gap in logarithms, and another set for
+the gap in the unit of the metric (docs/methods/fraction.md).
 """
 
 from __future__ import annotations
@@ -181,12 +180,11 @@ def is_final(effect: InterventionEffect) -> bool:
     The outcome ``refuted`` is final. A confirmed cause needs blocks until its set is narrow. A set
     can only shrink, so the outcome ``open`` is final in these cases:
 
-    - The set is empty.
+    - The set is empty, or at most 0.1 wide.
     - The set lies between 0.2 and 0.5, or below -0.2: the cause can no longer be confirmed or
       refuted.
     - The set in logarithms lies above 0.5 but the set in seconds lies below: the intervention adds
       the same cost to both conditions.
-    - The set is at most 0.1 wide, so it lies around one of these limits.
     """
     low, high = effect.log_fraction.low, effect.log_fraction.high
     if effect.outcome == "refuted" or not effect.log_fraction.intervals:

@@ -85,7 +85,7 @@ class ScalingLaw(Struct, frozen=True):
 
 
 def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> ScalingLaw:
-    """Fit scaling laws c N^a (log N)^b to the costs at several sizes.
+    """Fit scaling laws c N^a (log N)^b to the costs at several sizes (docs/methods/growth.md).
 
     ``sizes`` are k different sizes. ``costs``, shape (n, k), has the cost at each size in each of n
     blocks, in the order of the blocks. A cost is NaN if the block left the size out, and +inf if
@@ -94,13 +94,12 @@ def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> Scal
     Raise `UnusableInput` if there are fewer than two sizes, or if a size is not above 1 or has no
     positive finite median.
 
-    - The growth from one size to the next is the median of the log ratios within blocks. Its
-      interval is the exact binomial interval of a median (David and Nagaraja 2003, §7.1), at the
-      level 0.05 divided by the number of growths (Bonferroni).
+    - The growth from one size to the next is the median of the log ratios within blocks, with its
+      exact binomial interval (David and Nagaraja 2003, §7.1). The growths share the level 0.05
+      (Bonferroni).
     - The sum of these medians gives the log cost at each size.
-    - For each power b, the exponent a is the slope of an unweighted least-squares line of the log
-      cost − b ln ln N on ln N. Its interval is the percentile interval of circular block resamples
-      (Politis and Romano 1992).
+    - For each power b, the exponent a is the slope of a least-squares line. Its interval is the
+      percentile interval of circular block resamples (Politis and Romano 1992).
     - A simple law fits if it lies within the intervals of all growths.
     """
     size_order = np.argsort(np.asarray(sizes, dtype=np.float64))

@@ -103,9 +103,8 @@ class PairedBlocks:
     ) -> Self:
         """Return the blocks of a campaign whose baseline ran twice in each block.
 
-        The second run is the twin, also called the control. Half of the stake is on the candidate
-        against the baseline, half on the candidate against the twin. The property ``baseline`` is
-        then the mean of the two (docs/methods/control.md).
+        The second run is the *twin*, also called the control. Each of the two runs has half of the
+        stake. The property ``baseline`` is the mean of the two runs (docs/methods/control.md).
 
         Parameters and errors are as in the class. ``orders`` and ``twin_orders`` are 1 if the
         baseline, or its twin, ran before the candidate, else -1. Covariates have shape (n, 3, c):

@@ -101,9 +101,8 @@ def changes_between(
 
     Both sessions have the same rows, at least one. A row has changed if its log ratio is outside
     ±ln(1 + min_effect/100). ``alpha`` is the false-discovery rate, and 1 minus the coverage of the
-    interval of the mean. ``between_sd`` is the standard deviation of a row between two sessions, in
-    log units, beyond the spread and drift within them (`difference_between_sessions`); 0 if
-    unknown.
+    interval of the mean. ``between_sd`` is the `difference_between_sessions`, in log units; 0 if it
+    is unknown.
     """
     margin = math.log1p(min_effect / 100.0)
     pairs = _paired_rows(earlier, later)

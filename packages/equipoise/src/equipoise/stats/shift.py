@@ -158,10 +158,8 @@ def statistic_answers(
 
     ``baseline`` and ``candidate``, shape (n,), are costs of 0 or more, +inf for a trial that timed
     out. ``level`` is the maximum chance that any decile is certain of the wrong winner, if trials
-    are independent: alpha divided by the number of comparisons that share alpha.
-
-    The extremes and the mean are never certain: without bounds on the costs no interval of a mean
-    has an error rate (Bahadur and Savage 1956). Two timeouts, or two costs of 0, are equivalent.
+    are independent. The extremes and the mean are never certain: without bounds on the costs no
+    interval of a mean has an error rate (Bahadur and Savage 1956).
     """
     margin = margin_of(min_effect)
     has_tail = len(baseline) >= BLOCKS_FOR_TAIL
@@ -234,8 +232,7 @@ def is_mostly_waiting(extra_s: FloatArray, waiting_s: FloatArray) -> bool:
     """Return whether waiting is over half of the extra time, in most blocks and in total.
 
     ``extra_s`` is the wall time of the slower condition minus the wall time of the faster
-    condition. ``waiting_s`` is the same difference of run delays. Both have shape (n,) and are in
-    seconds.
+    condition. ``waiting_s`` is the same difference of run delays. Both are in seconds, shape (n,).
     """
     blocks = len(extra_s)
     waiting_blocks = int(((extra_s > 0.0) & (waiting_s > MAJORITY_SHARE * extra_s)).sum())

@@ -2,9 +2,7 @@
 
 The typical run does not show runs that are slow and rare. Three functions deal with slow runs:
 
-- `means_allow_equivalence`: the ratio of means, with its standard error, must lie within the
-  smallest effect that matters. If only slow runs forbid that, and both conditions have slow runs of
-  similar number and size, the ratio of means alone suffices.
+- `means_allow_equivalence`: whether the ratio of means allows the verdict ``equivalent``.
 - `blocks_to_show`: the number of runs in which a kind of slow run would have appeared.
 - `slow_run_test`: a sequential test of whether one condition has slow runs more often.
 """
@@ -91,8 +89,8 @@ def ln_bound_of_means(parts: Sequence[tuple[float, FloatArray, FloatArray]]) -> 
     """Return the bound of the mean log ratio of means over hosts; a single host has weight 1.
 
     ``parts`` has for each host its weight w and the costs aᵢ and bᵢ of baseline and candidate in
-    its n blocks, shape (n,) each, with the means ā and b̄. With sums Σ over hosts, the bound is |Σ
-    w·ln(b̄/ā)| + 1.645·SE + E. SE² = Σ w²·Σᵢ(bᵢ/b̄ - aᵢ/ā)²/n² by the delta method. E is the
+    its n blocks, shape (n,) each, with the means ā and b̄. With sums Σ over hosts, the bound is
+    |Σ w·ln(b̄/ā)| + 1.645·SE + E. SE² = Σ w²·Σᵢ(bᵢ/b̄ - aᵢ/ā)²/n² by the delta method. E is the
     largest single term w·|bᵢ/b̄ - aᵢ/ā|/n: it makes up for the skewness after one slow run. The
     bound is infinite if a mean is not finite and positive, and 0 if all costs are 0.
     """
@@ -113,9 +111,9 @@ def ln_bound_of_means(parts: Sequence[tuple[float, FloatArray, FloatArray]]) -> 
 def have_balanced_slow_runs(baseline: FloatArray, candidate: FloatArray, margin: float) -> bool:
     """Return whether slow runs of both conditions are the only reason why the bound fails.
 
-    All of these must hold: both conditions have slow runs; their numbers differ by at most the root
-    of their sum; their typical delays differ by at most a factor of 2; the ratio of means is within
-    the margin, and so is the bound of costs that are cut off at the threshold of a slow run.
+    Both conditions then have slow runs. The numbers of slow runs differ by at most the root of
+    their sum, and the typical delays by at most a factor of 2. The ratio of means is within the
+    margin, and so is the bound of costs that are cut off at the threshold of a slow run.
     """
     if len(baseline) < MIN_RUNS_FOR_EQUIVALENT:
         return False
@@ -174,9 +172,9 @@ def blocks_until_means_allow(
 def blocks_to_show(share: float, alpha: float) -> int:
     """Return the number of runs in which a kind of slow run would have appeared.
 
-    ``share`` is the fraction of runs that are of this kind, between 0 and 1, both excluded. The
-    result is the smallest n with (1 - share)^n ≤ alpha, the chance of missing this kind: 299 for
-    1 % at alpha 0.05 (the rule of three: Hanley and Lippman-Hand 1983).
+    ``share`` is the fraction of runs of this kind, between 0 and 1, both excluded. The result is
+    the smallest n with (1 - share)^n ≤ alpha, the chance of missing this kind (Hanley and
+    Lippman-Hand 1983).
     """
     return max(1, math.ceil(math.log(alpha) / math.log1p(-share) - 1e-9))
 
@@ -216,8 +214,8 @@ def _round_factor(factor: float) -> float:
 def slow_run_counts(baseline: FloatArray, candidate: FloatArray, margin: float) -> SlowRunCounts:
     """Count the runs of each condition that took far longer than their own median.
 
-    The counts only describe. Costs, 0 or more, have shape (n,). The multiple of the median is the
-    larger multiple of the two conditions, raised as long as the counts stay the same.
+    The multiple of the median is the larger multiple of the two conditions, raised as long as the
+    counts stay the same. Costs, 0 or more, have shape (n,).
     """
     medians = [float(median_of(costs)) for costs in (baseline, candidate)]
     factor = max(slow_factor(costs, margin) for costs in (baseline, candidate))

@@ -118,14 +118,13 @@ class ComparisonVerdict(Struct, frozen=True):
 def judge(
     comparisons: Sequence[PairedBlocks], *, min_effect: float, alpha: float
 ) -> tuple[ComparisonVerdict, ...]:
-    """Judge each candidate against the baseline.
+    """Judge each candidate against the baseline (docs/methods/several-comparisons.md).
 
-    A single comparison has the whole ``alpha`` and the running confidence sequence: the chance that
-    its interval ever leaves out the true ratio is at most alpha. K comparisons share alpha. The
-    largest possible number R of them is selected, with e-values of at least K/(alpha·R) (e-BH: Wang
-    and Ramdas 2022). The intervals of the selected comparisons at the stop have the level alpha·R/K
-    (e-BY: Xu, Wang and Ramdas 2022). The false-discovery rate and the false-coverage rate are at
-    most alpha. The comparisons that are not selected are ``undecided``, with intervals at alpha/K.
+    A single comparison has the whole ``alpha`` and the running confidence sequence. K comparisons
+    share alpha. The largest possible number R of them is selected, with e-values of at least
+    K/(alpha·R) (e-BH: Wang and Ramdas 2022). Their intervals at the stop have the level alpha·R/K
+    (e-BY: Xu, Wang and Ramdas 2022). The comparisons that are not selected are ``undecided``, with
+    intervals at alpha/K. The false-discovery rate and the false-coverage rate are at most alpha.
 
     ``min_effect`` is the smallest effect that matters, in percent; with 0 nothing is equivalent.
 
@@ -179,9 +178,7 @@ def select_most(
 def earliest_block(alpha: float, comparisons: int = 1) -> int:
     """Return the smallest number of blocks after which any verdict is possible; 7 at alpha 0.05.
 
-    If the bettors win every block, their wealth after n blocks is the mean of (1 + λ)^n over their
-    largest stakes λ. A ratio is excluded once this wealth is at least 2/level. If all comparisons
-    are decided in the same block, each has the full alpha.
+    If all comparisons are decided in the same block, each has the full alpha.
     """
     check_alpha(alpha)
     levels = [alpha * selected / comparisons for selected in range(1, comparisons + 1)]
@@ -207,12 +204,11 @@ def blocks_to_go(
 ) -> tuple[int | None, ...]:
     """Forecast how many more blocks would decide each undecided comparison.
 
-    The forecast is the median over 40 simulated continuations of the campaign (fewer for more than
-    20 undecided comparisons, at least 8). Each continuation is drawn from the campaign's own blocks
-    with new coins, and assumes that the current estimate is true. If this estimate is within the
-    margin, the forecast includes the blocks that the means need for ``equivalent``. The forecast is
-    ``None`` in three cases: the comparison is decided; its means forbid ``equivalent``; half of the
-    continuations reach no verdict within 20 times the blocks so far (at least 200, at most 4000).
+    The forecast is the median over simulated continuations of the campaign. They draw blocks of the
+    campaign with new coins, and assume that the current estimate is true. If this estimate is
+    within the margin, the forecast includes the blocks that the means need for ``equivalent``. The
+    forecast is ``None`` in three cases: the comparison is decided; its means forbid ``equivalent``;
+    half of the continuations reach no verdict.
 
     ``comparisons`` and ``verdicts`` are argument and result of ``judge``; ``seed`` is below 2^64.
     """
@@ -506,10 +502,10 @@ def smallest_effect(
 ) -> float | None:
     """Return the smallest log ratio that nine of ten campaigns of this length detect.
 
-    The betting engine judges simulated campaigns of ``blocks`` blocks, at most 100,000. Their
-    blocks are drawn, with new coins, from ``differences``: finite block differences ln(candidate) -
-    ln(baseline) of campaigns without an effect, shape (n,). The result is ``None`` if the effect
-    exceeds ln 2, or if there are fewer blocks than the earliest verdict needs (`earliest_block`).
+    The engine judges simulated campaigns of ``blocks`` blocks, at most 100,000. They draw their
+    blocks, with new coins, from ``differences``, shape (n,): finite block differences of campaigns
+    without an effect. The result is ``None`` if the effect exceeds ln 2, or with too few blocks for
+    a verdict.
     """
     if min(blocks, len(differences)) < earliest_block(alpha):
         return None

@@ -1,8 +1,7 @@
 """Whether a process warms up: the class of each trial's iterations, and of the whole workload.
 
-The classes are from Barrett et al. (2017), "Virtual machine warmup blows hot and cold"; here they
-follow from the segments of stats/changes.py. docs/evidence/simulations.md names the differences. A
-workload without a steady state gets no number.
+The classes are from Barrett et al. (2017), "Virtual machine warmup blows hot and cold". They follow
+here from the segments of stats/changes.py (docs/evidence/simulations.md names the differences).
 """
 
 from __future__ import annotations

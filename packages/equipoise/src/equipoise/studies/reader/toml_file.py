@@ -316,7 +316,7 @@ Part = TypeVar("Part")
 
 
 def _annotation_parts(schema: type[TableSchema], key: str, part_type: type[Part]) -> Iterator[Part]:
-    """Yield all parts of a nested annotation that have the type ``part_type``, the outermost first."""
+    """Yield all parts of a nested annotation of the type ``part_type``, the outermost first."""
     pending = [get_type_hints(schema, include_extras=True)[key]]
     while pending:
         annotation = pending.pop(0)
@@ -431,9 +431,7 @@ class _KeyScanner:
         return tuple(parts)
 
     def _within_arrays(self, name: Keys) -> Keys:
-        """Return the path of a table. After an array of tables, the path has the index of the last
-        table.
-        """
+        """Return the path of a table, with an index after each array of tables."""
         path: Keys = ()
         for index, part in enumerate(name):
             path = (*path, part)
