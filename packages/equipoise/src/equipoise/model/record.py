@@ -60,10 +60,7 @@ class Sample(Struct, frozen=True):
 
 
 class Accounting(Struct, frozen=True):
-    """Measurements of one trial by the launcher; ``None`` for a value that could not be read.
-
-    Times are in seconds, memory in bytes.
-    """
+    """Measurements of one trial by the launcher, in seconds and bytes; ``None`` if unknown."""
 
     wall_s: float | None = None
     user_s: float | None = None
@@ -136,8 +133,7 @@ class RecordedWarning(CampaignWarning, frozen=True):
     """A warning in the ledger, with the condition that it concerns."""
 
     condition: int | None = None
-    """Index of the condition in the plan; ``None`` for a warning about the whole campaign. The
-    summary begins with the name of the condition, unless the condition is withdrawn."""
+    """Index of the condition in the plan; ``None`` for a warning about the whole campaign."""
     without_from: int | None = None
     """First measured block without the condition; ``None`` if the condition is not withdrawn."""
 

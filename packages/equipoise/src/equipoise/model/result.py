@@ -1,8 +1,7 @@
 """The result document (docs/reference/document.md), as frozen data.
 
-Other programs rely on the field names and their order: they are the public format
-``equipoise.result/1``. An interval is ``[low, high]``; an end is null while the interval has no
-limit on that side.
+The field names and their order are the public format ``equipoise.result/1``. An interval is ``[low,
+high]``; an end is null if the interval has no limit on that side.
 """
 
 from __future__ import annotations
@@ -200,10 +199,7 @@ class SlowRuns(Struct, frozen=True):
 
 
 class CarryOverCheck(Struct, frozen=True):
-    """Whether carry-over could explain a difference that was called in blocks without washouts.
-
-    The difference and the carry-over are fitted together to these blocks.
-    """
+    """Whether carry-over could explain a difference that was called in blocks without washouts."""
 
     could_make: Literal["nothing", "part", "all"]
     """How much of the difference carry-over could explain."""
@@ -560,8 +556,7 @@ class Findings(Struct, frozen=True):
 class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
     """The whole document of an ordinary comparison, in the order in which it is written.
 
-    The document of another kind of campaign inherits from this class and has its own tag and
-    additional fields.
+    The documents of other kinds inherit from this class, with a tag and more fields of their own.
     """
 
     has_random_order: ClassVar[bool] = True

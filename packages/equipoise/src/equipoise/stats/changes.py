@@ -269,7 +269,7 @@ def _constant_stretches(logs: FloatArray) -> list[Segment]:
 
 
 def _level_change(logs: FloatArray, old: Segment, new: Segment, margin: float) -> LevelChange:
-    """Return a change of the level; in its range, the loss is up to ``margin`` above the minimum."""
+    """Return a change of the level; ``margin`` is the `MAX_LOSS` of its range."""
     first_index, last_index = old.end - 1, old.end
     if margin > 0.0:
         losses = _cut_losses(clip_extremes(logs)[old.begin : new.end])
@@ -282,7 +282,7 @@ def _level_change(logs: FloatArray, old: Segment, new: Segment, margin: float) -
 
 
 def _cut_losses(values: FloatArray) -> FloatArray:
-    """Return the squared loss of a cut after 1, 2, … values, up to a constant that all share."""
+    """Return the squared loss of a cut after 1, 2, … values, plus a constant."""
     sums = np.cumsum(values - np.mean(values))[:-1]
     sizes = np.arange(1, len(values))
     # The two means are sums/sizes and -sums/(n - sizes).

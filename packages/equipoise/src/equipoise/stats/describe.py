@@ -199,10 +199,9 @@ def _rank_sum_p_value(head: FloatArray, tail: FloatArray) -> float:
 
 
 def rank_autocorrelation(values: FloatArray) -> float | None:
-    """Return the correlation of the ranks of neighbouring values; ``None`` if it is unknown.
+    """Return the correlation of the ranks of neighbouring values (Wald and Wolfowitz 1943).
 
-    Wald and Wolfowitz (1943) define it; here it is not circular. It is unknown with fewer than 6
-    values, or if all values are equal.
+    The result is ``None`` with fewer than 6 values, or if all values are equal.
     """
     if len(values) < MIN_TRIALS_FOR_DRIFT:
         return None

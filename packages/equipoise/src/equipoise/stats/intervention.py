@@ -23,19 +23,14 @@ from equipoise.stats.arrays import as_costs
 CONFIRMED_ABOVE = 0.5
 """Minimum fraction of a confirmed cause, for its whole set in logarithms and for its estimate in
 seconds (docs/methods/fraction.md)."""
-
 MIN_PART_FROM_SLOWER = 0.5
 """Minimum part of a confirmed fraction that the slower condition adds by becoming faster."""
-
 REFUTED_WITHIN = 0.2
 """Maximum absolute fraction of a refuted cause, for all fractions in both of its sets."""
-
 CONFIRMED_WIDTH = 2 * REFUTED_WITHIN
 """Width of the set in logarithms at which a confirmed cause needs no more blocks."""
-
 OPEN_WIDTH = 0.1
 """Width of the same set at which an intervention with the outcome ``open`` needs no more blocks."""
-
 _GapPair = tuple[float, float]
 """Gap of a block without the intervention, and its gap with the intervention."""
 _FIRST_SEARCH_BOUND = 4.0

@@ -144,7 +144,7 @@ def _interval_across_layouts(analysis: LayoutAnalysis, level: float) -> tuple[fl
 
 
 def _skewness(values: FloatArray) -> float:
-    """Return the adjusted skewness of values that are not all equal; 0 for fewer than three."""
+    """Return the adjusted skewness of values that are not all equal; 0 for one or two values."""
     count = len(values)
     if count < 3:
         return 0.0

@@ -1,7 +1,6 @@
-"""Blocks of one candidate and the baseline, as arrays for the betting engine.
+"""Blocks of one candidate and the baseline for the betting engine (docs/methods/interval.md).
 
-Also here: how often the candidate is slower in a block, and the points of a chart of the confidence
-sequence. docs/methods/interval.md explains the method.
+Also here: how often the candidate is slower, and the points of a chart of the confidence sequence.
 """
 
 from __future__ import annotations
@@ -301,7 +300,7 @@ def _readings(
 def _readings_of_block(
     baseline: FloatArray, candidate: FloatArray, covariates: FloatArray
 ) -> tuple[list[float], list[float], float]:
-    """Return the same values for one block; its ``covariates`` have shape (2, c)."""
+    """Return the same values as `_readings`, for one block; ``covariates`` have shape (2, c)."""
     differences, sums, cost_sums = _readings(baseline, candidate, covariates[np.newaxis])
     return differences[0].tolist(), sums[0].tolist(), float(cost_sums[0])
 

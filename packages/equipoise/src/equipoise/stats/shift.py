@@ -136,9 +136,11 @@ def minimum_misleads(
 ) -> bool:
     """Return whether a ranking by minimum contradicts the result (docs/methods/verdict.md).
 
+    A minimum misleads in two cases. Ratios are candidate over baseline.
+
     - The ratio of the minima and the typical log ratio have different winners, each by more than
-      ``min_effect`` percent. The ratios are candidate over baseline.
-    - Or the minima have a winner, and the verdict is ``equivalent``.
+      ``min_effect`` percent.
+    - The minima have a winner, and the verdict is ``equivalent``.
     """
     margin = margin_of(min_effect)
     minimum_winner = _winner_sign(_ln_ratio(candidate_minimum, baseline_minimum), margin)

@@ -334,8 +334,6 @@ def running_interval(engine: BettingSequence, level: float) -> tuple[tuple[float
 
 
 class _TrustedInterval(Struct, frozen=True):
-    """The running interval, or the interval at the stop if the running one is not trusted."""
-
     interval: tuple[float, float]
     ratio_is_constant: bool
     is_at_stop: bool

@@ -52,10 +52,7 @@ class WorkloadShape(Struct, frozen=True):
 
     @property
     def steady(self) -> tuple[float, ...] | None:
-        """``final_mean`` of each trial, in order; ``None`` without a steady state.
-
-        The unit of replication is the trial, not the iteration.
-        """
+        """``final_mean`` of each trial, in order; ``None`` without a steady state."""
         return tuple(trial.final_mean for trial in self.trials) if self.has_steady_state else None
 
 

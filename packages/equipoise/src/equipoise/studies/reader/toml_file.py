@@ -74,12 +74,12 @@ class Table(Struct, frozen=True):
         for field in structs.fields(schema):
             if field.required and field.name not in self.values:
                 hint = f"add it, for example {_example(schema, field.name)}"
-                raise self.error_at(None, f"{field.name} is missing", hint)
+                raise self.error(None, f"{field.name} is missing", hint)
         values = msgspec.convert(self.values, schema)
         for key in schema.__struct_fields__:
             value = getattr(values, key)
             if isinstance(value, float) and not math.isfinite(value):
-                raise self.error_at(
+                raise self.error(
                     key, f"the value is {value:g}", f"give {_description(schema, key)}"
                 )
         return values
@@ -88,7 +88,7 @@ class Table(Struct, frozen=True):
         """Return the place of a key of this table, for error messages."""
         return self.places.key(*self.path, key)
 
-    def error_at(self, key: str | None, what: str, hint: str) -> UnusableInput:
+    def error(self, key: str | None, what: str, hint: str) -> UnusableInput:
         """Return the error for a key of this table, or for the table itself."""
         place = self.places.table(*self.path) if key is None else self.place(key)
         return place.error(what, hint)
@@ -99,14 +99,14 @@ class Table(Struct, frozen=True):
         ``problem``, such as ``there is no kind``, begins the error; the value ends it.
         """
         if value not in choices:
-            raise self.error_at(key, f"{problem} {value!r}", one_of(value, choices))
+            raise self.error(key, f"{problem} {value!r}", one_of(value, choices))
 
     def table(self, key: str) -> Table:
         """Return a table within this table; empty if the key is missing."""
         value = self.values.get(key, {})
         if not isinstance(value, dict):
             what = f"the value is {_type_name(value)}, not a table"
-            raise self.error_at(key, what, f"write {key} = {{ KEY = value }}")
+            raise self.error(key, what, f"write {key} = {{ KEY = value }}")
         return Table(self.places, value, (*self.path, key))
 
     def tables(self, key: str) -> tuple[Table, ...]:
@@ -129,11 +129,11 @@ class Table(Struct, frozen=True):
         try:
             words = tuple(shlex.split(value) if isinstance(value, str) else value)
         except ValueError as error:
-            raise self.error_at(
+            raise self.error(
                 key, f"the command cannot be split: {str(error).lower()}", "close the quote"
             ) from None
         if not words or not words[0]:
-            raise self.error_at(key, "the command is empty", "write the program to run")
+            raise self.error(key, "the command is empty", "write the program to run")
         return words
 
     def names(self, key: str) -> tuple[str, ...]:
@@ -143,9 +143,9 @@ class Table(Struct, frozen=True):
         for name in value if isinstance(value, list) else [value]:
             if isinstance(name, bool) or not isinstance(name, str | int | float):
                 what = f"{name!r} is neither a string nor a number"
-                raise self.error_at(key, what, 'write a level in quotes, such as "fast"')
+                raise self.error(key, what, 'write a level in quotes, such as "fast"')
             if str(name) in names:
-                raise self.error_at(key, f"{name} appears twice", "remove one of the two")
+                raise self.error(key, f"{name} appears twice", "remove one of the two")
             names.append(str(name))
         return tuple(names)
 
@@ -154,11 +154,11 @@ class Table(Struct, frozen=True):
         table = self.table(key)
         for name, value in table.values.items():
             if isinstance(value, bool) or not isinstance(value, str | int | float):
-                raise table.error_at(
+                raise table.error(
                     name, "the value is not a string or number", f'write {name} = "1"'
                 )
             if not name or "=" in name:
-                raise table.error_at(
+                raise table.error(
                     name, f"no variable can be called {name!r}", 'write env = { NAME = "value" }'
                 )
         return {name: str(value) for name, value in table.values.items()}
@@ -176,23 +176,23 @@ class Table(Struct, frozen=True):
                 (element_type,) = get_args(alternative)
                 element = next(element for element in value if not _fits(element, element_type))
                 hint = f"give {description}" if description else f'write "{element}"'
-                return self.error_at(key, f"the array contains {_type_name(element)}", hint)
+                return self.error(key, f"the array contains {_type_name(element)}", hint)
             if get_origin(alternative) is Literal and isinstance(value, str):
                 hint = one_of(value, get_args(alternative))
-                return self.error_at(key, f"there is no {key} {value!r}", hint)
+                return self.error(key, f"there is no {key} {value!r}", hint)
         type_names = [_type_name_of(alternative) for alternative in accepted]
         value_type, whole, number = _type_name(value), _TYPE_NAMES["int"], _TYPE_NAMES["float"]
         # A whole number is also a number.
         if value_type in type_names or (value_type == whole and number in type_names):
-            return self.error_at(key, f"the value is {value}", f"give {description}")
+            return self.error(key, f"the value is {value}", f"give {description}")
         expected = description or type_names[0]
-        return self.error_at(key, f"the value is {value_type}, not {expected}", f"give {expected}")
+        return self.error(key, f"the value is {value_type}, not {expected}", f"give {expected}")
 
     def unknown(self, key: str, hint: str) -> UnusableInput:
         """Return the error for an unknown key or table."""
         if isinstance(self.values[key], dict):
-            return self.table(key).error_at(None, "there is no such table", hint)
-        return self.error_at(key, "there is no such key", hint)
+            return self.table(key).error(None, "there is no such table", hint)
+        return self.error(key, "there is no such key", hint)
 
 
 def read_toml(path: Path, name: str) -> Table:
