@@ -31,8 +31,8 @@ impl Bet {
         }
     }
 
-    /// The payoff ψ(θ), from −1 to 1. It is 0 within the tolerance, and grows from 0 beyond it. (If
-    /// it jumped, the rounding of a coarse clock would make money.)
+    /// The payoff ψ(θ), from −1 to 1. It is 0 within the tolerance, and grows from 0 beyond. If it
+    /// jumped, the rounding of a coarse clock would make money.
     pub(crate) fn payoff(&self, theta: f64) -> f64 {
         let distance = self.centre - theta;
         let beyond = distance.abs() - self.tolerance;
@@ -51,9 +51,8 @@ impl Bet {
     }
 }
 
-/// The bets of one block: a single bet, or the mean of two if a control (second baseline) ran.
-///
-/// Each of the two bets is fair, so their mean is fair (docs/methods/control.md).
+/// The bets of one block: a single bet, or the mean of two fair bets if a control (second baseline)
+/// ran (docs/methods/control.md).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Round {
     pub(crate) first: Bet,

@@ -110,11 +110,9 @@ impl BettingSequence {
 
     /// The running interval (low, high): all θ against which no wealth ever reached 2/level.
     ///
-    /// These bets stake no more than a win needs to reach 2/level (`Wealth::bet_towards`); the bets
-    /// of the e-values do not have this limit.
-    ///
-    /// A bound is infinite while nothing on its side is excluded. If `low > high`, no constant
-    /// ratio agrees with all blocks.
+    /// These bets stake no more than a win needs to reach 2/level (`Wealth::bet_towards`). A bound
+    /// is infinite while nothing on its side is excluded. If `low > high`, no constant ratio agrees
+    /// with all blocks.
     #[must_use]
     pub fn running_interval(&self, level: f64) -> (f64, f64) {
         self.interval(|side, theta| self.first_exclusion(side, theta, level).is_some())

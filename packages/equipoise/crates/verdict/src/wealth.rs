@@ -45,8 +45,7 @@ impl Wealth {
     /// Adds a bet and returns whether the wealth has reached the threshold.
     ///
     /// Wealth above the threshold is useless. So the payoff is clamped to [−p, p], where p is the
-    /// payoff at which a win reaches the threshold exactly. A loss then costs at most the amount
-    /// that is missing to the threshold.
+    /// payoff at which a win reaches the threshold exactly.
     ///
     /// The bet stays fair, because p depends only on the wealth before the block. The clamp never
     /// delays the threshold (docs/methods/interval.md, "Interval"). Each threshold needs a wealth

@@ -149,9 +149,8 @@ def _local_trend(values: FloatArray) -> FloatArray:
 
 
 WASHOUT_LEVEL = 0.25
-"""One-sided level of the test that decides on washouts. If the difference without carry-over is not
-beyond 0 at this level, the campaign continues with washouts. A lower level would need them often.
-"""
+"""One-sided level of the test for washouts. If the difference without carry-over is not beyond 0 at
+this level, the campaign continues with washouts."""
 WARNING_LEVEL = 0.0075
 """A difference that is not beyond 0 at this one-sided level gets a warning."""
 FITTED_CLIP_SCALES = 2.5

@@ -46,9 +46,8 @@ def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> Metri
     trials. A trial that timed out has no value. ``resolution`` is the step of the measuring
     instrument, in the unit of the values.
 
-    Quantiles have type 7 of Hyndman and Fan (1996). The standard deviation is ``None`` for one
-    trial. A bound that needs more trials is ``None``, too. The fields ``companions`` and ``states``
-    stay empty.
+    Quantiles have type 7 of Hyndman and Fan (1996). A value that needs more trials is ``None``. The
+    fields ``companions`` and ``states`` stay empty.
 
     Raise `UnusableInput` if there is no value, or a value that is not finite.
     """

@@ -39,8 +39,6 @@ class Levels(Struct, frozen=True):
 
 
 class _MeanSquare(Struct, frozen=True):
-    """Mean square of one level."""
-
     value: float
     freedom: int
     """Degrees of freedom."""

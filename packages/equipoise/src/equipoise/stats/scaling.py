@@ -147,10 +147,7 @@ def describe_law(exponent: float, log_power: int) -> str:
 
 
 def _medians(logs: FloatArray) -> FloatArray:
-    """Return the medians over n blocks, shape (r, k), of r samples of shape (n, k).
-
-    A median is NaN if all values of its size are unknown.
-    """
+    """Return medians over blocks, shape (r, k), of r samples of shape (n, k); NaN if unknown."""
     is_unknown = np.asarray(np.isnan(logs).all(axis=1))
     # NumPy would warn about a column without any known value.
     medians = np.nanmedian(np.where(is_unknown[:, None], 0.0, logs), axis=1)

@@ -132,10 +132,7 @@ class PairedBlocks:
         *,
         covariates: FloatArray | None = None,
     ) -> None:
-        """Add the next block of a baseline that ran twice (see ``pooled``).
-
-        ``covariates`` have the shape (3, c).
-        """
+        """Add the next block of a baseline that ran twice; ``covariates`` have shape (3, c)."""
         baseline_costs, candidate_costs, orders = _checked_arrays(
             [baseline, twin], [candidate, candidate], [order, twin_order]
         )

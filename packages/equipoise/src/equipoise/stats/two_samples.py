@@ -99,10 +99,7 @@ def sample_difference(
 
 
 def _welch_difference(baseline: FloatArray, candidate: FloatArray) -> tuple[float, float, int]:
-    """Return the difference of the means, its standard error and its degrees of freedom.
-
-    The degrees of freedom are 0 if a sample has a single value.
-    """
+    """Return the difference, its standard error and its freedom; 0 if a sample has one value."""
     difference = float(np.mean(candidate) - np.mean(baseline))
     if min(len(baseline), len(candidate)) < 2:
         return difference, 0.0, 0

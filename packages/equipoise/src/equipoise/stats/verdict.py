@@ -186,10 +186,7 @@ def earliest_block(alpha: float, comparisons: int = 1) -> int:
 
 
 def decisive_block(alpha: float, comparisons: int) -> int:
-    """Return the smallest number of blocks that can decide one comparison while others are open.
-
-    This comparison has the level alpha/K. `earliest_block` assumes that all are decided at once.
-    """
+    """Return the smallest number of blocks that can decide one comparison while others are open."""
     check_alpha(alpha)
     return blocks_to_win(alpha / max(1, comparisons))
 
@@ -380,10 +377,7 @@ def judge_by_intervals(
     equivalence: tuple[float, float],
     estimate: float | None = None,
 ) -> ComparisonVerdict:
-    """Return the verdict that follows from an estimate and its intervals.
-
-    Without ``estimate``, the robust centre of the block differences is the estimate.
-    """
+    """Return the verdict from an estimate (by default the robust centre) and its intervals."""
     centre = typical_log_ratio(blocks)
     typical = estimate
     is_constant = True
