@@ -1,9 +1,10 @@
 //! Adjusts differences for a covariate, such as a temperature, that was read before each trial.
 //!
-//! A block's difference d becomes d − β̂·x. The slope β̂ comes from past blocks. x is the covariate
-//! before the candidate's trial minus the covariate before the baseline's trial. The bets are fair
-//! only if the ratio is constant and both conditions change the next reading in the same way. This
-//! module cannot check that, so the user chooses the covariates (docs/methods/covariates.md).
+//! A block's difference d becomes d − β̂·x. The slope β̂ comes from past blocks. x is the
+//! candidate's reading of the covariate minus the baseline's reading. The bets are fair only under
+//! two assumptions: the ratio is constant, and both conditions change the next reading in the same
+//! way. This module cannot check that, so the user chooses the covariates
+//! (docs/methods/covariates.md).
 
 use crate::order_statistics::{median, scale};
 
@@ -44,8 +45,9 @@ const MAX_READING_SCALES: f64 = 3.0;
 const HUBER_LIMIT_SCALES: f64 = 2.0;
 /// Rounds of reweighted least squares.
 const REWEIGHTINGS: usize = 4;
-/// A slope is used if its F statistic exceeds a threshold: this number, plus 2 ln K for the best of
-/// K covariates. The slope is multiplied by 1 − (threshold/F)² (a garrote: Breiman 1995).
+/// A slope is used if its F statistic exceeds a threshold. The threshold is this number plus 2 ln K
+/// for the best of K covariates. The slope is multiplied by 1 − (threshold/F)² (a garrote: Breiman
+/// 1995).
 const MIN_F: f64 = 2.0;
 /// Largest difference of a covariate between the two conditions, in standard errors.
 const MAX_IMBALANCE_ERRORS: f64 = 3.0;
@@ -134,8 +136,8 @@ impl Covariates {
     /// The F statistic and the slope of a covariate; `None` if the slope cannot be used.
     ///
     /// The slope combines an estimate from the differences within blocks with an estimate from the
-    /// sums of blocks. It is not used if the covariate differs between the conditions, or if the
-    /// conditions change the next reading of the covariate too much.
+    /// sums of blocks. It is not used if the covariate differs between the conditions, or if its
+    /// carry-over is too large.
     fn fit(
         &self,
         covariate: usize,
@@ -184,8 +186,8 @@ impl Covariates {
         Some((f, adjustment))
     }
 
-    /// The carry-over of the conditions to a covariate, in standard errors: how much the reading
-    /// before a block depends on the last condition of the previous block.
+    /// The carry-over to a covariate, in standard errors. It says how much the reading before a
+    /// block depends on the last condition of the previous block.
     fn carry_over_errors(&self, covariate: usize, signs: &[f64]) -> f64 {
         let first_reading = |index: usize| {
             let row = &self.rows[index];

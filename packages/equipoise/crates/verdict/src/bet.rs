@@ -51,8 +51,8 @@ impl Bet {
     }
 }
 
-/// The bets of one block: a single bet, or the mean of two fair bets if a control (second baseline)
-/// ran (docs/methods/control.md).
+/// The bets of one block: a single bet, or the mean of two. There are two if a control (second
+/// baseline) ran (docs/methods/control.md).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Round {
     pub(crate) first: Bet,

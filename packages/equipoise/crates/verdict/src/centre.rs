@@ -22,8 +22,7 @@ pub struct Centre {
 impl Centre {
     /// The centre of the blocks in which at most one trial timed out; `None` without such blocks.
     ///
-    /// The scale is 1.4826·MAD, but at least the median tie tolerance: differences below the
-    /// resolution of the clock do not show the spread.
+    /// The scale is 1.4826·MAD, but at least the median tolerance.
     pub(crate) fn of(blocks: &[Block], estimates: Estimates) -> Option<Self> {
         let known = || blocks.iter().filter(|block| !block.difference.is_nan());
         let values: Vec<f64> = known().map(|block| estimates.residual(block)).collect();
@@ -53,7 +52,7 @@ fn huber_centre(values: &[f64], middle: f64, width: f64) -> f64 {
             .map(|value| ((value - centre) / width).clamp(-1.0, 1.0))
             .sum()
     };
-    // At least half of the values are on each side of the median, so μ is within one width of it.
+    // μ is within one width of the median.
     let (below, above) = (middle - 2.0 * width, middle + 2.0 * width);
     let low = if balance(below) > 0.0 {
         last_that_holds(below, above, |centre| balance(centre) > 0.0)

@@ -161,8 +161,8 @@ impl Past {
 
 /// The scale of differences; 0 if unknown.
 ///
-/// With one or two blocks it is the root mean square. With n blocks it is the standard deviation of
-/// the differences clipped at 1.5 MAD scales, times 1 + 1/n because few blocks are uncertain.
+/// With one or two blocks it is the root mean square. With n blocks it is `spread` around the
+/// median.
 pub fn robust_scale(differences: &[f64], scratch: &mut Vec<f64>) -> f64 {
     if differences.len() < MIN_BLOCKS_FOR_SPREAD {
         return root_mean_square(differences);
@@ -173,7 +173,7 @@ pub fn robust_scale(differences: &[f64], scratch: &mut Vec<f64>) -> f64 {
     middle.map_or(0.0, |middle| spread(differences, middle, scratch))
 }
 
-/// The standard deviation, around a centre, of the differences clipped at 1.5 MAD scales.
+/// The standard deviation of clipped differences, times 1 + 1/n because few blocks are uncertain.
 fn spread(differences: &[f64], centre: f64, scratch: &mut Vec<f64>) -> f64 {
     let deviation = scale(differences, centre, scratch);
     if deviation == 0.0 {

@@ -1,7 +1,7 @@
 //! A confidence sequence for the probability that the candidate is slower in a block.
 //!
 //! A bettor bets against each probability p. The wealth is the likelihood of the results under a
-//! beta(½, ½) mixture of all probabilities, divided by their likelihood under p. If p is the true
+//! beta(½, ½) mixture of all probabilities, over their likelihood under p. If p is the true
 //! probability, the bet makes no money on average (Robbins 1970; Howard et al. 2021).
 
 use crate::block::Block;

@@ -38,8 +38,8 @@ pub(crate) const CLIP_SCALES: f64 = 1.25;
 /// floats, at most 6e-14, whose sign is not a fair coin.
 pub(crate) const MIN_TOLERANCE: f64 = 1e-12;
 
-/// The interval that decides on `equivalent` has the level times this factor, because each of its
-/// sides is a separate test (docs/methods/verdict.md).
+/// The interval that decides on `equivalent` has this many times the level. Each of its sides is a
+/// separate test (docs/methods/verdict.md).
 pub const EQUIVALENCE_LEVELS: f64 = 2.0;
 
 /// Smallest number of blocks for the verdict `equivalent`.

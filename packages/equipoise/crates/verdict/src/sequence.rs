@@ -118,8 +118,8 @@ impl BettingSequence {
         self.interval(|side, theta| self.first_exclusion(side, theta, level).is_some())
     }
 
-    /// The interval at the stop (low, high): all θ against which the wealth is below 2/level after
-    /// the last block (Xu, Wang and Ramdas 2022). It is never empty.
+    /// The interval at the stop (low, high): all θ against which the last wealth is below 2/level.
+    /// It is never empty (Xu, Wang and Ramdas 2022).
     #[must_use]
     pub fn interval_at_stop(&self, level: f64) -> (f64, f64) {
         let threshold = (2.0 / level).ln();

@@ -1,8 +1,8 @@
 //! The wealth of the bettors of `rules`, who together start with one unit of money.
 //!
 //! A bettor's wealth is a product with one factor for each bet. Over many bets the product would
-//! overflow or underflow. So after every 64 bets a *settlement* adds the logarithm of the product
-//! to a sum, and the product starts again from 1.
+//! overflow or underflow. So after every 64 bets there is a *settlement*. It adds the logarithm of
+//! the product to a sum, and the product starts again from 1.
 
 use crate::rules::BETTORS;
 
@@ -44,8 +44,8 @@ impl Wealth {
 
     /// Adds a bet and returns whether the wealth has reached the threshold.
     ///
-    /// Wealth above the threshold is useless. So the payoff is clamped to [−p, p], where p is the
-    /// payoff at which a win reaches the threshold exactly.
+    /// Wealth above the threshold is useless. So the payoff is clamped to [−p, p]. A win with the
+    /// payoff p reaches the threshold exactly.
     ///
     /// The bet stays fair, because p depends only on the wealth before the block. The clamp never
     /// delays the threshold (docs/methods/interval.md, "Interval"). Each threshold needs a wealth

@@ -91,9 +91,9 @@ class Layout(Struct, frozen=True):
 class Server(Struct, frozen=True):
     """A server and the commands around its life; the condition's command is its client.
 
-    In every command, and in the environment, ``{folder}`` is the server's own folder, ``{port}`` a
-    free port of the loopback interface, and ``{password_file}`` a file with a random password.
-    Folder and password are new in each life.
+    Commands and environment may contain three placeholders. ``{folder}`` is the server's own
+    folder. ``{port}`` is a free port of the loopback interface. ``{password_file}`` is a file with
+    a random password. Folder and password are new in each life.
     """
 
     start: tuple[str, ...]

@@ -18,8 +18,8 @@ BEFORE_WASHOUTS = "it ran before the blocks with washouts, which alone decide"
 WARMUP_RUN = "it warms up"
 """This constant and the three above are reasons why a trial is not analysed."""
 FailureKind = Literal["timed out", "unavailable", "no room", "failed"]
-"""Kind of a trial's failure: the trial took too long, the machine cannot run the program
-(``UNAVAILABLE`` in sysexits.h), the disk is full, or any other failure."""
+"""Kind of a trial's failure. ``unavailable``: the machine cannot run the program (``UNAVAILABLE``
+in sysexits.h). ``no room``: the disk is full."""
 ENDED_BY_FAILURE = "a condition failed"
 """Value of ``Segment.stopped_because``: a trial or a hook failed."""
 INTERRUPTED = "interrupted"

@@ -135,8 +135,8 @@ class MetricSummary(Struct, frozen=True):
     """Modes from the lowest up; at least one."""
     drift: Drift | None = None
     log_evidence: float | None = None
-    """Evidence for several modes, about the natural logarithm of the Bayes factor against one mode;
-    null if the sample has no valley."""
+    """Evidence for several modes: about the logarithm of the Bayes factor against one mode. Null if
+    the sample has no valley."""
     companions: tuple[ModeAssociation, ...] = ()
     """Covariates and drawn factors associated with the modes, the strongest first."""
     tail: float | None = None
@@ -189,8 +189,8 @@ class SlowRuns(Struct, frozen=True):
     unseen_share: float
     """1 - alpha^(1/runs): a kind of run with this share was missed with the chance alpha."""
     more_often: Literal["baseline", "candidate"] | None = None
-    """Condition that has slow runs more often, by a sequential test of the coin; null if the test
-    names neither, and if the typical runs differ."""
+    """Condition that has slow runs more often, by a sequential test. Null if the test names
+    neither, or if the typical runs differ."""
     e_value: float | None = None
     """E-value of the test; null if the typical runs differ."""
     level: float | None = None

@@ -23,13 +23,13 @@ Kind = Literal[
 
 Outcome = Literal["confirmed", "refuted", "open", "not reachable"]
 """Outcome of an intervention. ``not reachable``: the intervention did not change the thing that the
-evidence names, so that the times do not test the cause."""
+evidence names. So the times do not test the cause."""
 
 Status = Literal[
     "open", "confirmed", "refuted", "not reachable", "source", "not shown", "remainder"
 ]
-"""Status of an entry of ``why``: one of the first four for a cause of a gap, one of the last three
-for a source of spread."""
+"""Status of an entry of ``why``. The first four are for a cause of a gap, the last three for a
+source of spread."""
 
 
 class InterventionOutcome(Struct, frozen=True):
@@ -72,8 +72,8 @@ class Explanation(Struct, frozen=True):
     and its counts and seconds as ``{"baseline": …, "candidate": …}``."""
     status: Status
     share_of_gap: float | None
-    """Fraction of the gap that an intervention closes; while the status is ``open``, the observed
-    seconds over the seconds of the gap."""
+    """Fraction of the gap that an intervention closes. If the status is ``open``: observed seconds
+    over the seconds of the gap."""
     share_ci: Interval
     summary: str
     seconds: float | None = None
@@ -99,8 +99,8 @@ class TimePart(Struct, frozen=True):
     """Seconds of the slower condition minus those of the faster."""
     extra_s_ci: Interval
     share_of_gap: float | None
-    """Fraction of the gap: above 1 if several processors worked at once, null if the slower
-    condition's mean trial does not take longer."""
+    """Fraction of the gap. It is above 1 if several processors worked at once. It is null if the
+    slower condition's mean trial does not take longer."""
 
 
 class ExtraTime(Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 A mode is one of several distinct times of a program; each trial belongs to one mode. An amount is a
 number of each trial, such as its cost. Each mode is correlated with each value of a categorical
-covariate, such as the CPU, and with the ranks of each numeric covariate.
+covariate, such as the CPU. It is also correlated with the ranks of each numeric covariate.
 
 If modes and covariate change slowly, their correlation has a larger variance than 1/n. The
 correlations at all circular shifts of the series estimate this variance (Bartlett 1946). Holm's
@@ -64,9 +64,9 @@ def strongest_association(
 ) -> Association | None:
     """Return the association with the smallest p-value; ``None`` if it may be chance.
 
-    If no covariate is associated with the values, the chance that the function returns one is at
-    most 5 % (Bonferroni's bound). ``values``, shape (n,), are in the order in which the trials ran;
-    their ranks are used. Covariates with unknown or constant values are left out.
+    The chance of a false association is at most 5 % (Bonferroni's bound). ``values``, shape (n,),
+    are in the order in which the trials ran; their ranks are used. Covariates with unknown or
+    constant values are left out.
     """
     count = len(values)
     rank_column = _standardise(shared_ranks(values), 0) if count >= MIN_TRIALS_FOR_AMOUNTS else None
@@ -146,7 +146,7 @@ def _usable_columns(
 ) -> Iterator[tuple[float | None, FloatArray]]:
     """Yield the standardised columns of a covariate, each with its category.
 
-    A categorical covariate has a column of ones and zeros for each category; a numeric covariate
+    A categorical covariate has a column of ones and zeros for each category. A numeric covariate
     has one column of ranks, with the category ``None``.
     """
     values = covariate.values

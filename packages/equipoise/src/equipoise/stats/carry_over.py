@@ -7,8 +7,8 @@ different predecessors estimates the carry-over. The coin alone gives its standa
 
 `fit_differences` fits each trial's log cost by its condition, its position in the block, a linear
 trend and its predecessor. Noise that neighbouring trials share is removed as a first-order
-autocorrelation (Prais and Winsten 1954), and outliers are clipped (Huber 1981, ch. 7). The levels
-below were chosen by simulation (`benchmarks/validity/carry_over.py`).
+autocorrelation (Prais and Winsten 1954). Outliers are clipped (Huber 1981, ch. 7). The levels below
+were chosen by simulation (`benchmarks/validity/carry_over.py`).
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ ROUNDS = 5
 CLIP_SCALES = 5.0
 """Noise is clipped at this many robust standard deviations."""
 WARNING_ERRORS = 3.0
-"""Number of standard errors from which on a carry-over is certain: at most 1 % of campaigns of 60
-blocks warn falsely."""
+"""A carry-over is certain from this number of standard errors on. At most 1 % of campaigns of 60
+blocks then warn falsely."""
 
 
 def carry_over(
@@ -55,11 +55,11 @@ def carry_over(
     The result is a ratio with its 95 % interval; ``None`` if fewer than six first trials ran after
     either condition.
 
-    ``orders`` and ``costs``, shape (n, k), have the conditions of each block in the order in which
-    they ran, and the costs of these trials. A cost is +inf for a trial that timed out, which counts
-    as slow as the slowest finished trial. ``follows``, shape (n,), is True if a block ran directly
-    after the previous block of the arrays, so False after a block that was left out. By default it
-    is True for all blocks but the first.
+    ``orders``, shape (n, k), has the conditions of each block in the order in which they ran.
+    ``costs``, shape (n, k), has the costs of these trials. A cost is +inf for a trial that timed
+    out, which counts as slow as the slowest finished trial. ``follows``, shape (n,), is True if a
+    block ran directly after the previous block of the arrays. It is False after a block that was
+    left out. By default it is True for all blocks but the first.
 
     Raise `UnusableInput` if the shapes differ, or are not of two dimensions.
     """
@@ -212,9 +212,9 @@ def fit_differences(
 ) -> dict[int, FittedDifference]:
     """Fit the differences of all conditions from a baseline together with their carry-overs.
 
-    ``blocks``, ``conditions`` and ``costs``, shape (t,), have the block number, the condition and
-    the cost of each trial, in the order of the trials; a cost is +inf for a timeout. The result is
-    empty while the orders cannot separate difference and carry-over.
+    ``blocks``, ``conditions`` and ``costs``, shape (t,), have one value for each trial, in order. A
+    cost is +inf for a timeout. The result is empty while the orders cannot separate difference and
+    carry-over.
     """
     finite_costs = costs[np.isfinite(costs) & (costs > 0)]
     candidates = [

@@ -1,9 +1,9 @@
 """Change-points: where a series changes its level for good (docs/methods/distribution.md).
 
-`find_changes` clips extremes and cuts a series into segments. Among all partitions it returns the
-one with the least squared loss plus a penalty for each segment (Jackson et al. 2005). The unit of
-the loss is the long-run variance of an AR(1) process, so that similar neighbours are not mistaken
-for a change. (Why not a library: docs/decisions/statistics.md.)
+`find_changes` clips extremes and cuts a series into segments. It returns the partition with the
+least sum of squared loss and penalties, one for each segment (Jackson et al. 2005). The unit of the
+loss is the long-run variance of an AR(1) process. So similar neighbours are not mistaken for a
+change. (Why not a library: docs/decisions/statistics.md.)
 
 `level_changes` returns suspicions: change-points of the logarithms of a series with one value for
 each commit. Their penalty is smaller, because a false suspicion costs only one bisection. The
@@ -36,8 +36,8 @@ SHORT_SERIES = 30
 CLIP_SCALES = 3.0
 """Number of robust standard deviations (scales) at which extremes are clipped."""
 EQUAL_SHARE = 0.01
-"""Two levels differ if they differ by more than this share of the lower level, and by more than one
-standard deviation."""
+"""Two levels are equal if they differ by at most this share, or by at most one standard deviation.
+"""
 MAX_VALUES = 2000
 """Number of medians to which a longer series is reduced."""
 MAX_DEPENDENCE = 0.95
@@ -76,8 +76,8 @@ def find_changes(series: FloatArray, penalty: float | None = None) -> Segmentati
     """Cut a series where its level changes.
 
     ``series`` has the shape (n,) and the order in which it was measured. ``penalty`` is for each
-    segment, in units of the long-run variance; by default it is `PENALTY_PER_LOG` times ln n, and
-    more for short series, whose dependence is known only roughly.
+    segment, in units of the long-run variance. By default it is `PENALTY_PER_LOG` times ln n, and
+    more for short series.
 
     Raise `UnusableInput` if there is no value, or a value that is not finite.
     """

@@ -45,9 +45,9 @@ def may_have_one_ratio(blocks: PairedBlocks, low: float, high: float, level: flo
 def spreads_differ(blocks: PairedBlocks, level: float) -> bool:
     """Return whether the bets show that the costs of the two conditions spread differently.
 
-    The engine bets on the sign of |ln c - θ - m| - |ln b - m|, where c and b are the costs of
-    candidate and baseline, θ is the median difference and m the median log cost of earlier blocks.
-    With a constant ratio and exact θ and m this sign is a fair coin, so the chance of a false
+    The engine bets on the sign of |ln c - θ - m| - |ln b - m|. Here c and b are the costs of
+    candidate and baseline. Earlier blocks give the median difference θ and the median log cost m.
+    With a constant ratio and exact θ and m, the sign is a fair coin. So the chance of a false
     answer is at most ``level``. Medians of few blocks are not exact
     (benchmarks/validity/intervals.py).
     """

@@ -1,7 +1,7 @@
 """The distribution of one metric over the trials of one condition, and the ratio of means.
 
-The ratio of means compares the total costs of many runs. It only describes: without a bound on the
-costs no error rate can be guaranteed for it, because a rare, very slow run may still come.
+The ratio of means compares the total costs of many runs. It only describes, without an error rate,
+because a rare, very slow run may still come.
 """
 
 from __future__ import annotations
@@ -89,9 +89,8 @@ def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> Metri
 def median_interval(ordered: FloatArray, level: float) -> Interval:
     """Return an interval of the median: the k-th smallest and the k-th largest value.
 
-    By the binomial law, k is the largest number for which P(fewer than k of n values lie below the
-    median) ≤ level/2 (David and Nagaraja 2003, §7.1). Both ends are ``None`` with too few values:
-    fewer than 6 at level 0.05.
+    Each end is exact at level/2 by the binomial law (David and Nagaraja 2003, §7.1). Both ends are
+    ``None`` with too few values: fewer than 6 at level 0.05.
     """
     interval = quantile_interval(ordered, 0.5, level)
     return (None, None) if None in interval else interval
@@ -123,9 +122,9 @@ def quantile_interval(ordered: FloatArray, quantile: float, level: float) -> Int
 def median_at_any_stop(ordered: Sequence[float] | FloatArray, level: float) -> Interval:
     """Return an interval of the median that is valid after any number of values.
 
-    Its ends are the k-th smallest and the k-th largest value. A possible median with s of n values
-    below it is excluded if e to the `ln_coin_mixture` of s and n reaches 1 / level (Robbins 1970;
-    for quantiles Howard and Ramdas 2022). Each value must lie below the true median with
+    Its ends are the k-th smallest and the k-th largest value. Let s of n values lie below a
+    possible median. It is excluded if e to the `ln_coin_mixture` of s and n reaches 1 / level
+    (Robbins 1970; Howard and Ramdas 2022). Each value must lie below the true median with
     probability ½, whatever came before it. Both ends are ``None`` with fewer than 7 values at level
     0.05. The values so far, shape (n,), are ascending; +inf for a trial without a value.
     """

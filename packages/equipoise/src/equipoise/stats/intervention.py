@@ -2,8 +2,8 @@
 
 A block has four conditions: the baseline A, the candidate B, and both with the intervention, A_w
 and B_w. The explained fraction is the part of the gap between A and B that disappears with the
-intervention. Bets give a confidence set of fractions for the gap in logarithms, and another set for
-the gap in the unit of the metric (docs/methods/fraction.md).
+intervention. Bets give two confidence sets of fractions (docs/methods/fraction.md). One set is for
+the gap in logarithms, another for the gap in the unit of the metric.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ExplainedFraction(Struct, frozen=True):
     """Fraction of a gap that an intervention explains, on one scale."""
 
     estimate: float | None
-    """Fraction that predicts the gap with the intervention best: the predicted gap is too large in
+    """Fraction that predicts the gap with the intervention best. The prediction is too large in
     half of the blocks, and too small in the other half. ``None`` if there is no such fraction."""
     intervals: tuple[Interval, ...]
     """Confidence set, as one or more separate intervals. An end is ``None`` if the set goes beyond
@@ -91,8 +91,8 @@ class InterventionEffect(Struct, frozen=True):
     log_fraction: ExplainedFraction
     """Fraction of the log ratio, for causes that multiply the cost by a factor."""
     seconds_fraction: ExplainedFraction
-    """Fraction of the difference in the unit of the metric. An intervention that adds the same cost
-    to both conditions moves their ratio towards 1, but does not change their difference."""
+    """Fraction of the difference in the unit of the metric. If an intervention adds the same cost
+    to both conditions, their ratio moves towards 1, but their difference stays."""
     from_candidate: float | None
     """Part of the gap that the change of the candidate closed: ln(B / B_w) over ln(B / A)."""
     from_baseline: float | None
@@ -102,9 +102,9 @@ class InterventionEffect(Struct, frozen=True):
 class InterventionBlocks:
     """Blocks of one intervention, added one by one.
 
-    ``level`` is the maximum share of campaigns in which a set ever leaves out the true fraction:
-    alpha divided by the number of interventions. Each outcome is wrong in at most this share of
-    campaigns. Raise `UnusableInput` unless ``level`` is between 0 and 1.
+    ``level``, alpha over the number of interventions, is the maximum share of campaigns in which a
+    set ever leaves out the true fraction. Each outcome is wrong in at most this share of campaigns.
+    Raise `UnusableInput` unless ``level`` is between 0 and 1.
     """
 
     def __init__(self, level: float) -> None:
@@ -178,8 +178,8 @@ def is_final(effect: InterventionEffect) -> bool:
     - The set is empty, or at most 0.1 wide.
     - The set lies between 0.2 and 0.5, or below -0.2: the cause can no longer be confirmed or
       refuted.
-    - The set in logarithms lies above 0.5 but the set in seconds lies below: the intervention adds
-      the same cost to both conditions.
+    - The set in logarithms lies above 0.5 and the set in seconds below: the intervention adds the
+      same cost to both conditions.
     """
     low, high = effect.log_fraction.low, effect.log_fraction.high
     if effect.outcome == "refuted" or not effect.log_fraction.intervals:

@@ -1,7 +1,7 @@
 """The verdict on memory layouts in general (docs/methods/layouts.md).
 
 The result of the betting engine holds only for the layouts of a campaign. For a claim about layouts
-in general, the layout is the unit: the interval is Student's t over the mean log ratios of the
+in general, the layout is the unit. The interval is Student's t over the mean log ratios of the
 layouts. This interval is widened to include Hall's (1992) interval, which corrects for skewness.
 
 Such an interval is valid for a single analysis, so the analyses are planned. The first is after 2

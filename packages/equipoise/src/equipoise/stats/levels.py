@@ -1,10 +1,10 @@
 """Variance by level: iterations within trials within layouts within boots within hosts.
 
-A *unit* is one trial, one layout, one boot and so on. Its *parts* are the units of the next lower
-level in it, and its value is the mean over its parts. The *component* of a level is the variance
-that the level adds. `variance_by_level` computes an unweighted mean square for each level (Burdick
-and Graybill 1992, §6.2). The expectations of the mean squares are linear functions of the
-components, so linear equations give the components. The intervals are generalized confidence
+A *unit* is one trial, one layout, one boot and so on. The *parts* of a unit are the units of the
+next lower level in it. The value of a unit is the mean over its parts. The *component* of a level
+is the variance that the level adds. `variance_by_level` computes an unweighted mean square for each
+level (Burdick and Graybill 1992, §6.2). The expectations of the mean squares are linear functions
+of the components, so linear equations give the components. The intervals are generalized confidence
 intervals (Weerahandi 1993; Krishnamoorthy and Mathew 2009, §5.3) for effects that are about normal.
 """
 
@@ -60,7 +60,7 @@ def variance_by_level(
 
     ``values``, shape (n,), has a finite value for each unit of the lowest level. ``names`` has the
     names of all levels, the highest first. ``units`` has an array of shape (n,) for each level
-    except the lowest: the unit that contains each value, by its number within the unit above.
+    except the lowest. The array has the number of each value's unit, within the unit above.
     ``seed`` is for the draws of the intervals. ``level`` is 1 minus the coverage of the intervals.
 
     Raise `UnusableInput` if no unit of some level has two parts.
@@ -164,13 +164,13 @@ def _check_design(values: FloatArray, units: Sequence[IntArray], names: Sequence
 def advice(levels: Levels, unit_s: Sequence[float]) -> tuple[Advice, ...]:
     """Return how much one more minute of measuring on each level narrows the interval, best first.
 
-    The variance of the mean is the sum over levels of component / number of units (Kalibera and
-    Jones 2013, eq. 5, for a balanced design). New units have as many parts as the present units.
-    New units of the lowest level are spread over the present units.
+    The variance of the mean is the sum of component / number of units over the levels (Kalibera and
+    Jones 2013, eq. 5). New units have as many parts as the present units. New units of the lowest
+    level are spread over the present units.
 
-    ``unit_s`` has the seconds of one more unit of each level, the highest first, without its parts:
-    of a reboot, a relink, the start of a process, an iteration. Raise `UnusableInput` unless each
-    level has a time of 0 or more, and the lowest a time above 0.
+    ``unit_s`` has the seconds of one more unit of each level without its parts, the highest level
+    first. Examples are a reboot, a relink, the start of a process, an iteration. Raise
+    `UnusableInput` unless each level has a time of 0 or more, and the lowest a time above 0.
     """
     components = levels.components
     if len(unit_s) != len(components) or min(unit_s) < 0 or unit_s[-1] <= 0:

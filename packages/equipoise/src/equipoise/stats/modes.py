@@ -1,8 +1,9 @@
 """Distinct times of one program: the modes of a sample (docs/methods/distribution.md).
 
-Two modes are claimed only if two normal laws (distributions) explain the sample better than every
-shape with one peak, and if there is a clear valley between the two. Each side of the valley is then
-split in the same way. This module uses only NumPy, so that the base install can find modes.
+Two modes are claimed under two conditions. Two normal laws (distributions) must explain the sample
+better than every shape with one peak. There must be a clear valley between the two. Each side of
+the valley is then split in the same way. This module uses only NumPy, so that the base install can
+find modes.
 """
 
 from __future__ import annotations
@@ -338,9 +339,9 @@ def best_single_bic(values: FloatArray) -> float:
     """Return the least BIC among the fits of shapes with one peak.
 
     For p parameters, n values and the likelihood L, the BIC is p·ln n - 2·ln L (Schwarz 1978). The
-    shapes are normal, both Gumbels, uniform, beta and Student's t. Three shapes have their tail on
-    the side of the longer tail: exponentially modified normal, shifted lognormal and normal with
-    rare spikes. The values are ascending. The functions ``_fit_…`` return log likelihoods.
+    shapes are normal, both Gumbels, uniform, beta and Student's t. Three more have their tail on
+    the longer side: exponentially modified normal, shifted lognormal and normal with rare spikes.
+    The values are ascending. The functions ``_fit_…`` return log likelihoods.
     """
     count = len(values)
     # In units of the sd, the starts of the searches are near their results.

@@ -13,7 +13,7 @@ alpha (Ville 1939; Bonferroni):
 - For the baseline, the tests against all candidates together have alpha.
 
 So the chance that a fastest condition is ever out is at most alpha. This holds for each condition
-separately: if several are equally fast, the chance that any of them is ever out is larger.
+separately. If several are equally fast, the chance that any of them is ever out is larger.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Scaling laws: how a cost grows with the size N, as c N^a (log N)^b, with intervals.
 
-Over the sizes of one study, log log N is almost a linear function of log N, so many pairs of a and
-b fit equally well. So the exponent a is estimated separately for each power b. A simple law fits if
-it agrees with the growth of the cost from each size to the next.
+Over the sizes of one study, log log N is almost a linear function of log N. Many pairs of a and b
+fit equally well, so a is estimated separately for each b. A simple law fits if it agrees with the
+growth of the cost from each size to the next.
 """
 
 from __future__ import annotations
@@ -91,10 +91,10 @@ def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> Scal
     blocks, in the order of the blocks. A cost is NaN if the block left the size out, and +inf if
     the trial timed out. ``seed`` is for the resampling of blocks.
 
-    Raise `UnusableInput` if there are fewer than two sizes, or if a size is not above 1 or has no
-    positive finite median.
+    Raise `UnusableInput` for fewer than two sizes, or if a size is not above 1 or has no positive
+    finite median.
 
-    - The growth from one size to the next is the median of the log ratios within blocks, with its
+    - The growth from one size to the next is the median of the log ratios within blocks. It has an
       exact binomial interval (David and Nagaraja 2003, §7.1). The growths share the level 0.05
       (Bonferroni).
     - The sum of these medians gives the log cost at each size.
@@ -158,8 +158,8 @@ def _profiles(logs: FloatArray) -> FloatArray:
     """Return the profiles of r samples of shape (n, k), shape (r, k).
 
     A profile has the log cost at each of the k sizes, minus the log cost at the smallest size. Each
-    step to the next size is the median of the differences within blocks, because the drift of the
-    host cancels within a block. If no block has both sizes, the two medians give the step.
+    step to the next size is the median of the differences within blocks, which the drift of the
+    host does not change. If no block has both sizes, the two medians give the step.
     """
     with np.errstate(invalid="ignore"):
         within_blocks = _medians(np.diff(logs, axis=2))

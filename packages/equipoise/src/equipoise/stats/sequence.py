@@ -54,12 +54,12 @@ class PairedBlocks:
 
     ``baseline`` and ``candidate``, shape (n,), are costs; +inf for a trial that timed out.
     ``orders``, shape (n,), are 1 if the baseline ran before the candidate, else -1. By default the
-    metric has no resolution. ``covariates``, shape (n, 2, c) with c at most 8, are readings before
-    the trials of the baseline and of the candidate; NaN where unknown. A program must not influence
-    its own covariate: an adjustment by that covariate would remove the effect, too.
+    metric has no resolution. ``covariates``, shape (n, 2, c), are readings before the trials of
+    both conditions; NaN where unknown. c is at most 8. A program must not influence its own
+    covariate: an adjustment by that covariate would remove the effect, too.
 
-    Raise `UnusableInput` if a cost is negative or not a number, an order is neither 1 nor -1, or
-    the lengths differ. Raise `ValueError` if there are too many covariates.
+    Raise `UnusableInput` if a cost is negative or NaN, an order is neither 1 nor -1, or the lengths
+    differ. Raise `ValueError` if there are too many covariates.
     """
 
     def __init__(

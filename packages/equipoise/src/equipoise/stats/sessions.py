@@ -1,18 +1,18 @@
 """Find the rows that cost more or less in a later session, which was not interleaved.
 
 A session is one measurement of all rows. A row is one condition, with one cost for each process. No
-coin orders the two sessions, so a row's ratio includes everything else that differs between them:
-the boot, other programs, the temperature. Four variances say how large such differences are
+coin orders the two sessions. So a row's ratio includes everything else that differs between them,
+such as the boot or the temperature. Four variances say how large such differences are
 (docs/methods/campaigns.md):
 
-- The spread of the processes. The mean of a row's log costs leaves out a fifth at each end (Yuen
-  1974), so that a disturbed process does not decide.
-- The drift within a session. If the halves of a session differ by more than the spread of the
-  processes explains, the session's variances are multiplied by `variance_factor`.
+- The spread of the processes. The mean of a row's log costs leaves out a fifth at each end, because
+  of disturbed processes (Yuen 1974).
+- The drift within a session. If the halves of a session differ more than its processes do, its
+  variances are multiplied by `variance_factor`.
 - The movement of whole blocks. All rows of a block may move together. This variance is not divided
   by the number of blocks.
-- The difference between sessions. Most rows do not change between sessions in the same environment,
-  so their typical difference estimates this variance (an empirical null: Efron 2004).
+- The difference between sessions. Most rows do not change, so their typical difference estimates
+  this variance (an empirical null: Efron 2004).
 
 The false-discovery rate over the rows is at most alpha (Benjamini and Hochberg 1995). The intervals
 of all rows have the level at which rows were selected (Benjamini and Yekutieli 2005).
@@ -152,8 +152,9 @@ def difference_between_sessions(
 ) -> float:
     """Estimate how much two sessions differ beyond the spread and drift within each of them.
 
-    The estimate is a standard deviation in log units: the robust variance of the rows' differences
-    minus the typical variance of their errors. It assumes that most rows did not change.
+    The estimate is a standard deviation in log units. Its square is the robust variance of the
+    rows' differences minus the typical variance of their errors. It assumes that most rows did not
+    change.
     """
     if len(earlier) < _MIN_ROWS:
         return 0.0
@@ -276,8 +277,8 @@ def _combined_freedom(
 ) -> int:
     """Return the degrees of freedom of a sum of variances (Satterthwaite 1946; Welch 1947).
 
-    Each variance is given with its degrees of freedom: the variances of a row in both sessions, and
-    the variances that all rows share. The result is 0 if a session has only one process.
+    Each variance is given with its degrees of freedom. A row has two variances, one for each
+    session; all rows share the others. The result is 0 if a session has only one process.
     """
     if min(freedom for _, freedom in row_variances) < 1:
         return 0

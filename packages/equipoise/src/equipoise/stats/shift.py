@@ -39,7 +39,7 @@ class ShiftFunction(Struct, frozen=True):
     """The ratio of two distributions, quantile by quantile.
 
     All arrays have shape ``(quantiles,)``. A ratio is NaN if both quantiles are timeouts, and
-    ``inf`` or 0 if one of them is; bounds may then be 0 or ``inf``.
+    ``inf`` or 0 if one of them is. Bounds may be 0 or ``inf``, too.
     """
 
     quantiles: FloatArray
@@ -160,8 +160,8 @@ def statistic_answers(
 
     ``baseline`` and ``candidate``, shape (n,), are costs of 0 or more, +inf for a trial that timed
     out. ``level`` is the maximum chance that any decile is certain of the wrong winner, if trials
-    are independent. The extremes and the mean are never certain: without bounds on the costs no
-    interval of a mean has an error rate (Bahadur and Savage 1956).
+    are independent. The extremes and the mean are never certain: no interval of a mean of unlimited
+    costs has an error rate (Bahadur and Savage 1956).
     """
     margin = margin_of(min_effect)
     has_tail = len(baseline) >= BLOCKS_FOR_TAIL

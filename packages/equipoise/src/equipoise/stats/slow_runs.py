@@ -25,8 +25,8 @@ RARE_SHARE, MIN_RUNS_FOR_EQUIVALENT = 0.05, 59
 """Share of a rare kind of slow run; minimum number of runs of each condition for ``equivalent``.
 The chance that 59 runs do not include a kind with a share of 5 % is at most 5 %."""
 ANALYSES_PER_DOUBLING = 3
-"""Number of comparisons of slow runs while the number of blocks doubles: after 59, 74, 93, 118
-blocks and so on. With more comparisons, chance would balance the slow runs too often."""
+"""Number of comparisons of slow runs while the blocks double: after 59, 74, 93, 118 blocks and so
+on. With more comparisons, chance would balance the slow runs too often."""
 MAX_DELAY_RATIO = 2.0
 """Maximum ratio of the typical delays of both conditions' slow runs, if they are similar."""
 SLOW_SPREADS = 5.0
@@ -73,9 +73,9 @@ class SlowRunTest(Struct, frozen=True):
 def means_allow_equivalence(baseline: FloatArray, candidate: FloatArray, margin: float) -> bool:
     """Return whether the means and the slow runs allow the verdict ``equivalent``.
 
-    They allow it if the bound of the ratio of means (`ln_bound_of_means`) is within the margin. If
-    balanced slow runs are the only reason why the bound is outside, the ratio of means itself must
-    be within the margin (`have_balanced_slow_runs`, at the last planned number of blocks).
+    They allow it if the bound of the ratio of means (`ln_bound_of_means`) is within the margin.
+    They also allow it if balanced slow runs are the only reason why the bound is outside
+    (`have_balanced_slow_runs`).
 
     Costs have shape (n,), +inf for a timeout; the margin is in log units.
     """
@@ -88,8 +88,8 @@ def means_allow_equivalence(baseline: FloatArray, candidate: FloatArray, margin:
 def ln_bound_of_means(parts: Sequence[tuple[float, FloatArray, FloatArray]]) -> float:
     """Return the bound of the mean log ratio of means over hosts; a single host has weight 1.
 
-    ``parts`` has for each host its weight w and the costs aᵢ and bᵢ of baseline and candidate in
-    its n blocks, shape (n,) each, with the means ā and b̄. With sums Σ over hosts, the bound is
+    ``parts`` has for each host its weight w and the costs aᵢ of the baseline and bᵢ of the
+    candidate. Both have shape (n,); their means are ā and b̄. With sums Σ over hosts, the bound is
     |Σ w·ln(b̄/ā)| + 1.645·SE + E. SE² = Σ w²·Σᵢ(bᵢ/b̄ - aᵢ/ā)²/n² by the delta method. E is the
     largest single term w·|bᵢ/b̄ - aᵢ/ā|/n: it makes up for the skewness after one slow run. The
     bound is infinite if a mean is not finite and positive, and 0 if all costs are 0.
@@ -214,8 +214,8 @@ def _round_factor(factor: float) -> float:
 def slow_run_counts(baseline: FloatArray, candidate: FloatArray, margin: float) -> SlowRunCounts:
     """Count the runs of each condition that took far longer than their own median.
 
-    The multiple of the median is the larger multiple of the two conditions, raised as long as the
-    counts stay the same. Costs, 0 or more, have shape (n,).
+    The multiple of the median is the larger `slow_factor` of both, raised as long as the counts
+    stay the same. Costs, 0 or more, have shape (n,).
     """
     medians = [float(median_of(costs)) for costs in (baseline, candidate)]
     factor = max(slow_factor(costs, margin) for costs in (baseline, candidate))
@@ -240,12 +240,12 @@ def slow_run_test(
 ) -> SlowRunTest:
     """Test whether slow runs are more frequent in one of two conditions.
 
-    The threshold of a block comes from the costs of both conditions in earlier blocks: in the first
-    10, later in the first 20, 40 and so on. Assume that exchanging the two conditions changes
-    nothing. If exactly one run of a block exceeds the threshold, it is then the candidate's run
-    with chance ½. Bets on this coin, mixed over beta(½, ½), give an e-value (Robbins 1970). The
-    test names a condition once the e-value reaches 1/level, so the chance of a false name is at
-    most ``level`` at any stop (Ville 1939). The level is a fifth of alpha, in addition to alpha.
+    The threshold of a block comes from the costs of both conditions in the first 10 blocks, later
+    in the first 20, 40 and so on. Assume that exchanging the two conditions changes nothing. If
+    exactly one run of a block exceeds the threshold, it is then the candidate's run with chance ½.
+    Bets on this coin, mixed over beta(½, ½), give an e-value (Robbins 1970). The test names a
+    condition once the e-value reaches 1/level. So the chance of a false name is at most ``level``
+    at any stop (Ville 1939). The level is a fifth of alpha, in addition to alpha.
 
     The test is only for conditions whose typical runs take the same time.
 

@@ -2,7 +2,7 @@
 
 `sample_ratio` and `sample_difference` compare two samples. They assume independent trials that are
 about normal (for a ratio, with normal logarithms). Samples of unknown origin may not be
-independent: drift, and any other change between the samples, is part of the result.
+independent. Drift between the samples is part of the result.
 
 `pool` averages the effects of several campaigns; several campaigns of one boot count as one. A
 campaign stops when its effect looks large, so the mean effect would be too large. Only the blocks
@@ -128,8 +128,8 @@ def _paired_difference(baseline: FloatArray, candidate: FloatArray) -> tuple[flo
 def pool(effects: FloatArray, errors: FloatArray, boots: Sequence[str]) -> PooledEffect:
     """Pool the effects of several campaigns.
 
-    ``effects`` are the log ratios of the campaigns, ``errors`` their standard errors within the
-    campaign, and ``boots`` the boot and kernel that each ran on.
+    ``effects`` are the log ratios of the campaigns. ``errors`` are their standard errors within the
+    campaign. ``boots`` names the boot and kernel of each campaign.
 
     The replicates are boots or, with a single boot, campaigns. Their mean has Student's interval.
     The variance between campaigns is the variance of the effects minus the mean squared error,

@@ -204,7 +204,7 @@ def blocks_to_go(
     The forecast is the median over simulated continuations of the campaign. They draw blocks of the
     campaign with new coins, and assume that the current estimate is true. If this estimate is
     within the margin, the forecast includes the blocks that the means need for ``equivalent``. The
-    forecast is ``None`` in three cases: the comparison is decided; its means forbid ``equivalent``;
+    forecast is ``None`` if the comparison is decided, if its means forbid ``equivalent``, or if
     half of the continuations reach no verdict.
 
     ``comparisons`` and ``verdicts`` are argument and result of ``judge``; ``seed`` is below 2^64.
@@ -322,9 +322,9 @@ def judge_unadjusted(
 def running_interval(engine: BettingSequence, level: float) -> tuple[tuple[float, float], bool]:
     """Return the running interval, or the interval at the stop if the running one is not trusted.
 
-    Also return whether a constant ratio fits all blocks. The running interval is not trusted in
-    three cases: it is empty, the estimate is outside, or it is less than 0.7 times as wide as the
-    interval at the stop (docs/methods/interval.md).
+    Also return whether a constant ratio fits all blocks. The running interval is not trusted if it
+    is empty or does not contain the estimate. It is not trusted either if it is narrow: below 0.7
+    times the width of the interval at the stop.
     """
     trusted = _trusted_interval(engine, level)
     return trusted.interval, trusted.ratio_is_constant
@@ -434,7 +434,7 @@ def verdict_by_intervals(
     ``blocks`` is the number of blocks on the host with the fewest blocks; ``runs`` is the number of
     blocks on all hosts, in which a slow run could appear. ``means_allow`` returns whether the means
     and the slow runs allow ``equivalent``. ``means_contradict`` takes a side, 1 for slower or -1
-    for faster, and returns whether the means lie beyond the margin on the opposite side.
+    for faster. It returns whether the means lie beyond the margin on the opposite side.
     """
     (low, high), (equivalence_low, equivalence_high) = interval, equivalence
     is_within = -margin <= equivalence_low and equivalence_high <= margin

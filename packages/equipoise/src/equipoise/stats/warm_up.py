@@ -36,8 +36,8 @@ class TrialShape(Struct, frozen=True):
     steady: float | None
     """Mean of the iterations in the steady state, in their unit."""
     final_mean: float
-    """Equal to ``steady``; without a steady state, the mean of the last ``STEADY_SHARE`` of the
-    iterations, so that a comparison does not leave out trials because of their times."""
+    """Equal to ``steady``. Without a steady state, it is the mean of the last ``STEADY_SHARE`` of
+    the iterations."""
 
 
 class WorkloadShape(Struct, frozen=True):

@@ -319,8 +319,8 @@ impl Search {
         self.estimated_at = self.block_count;
     }
 
-    /// Bets against each group outside the pair of a block, on a step before or after each commit,
-    /// and on an own pair. Then updates the likelihoods, which choose the next pair.
+    /// Bets on a block. There are bets against each group outside the pair, on a step before or
+    /// after each commit, and on an own pair.
     fn bet(&mut self, block: &PairBlock, is_own: bool, number: usize) {
         let (before, after) = (block.before, block.after);
         let Sizes { step, scale, slot } = self.sizes;
@@ -398,7 +398,7 @@ impl Search {
     }
 
     /// At index m, the sum of the urgencies of the commits up to m. The urgency of a commit is its
-    /// missing evidence, times the square root of the chance that it is the culprit.
+    /// missing evidence times the square root of its chance.
     fn urgency_sums(&self) -> Vec<f64> {
         let floor = URGENCY_FLOOR / self.commits as f64;
         let mut sum = 0.0;

@@ -1,8 +1,8 @@
 """Read a study's TOML file (docs/reference/study.md) as a `Study`.
 
-Each kind of table has a `TableSchema` with the table's name: its keys and their types, which
-msgspec checks. docs/reference/study.md explains the keys. This module checks all further rules.
-Every message names the file, the line and the key.
+Each kind of table has a `TableSchema` with its keys and their types, which msgspec checks.
+docs/reference/study.md explains the keys. This module checks all further rules. Every message names
+the file, the line and the key.
 
 The life of a server is the time from its start to its end. A trial of a server is a whole life, or
 an interval in a longer life.

@@ -166,8 +166,8 @@ class Table(Struct, frozen=True):
     def _misfit(self, key: str, schema: type[TableSchema]) -> UnusableInput:
         """Return the error for a value that its field in the schema does not accept.
 
-        The error names, in this order: a wrong element of an array, a word that is not a choice, a
-        value out of bounds, or a value of the wrong type.
+        The error names a wrong element of an array, a word that is not a choice, a value out of
+        bounds, or a value of the wrong type.
         """
         value, description = self.values[key], _description(schema, key)
         accepted = tuple(_alternatives(get_type_hints(schema)[key]))
