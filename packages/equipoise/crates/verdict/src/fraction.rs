@@ -36,7 +36,7 @@ struct Gap {
 impl Gap {
     /// z(f): the part of the gap that the fraction f does not explain.
     fn remainder(self, fraction: f64) -> f64 {
-        // Nothing remains of an infinite gap if all of it is removed; 0 · ∞ would be NaN.
+        // If all of an infinite gap is removed, nothing remains; 0 · ∞ would be NaN.
         let remaining_fraction = 1.0 - fraction;
         let remaining_gap = if remaining_fraction == 0.0 {
             0.0

@@ -17,7 +17,7 @@ pub(crate) const MIN_BLOCKS_FOR_SPREAD: usize = 3;
 const MIN_BLOCKS_FOR_SLOT: usize = 6;
 /// A slot effect is removed if it exceeds 2.5 scales over √n.
 const SLOT_THRESHOLD_SCALES: f64 = 2.5;
-/// Deviations beyond 1.5 MAD scales count as 1.5 (Huber 1964).
+/// Deviations are clipped at 1.5 MAD scales (Huber 1964).
 const HUBER_LIMIT_SCALES: f64 = 1.5;
 /// Variance of a standard normal variable that is clipped at ±1.5. The variance of clipped
 /// deviations is divided by it.

@@ -20,7 +20,7 @@ pub struct SlowerCount {
     pub decided: usize,
     /// Lower end of the running interval; if that is empty, of the interval at the stop.
     pub low: f64,
-    /// Upper end of the same interval.
+    /// Upper end, as for `low`.
     pub high: f64,
 }
 

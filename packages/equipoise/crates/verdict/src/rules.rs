@@ -35,7 +35,7 @@ pub(crate) const BETTORS: [Bettor; 6] = [
 pub(crate) const CLIP_SCALES: f64 = 1.25;
 
 /// Smallest tolerance of a block, in log units. A smaller difference may be a rounding error of
-/// floats, at most 6e-14, whose sign is not a fair coin.
+/// floats, at most 6e-14. Its sign is not a fair coin.
 pub(crate) const MIN_TOLERANCE: f64 = 1e-12;
 
 /// The interval that decides on `equivalent` has this many times the level. Each of its sides is a

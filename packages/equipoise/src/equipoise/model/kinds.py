@@ -145,7 +145,7 @@ class Command(Struct, frozen=True):
     """One command of the command line."""
 
     module: str
-    """Import path of the module whose attribute ``command`` is the command."""
+    """Import path of a module that has the command as its attribute ``command``."""
     summary: str
     """Summary, one line of ``equipoise --help``."""
     group: str
@@ -240,7 +240,7 @@ def every_kind() -> tuple[Kind, ...]:
 
 
 def kind_of_study(study: str) -> Kind:
-    """Return the kind of the campaigns of a study whose plans have no terms."""
+    """Return the kind that a study gives to its campaigns without terms."""
     if study != ORDINARY and study in external_kinds():
         kind = kind_named(study)
         if not kind.terms:
@@ -251,8 +251,8 @@ def kind_of_study(study: str) -> Kind:
 def load_part(name: str, purpose: str, hint: str) -> Any:
     """Return a part that only one kind has and that campaigns of all kinds can use.
 
-    Raise `UnusableInput` if no installed kind has this part. ``purpose``, such as ``that test
-    causes``, completes the message "this installation cannot run campaigns …".
+    Raise `UnusableInput` if no installed kind has this part. ``purpose`` ends the message "this
+    installation cannot run campaigns …", for example with ``that test causes``.
     """
     import_paths = (getattr(kind, name) for kind in every_kind())
     import_path = next(filter(None, import_paths), None)

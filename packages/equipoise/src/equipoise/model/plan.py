@@ -17,7 +17,7 @@ PRIMARY_METRIC = "wall_s"
 CALL_METRIC = "call_s"
 """Seconds of one call: the primary metric of a comparison of Python functions."""
 PADDING_VARIABLE = "EQUIPOISE_PADDING"
-"""Variable that enlarges the environment of every trial, unless a condition sets it itself."""
+"""Variable that enlarges the environment of every trial. A condition may set it itself."""
 TUNABLES_VARIABLE = "GLIBC_TUNABLES"
 """Variable with tunables of the C library (ld.so(8))."""
 MAX_RANKED_CONDITIONS = 20
@@ -118,7 +118,7 @@ class Server(Struct, frozen=True):
     ready_s: float = 30.0
     """Maximum number of seconds until the server is ready, and until it has stopped."""
     search_path: tuple[str, ...] = ()
-    """Folders after those of ``PATH``, for the server and for all of its commands."""
+    """Folders that are added to the end of ``PATH``, for the server and its commands."""
     unprivileged: bool = False
     """Whether the server refuses to run as root; Equipoise then runs it as another user."""
     trial: ServerTrial = "life"
@@ -190,9 +190,9 @@ class Contrast(Struct, frozen=True):
     candidate: int
     """A condition is the candidate of at most one contrast, and differs from its baseline."""
     factor: str | None = None
-    """Factor in whose level the two differ."""
+    """Factor of which the two conditions have different levels."""
     stratum: dict[str, str] = field(default_factory=dict)
-    """Levels of the other factors, equal in both."""
+    """Levels of the other factors, equal in both conditions."""
 
     @property
     def pair(self) -> tuple[int, int]:
@@ -238,7 +238,7 @@ class Stopping(Struct, frozen=True):
     tail: float | None = None
     """The campaign continues until slow runs in this percentage of runs would have appeared."""
     leave_out_decided: bool = False
-    """Whether blocks leave decided conditions out, so that the others get the budget."""
+    """Whether blocks leave decided conditions out, so that undecided conditions get the budget."""
     min_seconds: float = 1.0
     """Minimum seconds of measured blocks for a verdict: a shorter campaign sees only one moment of
     the machine. Limits can still end the campaign earlier."""

@@ -11,7 +11,7 @@ POOLED_SCHEMA = "equipoise.pooled/1"
 
 
 class CommonRatio(Struct, frozen=True):
-    """The ratio that all campaigns have in common, if there is such a ratio.
+    """The ratio that all campaigns have in common, if any.
 
     It is valid although each campaign stopped at its verdict, and after any number of campaigns.
     """

@@ -232,6 +232,6 @@ class RunSummary(Struct, frozen=True):
     host: str | None = None
     """Name of the host that measured the campaign; ``None`` for an imported run."""
     whole: str | None = None
-    """Id of the fleet's run with this campaign; ``None`` if this ledger has no such run."""
+    """Id of the fleet's run with this campaign; ``None`` if this ledger does not have it."""
     hosts: int | None = None
     """Number of hosts whose member campaigns are in this ledger; ``None`` without members."""

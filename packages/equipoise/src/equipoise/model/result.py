@@ -59,7 +59,7 @@ class State(Struct, frozen=True):
 
 
 class Drift(Struct, frozen=True):
-    """Change over the campaign: median of the last third of the trials over that of the first."""
+    """Change over the campaign: median of the last third of the trials over median of the first."""
 
     ratio: float | None
     ratio_ci: Interval
@@ -189,8 +189,8 @@ class SlowRuns(Struct, frozen=True):
     unseen_share: float
     """1 - alpha^(1/runs): a kind of run with this share was missed with the chance alpha."""
     more_often: Literal["baseline", "candidate"] | None = None
-    """Condition that has slow runs more often, by a sequential test. Null if the test names
-    neither, or if the typical runs differ."""
+    """Condition that has slow runs more often, by a sequential test. Null if the test names no
+    condition, or if the typical runs differ."""
     e_value: float | None = None
     """E-value of the test; null if the typical runs differ."""
     level: float | None = None

@@ -96,7 +96,7 @@ class TimePart(Struct, frozen=True):
     baseline_s: float
     candidate_s: float
     extra_s: float
-    """Seconds of the slower condition minus those of the faster."""
+    """Seconds of the slower condition minus seconds of the faster condition."""
     extra_s_ci: Interval
     share_of_gap: float | None
     """Fraction of the gap. It is above 1 if several processors worked at once. It is null if the
@@ -122,7 +122,7 @@ class ExtraTime(Struct, frozen=True):
 
 
 class ExpectedChange(Struct, frozen=True):
-    """The change in a cause's evidence that an intervention must make to be able to refute it."""
+    """A change in the evidence of a cause. Without it, an intervention cannot refute the cause."""
 
     cause: int
     """Index of the cause in the plan."""

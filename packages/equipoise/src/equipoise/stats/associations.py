@@ -177,7 +177,7 @@ def _standardise(column: FloatArray, min_members: int) -> FloatArray | None:
 
 
 def _effective_trials(correlations: FloatArray) -> float:
-    """Return how many independent trials would give correlations with the same variance.
+    """Return how many independent trials would give correlations that vary as much.
 
     ``correlations`` has the correlation at each circular shift. The first, at shift 0, is the
     tested correlation and is left out.

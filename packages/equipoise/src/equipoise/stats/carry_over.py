@@ -95,8 +95,9 @@ def carry_over(
 def should_warn(estimate: CarryOver, *, min_effect: float) -> bool:
     """Return whether a carry-over is both certain and large enough to matter.
 
-    It is certain if it exceeds three standard errors. About half of it is an error of the effect.
-    It is large enough if this error reaches a quarter of ``min_effect`` (percent).
+    It is certain if it exceeds three standard errors. It is large enough if it causes an error of
+    at least a quarter of ``min_effect`` (percent). About half of a carry-over becomes an error of
+    the effect.
     """
     low, high = estimate.ratio_ci
     if low is None or high is None:
@@ -110,8 +111,8 @@ def should_warn(estimate: CarryOver, *, min_effect: float) -> bool:
 def _residuals(logs: FloatArray, conditions: IntArray, predecessors: IntArray) -> FloatArray:
     """Remove the effect of the condition and the local trend from the first trials' log costs.
 
-    The trend comes from neighbouring trials, whose conditions do not depend on the predecessor of
-    the trial. So the trend hides no carry-over.
+    The trend comes from neighbouring trials. Their conditions do not depend on the predecessor of
+    the trial, so the trend hides no carry-over.
     """
     effect, carry_over_effect = np.zeros_like(logs), np.zeros_like(logs)
     detrended = logs
@@ -172,7 +173,7 @@ class FittedDifference(Struct, frozen=True):
     """Logarithms of a difference and of the carry-over, fitted together."""
 
     difference: float
-    """Log ratio of the candidate over the baseline after the same predecessor."""
+    """Log ratio of candidate over baseline, if the condition before both is the same."""
     difference_error: float
     """Standard error of ``difference``."""
     carry_over: float
@@ -295,7 +296,7 @@ def _least_squares(rows: FloatArray, targets: FloatArray) -> FloatArray:
 
 
 def _clip(values: FloatArray, sample: FloatArray) -> FloatArray:
-    """Clip values at ``FITTED_CLIP_SCALES`` robust sds of a sample, unless that sd is 0."""
+    """Clip values at ``FITTED_CLIP_SCALES`` robust sds of a sample; do nothing if the sd is 0."""
     clip_limit = FITTED_CLIP_SCALES * NORMAL_MAD * float(np.median(np.abs(sample)))
     return np.asarray(np.clip(values, -clip_limit, clip_limit)) if clip_limit > 0 else values
 

@@ -139,8 +139,8 @@ def ratio_segments(blocks: PairedBlocks, block_numbers: IntArray) -> tuple[Ratio
 def consecutive_medians(values: FloatArray) -> tuple[FloatArray, IntArray]:
     """Reduce a series of more than ``MAX_VALUES`` values to medians of consecutive values.
 
-    The first result has the m values or medians. The second has the index at which each of them
-    begins, and n at the end, shape (m + 1,).
+    The first result has the m values or medians. The second result, shape (m + 1,), has the index
+    at which each begins, then n.
     """
     parts = max(1, min(len(values), MAX_VALUES))
     length, longer_parts = divmod(len(values), parts)

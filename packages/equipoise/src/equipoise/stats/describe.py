@@ -125,7 +125,7 @@ def median_at_any_stop(ordered: Sequence[float] | FloatArray, level: float) -> I
     Its ends are the k-th smallest and the k-th largest value. Let s of n values lie below a
     possible median. It is excluded if e to the `ln_coin_mixture` of s and n reaches 1 / level
     (Robbins 1970; Howard and Ramdas 2022). Each value must lie below the true median with
-    probability ½, whatever came before it. Both ends are ``None`` with fewer than 7 values at level
+    probability ½, given all values before. Both ends are ``None`` with fewer than 7 values at level
     0.05. The values so far, shape (n,), are ascending; +inf for a trial without a value.
     """
     count = len(ordered)
@@ -158,7 +158,7 @@ def ln_coin_mixture(successes: int, count: int) -> float:
 
 
 def drift(values: FloatArray, *, seed: int) -> Drift:
-    """Return the drift: the median of the last third of the trials over that of the first third.
+    """Return the drift: the median of the last third of the trials over the median of the first.
 
     The ratio has a circular block bootstrap interval. A third of more than 100 trials is first
     reduced to 100 medians of consecutive trials. The ratio is ``None`` with fewer than 6 trials,
@@ -233,7 +233,8 @@ class MeanRatio(Struct, frozen=True):
     ratio: float | None
     """Ratio of the means; ``None`` if a mean is not finite, or the baseline's mean is 0."""
     ratio_ci: Interval
-    """Bootstrap interval, for description: valid neither sequentially nor in small campaigns."""
+    """Bootstrap interval for a description. It is too narrow in small campaigns and at early stops.
+    """
 
 
 def ln_ratio_of_means(baseline: FloatArray, candidate: FloatArray) -> float:
@@ -245,7 +246,7 @@ def ln_ratio_of_means(baseline: FloatArray, candidate: FloatArray) -> float:
 
 
 def ln_ratios_without_one_block(baseline: FloatArray, candidate: FloatArray) -> FloatArray:
-    """Return ln of the ratio of means without each block in turn, shape (n,); NaN if unknown.
+    """Return ln of the ratio of means without block 1, without block 2, …; NaN if unknown.
 
     A block with a timeout is not left out: a timeout is not a slow run that occurred by chance.
     """

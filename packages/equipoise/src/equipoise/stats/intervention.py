@@ -30,7 +30,7 @@ REFUTED_WITHIN = 0.2
 CONFIRMED_WIDTH = 2 * REFUTED_WITHIN
 """Width of the set in logarithms at which a confirmed cause needs no more blocks."""
 OPEN_WIDTH = 0.1
-"""Width of the same set at which an intervention with the outcome ``open`` needs no more blocks."""
+"""Width of the set in logarithms at which the outcome ``open`` is final."""
 _GapPair = tuple[float, float]
 """Gap of a block without the intervention, and its gap with the intervention."""
 _FIRST_SEARCH_BOUND = 4.0
@@ -143,11 +143,11 @@ class InterventionBlocks:
             self._seconds_bets.push(*self._seconds_gap_pairs[-1])
 
     def rounded_effect(self) -> InterventionEffect:
-        """Return the effect with sets whose ends are rounded outwards; this is quick."""
+        """Return the effect with rounded ends of its sets; this is quick."""
         return self._effect_of(self._log_bets.rounded_set(), self._seconds_bets.rounded_set())
 
     def exact_effect(self) -> InterventionEffect:
-        """Return the effect with sets whose ends are exact."""
+        """Return the effect with exact ends of its sets."""
         return self._effect_of(self._log_bets.exact_set(), self._seconds_bets.exact_set())
 
     def _effect_of(
@@ -215,8 +215,8 @@ def _outcome_of(
 def _best_fit(bets: FractionSequence, gaps: Sequence[_GapPair]) -> float | None:
     """Return the fraction that predicts the gap with the intervention best; ``None`` if none does.
 
-    At this fraction, the prediction errors of the blocks have the median 0. The bets of the set are
-    on the signs of the same errors, so the estimate agrees with its set.
+    At this fraction, the prediction errors of the blocks have the median 0. The bets are on the
+    signs of these errors, so the estimate agrees with its set.
     """
     if bets.estimate() is None:
         return None

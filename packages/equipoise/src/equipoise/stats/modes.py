@@ -62,8 +62,8 @@ def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
     """Return the modes of a sample, at least one.
 
     ``values``, shape (n,), has at least one value; all are finite. ``resolution`` is the smallest
-    step of the measuring instrument, in the unit of the values, or 0. Values one such step apart
-    are not two modes.
+    step of the measuring instrument, in the unit of the values, or 0. Two values with one step
+    between them are not two modes.
     """
     ordered = np.sort(values)
     count = len(ordered)
@@ -203,8 +203,8 @@ class TwoNormals(Struct, frozen=True):
 def fit_two_normals(values: FloatArray) -> TwoNormals:
     """Fit a mixture of two normal laws by EM (Dempster, Laird and Rubin 1977).
 
-    One fit has the same sd in both laws; another fit has two sds. The result is the fit with the
-    lower BIC. Each sd is at least ``MIN_SD_SHARE`` of the sample's sd. There must be at least four
+    One fit has a common sd, another fit has a sd for each law. The result is the fit with the lower
+    BIC. Each sd is at least ``MIN_SD_SHARE`` of the sample's sd. There must be at least four
     values: ascending, finite, and not all equal.
     """
     count, scale, centre = len(values), float(np.std(values)), float(np.mean(values))

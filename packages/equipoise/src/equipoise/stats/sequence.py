@@ -38,7 +38,7 @@ def block_differences(
     ``quantum``, the smallest step of the metric, is one number for all blocks or has shape (n,).
 
     A difference is ±inf if one trial timed out or cost nothing. It is NaN, a tie, if both trials
-    did. It is also NaN if one trial cost nothing and the other less than 1.5 quanta.
+    did. It is also NaN if one trial cost nothing and its opponent less than 1.5 quanta.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = np.log(candidate) - np.log(baseline)

@@ -150,7 +150,7 @@ def changes_between(
 def difference_between_sessions(
     earlier: Sequence[SessionRow], later: Sequence[SessionRow]
 ) -> float:
-    """Estimate how much two sessions differ beyond the spread and drift within each of them.
+    """Estimate how much two sessions differ, in addition to the spread and drift within them.
 
     The estimate is a standard deviation in log units. Its square is the robust variance of the
     rows' differences minus the typical variance of their errors. It assumes that most rows did not
@@ -277,8 +277,8 @@ def _combined_freedom(
 ) -> int:
     """Return the degrees of freedom of a sum of variances (Satterthwaite 1946; Welch 1947).
 
-    Each variance is given with its degrees of freedom. A row has two variances, one for each
-    session; all rows share the others. The result is 0 if a session has only one process.
+    Each variance is given with its degrees of freedom. ``row_variances`` has one variance for each
+    session. The result is 0 if a session has only one process.
     """
     if min(freedom for _, freedom in row_variances) < 1:
         return 0

@@ -54,7 +54,7 @@ class ShiftFunction(Struct, frozen=True):
 def shift_function(
     baseline: FloatArray, candidate: FloatArray, *, seed: int, resamples: int = RESAMPLES
 ) -> ShiftFunction:
-    """Return deciles of the candidate over those of the baseline, with bootstrap bands.
+    """Return deciles of the candidate over deciles of the baseline, with bootstrap bands.
 
     This is the shift function of Doksum (1974) at the deciles (Wilcox, Introduction to Robust
     Estimation, §5.1.4), as a ratio. The bands are percentile intervals of resampled whole blocks

@@ -30,11 +30,11 @@ on. With more comparisons, chance would balance the slow runs too often."""
 MAX_DELAY_RATIO = 2.0
 """Maximum ratio of the typical delays of both conditions' slow runs, if they are similar."""
 SLOW_SPREADS = 5.0
-"""Robust standard deviations above the median from which on a run is slow."""
+"""Minimum distance of a slow run from the median, in robust standard deviations."""
 SLOW_MARGINS = 5.0
-"""Multiples of the smallest effect that matters from which on a run is slow."""
+"""Minimum distance of a slow run from the median, in smallest effects that matter."""
 SLOW_FACTORS = (1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0)
-"""Multiples of the median from which on a run is slow; above them 50, 100, 500, 1000 and so on."""
+"""Possible multiples of the median above which a run is slow; then 50, 100, 500, 1000 and so on."""
 FIRST_THRESHOLD_BLOCKS = 10
 """Number of blocks that give the first threshold; each doubling gives a new threshold."""
 LEVEL_SHARE = 0.2
@@ -151,7 +151,7 @@ def blocks_until_means_allow(
     """Return how many more blocks would let the means allow ``equivalent``.
 
     The forecast assumes that further blocks are similar: the standard error falls with the root of
-    the number of blocks. ``None`` if the ratio of means is beyond the margin, or unknown.
+    the number of blocks. ``None`` if the ratio of means is unknown or outside the margin.
     """
     blocks = len(baseline)
     missing_blocks = max(0, MIN_RUNS_FOR_EQUIVALENT - blocks)
@@ -188,7 +188,7 @@ def unseen_share(runs: int, alpha: float) -> float:
 
 
 def slow_factor(costs: FloatArray, margin: float) -> float:
-    """Return the round multiple of the median from which on a run is slow.
+    """Return a round multiple of the median; a run above it is slow.
 
     The log cost of a slow run is at least five robust standard deviations, and at least five
     margins, above the median. Runs with a smaller delay change the mean only if they are frequent.
@@ -242,7 +242,7 @@ def slow_run_test(
 
     The threshold of a block comes from the costs of both conditions in the first 10 blocks, later
     in the first 20, 40 and so on. Assume that exchanging the two conditions changes nothing. If
-    exactly one run of a block exceeds the threshold, it is then the candidate's run with chance ½.
+    only one run of a block exceeds the threshold, the chance that it is the candidate's is then ½.
     Bets on this coin, mixed over beta(½, ½), give an e-value (Robbins 1970). The test names a
     condition once the e-value reaches 1/level. So the chance of a false name is at most ``level``
     at any stop (Ville 1939). The level is a fifth of alpha, in addition to alpha.

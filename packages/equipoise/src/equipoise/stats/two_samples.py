@@ -83,10 +83,10 @@ def sample_difference(
 ) -> SampleDifference:
     """Return the difference of the means of two samples.
 
-    Independent samples are compared by Welch's (1947) interval. Samples of the same blocks are
-    ``paired``: they are compared by Student's t over the differences within blocks. Degrees of
-    freedom are rounded down. The samples have at least one value each, all finite. ``level`` is 1
-    minus the nominal coverage.
+    Independent samples are compared by Welch's (1947) interval. ``paired`` samples, from the same
+    blocks, are compared by Student's t over the differences within blocks. Degrees of freedom are
+    rounded down. The samples have at least one value each, all finite. ``level`` is 1 minus the
+    nominal coverage.
     """
     difference, error, freedom = (_paired_difference if paired else _welch_difference)(
         baseline, candidate

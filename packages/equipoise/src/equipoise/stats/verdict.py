@@ -283,7 +283,7 @@ def judge_alone(blocks: PairedBlocks, margin: float, alpha: float) -> Comparison
     if cached is None:
         trusted = _trusted_interval(blocks.engine, alpha)
         level = equivalence_level(alpha)
-        # Both intervals are running, or both are at the stop, so that one lies within the other.
+        # Both intervals are running, or both are at the stop: so the second lies within the first.
         equivalence = (
             blocks.engine.interval_at_stop(level)
             if trusted.is_at_stop
@@ -323,8 +323,8 @@ def running_interval(engine: BettingSequence, level: float) -> tuple[tuple[float
     """Return the running interval, or the interval at the stop if the running one is not trusted.
 
     Also return whether a constant ratio fits all blocks. The running interval is not trusted if it
-    is empty or does not contain the estimate. It is not trusted either if it is narrow: below 0.7
-    times the width of the interval at the stop.
+    is empty, does not contain the estimate, or is below 0.7 times the width of the interval at the
+    stop.
     """
     trusted = _trusted_interval(engine, level)
     return trusted.interval, trusted.ratio_is_constant
@@ -383,7 +383,7 @@ def judge_by_intervals(
     is_constant = True
     if typical is None and centre is not None:
         typical = centre
-        # An estimate outside its interval is not moved: the result reports that it is outside.
+        # The result reports an estimate outside its interval, and does not move it.
         is_constant = interval[0] <= typical <= interval[1]
     costs_nothing = not (blocks.baseline.any() or blocks.candidate.any())
     ln_mean_ratio = (
@@ -471,7 +471,7 @@ def blocks_to_win(level: float) -> int:
 
 
 def check_alpha(alpha: float) -> None:
-    """Raise `UnusableInput` unless alpha lies between 0 and 1."""
+    """Raise `UnusableInput` if alpha is not between 0 and 1."""
     if not 0.0 < alpha < 1.0:
         raise UnusableInput(
             f"alpha cannot be {alpha}",

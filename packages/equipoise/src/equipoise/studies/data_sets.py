@@ -106,4 +106,4 @@ def _lalonde() -> str:
 
 
 DATA_SETS: Mapping[str, DataSet] = {"lalonde": DataSet(_lalonde, "made-up")}
-"""Data sets by name; the key ``data`` of ``[workload]`` has such a name."""
+"""Data sets by name; the key ``data`` of ``[workload]`` is a name."""

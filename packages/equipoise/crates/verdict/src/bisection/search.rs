@@ -109,8 +109,7 @@ pub struct Search {
 impl Search {
     /// A search that begins after the blocks of the first and the last commit.
     ///
-    /// # Panics
-    /// If there is no commit, or the length of the prior is neither 0 nor the number of commits.
+    /// # Panics If there is no commit, or if the prior is not empty and has another length.
     #[must_use]
     pub fn new(settings: &SearchSettings) -> Self {
         let count = settings.commits;

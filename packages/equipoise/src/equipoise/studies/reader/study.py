@@ -356,7 +356,7 @@ def _levels_of_kind(
 ) -> tuple[Level, ...]:
     """Return the levels that a kind of libraries adds to a factor: the key ``levels`` names them.
 
-    Without this key, these are the kind's default levels, unless levels have tables.
+    Without this key, these are the kind's default levels; none if some levels have tables.
     """
     if "levels" not in table.values:
         return () if levels_with_tables else kind.default_levels
