@@ -133,12 +133,11 @@ def _correlate(
     """
     for covariate in covariates:
         for value, covariate_column in _usable_columns(covariate, min_members):
-            # The correlation at every circular shift.
             spectrum = np.fft.rfft(tested_column) * np.conj(np.fft.rfft(covariate_column))
-            shifts = np.fft.irfft(spectrum, n=len(tested_column))
+            correlations = np.fft.irfft(spectrum, n=len(tested_column))
             draws = float(covariate.units or len(tested_column))
-            independent_trials = draws if covariate.is_drawn else _effective_trials(shifts)
-            yield covariate.name, value, float(shifts[0]), independent_trials
+            independent_trials = draws if covariate.is_drawn else _effective_trials(correlations)
+            yield covariate.name, value, float(correlations[0]), independent_trials
 
 
 def _usable_columns(
@@ -152,20 +151,20 @@ def _usable_columns(
     values = covariate.values
     if np.isnan(values).any():
         return
-    candidates: list[tuple[float | None, FloatArray, int]] = [(None, shared_ranks(values), 0)]
+    columns: list[tuple[float | None, FloatArray, int]] = [(None, shared_ranks(values), 0)]
     if covariate.is_categorical:
-        candidates = [
+        columns = [
             (float(value), (values == value).astype(np.float64), min_members)
             for value in np.unique(values)
         ]
-    for value, unscaled_column, min_count in candidates:
+    for value, unscaled_column, min_count in columns:
         column = _standardise(unscaled_column, min_count)
         if column is not None:
             yield value, column
 
 
 def _standardise(column: FloatArray, min_members: int) -> FloatArray | None:
-    """Return the column with mean 0 and length 1; ``None`` if all values are equal.
+    """Return the column with mean 0 and sum of squares 1; ``None`` if all values are equal.
 
     Unless ``min_members`` is 0, also return ``None`` for fewer ones or zeros than ``min_members``.
     """

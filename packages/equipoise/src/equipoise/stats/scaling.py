@@ -158,8 +158,8 @@ def _profiles(logs: FloatArray) -> FloatArray:
     """Return the profiles of r samples of shape (n, k), shape (r, k).
 
     A profile has the log cost at each of the k sizes, minus the log cost at the smallest size. Each
-    step to the next size is the median of the differences within blocks, which the drift of the
-    host does not change. If no block has both sizes, the two medians give the step.
+    step to the next size is the median of the differences within blocks: the drift of the host
+    cancels within a block. If no block has both sizes, the two medians give the step.
     """
     with np.errstate(invalid="ignore"):
         within_blocks = _medians(np.diff(logs, axis=2))

@@ -68,6 +68,7 @@ _CPUS = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
 _PLACEHOLDER = re.compile(r"(?<!\{)\{([A-Za-z_][\w-]*)\}(?!\})")
 
 Values = dict[str, Any]
+"""A table of TOML."""
 Texts = Annotated[str | list[str], Meta(description="a string or an array of strings")]
 Command = Annotated[str | list[str], Meta(description="a command: a string or an array of strings")]
 Cpus = Annotated[int | str, Meta(description='CPUs, such as cpu = 0 or cpu = "0-1,4"')]

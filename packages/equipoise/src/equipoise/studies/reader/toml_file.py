@@ -27,6 +27,7 @@ MAX_BYTES = 16 * 2**20
 """Maximum size of a study's file; the largest built-in file has 20 KB."""
 _MAX_WHOLE_NUMBER = 10**300
 """Maximum whole number, below the largest float, so that it can be compared and printed."""
+_MAX_SHOWN_LENGTH = 60
 _FILE_HINT = "give the path of a study's file, such as study.toml"
 _WHOLE_NUMBER_HINT = "give a number that fits in 64 bits, or put the digits in quotes"
 _TYPE_NAMES = {
@@ -259,10 +260,9 @@ def _not_toml(name: str, text: str, message: str) -> UnusableInput:
     else:
         line = 1 + text.rstrip("\n").count("\n")
     if what.startswith(("Cannot overwrite", "Cannot declare")):
-        return UnusableInput(
-            f"{name}:{line}: the key or table on this line is defined twice",
-            hint="remove one of the two definitions",
-        )
+        definition = text.split("\n")[line - 1].strip()[:_MAX_SHOWN_LENGTH]
+        what = f"{name}:{line}: this is the second definition of a key or table: {definition}"
+        return UnusableInput(what, hint="remove one of the two definitions")
     return UnusableInput(
         f"{name}:{line}: this is not TOML: {what or message}",
         hint="see https://toml.io for the format",
