@@ -28,6 +28,7 @@ MAX_BYTES = 16 * 2**20
 _MAX_WHOLE_NUMBER = 10**300
 """Maximum whole number, below the largest float, so that it can be compared and printed."""
 _MAX_SHOWN_LENGTH = 60
+"""Maximum number of characters of a line that a message shows."""
 _FILE_HINT = "give the path of a study's file, such as study.toml"
 _WHOLE_NUMBER_HINT = "give a number that fits in 64 bits, or put the digits in quotes"
 _TYPE_NAMES = {
