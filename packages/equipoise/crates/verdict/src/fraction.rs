@@ -15,8 +15,7 @@ use crate::block::{Block, Order};
 use crate::past::{Estimates, robust_scale};
 use crate::wealth::Wealth;
 
-/// Number of parts into which the distance of two tested fractions is divided, to find the end of a
-/// set.
+/// To find the end of a set, the distance of two tested fractions is divided into this many parts.
 const DIVISIONS: usize = 100;
 /// Number of divisions. After two, the end of a set is known to 1/10,000 of that distance.
 const DIVISION_ROUNDS: usize = 2;

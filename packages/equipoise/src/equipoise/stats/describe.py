@@ -129,7 +129,7 @@ def median_at_any_stop(ordered: Sequence[float] | FloatArray, level: float) -> I
     0.05. The values so far, shape (n,), are ascending; +inf for a trial without a value.
     """
     count = len(ordered)
-    # The mixture is convex in s, so the excluded numbers s are at both ends of the range.
+    # The mixture is convex in the number below, so only small and large numbers are excluded.
     counts_below = range(count // 2 + 1)
     rank = bisect_left(counts_below, True, key=lambda s: not _is_excluded(s, count, level))
     if rank == 0:

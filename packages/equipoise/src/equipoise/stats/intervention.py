@@ -91,8 +91,8 @@ class InterventionEffect(Struct, frozen=True):
     log_fraction: ExplainedFraction
     """Fraction of the log ratio, for causes that multiply the cost by a factor."""
     seconds_fraction: ExplainedFraction
-    """Fraction of the difference in the unit of the metric. If an intervention adds the same cost
-    to both conditions, their ratio moves towards 1, but their difference stays."""
+    """Fraction of the difference in the unit of the metric. If an intervention adds a cost to both
+    conditions, their ratio moves towards 1, but their difference stays."""
     from_candidate: float | None
     """Part of the gap that the change of the candidate closed: ln(B / B_w) over ln(B / A)."""
     from_baseline: float | None
@@ -102,9 +102,9 @@ class InterventionEffect(Struct, frozen=True):
 class InterventionBlocks:
     """Blocks of one intervention, added one by one.
 
-    ``level``, alpha over the number of interventions, is the maximum share of campaigns in which a
-    set ever leaves out the true fraction. Each outcome is wrong in at most this share of campaigns.
-    Raise `UnusableInput` unless ``level`` is between 0 and 1.
+    ``level`` is alpha over the number of interventions. A set leaves out the true fraction in at
+    most this share of campaigns. Each outcome is wrong in at most this share, too. Raise
+    `UnusableInput` unless ``level`` is between 0 and 1.
     """
 
     def __init__(self, level: float) -> None:

@@ -170,7 +170,7 @@ def advice(levels: Levels, unit_s: Sequence[float]) -> tuple[Advice, ...]:
 
     ``unit_s`` has the seconds of one more unit of each level without its parts, the highest level
     first. Examples are a reboot, a relink, the start of a process, an iteration. Raise
-    `UnusableInput` if a level has no time, if a time is negative, or if the lowest level has 0.
+    `UnusableInput` if a time is missing or negative, or if the time of the lowest level is 0.
     """
     components = levels.components
     if len(unit_s) != len(components) or min(unit_s) < 0 or unit_s[-1] <= 0:

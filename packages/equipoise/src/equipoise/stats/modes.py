@@ -50,8 +50,8 @@ class Modes(Struct, frozen=True):
     log_evidence: float | None
     """Evidence of the weakest split that was made; without a split, of the rejected split.
 
-    It is half of: least BIC of a shape with one peak, minus BIC of two normal laws. That is about
-    the logarithm of the Bayes factor for two modes. ``None`` for too few values, or no valley."""
+    It is ½·(least BIC of a shape with one peak - BIC of two normal laws). That is about the
+    logarithm of the Bayes factor for two modes. ``None`` for too few values, or no valley."""
 
     def indices_of(self, values: FloatArray) -> IntArray:
         """Return the index of each value's mode, from 0; shape (n,)."""

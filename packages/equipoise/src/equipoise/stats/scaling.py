@@ -91,8 +91,8 @@ def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> Scal
     blocks, in the order of the blocks. A cost is NaN if the block left the size out, and +inf if
     the trial timed out. ``seed`` is for the resampling of blocks.
 
-    Raise `UnusableInput` for fewer than two sizes, or if a size is not above 1 or has no positive
-    finite median.
+    Raise `UnusableInput` for fewer than two sizes, a size of 1 or less, or a size without a
+    positive finite median.
 
     - The growth from one size to the next is the median of the log ratios within blocks. It has an
       exact binomial interval (David and Nagaraja 2003, §7.1). The growths share the level 0.05
@@ -158,8 +158,8 @@ def _profiles(logs: FloatArray) -> FloatArray:
     """Return the profiles of r samples of shape (n, k), shape (r, k).
 
     A profile has the log cost at each of the k sizes, minus the log cost at the smallest size. Each
-    step to the next size is the median of the differences within blocks: the drift of the host
-    cancels within a block. If no block has both sizes, the two medians give the step.
+    step to the next size is the median of the differences within blocks, without the drift of the
+    host. If no block has both sizes, the two medians give the step.
     """
     with np.errstate(invalid="ignore"):
         within_blocks = _medians(np.diff(logs, axis=2))

@@ -238,7 +238,8 @@ def session_drift(rows: Sequence[SessionRow]) -> SessionDrift:
 def _block_moves(rows: Sequence[SessionRow]) -> dict[int, float]:
     """Return how far all rows of each block moved together, in log units.
 
-    That is the median, over the rows, of the block's log cost minus the median log cost of the row.
+    Each row has a difference: its log cost in the block minus its median log cost. The movement is
+    the median of these differences.
     """
     moves_by_block: dict[int, list[float]] = defaultdict(list)
     for row in rows:

@@ -26,8 +26,8 @@ RESAMPLES = 2000
 """Number of bootstrap resamples for the bands."""
 TAIL_QUANTILE = 0.99
 BLOCKS_FOR_TAIL = 100
-"""Minimum number of blocks for answers by the 99th percentile and the maximum: with fewer, this
-percentile lies between the two largest costs."""
+"""Minimum number of blocks for answers by the 99th percentile and the maximum. With fewer blocks,
+this percentile lies between the two largest costs."""
 MIN_BLOCKS = 10
 """Minimum number of blocks: with fewer, the outer deciles are extremes without a valid band."""
 
@@ -160,7 +160,7 @@ def statistic_answers(
 
     ``baseline`` and ``candidate``, shape (n,), are costs of 0 or more, +inf for a trial that timed
     out. ``level`` is the maximum chance that any decile is certain of the wrong winner, if trials
-    are independent. The extremes and the mean are never certain: no interval of a mean of unlimited
+    are independent. The extremes and the mean are never certain. No interval of a mean of unlimited
     costs has an error rate (Bahadur and Savage 1956).
     """
     margin = margin_of(min_effect)

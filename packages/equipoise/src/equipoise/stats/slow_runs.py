@@ -112,8 +112,9 @@ def have_balanced_slow_runs(baseline: FloatArray, candidate: FloatArray, margin:
     """Return whether slow runs of both conditions are the only reason why the bound fails.
 
     Both conditions then have slow runs. The numbers of slow runs differ by at most the root of
-    their sum, and the typical delays by at most a factor of 2. The ratio of means is within the
-    margin, and so is the bound of costs that are cut off at the threshold of a slow run.
+    their sum. The typical delays differ by at most a factor of 2. The ratio of means is within the
+    margin. The bound of costs is within the margin, too, if slow runs are clipped at their
+    threshold.
     """
     if len(baseline) < MIN_RUNS_FOR_EQUIVALENT:
         return False
@@ -190,8 +191,8 @@ def unseen_share(runs: int, alpha: float) -> float:
 def slow_factor(costs: FloatArray, margin: float) -> float:
     """Return a round multiple of the median; a run above it is slow.
 
-    The log cost of a slow run is at least five robust standard deviations, and at least five
-    margins, above the median. Runs with a smaller delay change the mean only if they are frequent.
+    The log cost of a slow run is at least five robust standard deviations and five margins above
+    the median. Runs with a smaller delay change the mean only if they are frequent.
     """
     with np.errstate(divide="ignore"):
         logs = np.log(costs[np.isfinite(costs) & (costs > 0.0)])
@@ -240,12 +241,12 @@ def slow_run_test(
 ) -> SlowRunTest:
     """Test whether slow runs are more frequent in one of two conditions.
 
-    The threshold of a block comes from the costs of both conditions in the first 10 blocks, later
-    in the first 20, 40 and so on. Assume that exchanging the two conditions changes nothing. If
-    only one run of a block exceeds the threshold, the chance that it is the candidate's is then ½.
-    Bets on this coin, mixed over beta(½, ½), give an e-value (Robbins 1970). The test names a
-    condition once the e-value reaches 1/level. So the chance of a false name is at most ``level``
-    at any stop (Ville 1939). The level is a fifth of alpha, in addition to alpha.
+    The threshold of a block comes from both conditions in the first 10 blocks, later in the first
+    20, 40 and so on. Assume that exchanging the two conditions changes nothing. If only one run of
+    a block exceeds the threshold, it is then the candidate's with chance ½. Bets on this coin,
+    mixed over beta(½, ½), give an e-value (Robbins 1970). The test names a condition once the
+    e-value reaches 1/level. So the chance of a false name is at most ``level`` at any stop (Ville
+    1939). The level is a fifth of alpha, in addition to alpha.
 
     The test is only for conditions whose typical runs take the same time.
 

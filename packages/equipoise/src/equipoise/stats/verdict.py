@@ -1,8 +1,8 @@
 """The verdict on candidates, valid after any number of interim analyses.
 
 docs/methods/verdict.md defines the verdicts. Effects are log ratios of a cost, candidate over
-baseline. "Within ±min_effect" means within ±ln(1 + min_effect/100), so that exchanging candidate
-and baseline only exchanges the verdicts ``faster`` and ``slower``.
+baseline. "Within ±min_effect" means within ±ln(1 + min_effect/100). So exchanging candidate and
+baseline only exchanges the verdicts ``faster`` and ``slower``.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class ComparisonVerdict(Struct, frozen=True):
 
     verdict: Verdict
     typical: float | None
-    """Huber centre of the block differences; ±inf where at least half of them are infinite,
-    ``None`` without blocks or where every block is a tie of timeouts."""
+    """Huber centre of the block differences. It is ±inf if at least half of them are infinite, and
+    ``None`` if every block is a tie of timeouts."""
     low: float
     high: float
     """Bounds of the interval; a bound is infinite if no ratio on its side is excluded yet. Both are
@@ -204,8 +204,8 @@ def blocks_to_go(
     The forecast is the median over simulated continuations of the campaign. They draw blocks of the
     campaign with new coins, and assume that the current estimate is true. If this estimate is
     within the margin, the forecast includes the blocks that the means need for ``equivalent``. The
-    forecast is ``None`` if the comparison is decided, if its means forbid ``equivalent``, or if
-    half of the continuations reach no verdict.
+    forecast is ``None`` if the comparison is decided or its means forbid ``equivalent``. It is also
+    ``None`` if half of the continuations reach no verdict.
 
     ``comparisons`` and ``verdicts`` are argument and result of ``judge``; ``seed`` is below 2^64.
     """
@@ -322,9 +322,8 @@ def judge_unadjusted(
 def running_interval(engine: BettingSequence, level: float) -> tuple[tuple[float, float], bool]:
     """Return the running interval, or the interval at the stop if the running one is not trusted.
 
-    Also return whether a constant ratio fits all blocks. The running interval is not trusted if it
-    is empty, does not contain the estimate, or is below 0.7 times the width of the interval at the
-    stop.
+    Also return whether a constant ratio fits all blocks. The running interval is trusted if it
+    contains the estimate and has at least 0.7 times the width of the interval at the stop.
     """
     trusted = _trusted_interval(engine, level)
     return trusted.interval, trusted.ratio_is_constant

@@ -109,7 +109,8 @@ pub struct Search {
 impl Search {
     /// A search that begins after the blocks of the first and the last commit.
     ///
-    /// # Panics If there is no commit, or if the prior is not empty and has another length.
+    /// # Panics
+    /// If there is no commit, or if the prior is not empty and has another length.
     #[must_use]
     pub fn new(settings: &SearchSettings) -> Self {
         let count = settings.commits;
@@ -318,8 +319,8 @@ impl Search {
         self.estimated_at = self.block_count;
     }
 
-    /// Bets on a block. There are bets against each group outside the pair, on a step before or
-    /// after each commit, and on an own pair.
+    /// Bets on a block. There are bets against each group outside the pair, on a step on each side
+    /// of a commit, and on an own pair.
     fn bet(&mut self, block: &PairBlock, is_own: bool, number: usize) {
         let (before, after) = (block.before, block.after);
         let Sizes { step, scale, slot } = self.sizes;
