@@ -154,7 +154,7 @@ MALFORMED = {
     ),
     "a factor twice": (
         WHOLE + VARIES,
-        "study.toml:7: the key or table on this line is defined twice",
+        "study.toml:7: this is the second definition of a key or table: [factors.n]",
         "remove one of the two definitions",
     ),
     "a negative budget": (

@@ -189,8 +189,8 @@ fn push(sequence: &mut verdict::BettingSequence, block: verdict::Block) -> PyRes
         .map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Readings of a block: differences (candidate minus baseline) and sums of the covariates before
-/// its two trials, and the sum of the two log costs.
+/// Differences (candidate minus baseline) and sums of a block's covariates, and the sum of its two
+/// log costs.
 type BlockReadings = (Vec<f64>, Vec<f64>, f64);
 
 fn readings_of_block(readings: Option<BlockReadings>) -> PyResult<verdict::Readings> {

@@ -1,11 +1,9 @@
-//! Adjusts differences for a covariate (such as a temperature) that was read before each trial,
-//! with a slope estimated from past blocks.
+//! Adjusts differences for a covariate, such as a temperature, that was read before each trial.
 //!
-//! A block's difference d becomes d − β̂·x, where β̂ is the slope, and x the covariate before the
-//! candidate's trial minus the covariate before the baseline's. A trial cannot change its own
-//! reading, but it can change the reading before the next trial, often of the other condition. Bets
-//! on d − β̂·x − θ are fair only if the ratio is constant and both conditions change the next
-//! reading in the same way. This module cannot check that, so the user chooses the covariates
+//! A block's difference d becomes d − β̂·x. The slope β̂ comes from past blocks. x is the
+//! candidate's reading of the covariate minus the baseline's reading. The bets are fair only under
+//! two assumptions: the ratio is constant, and both conditions change the next reading in the same
+//! way. This module cannot check that, so the user chooses the covariates
 //! (docs/methods/covariates.md).
 
 use crate::order_statistics::{median, scale};
@@ -34,44 +32,46 @@ pub const NO_READINGS: Readings = Readings {
     cost_sum: f64::NAN,
 };
 
-/// Smallest number of blocks with a covariate for an estimate of its slope.
+/// Smallest number of blocks with a known covariate from which its slope is estimated.
 const MIN_BLOCKS: usize = 3;
-/// Smallest number of blocks for a centre of each order, and a variance of each estimate.
+/// Smallest number of blocks from which each order has a centre, and each slope a variance.
 const MIN_BLOCKS_FOR_DETAILS: usize = 20;
-/// Largest ratio of variances up to which two estimates from few blocks share one variance.
+/// Two slopes from few blocks share a variance if the second variance is below this multiple of the
+/// first.
 const MAX_SHARED_VARIANCE_RATIO: f64 = 9.0;
-/// Limit of a reading, in scales: one extreme reading cannot change a bet much.
+/// Readings are clipped at this many scales, so that an extreme reading cannot change a bet much.
 const MAX_READING_SCALES: f64 = 3.0;
-/// Limit of a residual, in scales (Huber 1964).
+/// Residuals are clipped at this many scales (Huber 1964).
 const HUBER_LIMIT_SCALES: f64 = 2.0;
 /// Rounds of reweighted least squares.
 const REWEIGHTINGS: usize = 4;
-/// A slope is used if its F statistic exceeds a threshold: this number, plus 2 ln K for the best of
-/// K covariates. The slope is multiplied by 1 − (threshold/F)² (a garrote: Breiman 1995).
+/// A slope is used if its F statistic exceeds a threshold. The threshold is this number plus 2 ln K
+/// for the best of K covariates. The slope is multiplied by 1 − (threshold/F)² (a garrote: Breiman
+/// 1995).
 const MIN_F: f64 = 2.0;
 /// Largest difference of a covariate between the two conditions, in standard errors.
 const MAX_IMBALANCE_ERRORS: f64 = 3.0;
-/// Largest leverage, by which a covariate's carry-over is multiplied (`Covariates::fit`). The
-/// leverage grows with R², and reaches this number at R² = 0.8.
+/// Largest factor for the carry-over of a covariate (`Covariates::fit`).
 const MAX_LEVERAGE: f64 = 2.0;
-/// Variance of a mean of successive differences with random signs, relative to independent values.
+/// Variance of a sum of successive differences with random signs, over the sum of their squares.
 const STEP_VARIANCE_RATIO: f64 = 1.5;
-/// Smallest ratio of the mean square of successive differences to the variance for which values
-/// count as independent; it is 2 for independent values (von Neumann 1941).
+/// Values with at least this von Neumann ratio count as independent. The ratio is the mean square
+/// of successive differences over the variance. Independent values have the ratio 2 (von Neumann
+/// 1941).
 const MIN_NEUMANN_RATIO: f64 = 1.5;
-/// Information of successive differences about a slope, relative to that of independent values.
+/// Information about a slope in successive differences, over the information in independent values.
 const STEP_INFORMATION_RATIO: f64 = 2.0 / 3.0;
 /// Largest difference between two estimates of one slope, in standard errors.
 const MAX_DISAGREEMENT_ERRORS: f64 = 2.5;
 
-/// A covariate, and the slope by which it explains a part of the differences.
+/// A covariate and its slope, which explain a part of the differences.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adjustment {
     /// Index of the covariate.
     pub covariate: usize,
     /// Log units per unit of the covariate.
     pub slope: f64,
-    /// Difference of the readings up to which the explained part grows.
+    /// Differences of the readings are clipped at this limit.
     limit: f64,
 }
 
@@ -135,9 +135,9 @@ impl Covariates {
 
     /// The F statistic and the slope of a covariate; `None` if the slope cannot be used.
     ///
-    /// One estimate comes from the differences within blocks, with the extremes limited and centred
-    /// by order; another comes from the sums of blocks. The slope is not used if the covariate
-    /// itself differs between the conditions, or if its carry-over is too large.
+    /// The slope combines an estimate from the differences within blocks with an estimate from the
+    /// sums of blocks. It is not used if the covariate differs between the conditions, or if its
+    /// carry-over is too large.
     fn fit(
         &self,
         covariate: usize,
@@ -186,10 +186,8 @@ impl Covariates {
         Some((f, adjustment))
     }
 
-    /// The carry-over of the conditions to a covariate, in standard errors: how much the reading
-    /// before a block depends on the condition that ran last in the previous block.
-    ///
-    /// The orders of the two blocks are independent, so the estimate is unbiased.
+    /// The carry-over to a covariate, in standard errors. It says how much the reading before a
+    /// block depends on the last condition of the previous block.
     fn carry_over_errors(&self, covariate: usize, signs: &[f64]) -> f64 {
         let first_reading = |index: usize| {
             let row = &self.rows[index];
@@ -211,8 +209,8 @@ impl Covariates {
         }
     }
 
-    /// The slope from the sums of blocks, which depend on neither the order nor the ratio. If the
-    /// residuals show a drift of the machine, the slope is from successive differences of the sums.
+    /// The slope from the sums of blocks. If the machine drifts, it comes from successive
+    /// differences of the sums.
     fn slope_of_sums(&self, covariate: usize) -> Option<Slope> {
         let mut sums = Points::default();
         for row in &self.rows {
@@ -253,12 +251,12 @@ impl Points {
         is_known
     }
 
-    /// Limits the distance of the covariate from `middle`, and returns the limit; `None` if all
+    /// Clips the covariate at a distance from `middle`, and returns the distance; `None` if all
     /// values of the covariate are equal.
     fn bound_readings(&mut self, middle: f64) -> Option<f64> {
         let mut spread = scale(&self.x, middle, &mut Vec::new());
         if spread == 0.0 {
-            // The MAD is 0 because most differences of a count are 0.
+            // The MAD of a count is 0 if most differences are 0.
             let squares = self.x.iter().map(|x| (x - middle).powi(2));
             spread = (squares.sum::<f64>() / self.x.len() as f64).sqrt();
         }
@@ -293,7 +291,7 @@ impl Points {
         self.y = steps(&self.y);
     }
 
-    /// The mean square of successive residuals' differences, divided by the residuals' variance.
+    /// The von Neumann ratio of the residuals (`MIN_NEUMANN_RATIO`).
     fn neumann_ratio(&self, slope: f64) -> f64 {
         let residuals: Vec<f64> = self
             .x
@@ -359,8 +357,8 @@ impl Slope {
         self.reading_square * self.freedom / self.error_square
     }
 
-    /// The mean of this estimate and another, weighted by their precisions; this estimate alone if
-    /// the two contradict each other, for example if the drift of the machine has another cause.
+    /// The mean of two slopes, weighted by their precisions. If the slopes contradict each other,
+    /// the result is this slope alone.
     fn combined_with(self, other: Self, may_share_variance: bool) -> Self {
         let (mut this, mut that) = (self, other);
         if may_share_variance

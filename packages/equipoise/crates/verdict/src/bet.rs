@@ -5,10 +5,10 @@ use crate::past::Estimates;
 use crate::rules::CLIP_SCALES;
 use crate::wealth::Wealth;
 
-/// A bet on one block against the log ratio θ. Its payoff never rises with θ.
+/// A bet on one block against each log ratio θ. The payoff never rises with θ.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bet {
-    /// The block's difference without the slot effect and the part that a covariate explains.
+    /// The block's difference, without the parts that the slot effect and a covariate explain.
     centre: f64,
     /// 1 over the distance at which the payoff reaches ±1; infinite for a bet on the sign alone.
     inverse_width: f64,
@@ -31,10 +31,8 @@ impl Bet {
         }
     }
 
-    /// The payoff ψ(θ), from −1 to 1: 0 within the tolerance, and without a jump beyond it.
-    ///
-    /// With a jump, the rounding of a coarse clock would make money: the steps of the clock's
-    /// readings are not symmetric around a θ that is not 0.
+    /// The payoff ψ(θ), from −1 to 1. It is 0 within the tolerance, and grows from 0 beyond. If it
+    /// jumped, the rounding of a coarse clock would make money.
     pub(crate) fn payoff(&self, theta: f64) -> f64 {
         let distance = self.centre - theta;
         let beyond = distance.abs() - self.tolerance;
@@ -45,7 +43,7 @@ impl Bet {
         }
     }
 
-    /// The two θ between which the payoff changes; `None` if it is the same for every θ.
+    /// The two θ between which the payoff changes; `None` if the payoff is the same for every θ.
     pub(crate) fn span(&self) -> Option<(f64, f64)> {
         let half_width = self.inverse_width.recip() + self.tolerance;
         (self.centre.is_finite() && half_width.is_finite())
@@ -53,10 +51,8 @@ impl Bet {
     }
 }
 
-/// The bets of one block: a single bet, or the mean of two if a control (second baseline) ran.
-///
-/// Each bet alone is fair, so the mean of the two is fair, although both share the candidate's
-/// trial (docs/methods/control.md).
+/// The bets of one block: a single bet, or the mean of two. There are two if a control (second
+/// baseline) ran (docs/methods/control.md).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Round {
     pub(crate) first: Bet,
@@ -75,8 +71,7 @@ impl Round {
 
     /// Plays the round at θ and returns whether the wealth has reached the threshold.
     ///
-    /// A round of two bets is played without the clamp of `Wealth::bet_towards`: the sum of two
-    /// payoffs is not symmetric like a coin, so a clamp of one bet could delay the threshold.
+    /// The clamp of `Wealth::bet_towards` is only for a single bet.
     pub(crate) fn play_towards(
         &self,
         wealth: &mut Wealth,
@@ -91,7 +86,7 @@ impl Round {
         wealth.total() >= threshold
     }
 
-    /// The two θ between which the payoff changes; `None` if it is the same for every θ.
+    /// The two θ between which the payoff changes; `None` if the payoff is the same for every θ.
     pub(crate) fn span(&self) -> Option<(f64, f64)> {
         let second = self.second.as_ref().and_then(Bet::span);
         match (self.first.span(), second) {

@@ -23,8 +23,7 @@ impl Order {
         }
     }
 
-    /// The sign s of docs/methods/interval.md. If the candidate's cost is divided by e^θ, s·(d − θ)
-    /// is the log cost of the trial that ran second minus the log cost of the first.
+    /// The sign s of docs/methods/interval.md: 1 if the candidate ran second, else −1.
     #[must_use]
     pub fn sign(self) -> f64 {
         match self {

@@ -9,21 +9,20 @@ use crate::search::last_that_holds;
 /// The centre of the differences and their spread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Centre {
-    /// Huber's M-estimate of the differences without the slot effect; infinite if most differences
-    /// are.
+    /// Huber's M-estimate of the differences without the slot effect. It is infinite if most
+    /// differences are infinite.
     pub typical: f64,
-    /// The slot effect: how much more, in log units, the second trial of a block takes than the
-    /// first; 0 if it is within the noise.
+    /// The slot effect: how much more the second trial of a block takes than the first, in log
+    /// units. It is 0 if it is within the noise.
     pub slot: f64,
     /// Robust standard deviation of the differences.
     pub scale: f64,
 }
 
 impl Centre {
-    /// The centre of all blocks in which not both trials timed out; `None` if there are none.
+    /// The centre of the blocks in which at most one trial timed out; `None` without such blocks.
     ///
-    /// The scale is 1.4826·MAD, but at least the median tie tolerance: differences below the
-    /// resolution of the clock do not show the spread.
+    /// The scale is 1.4826·MAD, but at least the median tolerance.
     pub(crate) fn of(blocks: &[Block], estimates: Estimates) -> Option<Self> {
         let known = || blocks.iter().filter(|block| !block.difference.is_nan());
         let values: Vec<f64> = known().map(|block| estimates.residual(block)).collect();
@@ -42,7 +41,7 @@ impl Centre {
     }
 }
 
-/// The μ at which Σ clip((x − μ)/width, −1, 1) is 0; `middle` is the median of `values`.
+/// The μ at which Σ clip((x − μ)/width, −1, 1) over all values x is 0. `middle` is their median.
 fn huber_centre(values: &[f64], middle: f64, width: f64) -> f64 {
     if !middle.is_finite() || width <= 0.0 {
         return middle;
@@ -53,7 +52,7 @@ fn huber_centre(values: &[f64], middle: f64, width: f64) -> f64 {
             .map(|value| ((value - centre) / width).clamp(-1.0, 1.0))
             .sum()
     };
-    // At least half of the values are on each side of the median, so μ is within one width of it.
+    // μ is within one width of the median.
     let (below, above) = (middle - 2.0 * width, middle + 2.0 * width);
     let low = if balance(below) > 0.0 {
         last_that_holds(below, above, |centre| balance(centre) > 0.0)

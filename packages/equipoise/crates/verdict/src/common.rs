@@ -3,12 +3,12 @@
 use crate::sequence::{BettingSequence, Side, interval};
 use crate::wealth::Wealth;
 
-/// The log ratios that several campaigns together do not exclude, as (low, high):
-/// {θ : max over n of E±(θ) < 2/level}. If `low > high`, no common ratio agrees with all campaigns.
+/// The log ratios that several campaigns together do not exclude, as (low, high). If `low > high`,
+/// no common ratio agrees with all campaigns.
 ///
-/// The bettors take their wealth from each campaign to the next, in the given order. Over all
-/// blocks of all campaigns the wealth is a test martingale (docs/methods/campaigns.md). So the
-/// chance that the true θ is ever excluded is at most `level`, whenever each campaign stops.
+/// The bettors take their wealth from each campaign to the next, in the given order. So the chance
+/// that the true ratio is ever excluded is at most `level`, whenever each campaign stops
+/// (docs/methods/campaigns.md).
 #[must_use]
 pub fn common_interval(campaigns: &[&BettingSequence], level: f64) -> (f64, f64) {
     let spans = || campaigns.iter().map(|campaign| campaign.span());

@@ -38,10 +38,9 @@ impl Forecast {
     /// The median number of further blocks until a verdict, over simulated continuations; `None` if
     /// half of the continuations reach no verdict within the maximum.
     ///
-    /// A continuation draws blocks of the campaign itself, with a new coin for each block, which
-    /// also turns the slot effect. The campaign's estimate is taken as the truth, so if it is below
-    /// `margin`, the verdict can only become "equivalent". The part of the differences that a
-    /// covariate explains is removed.
+    /// A continuation draws blocks of the campaign, with a new coin for each block. The new order
+    /// also changes the sign of the slot effect. It assumes that the estimate is true. If the
+    /// estimate is below `margin`, the verdict can only become "equivalent".
     #[must_use]
     pub fn blocks_to_go(&self, campaign: &BettingSequence) -> Option<usize> {
         let centre = campaign.centre()?;

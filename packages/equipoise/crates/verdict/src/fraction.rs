@@ -1,7 +1,7 @@
 //! The fraction of a gap that an intervention explains (docs/methods/fraction.md).
 //!
-//! A block has four conditions: A, B, and both with the intervention, `A_w` and `B_w`. The
-//! fraction f is the part of the gap between A and B that the intervention removes. Let
+//! A block has four conditions: A, B, and both with the intervention, `A_w` and `B_w`. The fraction
+//! f is the part of the gap between A and B that the intervention removes. For the costs, let
 //!
 //! ```text
 //! z(f) = (B_w − A_w) − (1 − f)(B − A)
@@ -15,10 +15,9 @@ use crate::block::{Block, Order};
 use crate::past::{Estimates, robust_scale};
 use crate::wealth::Wealth;
 
-/// Number of parts into which the step between two tested fractions is divided, to find the end of
-/// a set.
+/// To find the end of a set, the distance of two tested fractions is divided into this many parts.
 const DIVISIONS: usize = 100;
-/// Number of divisions. After two, the end of a set is known to 1/10,000 of a step.
+/// Number of divisions. After two, the end of a set is known to 1/10,000 of that distance.
 const DIVISION_ROUNDS: usize = 2;
 
 /// An interval of fractions. An end is `None` if it is beyond the last tested fraction.
@@ -36,7 +35,7 @@ struct Gap {
 impl Gap {
     /// z(f): the part of the gap that the fraction f does not explain.
     fn remainder(self, fraction: f64) -> f64 {
-        // Nothing remains of an infinite gap if all of it is removed; 0 · ∞ would be NaN.
+        // If all of an infinite gap is removed, nothing remains; 0 · ∞ would be NaN.
         let remaining_fraction = 1.0 - fraction;
         let remaining_gap = if remaining_fraction == 0.0 {
             0.0
@@ -98,9 +97,8 @@ impl TestedFraction {
 
 /// The blocks of one intervention, and the bets against each fraction.
 ///
-/// The confidence set is `{f : max over n of E±_n(f) < 2/level}`, with E± the wealth above and
-/// below. If the gap is small compared with its noise, z(f) rises with f in some blocks and falls
-/// in others; the set may then be several intervals.
+/// The confidence set has all fractions against which no wealth ever reached 2/level. If the gap is
+/// small compared with its noise, the set may be several intervals.
 #[derive(Clone, Debug)]
 pub struct FractionSequence {
     threshold: f64,
@@ -132,7 +130,7 @@ impl FractionSequence {
         }
     }
 
-    /// One minus the median gap with the intervention, divided by the median original gap.
+    /// 1 − (median gap with the intervention) / (median original gap).
     #[must_use]
     pub fn estimate(&self) -> Option<f64> {
         let known = || {
@@ -178,7 +176,7 @@ impl FractionSequence {
         !self.replay(&[fraction])[0].is_excluded
     }
 
-    /// The bets against other fractions than those of the grid, on all blocks so far.
+    /// The bets against some fractions, on all blocks so far.
     fn replay(&self, fractions: &[f64]) -> Vec<TestedFraction> {
         let mut scratch = Vec::new();
         let replay = |&fraction: &f64| {
@@ -191,8 +189,8 @@ impl FractionSequence {
         fractions.iter().map(replay).collect()
     }
 
-    /// The confidence set if it lies between two neighbouring tested fractions, because the gap is
-    /// very large compared with its noise. It is searched for around the estimate.
+    /// The confidence set, searched for around the estimate. It is for a set so narrow that it lies
+    /// between two tested fractions.
     fn narrow_set(&self) -> Vec<FractionInterval> {
         let Some(estimate) = self.estimate() else {
             return Vec::new();

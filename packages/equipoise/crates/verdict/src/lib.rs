@@ -2,9 +2,9 @@
 //! the result is looked at.
 //!
 //! In each block, a fair coin draws the order in which baseline A and candidate B run. Assume that
-//! the ratio of their costs is constant and that no trial affects the next one. Divide the cost of
-//! B by the true ratio: then the costs of both positions say nothing about the coin, so betting on
-//! the coin makes no money on average (Ville 1939). Ratios against which bets win are excluded.
+//! the ratio of their costs is constant, and that no trial affects the next trial. Divide the cost
+//! of B by the true ratio. Then the costs say nothing about the coin. So a bet on the coin makes no
+//! money on average (Ville 1939). Ratios against which bets win are excluded.
 //!
 //! `bisection` bets on the same coin to find which of many commits made a difference.
 //!

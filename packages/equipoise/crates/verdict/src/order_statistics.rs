@@ -20,8 +20,8 @@ pub fn median(values: &mut [f64]) -> Option<f64> {
     Some(if sum.is_nan() { 0.0 } else { 0.5 * sum })
 }
 
-/// The scale: 1.4826 times the median absolute deviation from `centre`. 0 means unknown: there are
-/// no values, or the deviation is not finite.
+/// The scale: 1.4826 times the median absolute deviation from `centre`. It is 0 if there are no
+/// values, or if it is not finite.
 pub fn scale(values: &[f64], centre: f64, scratch: &mut Vec<f64>) -> f64 {
     if !centre.is_finite() {
         return 0.0;

@@ -1,5 +1,5 @@
-//! The estimates that a bet depends on, from past blocks only: the scale (a robust standard
-//! deviation) and the slot effect (how much more the second trial of a block takes).
+//! The estimates for the next bet, from past blocks only. The *scale* is a robust standard
+//! deviation. The *slot effect* is how much more the second trial of a block takes.
 
 use crate::adjustment::{Adjustment, Covariates};
 use crate::block::Block;
@@ -7,8 +7,8 @@ use crate::order_statistics::{median, scale};
 
 /// Number of blocks up to which each block updates the estimates.
 const MAX_BLOCKS_OF_EACH_UPDATE: usize = 256;
-/// Later, the estimates are updated when the number of blocks has grown by 1/64, so that the time
-/// of a campaign grows linearly. The bets still depend only on the past.
+/// Later, the estimates are updated when the number of blocks has grown by 1/64. So the time of all
+/// updates grows only linearly.
 const GROWTH_DIVISOR: usize = 64;
 
 /// Smallest number of blocks from which the spread around a median is estimated.
@@ -17,10 +17,10 @@ pub(crate) const MIN_BLOCKS_FOR_SPREAD: usize = 3;
 const MIN_BLOCKS_FOR_SLOT: usize = 6;
 /// A slot effect is removed if it exceeds 2.5 scales over √n.
 const SLOT_THRESHOLD_SCALES: f64 = 2.5;
-/// Deviations beyond 1.5 MAD scales count as 1.5 (Huber 1964).
+/// Deviations are clipped at 1.5 MAD scales (Huber 1964).
 const HUBER_LIMIT_SCALES: f64 = 1.5;
-/// Expectation of min(Z², 1.5²) for a standard normal Z; the variance of limited deviations is
-/// divided by it.
+/// Variance of a standard normal variable that is clipped at ±1.5. The variance of clipped
+/// deviations is divided by it.
 const HUBERISED_VARIANCE: f64 = 0.778_465_216_174_47;
 
 /// Estimates from past blocks. A `scale` of 0 means unknown.
@@ -84,7 +84,7 @@ impl Past {
         self.clone().estimate()
     }
 
-    /// The same blocks with the part that the covariate explains removed from the differences.
+    /// The same blocks, without the part of their differences that the covariate explains.
     pub(crate) fn without_covariates(&self) -> Self {
         let mut past = self.clone();
         past.estimate();
@@ -129,9 +129,8 @@ impl Past {
 
     /// The scale and the slot effect; `None` if the slot effect is within the noise.
     ///
-    /// The slot effect is half the difference between the medians of the two orders. (With s = ±1
-    /// for the order, the median of s·(d − median of all d) would be too small: if the slot effect
-    /// is above the noise, the median of all d is among the differences of one order.)
+    /// The slot effect is half the difference between the medians of the two orders
+    /// (docs/decisions/statistics.md).
     fn scale_and_slot(&mut self) -> Option<(f64, f64)> {
         let candidate_second = self.median_of(1.0)?;
         let candidate_first = self.median_of(-1.0)?;
@@ -162,8 +161,8 @@ impl Past {
 
 /// The scale of differences; 0 if unknown.
 ///
-/// With one or two blocks it is the root mean square. With more it is the standard deviation of the
-/// differences limited to 1.5 MAD scales, times (1 + 1/n) for the uncertainty of few blocks.
+/// With one or two blocks it is the root mean square. With n blocks it is `spread` around the
+/// median.
 pub fn robust_scale(differences: &[f64], scratch: &mut Vec<f64>) -> f64 {
     if differences.len() < MIN_BLOCKS_FOR_SPREAD {
         return root_mean_square(differences);
@@ -174,7 +173,7 @@ pub fn robust_scale(differences: &[f64], scratch: &mut Vec<f64>) -> f64 {
     middle.map_or(0.0, |middle| spread(differences, middle, scratch))
 }
 
-/// The standard deviation around a centre of the differences limited to 1.5 MAD scales.
+/// The standard deviation of clipped differences, times 1 + 1/n because few blocks are uncertain.
 fn spread(differences: &[f64], centre: f64, scratch: &mut Vec<f64>) -> f64 {
     let deviation = scale(differences, centre, scratch);
     if deviation == 0.0 {

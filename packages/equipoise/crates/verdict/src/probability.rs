@@ -1,14 +1,13 @@
 //! A confidence sequence for the probability that the candidate is slower in a block.
 //!
 //! A bettor bets against each probability p. The wealth is the likelihood of the results under a
-//! beta(½, ½) mixture of all probabilities, divided by their likelihood under p. It is a martingale
-//! if, given the past, the chance of "slower" in a block without a tie is p (Robbins 1970; Howard
-//! et al. 2021, the two-sided beta-binomial mixture).
+//! beta(½, ½) mixture of all probabilities, over their likelihood under p. If p is the true
+//! probability, the bet makes no money on average (Robbins 1970; Howard et al. 2021).
 
 use crate::block::Block;
 use crate::search::last_that_holds;
 
-/// Parameter of the beta mixture: number of results "slower", and of results "faster", that are
+/// Parameter of the beta mixture: this many results "slower", and as many results "faster", are
 /// assumed before the first block.
 const PRIOR_COUNT: f64 = 0.5;
 
@@ -19,9 +18,9 @@ pub struct SlowerCount {
     pub slower: usize,
     /// Blocks without a tie.
     pub decided: usize,
-    /// Lower end of the running interval. If that interval is empty: of the interval at the stop.
+    /// Lower end of the running interval; if that is empty, of the interval at the stop.
     pub low: f64,
-    /// Upper end of the same interval.
+    /// Upper end, as for `low`.
     pub high: f64,
 }
 

@@ -18,9 +18,9 @@ const fn bettor(weight: f64, slope: f64, cap: f64) -> Bettor {
     Bettor { weight, slope, cap }
 }
 
-/// The bettors. The best stake against an effect δ is tanh(δx/σ²), for a difference x with the
-/// standard deviation σ. Each bettor approximates it, by straight lines, for one δ: 0.006, 0.025,
-/// 0.12, 0.34, 0.74 and 1.8 σ.
+/// The bettors. Let a difference x have the standard deviation σ. The best stake against an effect
+/// δ is then tanh(δx/σ²). Each bettor approximates this stake by straight lines, for one δ: 0.006,
+/// 0.025, 0.12, 0.34, 0.74 and 1.8 σ.
 pub(crate) const BETTORS: [Bettor; 6] = [
     bettor(0.015, 0.0075, 0.0075),
     bettor(0.025, 0.031_25, 0.031_25),
@@ -30,17 +30,16 @@ pub(crate) const BETTORS: [Bettor; 6] = [
     bettor(0.25, 2.25, 0.95),
 ];
 
-/// Distance, in scales (robust standard deviations), at which the payoff of a difference, and its
-/// influence on the centre, stop growing.
+/// Differences are clipped at this many scales (robust standard deviations), for bets and the
+/// centre.
 pub(crate) const CLIP_SCALES: f64 = 1.25;
 
-/// Smallest tolerance of a block, in log units. Differences may be equal except for the rounding of
-/// floats, and the sign of a rounding error is not a fair coin. Rounding changes the logarithm of a
-/// float, and θ, by at most 6e-14.
+/// Smallest tolerance of a block, in log units. A smaller difference may be a rounding error of
+/// floats, at most 6e-14. Its sign is not a fair coin.
 pub(crate) const MIN_TOLERANCE: f64 = 1e-12;
 
-/// Factor by which the level is multiplied for the interval that decides on `equivalent`. Each side
-/// of that interval is a separate test (docs/methods/verdict.md).
+/// The interval that decides on `equivalent` has this many times the level. Each of its sides is a
+/// separate test (docs/methods/verdict.md).
 pub const EQUIVALENCE_LEVELS: f64 = 2.0;
 
 /// Smallest number of blocks for the verdict `equivalent`.

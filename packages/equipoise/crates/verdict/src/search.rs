@@ -3,8 +3,8 @@
 /// Width at which a bisection stops: finer than the rounding of a difference of two logarithms.
 const RESOLUTION: f64 = 1e-15;
 
-/// The last point at which `holds` is true, on the way from a point where it is true to a point
-/// where it is false. It must change only once in between.
+/// The last point, on the way from `from` to `to`, at which `holds` is true. `holds` must be true
+/// at `from` and false at `to`, and change only once.
 pub fn last_that_holds(from: f64, to: f64, mut holds: impl FnMut(f64) -> bool) -> f64 {
     let (mut holding, mut failing) = (from, to);
     loop {

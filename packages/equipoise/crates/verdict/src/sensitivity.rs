@@ -6,7 +6,7 @@ use crate::past::{MIN_BLOCKS_FOR_SPREAD, Past};
 use crate::wealth::Wealth;
 use equipoise_random::SplitMix64;
 
-/// Number of bisections, which find an effect to a millionth of the largest one.
+/// Number of bisections. They find an effect to a millionth of the largest effect.
 const BISECTIONS: usize = 20;
 
 /// The settings of the simulation.
@@ -43,9 +43,8 @@ impl Sensitivity {
 struct Campaign {
     /// The first blocks. The scale estimated from them depends on the effect.
     early_blocks: Vec<Block>,
-    /// The bets on the other blocks. An effect adds the same number to all differences. Estimates
-    /// from three or more blocks do not change, so the bets with an effect δ against 0 are the bets
-    /// without an effect against −δ.
+    /// The bets on the other blocks, without an effect. From three blocks on, an effect changes no
+    /// estimate. So these bets against −δ are the bets against 0 in a campaign with the effect δ.
     later_rounds: Vec<Round>,
 }
 

@@ -29,9 +29,9 @@ impl Side {
 
 /// The blocks of one pair of conditions, and the bets on them.
 ///
-/// Every bet depends only on the blocks before it. If the ratio is constant and nothing carries
-/// over, the wealth is therefore a test martingale. By Ville's inequality, the chance that the true
-/// θ is ever excluded at `level` is at most `level` (docs/methods/interval.md).
+/// Every bet depends only on the blocks before it. Assume that the ratio is constant and that no
+/// trial affects the next. Then the chance that the true θ is ever excluded at `level` is at most
+/// `level` (docs/methods/interval.md).
 #[derive(Clone, Debug, Default)]
 pub struct BettingSequence {
     rounds: Vec<Round>,
@@ -61,9 +61,9 @@ impl BettingSequence {
         Ok(())
     }
 
-    /// Adds the next block of a campaign with a control (a second run of the baseline): `block`
-    /// compares the candidate with the baseline, `control` with the control. Each gets half of the
-    /// stake, and both bets depend only on the blocks before.
+    /// Adds the next block of a campaign with a control (a second run of the baseline). `block`
+    /// compares the candidate with the baseline, `control` the candidate with the control. Each bet
+    /// has half of the stake.
     ///
     /// # Errors
     /// If a tolerance is negative, infinite or NaN.
@@ -108,21 +108,18 @@ impl BettingSequence {
         &self.past
     }
 
-    /// The confidence sequence {θ : E±(θ) never reached 2/level}: the intersection of all
-    /// intervals so far, as (low, high).
+    /// The running interval (low, high): all θ against which no wealth ever reached 2/level.
     ///
-    /// These bets stake no more than a win needs to reach 2/level (`Wealth::bet_towards`); the bets
-    /// of the e-values do not have this limit.
-    ///
-    /// A bound is infinite while nothing on its side is excluded. `low > high` means that the set
-    /// is empty: no constant ratio agrees with all blocks of the campaign.
+    /// These bets stake no more than a win needs to reach 2/level (`Wealth::bet_towards`). A bound
+    /// is infinite while nothing on its side is excluded. If `low > high`, no constant ratio agrees
+    /// with all blocks.
     #[must_use]
     pub fn running_interval(&self, level: f64) -> (f64, f64) {
         self.interval(|side, theta| self.first_exclusion(side, theta, level).is_some())
     }
 
-    /// The set at the stop, {θ : E±(θ) < 2/level} after the last block, as (low, high); the
-    /// confidence interval that belongs to an e-value (Xu, Wang and Ramdas 2022). Never empty.
+    /// The interval at the stop (low, high): all θ against which the last wealth is below 2/level.
+    /// It is never empty (Xu, Wang and Ramdas 2022).
     #[must_use]
     pub fn interval_at_stop(&self, level: f64) -> (f64, f64) {
         let threshold = (2.0 / level).ln();
@@ -239,8 +236,8 @@ impl BettingSequence {
 
 /// The interval of the θ that neither side excludes.
 ///
-/// Payoffs never rise with θ. So the θ that one side excludes are all below, or all above, a limit,
-/// which is found by bisection. Outside (`below`, `above`), no payoff changes.
+/// Payoffs never rise with θ, so each side excludes all θ beyond one limit. Bisection finds this
+/// limit. Outside (`below`, `above`), no payoff changes.
 pub(crate) fn interval(
     (below, above): (f64, f64),
     excludes: impl Fn(Side, f64) -> bool,
@@ -260,7 +257,7 @@ pub(crate) fn interval(
     )
 }
 
-/// The part of each block's difference that a covariate explained when the block was bet on.
+/// The part of each block's difference that a covariate explained at the bet on the block.
 #[derive(Clone, Debug, Default)]
 struct AdjustmentHistory {
     explained_parts: Vec<f64>,

@@ -1,8 +1,8 @@
 //! The wealth of the bettors of `rules`, who together start with one unit of money.
 //!
 //! A bettor's wealth is a product with one factor for each bet. Over many bets the product would
-//! overflow or underflow. So after every 64 bets a *settlement* adds the logarithm of the product
-//! to a sum, and the product starts again from 1.
+//! overflow or underflow. So after every 64 bets there is a *settlement*. It adds the logarithm of
+//! the product to a sum, and the product starts again from 1.
 
 use crate::rules::BETTORS;
 
@@ -44,16 +44,12 @@ impl Wealth {
 
     /// Adds a bet and returns whether the wealth has reached the threshold.
     ///
-    /// Wealth above the threshold is useless. So the payoff is clamped to [−p, p], where p is the
-    /// payoff at which a win reaches the threshold exactly. A loss then costs at most the amount
-    /// that is missing to the threshold.
+    /// Wealth above the threshold is useless. So the payoff is clamped to [−p, p]. A win with the
+    /// payoff p reaches the threshold exactly.
     ///
-    /// The bet stays fair (docs/methods/interval.md, "Interval"): p depends only on the wealth
-    /// before the block, and the coin only changes the sign of the clamped payoff.
-    ///
-    /// The clamp never delays the threshold. A win is not affected: it reaches the threshold, or is
-    /// smaller than p. A loss is smaller with the clamp than without. More wealth only lowers p, so
-    /// larger payoffs never reach the threshold later. Each threshold needs a wealth of its own.
+    /// The bet stays fair, because p depends only on the wealth before the block. The clamp never
+    /// delays the threshold (docs/methods/interval.md, "Interval"). Each threshold needs a wealth
+    /// of its own.
     pub fn bet_towards(&mut self, payoff: f64, threshold: f64) -> bool {
         // A win above p reaches the threshold anyway, so only a loss is clamped.
         if payoff < 0.0 {
@@ -79,8 +75,8 @@ impl Wealth {
             return max_payoff;
         }
         // A win of p gains G(p) = Σ wealth·min(slope·p, cap). Newton's method solves G(p) = missing
-        // from p = 0. G is concave and piecewise linear, so p only rises, a capped bettor stays
-        // capped, and a step for each bettor and one more suffice.
+        // from p = 0. G is concave and piecewise linear, so one step more than there are bettors
+        // suffices.
         let mut payoff = 0.0;
         for _ in 0..=BETTORS.len() {
             let (mut gain_per_payoff, mut gain_of_capped) = (0.0, 0.0);
@@ -100,7 +96,7 @@ impl Wealth {
         payoff.min(max_payoff)
     }
 
-    /// Adds a bet whose stake is the mean of the stakes for two payoffs, of two pairs of a block.
+    /// Adds a bet on two pairs of a block. Its stake is the mean of the stakes for their payoffs.
     pub fn bet_on_both(&mut self, first: f64, second: f64) {
         for (product, bettor) in self.products.iter_mut().zip(BETTORS) {
             let stake = |payoff: f64| (bettor.slope * payoff).clamp(-bettor.cap, bettor.cap);

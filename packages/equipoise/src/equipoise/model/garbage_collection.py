@@ -11,8 +11,7 @@ from contextlib import contextmanager
 def paused_garbage_collector() -> Iterator[None]:
     """Stop Python's cycle collector in a block of code that creates many records and drops none.
 
-    The collector would visit the records repeatedly; without it a large ledger opens in half the
-    time.
+    Without the collector, a large ledger opens in half the time.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -1,7 +1,7 @@
 """Ratios of costs as ratios of values, for metrics of which more is better.
 
-The cost of such a metric, as of a throughput, is the inverse of its value. All computations use
-costs. Readers see values, so every ratio and interval is inverted before it is shown.
+The cost of such a metric (a throughput, for example) is the inverse of its value. All computations
+use costs. Readers see values, so every ratio and interval is inverted before it is shown.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Kinds of campaign: the interface of a kind, and the register of all kinds.
 
-A kind is a type of campaign, such as a gate or a bisection. Its terms are the additional data in a
-plan; the plan of an ordinary comparison has no terms. Every other kind has a folder with all code
-that only this kind needs. A `Kind` lists the import paths of its parts, and a part is imported when
-it is first used. Other packages register their kinds under the entry point group
-``equipoise.kinds``. A kind without terms belongs to the campaigns of one study and has the name of
-that study. To remove a kind, delete its folder and its line in `REGISTER`.
+A kind is a type of campaign, such as a gate or a bisection. Its *terms* are the additional data in
+a plan; the plan of an ordinary comparison has no terms. Every other kind has a folder with all code
+that only this kind needs. A `Kind` lists the import paths of its parts. A part is imported when it
+is first used. Other packages register their kinds under the entry point group ``equipoise.kinds``.
+A kind without terms belongs to one study and has its name. To remove a kind, delete its folder and
+its line in `REGISTER`.
 """
 
 from __future__ import annotations
@@ -65,8 +65,7 @@ class Terms:
     may_add_washouts: ClassVar[bool] = False
     """Whether the campaign continues with washouts if carry-over could explain a difference."""
     has_random_order: ClassVar[bool] = True
-    """Whether the order of the trials was drawn at random; without a random order there is no
-    verdict (rule 1)."""
+    """Whether the order of the trials was drawn at random; if not, there is no verdict (rule 1)."""
     shares_processes: ClassVar[bool] = False
     """Whether all conditions of a block run in one process."""
     checks_carry_over: ClassVar[bool] = True
@@ -74,8 +73,7 @@ class Terms:
     not_adjustable_because: ClassVar[str | None] = None
     """Reason why costs are not adjusted for covariates; ``None`` if costs may be adjusted."""
     runs_whole_blocks: ClassVar[bool] = True
-    """Whether a block runs every undecided condition; if not, it runs only the conditions that the
-    campaign needs next."""
+    """Whether a block runs every undecided condition, or only those that are needed next."""
     needs_every_cost: ClassVar[bool] = True
     """Whether every trial needs a cost; if not, only the trials of contrasts need one."""
     shows_every_condition: ClassVar[bool] = True
@@ -89,8 +87,7 @@ class Terms:
     decisive_sides: ClassVar[int] = 1
     """2 if each side of an interval may use the whole alpha, 1 if the two sides share alpha."""
     restart_hint: ClassVar[str | None] = None
-    """Hint for a campaign that must run again from its first block, such as ``run the gate
-    again``; ``None`` if `equipoise resume` can continue the campaign."""
+    """Hint for a campaign that cannot be resumed, such as ``run the gate again``; else ``None``."""
     failure_hint: ClassVar[str | None] = None
     """Hint for a failed trial; ``None`` for the hint of an ordinary comparison."""
 
@@ -148,7 +145,7 @@ class Command(Struct, frozen=True):
     """One command of the command line."""
 
     module: str
-    """Import path of the module whose attribute ``command`` is the command."""
+    """Import path of a module that has the command as its attribute ``command``."""
     summary: str
     """Summary, one line of ``equipoise --help``."""
     group: str
@@ -166,12 +163,12 @@ class Kind(Struct, frozen=True):
     name: str
     """Name of the kind, which tags its terms and its documents."""
     terms: str = ""
-    """`Terms` of the kind's plans; empty if the plans have no terms, and the kind has the name of a
-    study."""
+    """`Terms` of the kind's plans; empty for a kind without terms, which has the name of a study.
+    """
     document: str = "equipoise.model.result:ResultDocument"
     """Class of the kind's documents."""
     rules: str | None = None
-    """`Terms` without fields: the rules for plans without terms."""
+    """`Terms` with the rules for plans without terms; it has no fields."""
     campaign: str | None = None
     """An `equipoise.campaign.interim.CampaignKind`: how a campaign is judged and continues."""
     analysis: str | None = None
@@ -243,7 +240,7 @@ def every_kind() -> tuple[Kind, ...]:
 
 
 def kind_of_study(study: str) -> Kind:
-    """Return the kind of the campaigns of a study whose plans have no terms."""
+    """Return the kind that a study gives to its campaigns without terms."""
     if study != ORDINARY and study in external_kinds():
         kind = kind_named(study)
         if not kind.terms:
@@ -254,8 +251,8 @@ def kind_of_study(study: str) -> Kind:
 def load_part(name: str, purpose: str, hint: str) -> Any:
     """Return a part that only one kind has and that campaigns of all kinds can use.
 
-    Raise `UnusableInput` if no installed kind has this part. ``purpose``, such as ``that test
-    causes``, completes the message "this installation cannot run campaigns …".
+    Raise `UnusableInput` if no installed kind has this part. ``purpose`` ends the message "this
+    installation cannot run campaigns …", for example with ``that test causes``.
     """
     import_paths = (getattr(kind, name) for kind in every_kind())
     import_path = next(filter(None, import_paths), None)

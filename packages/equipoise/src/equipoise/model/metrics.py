@@ -1,7 +1,7 @@
 """Words for sentences about a metric.
 
 Times are *faster* or *slower*. Other metrics have their own words: a program *uses* memory, *has*
-page faults and *serves* requests; a metric that a workload reports itself *is* higher or lower.
+page faults and *serves* requests. A metric that a workload reports *is* higher or lower.
 """
 
 from __future__ import annotations

@@ -17,11 +17,11 @@ PRIMARY_METRIC = "wall_s"
 CALL_METRIC = "call_s"
 """Seconds of one call: the primary metric of a comparison of Python functions."""
 PADDING_VARIABLE = "EQUIPOISE_PADDING"
-"""Variable that enlarges the environment of every trial, unless a condition sets it itself."""
+"""Variable that enlarges the environment of every trial. A condition may set it itself."""
 TUNABLES_VARIABLE = "GLIBC_TUNABLES"
 """Variable with tunables of the C library (ld.so(8))."""
 MAX_RANKED_CONDITIONS = 20
-"""Maximum number of ranked conditions: the number of their pairs grows with its square."""
+"""Maximum number of ranked conditions, because the number of pairs grows with its square."""
 MIN_RANKED_CONDITIONS = 3
 """Minimum number of ranked conditions: the verdict on a single candidate is a ranking already."""
 COMPARE_STUDY = "compare"
@@ -41,11 +41,7 @@ COVARIATES_BEFORE_TRIAL = (
     "frequency_before_hz",
     "temperature_c",
 )
-"""Covariates that are read before a trial begins, so that its own program cannot change them.
-
-The previous trial can change them: pressure and steal are rates since that trial began, and load,
-frequency and temperature depend on it.
-"""
+"""Covariates that are read before a trial begins, so that only earlier trials can change them."""
 MAX_COVARIATES = 8
 """Maximum number of covariates; crates/verdict has the same bound."""
 OutputKind = Literal["discard", "inherit", "count", "file"]
@@ -95,9 +91,9 @@ class Layout(Struct, frozen=True):
 class Server(Struct, frozen=True):
     """A server and the commands around its life; the condition's command is its client.
 
-    In every command, and in the environment, ``{folder}`` is the server's own folder, ``{port}`` a
-    free port of the loopback interface, and ``{password_file}`` a file with a random password.
-    Folder and password are new in each life.
+    Commands and environment may contain three placeholders. ``{folder}`` is the server's own
+    folder. ``{port}`` is a free port of the loopback interface. ``{password_file}`` is a file with
+    a random password. Folder and password are new in each life.
     """
 
     start: tuple[str, ...]
@@ -108,7 +104,7 @@ class Server(Struct, frozen=True):
     """Settings of the server; its working folder is ``{folder}`` by default."""
     install: tuple[str, ...] | None = None
     """Command that runs to its end once in each segment, in an empty folder. Every life starts with
-    a copy of that folder. The levels of a study do not change this command."""
+    a copy of that folder."""
     fill: tuple[str, ...] | None = None
     """Command that runs once, after ``install``, while a server runs in that folder."""
     prepare: tuple[str, ...] | None = None
@@ -122,7 +118,7 @@ class Server(Struct, frozen=True):
     ready_s: float = 30.0
     """Maximum number of seconds until the server is ready, and until it has stopped."""
     search_path: tuple[str, ...] = ()
-    """Folders after those of ``PATH``, for the server and for all of its commands."""
+    """Folders that are added to the end of ``PATH``, for the server and its commands."""
     unprivileged: bool = False
     """Whether the server refuses to run as root; Equipoise then runs it as another user."""
     trial: ServerTrial = "life"
@@ -194,9 +190,9 @@ class Contrast(Struct, frozen=True):
     candidate: int
     """A condition is the candidate of at most one contrast, and differs from its baseline."""
     factor: str | None = None
-    """Factor in whose level the two differ."""
+    """Factor of which the two conditions have different levels."""
     stratum: dict[str, str] = field(default_factory=dict)
-    """Levels of the other factors, equal in both."""
+    """Levels of the other factors, equal in both conditions."""
 
     @property
     def pair(self) -> tuple[int, int]:
@@ -215,7 +211,8 @@ class Measure(Struct, frozen=True):
     warmup: int = 1
     """Number of trials of each condition before the first block; recorded, but never analysed."""
     washout: bool = False
-    """Whether an uncounted trial of a condition, drawn for each block, runs before each trial."""
+    """Whether washouts run: uncounted trials before each trial, of a condition drawn for each
+    block."""
     ignore_failure: bool = False
     """Whether the campaign continues after a failed trial; a timeout never ends it."""
     ignored_exits: tuple[int, ...] = ()
@@ -232,26 +229,23 @@ class Stopping(Struct, frozen=True):
     blocks: int | None = None
     """Maximum number of blocks; by default only the budget is a limit."""
     min_blocks: int = 5
-    """Minimum number of blocks for a verdict. The bets allow none before 7 at alpha 0.05
-    (`stats.verdict.earliest_block`)."""
+    """Minimum number of blocks for a verdict (see also `stats.verdict.earliest_block`)."""
     min_blocks_explicit: bool = False
     """Whether the user chose the minimum, which then takes precedence over the budget."""
     budget_s: float = 60.0
     precision: float | None = None
     """Width of the interval, in percent, that the campaign must reach."""
     tail: float | None = None
-    """Percentage of runs: the campaign continues until slow runs this frequent would have
-    appeared."""
+    """The campaign continues until slow runs in this percentage of runs would have appeared."""
     leave_out_decided: bool = False
-    """Whether blocks leave decided conditions out, so that the others get the budget."""
+    """Whether blocks leave decided conditions out, so that undecided conditions get the budget."""
     min_seconds: float = 1.0
-    """Minimum seconds of measured blocks for a verdict, because a shorter campaign sees only one
-    moment of the machine. The block limit and the budget can still end a campaign earlier."""
+    """Minimum seconds of measured blocks for a verdict: a shorter campaign sees only one moment of
+    the machine. Limits can still end the campaign earlier."""
     blocks_before_budget: int = 0
     """Minimum number of blocks, even beyond the budget."""
     patient: bool = False
-    """Whether the campaign may exceed its budget, by less than half, if the forecast expects a
-    verdict within that time."""
+    """Whether the campaign may exceed its budget by less than half, if a verdict is forecast."""
 
 
 class Judgement(Struct, frozen=True):
@@ -306,8 +300,7 @@ class Plan(Struct, frozen=True):
     ranking: bool = True
     """Whether the conditions may also be ranked."""
     command_line: tuple[str, ...] = ()
-    """Arguments that the user typed, with the seed and without options that change no number; empty
-    if no command was typed."""
+    """Arguments that the user typed, with the seed; empty if no command was typed."""
     terms: Terms | None = None
     """Terms of the kind of campaign; ``None`` for an ordinary comparison."""
     membership: Membership | None = None

@@ -11,7 +11,7 @@ POOLED_SCHEMA = "equipoise.pooled/1"
 
 
 class CommonRatio(Struct, frozen=True):
-    """The ratio that all campaigns have in common, if there is such a ratio.
+    """The ratio that all campaigns have in common, if any.
 
     It is valid although each campaign stopped at its verdict, and after any number of campaigns.
     """
@@ -63,8 +63,8 @@ class PooledComparison(Struct, frozen=True):
     pooled: PooledEffect
     common: CommonRatio
     first_blocks: tuple[int, ...]
-    """Number of blocks of each campaign that ``pooled`` and ``by_level`` use: all blocks before the
-    first block at which the campaign could have stopped."""
+    """Number of blocks of each campaign, before it could stop, that ``pooled`` and ``by_level``
+    use."""
     by_level: VarianceByLevel | None = None
     """Variance by level; ``None`` if no level is replicated."""
 

@@ -18,8 +18,8 @@ BEFORE_WASHOUTS = "it ran before the blocks with washouts, which alone decide"
 WARMUP_RUN = "it warms up"
 """This constant and the three above are reasons why a trial is not analysed."""
 FailureKind = Literal["timed out", "unavailable", "no room", "failed"]
-"""Kind of a trial's failure: the trial took too long, the machine cannot run the program
-(``UNAVAILABLE`` in sysexits.h), the disk is full, or any other failure."""
+"""Kind of a trial's failure. ``unavailable``: the machine cannot run the program (``UNAVAILABLE``
+in sysexits.h). ``no room``: the disk is full."""
 ENDED_BY_FAILURE = "a condition failed"
 """Value of ``Segment.stopped_because``: a trial or a hook failed."""
 INTERRUPTED = "interrupted"
@@ -60,10 +60,7 @@ class Sample(Struct, frozen=True):
 
 
 class Accounting(Struct, frozen=True):
-    """Measurements of one trial by the launcher; ``None`` for a value that could not be read.
-
-    Times are in seconds, memory in bytes.
-    """
+    """Measurements of one trial by the launcher, in seconds and bytes; ``None`` if unknown."""
 
     wall_s: float | None = None
     user_s: float | None = None
@@ -136,8 +133,7 @@ class RecordedWarning(CampaignWarning, frozen=True):
     """A warning in the ledger, with the condition that it concerns."""
 
     condition: int | None = None
-    """Index of the condition in the plan; ``None`` for a warning about the whole campaign. The
-    summary begins with the name of the condition, unless the condition is withdrawn."""
+    """Index of the condition in the plan; ``None`` for a warning about the whole campaign."""
     without_from: int | None = None
     """First measured block without the condition; ``None`` if the condition is not withdrawn."""
 
@@ -160,8 +156,7 @@ class Segment(Struct, frozen=True):
 
 
 DIFF = "diff"
-"""Source whose evidence is the diff of a condition's commit (`CommitDiff` of model/revisions.py).
-"""
+"""Source whose evidence is the diff of a condition's commit (`CommitDiff`)."""
 
 
 class Observation(Struct, frozen=True):
@@ -204,8 +199,8 @@ class RunRecord(Struct, frozen=True):
     host: HostReference | None = None
     """Host that measured the campaign; ``None`` for an imported run."""
     members: tuple[RunRecord, ...] = ()
-    """Records of the campaigns of which a fleet's run consists, in the order of the plan. Only
-    those that are in this ledger."""
+    """Records of the member campaigns of a fleet's run that are in this ledger, in the plan's
+    order."""
 
     @property
     def environment(self) -> dict[str, Any]:
@@ -237,7 +232,6 @@ class RunSummary(Struct, frozen=True):
     host: str | None = None
     """Name of the host that measured the campaign; ``None`` for an imported run."""
     whole: str | None = None
-    """Id of the fleet's run of which this campaign is a member; ``None`` if it is not a member, or
-    this ledger lacks that run."""
+    """Id of the fleet's run with this campaign; ``None`` if this ledger does not have it."""
     hosts: int | None = None
     """Number of hosts whose member campaigns are in this ledger; ``None`` without members."""

@@ -33,7 +33,7 @@ def placeholder(name: str, number: int) -> str:
 def quote_except_placeholders(argument: str, quote: Callable[[str], str]) -> str:
     """Quote an argument so that a shell expands the placeholders in it and nothing else.
 
-    A placeholder is expanded only if a whole word of the argument assigns it to its own variable
+    A placeholder is expanded only if a whole word assigns it to its own variable
     (``TOKEN=$TOKEN``). The argument of ``sh -c '…'`` stays quoted, because the inner shell expands
     its placeholders. ``quote`` is the function that quotes any other text.
     """

@@ -55,5 +55,5 @@ class ReferenceComparison(Struct, frozen=True):
     level: float | None
     """1 minus the coverage of each ``ratio_ci``."""
     between_sessions: float
-    """Percentage by which sessions are assumed to differ beyond their own spread and drift."""
+    """Assumed difference between sessions in percent, in addition to their spread and drift."""
     scope: str

@@ -1,8 +1,7 @@
 """The result document (docs/reference/document.md), as frozen data.
 
-Other programs rely on the field names and their order: they are the public format
-``equipoise.result/1``. An interval is ``[low, high]``; an end is null while the interval has no
-limit on that side.
+The field names and their order are the public format ``equipoise.result/1``. An interval is ``[low,
+high]``; an end is null if the interval has no limit on that side.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class State(Struct, frozen=True):
 
 
 class Drift(Struct, frozen=True):
-    """Change over the campaign: median of the last third of the trials over that of the first."""
+    """Change over the campaign: median of the last third of the trials over median of the first."""
 
     ratio: float | None
     ratio_ci: Interval
@@ -95,9 +94,8 @@ class Advice(Struct, frozen=True):
 class VarianceByLevel(Struct, frozen=True):
     """The variance of a logarithm by level, and one claim in two scopes (rule 2).
 
-    For a condition it is the logarithm of the cost, for a comparison the logarithm of the ratio
-    within a block. If a level has too few units, all fields except ``unknown_because`` are null or
-    empty.
+    The logarithm is of a condition's cost, or of a comparison's ratio within a block. If a level
+    has too few units, all fields except ``unknown_because`` are null or empty.
     """
 
     mean: float | None
@@ -109,8 +107,7 @@ class VarianceByLevel(Struct, frozen=True):
     """Scope of ``across_ci``, such as ``across layouts``."""
     across_ci: Interval
     """Interval by Student's t over the units of the highest level, for a single analysis at the
-    end. For a comparison over layouts it is the interval of the verdict, valid at each analysis, at
-    the level of the comparison."""
+    end. For a comparison over layouts, it is the interval of the verdict."""
     level: float
     """1 minus the coverage of each interval."""
     components: tuple[Component, ...]
@@ -138,8 +135,8 @@ class MetricSummary(Struct, frozen=True):
     """Modes from the lowest up; at least one."""
     drift: Drift | None = None
     log_evidence: float | None = None
-    """Evidence for several modes, about the natural logarithm of the Bayes factor against one mode;
-    null if the sample has no valley."""
+    """Evidence for several modes: about the logarithm of the Bayes factor against one mode. Null if
+    the sample has no valley."""
     companions: tuple[ModeAssociation, ...] = ()
     """Covariates and drawn factors associated with the modes, the strongest first."""
     tail: float | None = None
@@ -190,11 +187,10 @@ class SlowRuns(Struct, frozen=True):
     runs: int
     """Number of all runs of each condition."""
     unseen_share: float
-    """1 - alpha^(1/runs): a kind of run with at least this share of all runs had a chance of at
-    least 1 - alpha to occur among these runs."""
+    """1 - alpha^(1/runs): a kind of run with this share was missed with the chance alpha."""
     more_often: Literal["baseline", "candidate"] | None = None
-    """Condition that has slow runs more often, by a sequential test of the coin; null if the test
-    names neither, and if the typical runs differ."""
+    """Condition that has slow runs more often, by a sequential test. Null if the test names no
+    condition, or if the typical runs differ."""
     e_value: float | None = None
     """E-value of the test; null if the typical runs differ."""
     level: float | None = None
@@ -203,10 +199,7 @@ class SlowRuns(Struct, frozen=True):
 
 
 class CarryOverCheck(Struct, frozen=True):
-    """Whether carry-over could explain a difference that was called in blocks without washouts.
-
-    The difference and the carry-over are fitted together to these blocks.
-    """
+    """Whether carry-over could explain a difference that was called in blocks without washouts."""
 
     could_make: Literal["nothing", "part", "all"]
     """How much of the difference carry-over could explain."""
@@ -239,9 +232,8 @@ class StatisticAnswer(Struct, frozen=True):
     says: Literal["faster", "slower", "equivalent"]
     """Verdict by ``min_effect``, ignoring chance."""
     certain: bool = False
-    """Whether the interval of the ratio does not contain 1. The interval of a decile comes from
-    order statistics of each condition; the minimum, the maximum and the mean have no interval, and
-    are never certain."""
+    """Whether the interval of the ratio does not contain 1. The minimum, the maximum and the mean
+    have no interval, and are never certain."""
 
 
 class TheseLayouts(Struct, frozen=True):
@@ -315,15 +307,13 @@ class Comparison(Struct, frozen=True):
     level: float
     """1 minus the coverage of ``ratio_ci``: alpha, or less among several comparisons."""
     equivalence_ci: Interval
-    """Interval that decides on ``equivalent``. The level holds for each side alone, so the interval
-    covers with 1 minus two levels."""
+    """Interval that decides on ``equivalent``. The level holds for each side alone."""
     equivalence_level: float
     """1 minus the coverage of ``equivalence_ci``."""
     means_veto: bool = False
     """Whether only the ratio of means or slow runs forbid the verdict ``equivalent``."""
     ratio_is_constant: bool = True
-    """False if no constant ratio agrees with all blocks; ``ratio_ci`` then holds only for a single
-    analysis at the stop."""
+    """False if no constant ratio fits all blocks; ``ratio_ci`` is then valid only at the stop."""
     ratio_segments: tuple[RatioSegment, ...] = ()
     """Stretches with different ratios, between change-points, if no ratio fits all blocks."""
     blocks_to_go: int | None = None
@@ -388,8 +378,7 @@ class ControlResult(Struct, frozen=True):
     comparison: Comparison
     """The control against the baseline, at the same alpha."""
     excludes_one: bool
-    """Whether the comparison's interval does not contain 1, although the programs are equal. This
-    happens in at most alpha of all campaigns."""
+    """Whether the interval does not contain 1; this happens in at most alpha of all campaigns."""
     summary: str
 
     @property
@@ -528,21 +517,17 @@ class Ranking(Struct, frozen=True):
 
     baseline: str
     contenders: tuple[str, ...]
-    """Conditions that may still have the lowest cost, or tie with the lowest; the leader first.
-    There is a single name only if every other condition is slower than some condition, at a level
-    that bounds the chance of a wrong name."""
+    """Conditions that may still have the lowest cost, or tie with the lowest; the leader first. If
+    there is a single name, it is wrong with a chance of at most ``alpha``."""
     leader: str | None
-    """First contender in the order of the ranking; the order of contenders is not certain. Null if
-    there is no contender."""
+    """First contender; the order of the contenders is not certain. Null without contenders."""
     conditions: tuple[RankedCondition, ...]
     """Conditions by cost, the lowest cost first."""
     pairs: tuple[RankedPair, ...]
-    """All pairs of candidates. Their claims share alpha over all rankings, separately from the
-    comparisons with the baseline."""
+    """All pairs of candidates. Their claims have an alpha of their own."""
     alpha: float
-    """Maximum false-discovery rate among the pairs. Also the maximum chance that the fastest
-    condition ever leaves the contenders. This holds for each condition separately: if several are
-    equally fast, one of them may leave more often."""
+    """Maximum false-discovery rate among the pairs; also the maximum chance that the fastest
+    condition ever leaves the contenders."""
     summary: str
     stratum: dict[str, str] = field(default_factory=dict)
     """Levels that all conditions share."""
@@ -571,8 +556,7 @@ class Findings(Struct, frozen=True):
 class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
     """The whole document of an ordinary comparison, in the order in which it is written.
 
-    The document of another kind of campaign inherits from this class and has its own tag and
-    additional fields.
+    The documents of other kinds inherit from this class, with a tag and more fields of their own.
     """
 
     has_random_order: ClassVar[bool] = True

@@ -56,8 +56,7 @@ class ImportedSeries(Struct, frozen=True):
     unit: str | None
     """Unit of the values; null if unknown."""
     setting: str
-    """Facts that distinguish several series of one benchmark, such as machine or branch; may be
-    empty."""
+    """Facts that distinguish several series of one benchmark, such as machine or branch."""
     points: tuple[SeriesPoint, ...]
     """Points in the order of the commits, if the file has that order, the oldest first."""
     suspicions: tuple[Suspicion, ...] = ()

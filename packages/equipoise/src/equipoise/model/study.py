@@ -178,8 +178,7 @@ class StudyMeasure:
     min_seconds: float | None = None
     precision: float | None = None
     tail: float | None = None
-    """Percentage of runs: the campaign continues until slow runs this frequent would have
-    appeared."""
+    """The campaign continues until slow runs in this percentage of runs would have appeared."""
     warmup: int | None = None
     timeout: float | None = None
     """Maximum number of seconds of a trial."""

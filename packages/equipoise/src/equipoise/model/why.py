@@ -23,13 +23,13 @@ Kind = Literal[
 
 Outcome = Literal["confirmed", "refuted", "open", "not reachable"]
 """Outcome of an intervention. ``not reachable``: the intervention did not change the thing that the
-evidence names, so that the times do not test the cause."""
+evidence names. So the times do not test the cause."""
 
 Status = Literal[
     "open", "confirmed", "refuted", "not reachable", "source", "not shown", "remainder"
 ]
-"""Status of an entry of ``why``: one of the first four for a cause of a gap, one of the last three
-for a source of spread."""
+"""Status of an entry of ``why``. The first four are for a cause of a gap, the last three for a
+source of spread."""
 
 
 class InterventionOutcome(Struct, frozen=True):
@@ -44,7 +44,7 @@ class InterventionOutcome(Struct, frozen=True):
     """Fraction of the gap (the logarithm of the ratio) that the intervention closes."""
     share_ci: Interval
     share_of_seconds: float | None
-    """Fraction of the difference in the metric's unit: a cost added to both closes 0 of it."""
+    """Fraction of the difference in seconds, or in the unit of the metric, that it closes."""
     share_of_seconds_ci: Interval
     from_candidate: float | None
     """Part of the fraction that is due to the change of the candidate."""
@@ -72,8 +72,8 @@ class Explanation(Struct, frozen=True):
     and its counts and seconds as ``{"baseline": …, "candidate": …}``."""
     status: Status
     share_of_gap: float | None
-    """Fraction of the gap that an intervention closes; while the status is ``open``, the observed
-    seconds over the seconds of the gap."""
+    """Fraction of the gap that an intervention closes. If the status is ``open``: observed seconds
+    over the seconds of the gap."""
     share_ci: Interval
     summary: str
     seconds: float | None = None
@@ -96,11 +96,11 @@ class TimePart(Struct, frozen=True):
     baseline_s: float
     candidate_s: float
     extra_s: float
-    """Seconds of the slower condition minus those of the faster."""
+    """Seconds of the slower condition minus seconds of the faster condition."""
     extra_s_ci: Interval
     share_of_gap: float | None
-    """Fraction of the gap: above 1 if several processors worked at once, null if the slower
-    condition's mean trial does not take longer."""
+    """Fraction of the gap. It is above 1 if several processors worked at once. It is null if the
+    slower condition's mean trial does not take longer."""
 
 
 class ExtraTime(Struct, frozen=True):
@@ -122,7 +122,7 @@ class ExtraTime(Struct, frozen=True):
 
 
 class ExpectedChange(Struct, frozen=True):
-    """The change in a cause's evidence without which an intervention cannot refute the cause."""
+    """A change in the evidence of a cause. Without it, an intervention cannot refute the cause."""
 
     cause: int
     """Index of the cause in the plan."""

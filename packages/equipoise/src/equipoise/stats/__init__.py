@@ -2,35 +2,31 @@
 
 Verdicts, in reading order:
 
-- ``sequence``: blocks of a candidate and the baseline, and the bets on them; ``resolution``:
-  differences that count as a tie.
-- ``verdict``: the verdict on each comparison, the number of blocks until then, and the smallest
-  effect that a campaign of a given length detects.
-- ``slow_runs``, ``constancy``: whether slow runs forbid ``equivalent``; whether one ratio describes
-  a comparison.
+- ``sequence``: blocks of a candidate and the baseline, and the bets on them.
+- ``resolution``: differences that count as a tie.
+- ``verdict``: verdicts on comparisons, forecasts, and the smallest effect that a campaign detects.
+- ``slow_runs``: whether slow runs forbid ``equivalent``.
+- ``constancy``: whether one ratio describes a comparison.
 - ``ranking``: which of several conditions is the fastest.
 - ``layouts``: the verdict on memory layouts in general, from a campaign over some of them.
 - ``intervention``: the fraction of a gap that an intervention explains.
-- ``carry_over``: the effect of a trial's predecessor on the trial, and whether it can explain a
-  difference.
+- ``carry_over``: the effect of a trial on the next trial.
 
 Description of a campaign:
 
 - ``describe``: one condition's costs; the ratio of means.
-- ``shift``: the ratio quantile by quantile, whether the minimum misleads, and whether most of a
-  difference in time is waiting for a processor.
+- ``shift``: the ratio quantile by quantile, and whether the minimum misleads.
 - ``modes``: several distinct times of one program.
 - ``associations``: covariates that are associated with a mode or an amount.
 - ``levels``: the variance by level, and where more measuring helps most.
-- ``changes``: change-points of a series, and suspicions in a series over commits; ``warm_up``: the
-  class of each trial's iterations.
-- ``scaling``: costs as a power of the size; ``spread``: whether times spread less if a source of
-  chance is held.
+- ``changes``: change-points of a series, and suspicions in a series over commits.
+- ``warm_up``: the class of each trial's iterations.
+- ``scaling``: costs as a power of the size.
+- ``spread``: whether times spread less if a source of chance is held.
 
 Between campaigns:
 
-- ``two_samples``: ordinary intervals of two samples, the pooled effect of several campaigns, and
-  the ratio that campaigns have in common.
+- ``two_samples``: ordinary intervals of two samples, and effects over several campaigns.
 - ``sessions``: the same rows measured in two sessions that were not interleaved.
 
 Shared: ``arrays`` (types, ranks, medians, resampling of blocks).

@@ -1,13 +1,12 @@
 """Find covariates (CPU, position, time) that are associated with a mode or with an amount.
 
-A mode is one of several distinct times of a program; each trial belongs to one mode. An amount is
-a number of each trial, such as its cost. Each mode is correlated with each value of a categorical
-covariate, such as the CPU, and with the ranks of each numeric covariate.
+A mode is one of several distinct times of a program; each trial belongs to one mode. An amount is a
+number of each trial, such as its cost. Each mode is correlated with each value of a categorical
+covariate, such as the CPU. It is also correlated with the ranks of each numeric covariate.
 
-If modes and covariate change slowly, neighbouring trials are similar. The correlation of two
-unrelated series then has a larger variance than 1/n. The correlations at all circular shifts of the
-series estimate this variance (the effective number of trials: Bartlett 1946). Holm's (1979) method
-adjusts the p-values for the number of tests.
+If modes and covariate change slowly, their correlation has a larger variance than 1/n. The
+correlations at all circular shifts of the series estimate this variance (Bartlett 1946). Holm's
+(1979) method adjusts the p-values for the number of tests.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class Association(Struct, frozen=True):
     value: float | None
     """Number of the associated category, such as a CPU; ``None`` for a numeric covariate."""
     correlation: float
-    """Correlation of the ranks with the covariate's ranks, or with being in that category."""
+    """Correlation of the ranks with the covariate's ranks, or with membership of the category."""
     p_value: float
     """P-value, adjusted for all covariates together."""
 
@@ -65,9 +64,9 @@ def strongest_association(
 ) -> Association | None:
     """Return the association with the smallest p-value; ``None`` if it may be chance.
 
-    If no covariate is associated with the values, the chance that the function returns one is at
-    most 5 % (Bonferroni's bound). ``values``, shape (n,), are in the order in which the trials ran;
-    their ranks are used. Covariates with unknown or constant values are left out.
+    The chance of a false association is at most 5 % (Bonferroni's bound). ``values``, shape (n,),
+    are in the order in which the trials ran; their ranks are used. Covariates with unknown or
+    constant values are left out.
     """
     count = len(values)
     rank_column = _standardise(shared_ranks(values), 0) if count >= MIN_TRIALS_FOR_AMOUNTS else None
@@ -95,8 +94,7 @@ def mode_associations(
     """Return the associations of each mode with covariates, the strongest first.
 
     ``modes``, shape (n,), has the mode of each trial, from 0, in the order in which the trials ran.
-    Covariates and the chance of a false association are as for ``strongest_association``. Of two
-    modes only the higher is reported: the lower has the opposite association.
+    Of two modes only the higher is reported. All else is as in ``strongest_association``.
     """
     if len(modes) < MIN_TRIALS:
         return ()
@@ -128,18 +126,18 @@ def mode_associations(
 def _correlate(
     tested_column: FloatArray, covariates: Sequence[Covariate], min_members: int
 ) -> Iterator[tuple[str, float | None, float, float]]:
-    """Yield name, category, correlation and number of independent trials of each covariate column.
+    """Yield the results of each column of each covariate.
 
-    The correlation is between ``tested_column`` and that column.
+    A result is the covariate's name, the category, the correlation with ``tested_column``, and the
+    number of independent trials.
     """
     for covariate in covariates:
         for value, covariate_column in _usable_columns(covariate, min_members):
-            # The correlation at every circular shift.
             spectrum = np.fft.rfft(tested_column) * np.conj(np.fft.rfft(covariate_column))
-            shifts = np.fft.irfft(spectrum, n=len(tested_column))
+            correlations = np.fft.irfft(spectrum, n=len(tested_column))
             draws = float(covariate.units or len(tested_column))
-            independent_trials = draws if covariate.is_drawn else _effective_trials(shifts)
-            yield covariate.name, value, float(shifts[0]), independent_trials
+            independent_trials = draws if covariate.is_drawn else _effective_trials(correlations)
+            yield covariate.name, value, float(correlations[0]), independent_trials
 
 
 def _usable_columns(
@@ -147,28 +145,28 @@ def _usable_columns(
 ) -> Iterator[tuple[float | None, FloatArray]]:
     """Yield the standardised columns of a covariate, each with its category.
 
-    A categorical covariate has a column of ones and zeros for each category; a numeric covariate
+    A categorical covariate has a column of ones and zeros for each category. A numeric covariate
     has one column of ranks, with the category ``None``.
     """
     values = covariate.values
     if np.isnan(values).any():
         return
-    candidates: list[tuple[float | None, FloatArray, int]] = [(None, shared_ranks(values), 0)]
+    columns: list[tuple[float | None, FloatArray, int]] = [(None, shared_ranks(values), 0)]
     if covariate.is_categorical:
-        candidates = [
+        columns = [
             (float(value), (values == value).astype(np.float64), min_members)
             for value in np.unique(values)
         ]
-    for value, unscaled_column, min_count in candidates:
+    for value, unscaled_column, min_count in columns:
         column = _standardise(unscaled_column, min_count)
         if column is not None:
             yield value, column
 
 
 def _standardise(column: FloatArray, min_members: int) -> FloatArray | None:
-    """Return the column with mean 0 and length 1; ``None`` if all values are equal.
+    """Return the column with mean 0 and sum of squares 1; ``None`` if all values are equal.
 
-    ``None`` also for fewer than ``min_members`` ones or zeros, if this is not 0.
+    Unless ``min_members`` is 0, also return ``None`` for fewer ones or zeros than ``min_members``.
     """
     if min_members and min(column.sum(), len(column) - column.sum()) < min_members:
         return None
@@ -178,9 +176,9 @@ def _standardise(column: FloatArray, min_members: int) -> FloatArray | None:
 
 
 def _effective_trials(correlations: FloatArray) -> float:
-    """Return the number of independent trials whose correlations have the same variance.
+    """Return how many independent trials would give correlations that vary as much.
 
-    ``correlations`` are those at all circular shifts. The first one, at the shift by 0, is the
+    ``correlations`` has the correlation at each circular shift. The first, at shift 0, is the
     tested correlation and is left out.
     """
     variance = float(np.mean(correlations[1:] ** 2))

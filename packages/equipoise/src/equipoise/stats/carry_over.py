@@ -2,16 +2,13 @@
 
 The first trial of a block runs after its predecessor, the last trial of the block before. Two
 independent coins draw the conditions of both trials. So the difference between first trials with
-different predecessors estimates the carry-over, and the coin alone gives its standard error (Neyman
-1923; Imbens and Rubin 2015, ch. 6). This holds whatever the drift of the machine: a drift only adds
-noise, and a local trend removes most of that noise.
+different predecessors estimates the carry-over. The coin alone gives its standard error (Neyman
+1923; Imbens and Rubin 2015, ch. 6). A local trend removes most of the drift of the machine.
 
-`fit_differences` fits a difference together with carry-over. It fits each trial's log cost by its
-condition, its position in the block, a linear trend and its predecessor. The coins make condition
-and predecessor almost uncorrelated, so the fit costs little: with independent noise the standard
-error of the difference grows by a sixth. Noise that neighbouring trials share is removed as a
-first-order autocorrelation (Prais and Winsten 1954), and outliers are clipped (Huber 1981, ch. 7).
-The levels below were chosen by simulation (`python -m benchmarks.validity.carry_over`).
+`fit_differences` fits each trial's log cost by its condition, its position in the block, a linear
+trend and its predecessor. Noise that neighbouring trials share is removed as a first-order
+autocorrelation (Prais and Winsten 1954). Outliers are clipped (Huber 1981, ch. 7). The levels below
+were chosen by simulation (`benchmarks/validity/carry_over.py`).
 """
 
 from __future__ import annotations
@@ -34,16 +31,15 @@ from equipoise.stats.verdict import margin_of
 MIN_TRIALS_EACH = 6
 """Minimum number of first trials after the baseline, and after the candidate."""
 MIN_DISTANCE, MAX_DISTANCE = 2, 6
-"""Distances, in first trials, to the neighbours that give the local trend, on each side. Distance 1
-is left out: with two conditions, the predecessor of a trial is the last trial of the block before,
-so it decides which condition was the first trial of that block."""
+"""The local trend comes from first trials at these distances, on each side. Distance 1 is left out,
+because the predecessor depends on the condition of that trial."""
 ROUNDS = 5
 """Number of rounds in which conditions and trend are estimated in turn."""
 CLIP_SCALES = 5.0
 """Noise is clipped at this many robust standard deviations."""
 WARNING_ERRORS = 3.0
-"""Number of standard errors from which on a carry-over is certain: at most 1 % of campaigns of 60
-blocks warn falsely."""
+"""A carry-over is certain from this number of standard errors on. At most 1 % of campaigns of 60
+blocks then warn falsely."""
 
 
 def carry_over(
@@ -59,11 +55,11 @@ def carry_over(
     The result is a ratio with its 95 % interval; ``None`` if fewer than six first trials ran after
     either condition.
 
-    ``orders`` and ``costs``, shape (n, k), have the conditions of each block in the order in which
-    they ran, and the costs of these trials. A cost is +inf for a trial that timed out, which counts
-    as slow as the slowest finished trial. ``follows``, shape (n,), says whether a block ran right
-    after the block before it in these arrays; it is False after a block that was left out, and by
-    default True for all blocks but the first.
+    ``orders``, shape (n, k), has the conditions of each block in the order in which they ran.
+    ``costs``, shape (n, k), has the costs of these trials. A cost is +inf for a trial that timed
+    out, which counts as slow as the slowest finished trial. ``follows``, shape (n,), is True if a
+    block ran directly after the previous block of the arrays. It is False after a block that was
+    left out. By default it is True for all blocks but the first.
 
     Raise `UnusableInput` if the shapes differ, or are not of two dimensions.
     """
@@ -99,8 +95,9 @@ def carry_over(
 def should_warn(estimate: CarryOver, *, min_effect: float) -> bool:
     """Return whether a carry-over is both certain and large enough to matter.
 
-    It is certain if it exceeds three standard errors. It is large enough if the error that it
-    causes in the effect, about half of it, reaches a quarter of ``min_effect`` (percent).
+    It is certain if it exceeds three standard errors. It is large enough if it causes an error of
+    at least a quarter of ``min_effect`` (percent). About half of a carry-over becomes an error of
+    the effect.
     """
     low, high = estimate.ratio_ci
     if low is None or high is None:
@@ -114,9 +111,8 @@ def should_warn(estimate: CarryOver, *, min_effect: float) -> bool:
 def _residuals(logs: FloatArray, conditions: IntArray, predecessors: IntArray) -> FloatArray:
     """Remove the effect of the condition and the local trend from the first trials' log costs.
 
-    The trend comes from neighbouring trials, without the effects of their conditions and
-    predecessors. The coin for a trial's predecessor does not affect the trial's neighbours, so the
-    trend hides no carry-over.
+    The trend comes from neighbouring trials. Their conditions do not depend on the predecessor of
+    the trial, so the trend hides no carry-over.
     """
     effect, carry_over_effect = np.zeros_like(logs), np.zeros_like(logs)
     detrended = logs
@@ -154,11 +150,10 @@ def _local_trend(values: FloatArray) -> FloatArray:
 
 
 WASHOUT_LEVEL = 0.25
-"""One-sided level: a campaign continues with washouts if the difference without carry-over is not
-beyond 0 at this level. A lower level would add washouts to too many campaigns that have a true
-effect and no carry-over: it costs over 5 % more trials."""
+"""One-sided level of the test for washouts. If the difference without carry-over is not beyond 0 at
+this level, the campaign continues with washouts."""
 WARNING_LEVEL = 0.0075
-"""One-sided level: a difference that is not beyond 0 at this level gets a warning."""
+"""A difference that is not beyond 0 at this one-sided level gets a warning."""
 FITTED_CLIP_SCALES = 2.5
 """Residuals of a fit are clipped at this many robust standard deviations."""
 MAX_AUTOCORRELATION = 0.98
@@ -178,7 +173,7 @@ class FittedDifference(Struct, frozen=True):
     """Logarithms of a difference and of the carry-over, fitted together."""
 
     difference: float
-    """Log ratio of the candidate over the baseline after the same predecessor."""
+    """Log ratio of candidate over baseline, if the condition before both is the same."""
     difference_error: float
     """Standard error of ``difference``."""
     carry_over: float
@@ -218,10 +213,9 @@ def fit_differences(
 ) -> dict[int, FittedDifference]:
     """Fit the differences of all conditions from a baseline together with their carry-overs.
 
-    ``blocks``, ``conditions`` and ``costs``, shape (t,), have the block number, the condition and
-    the cost of each trial, in the order in which the trials ran; a cost is +inf for a timeout. The
-    result has each condition except the baseline. It is empty while the orders so far cannot
-    separate difference and carry-over.
+    ``blocks``, ``conditions`` and ``costs``, shape (t,), have one value for each trial, in order. A
+    cost is +inf for a timeout. The result is empty while the orders cannot separate difference and
+    carry-over.
     """
     finite_costs = costs[np.isfinite(costs) & (costs > 0)]
     candidates = [
@@ -235,7 +229,7 @@ def fit_differences(
     block_sizes = np.diff([*first_trials, len(blocks)])
     positions = np.arange(len(blocks)) - np.repeat(first_trials, block_sizes)
     predecessors = np.concatenate([[-1], conditions[:-1]])
-    # The first block has no known predecessor, nor has a block after a block that was left out.
+    # Trials without a known predecessor: in the first block, and after a block that was left out.
     has_predecessor = np.concatenate([[False], block_steps <= 1])
     # Columns: constant, linear trend, positions in the block, conditions, predecessors.
     columns = [
@@ -302,7 +296,7 @@ def _least_squares(rows: FloatArray, targets: FloatArray) -> FloatArray:
 
 
 def _clip(values: FloatArray, sample: FloatArray) -> FloatArray:
-    """Clip values at ``FITTED_CLIP_SCALES`` robust sds of a sample, unless that sd is 0."""
+    """Clip values at ``FITTED_CLIP_SCALES`` robust sds of a sample; do nothing if the sd is 0."""
     clip_limit = FITTED_CLIP_SCALES * NORMAL_MAD * float(np.median(np.abs(sample)))
     return np.asarray(np.clip(values, -clip_limit, clip_limit)) if clip_limit > 0 else values
 

@@ -1,20 +1,16 @@
 """Change-points: where a series changes its level for good (docs/methods/distribution.md).
 
-`find_changes` cuts a series into segments. Among all partitions it returns the one with the least
-squared loss plus a penalty for each segment (Jackson et al. 2005); extremes are clipped first. PELT
-(Killick, Fearnhead and Eckley 2012) finds the same. The unit of the loss is the long-run variance
-of an AR(1) process, so that similar neighbours are not mistaken for a change. (Why not a library:
-docs/decisions/statistics.md.)
+`find_changes` clips extremes and cuts a series into segments. It returns the partition with the
+least sum of squared loss and penalties, one for each segment (Jackson et al. 2005). The unit of the
+loss is the long-run variance of an AR(1) process. So similar neighbours are not mistaken for a
+change. (Why not a library: docs/decisions/statistics.md.)
 
 `level_changes` returns suspicions: change-points of the logarithms of a series with one value for
 each commit. Their penalty is smaller, because a false suspicion costs only one bisection. The
 values were not measured side by side, so either the program or the machine may have changed.
 
-Each suspicion has a range that probably contains the true index: all indices at which the squared
-loss is at most `MAX_LOSS` above the minimum. Let x be the loss at the true index minus the minimum.
-It is the greater of two maxima of random walks with drift. For small steps each maximum is nearly
-exponential with mean 2 (Siegmund 1988; Bai 1997, Proposition 3), so
-P(x > 7.35) = 1 - (1 - exp(-7.35/2))² = 5 %.
+The range of a suspicion contains the true index with a probability of about 95 %. It has all
+indices at which the squared loss is at most `MAX_LOSS` above the minimum (Bai 1997, Proposition 3).
 """
 
 from __future__ import annotations
@@ -40,8 +36,8 @@ SHORT_SERIES = 30
 CLIP_SCALES = 3.0
 """Number of robust standard deviations (scales) at which extremes are clipped."""
 EQUAL_SHARE = 0.01
-"""Two levels differ if they differ by more than this share of the lower level, and by more than one
-standard deviation."""
+"""Two levels are equal if they differ by at most this share, or by at most one standard deviation.
+"""
 MAX_VALUES = 2000
 """Number of medians to which a longer series is reduced."""
 MAX_DEPENDENCE = 0.95
@@ -51,7 +47,7 @@ MIN_VALUES = 2 * MIN_SEGMENT_VALUES
 PENALTY_OF_SUSPICIONS = 4.0
 """`PENALTY_PER_LOG` for suspicions: at most 5 % of series without a change get a suspicion."""
 MAX_LOSS = -2.0 * math.log(1.0 - math.sqrt(0.95))
-"""7.35: maximum loss above the minimum within the range of a suspicion."""
+"""Maximum loss x above the minimum in the range of a suspicion: 1 - (1 - exp(-x/2))² = 5 %."""
 
 
 class Segment(Struct, frozen=True):
@@ -80,8 +76,8 @@ def find_changes(series: FloatArray, penalty: float | None = None) -> Segmentati
     """Cut a series where its level changes.
 
     ``series`` has the shape (n,) and the order in which it was measured. ``penalty`` is for each
-    segment, in units of the long-run variance; by default it is `PENALTY_PER_LOG` times ln n, and
-    more for short series, whose dependence is known only roughly.
+    segment, in units of the long-run variance. By default it is `PENALTY_PER_LOG` times ln n, and
+    more for short series.
 
     Raise `UnusableInput` if there is no value, or a value that is not finite.
     """
@@ -125,8 +121,8 @@ def ratio_segments(blocks: PairedBlocks, block_numbers: IntArray) -> tuple[Ratio
 
     A stretch ends at a change-point of the block differences. Blocks with a timeout are left out.
     Above ``MAX_VALUES`` blocks, medians of consecutive differences are used. ``block_numbers``,
-    shape (n,), are the blocks' numbers in their campaign. There is one stretch if no change is
-    found, and no stretch if no difference is finite.
+    shape (n,), are the blocks' numbers in their campaign. The result is empty if no difference is
+    finite.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = np.log(blocks.candidate) - np.log(blocks.baseline)
@@ -143,8 +139,8 @@ def ratio_segments(blocks: PairedBlocks, block_numbers: IntArray) -> tuple[Ratio
 def consecutive_medians(values: FloatArray) -> tuple[FloatArray, IntArray]:
     """Reduce a series of more than ``MAX_VALUES`` values to medians of consecutive values.
 
-    The first result has the m values or medians. The second has the index at which each of them
-    begins, and n at the end, shape (m + 1,).
+    The first result has the m values or medians. The second result, shape (m + 1,), has the index
+    at which each begins, then n.
     """
     parts = max(1, min(len(values), MAX_VALUES))
     length, longer_parts = divmod(len(values), parts)
@@ -155,8 +151,8 @@ def consecutive_medians(values: FloatArray) -> tuple[FloatArray, IntArray]:
 def best_cuts(series: FloatArray, penalty: float) -> list[int]:
     """Return the ends of the segments of the partition with the least loss, in ascending order.
 
-    The loss is the squared loss plus the penalty for each segment, in the unit of the squared
-    values. The last end is n; n is at least ``MIN_SEGMENT_VALUES``. This takes O(n²) operations.
+    The loss is the sum of the squared deviations from each segment's mean, plus ``penalty`` for
+    each segment. The last end is n, at least ``MIN_SEGMENT_VALUES``. This takes O(n²) operations.
     """
     count = len(series)
     sums = np.concatenate([[0.0], np.cumsum(series)])
@@ -202,12 +198,11 @@ def _running_median(series: FloatArray) -> FloatArray:
 
 
 def long_run_variance(series: FloatArray) -> float:
-    """Return the long-run variance: the variance of a sum of many AR(1) values, for each value.
+    """Return the long-run variance: the variance of a sum of many values, over their number.
 
-    The estimate uses differences of neighbours, in which a change of level appears only once. A
-    difference in an AR(1) process with coefficient φ and variance v has the variance 2v(1 - φ) and
-    the autocorrelation -(1 - φ)/2. Differences are clipped to ``CLIP_SCALES`` scales first, so that
-    changes hardly count. The series needs at least three values.
+    The model is AR(1) with coefficient φ and variance v. Differences of neighbours then have the
+    variance 2v(1 - φ) and the autocorrelation -(1 - φ)/2. They are clipped first, so that changes
+    of level hardly count. There must be at least three values.
     """
     steps = np.diff(series)
     limit = CLIP_SCALES * _scale(steps)
@@ -274,7 +269,7 @@ def _constant_stretches(logs: FloatArray) -> list[Segment]:
 
 
 def _level_change(logs: FloatArray, old: Segment, new: Segment, margin: float) -> LevelChange:
-    """Return a change of the level; within its range, the loss is at most ``margin`` too large."""
+    """Return a change of the level; ``margin`` is the `MAX_LOSS` of its range."""
     first_index, last_index = old.end - 1, old.end
     if margin > 0.0:
         losses = _cut_losses(clip_extremes(logs)[old.begin : new.end])
@@ -287,7 +282,7 @@ def _level_change(logs: FloatArray, old: Segment, new: Segment, margin: float) -
 
 
 def _cut_losses(values: FloatArray) -> FloatArray:
-    """Return the squared loss of a cut after 1, 2, … values, up to a constant that all share."""
+    """Return the squared loss of a cut after 1, 2, … values, plus a constant."""
     sums = np.cumsum(values - np.mean(values))[:-1]
     sizes = np.arange(1, len(values))
     # The two means are sums/sizes and -sums/(n - sizes).

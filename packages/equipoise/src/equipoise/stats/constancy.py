@@ -26,7 +26,7 @@ UPDATE_GROWTH = 1.0 / 64.0
 RESAMPLES = 40
 """Number of resamples for the standard error of the typical ratio."""
 MIN_STANDARD_ERRORS = 2.0
-"""Minimum half-width of the interval, in standard errors; about 3 at 95 % and any stop."""
+"""Minimum half-width of the interval, in standard errors."""
 CLIP_SCALES = 1.25
 """Clip of the Huber centre, in scales, as in the engine."""
 _MAX_CENTRE_ROUNDS = 60
@@ -45,11 +45,11 @@ def may_have_one_ratio(blocks: PairedBlocks, low: float, high: float, level: flo
 def spreads_differ(blocks: PairedBlocks, level: float) -> bool:
     """Return whether the bets show that the costs of the two conditions spread differently.
 
-    The engine bets on the sign of |ln c - θ - m| - |ln b - m|, where c and b are the costs of
-    candidate and baseline, θ is the median difference and m the median log cost of earlier blocks.
-    With a constant ratio and exact θ and m this sign is a fair coin, so the chance of a false
-    answer is at most ``level``. Medians of few blocks are not exact; `python -m
-    benchmarks.validity.intervals` prints how much that adds.
+    The engine bets on the sign of |ln c - θ - m| - |ln b - m|. Here c and b are the costs of
+    candidate and baseline. Earlier blocks give the median difference θ and the median log cost m.
+    With a constant ratio and exact θ and m, the sign is a fair coin. So the chance of a false
+    answer is at most ``level``. Medians of few blocks are not exact
+    (benchmarks/validity/intervals.py).
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         candidate = np.log(blocks.candidate)
@@ -85,9 +85,9 @@ def spreads_differ(blocks: PairedBlocks, level: float) -> bool:
 def centre_is_unstable(blocks: PairedBlocks, low: float, high: float) -> bool:
     """Return whether the interval is narrower than the uncertainty of the typical ratio.
 
-    It is too narrow if its half-width is less than two standard errors. The standard error is the
-    spread of the Huber centre of resampled blocks. If about half of the blocks have one ratio and
-    the rest have other ratios, a few blocks can move the centre far.
+    Its half-width is then less than two standard errors. The standard error is the spread of the
+    Huber centre of resampled blocks. It is large if about half of the blocks have other ratios than
+    the rest.
     """
     engine_centre = blocks.engine.centre()
     if engine_centre is None or not (math.isfinite(low) and math.isfinite(high)):

@@ -1,7 +1,7 @@
 """The distribution of one metric over the trials of one condition, and the ratio of means.
 
-The ratio of means compares the total costs of many runs. It only describes: without a bound on the
-costs no error rate can be guaranteed for it, because a rare, very slow run may still come.
+The ratio of means compares the total costs of many runs. It only describes, without an error rate,
+because a rare, very slow run may still come.
 """
 
 from __future__ import annotations
@@ -42,14 +42,12 @@ MAX_BINS_FOR_DRIFT = 100
 def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> MetricSummary:
     """Describe the values of one metric.
 
-    ``values``, shape (n,), has one finite value for each analysed trial, in the order in which the
-    trials ran. A trial that timed out has no value; it counts as a failure. ``resolution`` is the
-    step of the measuring instrument, in the unit of the values.
+    ``values``, shape (n,), has one finite value for each analysed trial, in the order of the
+    trials. A trial that timed out has no value. ``resolution`` is the step of the measuring
+    instrument, in the unit of the values.
 
-    Quantiles interpolate linearly between order statistics (type 7 of Hyndman and Fan 1996). The
-    standard deviation is ``None`` for one trial. A bound that needs more trials is ``None``, too.
-    There is at least one mode (stats/modes.py). The fields ``companions`` and ``states`` stay
-    empty.
+    Quantiles have type 7 of Hyndman and Fan (1996). A value that needs more trials is ``None``. The
+    fields ``companions`` and ``states`` stay empty.
 
     Raise `UnusableInput` if there is no value, or a value that is not finite.
     """
@@ -91,9 +89,8 @@ def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> Metri
 def median_interval(ordered: FloatArray, level: float) -> Interval:
     """Return an interval of the median: the k-th smallest and the k-th largest value.
 
-    k is the largest number for which P(fewer than k of n values lie below the median) ≤ level/2 by
-    the binomial law: exact for any continuous distribution (David and Nagaraja 2003, §7.1). Both
-    ends are ``None`` with too few values: fewer than 6 at level 0.05.
+    Each end is exact at level/2 by the binomial law (David and Nagaraja 2003, §7.1). Both ends are
+    ``None`` with too few values: fewer than 6 at level 0.05.
     """
     interval = quantile_interval(ordered, 0.5, level)
     return (None, None) if None in interval else interval
@@ -125,16 +122,14 @@ def quantile_interval(ordered: FloatArray, quantile: float, level: float) -> Int
 def median_at_any_stop(ordered: Sequence[float] | FloatArray, level: float) -> Interval:
     """Return an interval of the median that is valid after any number of values.
 
-    Its ends are the k-th smallest and the k-th largest value. The interval covers the median after
-    all values at once, so also at a stop that depends on the values. The number s of n values below
-    the median is binomial(n, ½). A median is excluded if the mixture over beta(½, ½) of likelihood
-    ratios, B(s + ½, n - s + ½) 2^n / B(½, ½), reaches 1 / level (Robbins 1970; for quantiles Howard
-    and Ramdas 2022). This requires that each value lies below the median with probability ½,
-    whatever came before it. Both ends are ``None`` with fewer than 7 values at level 0.05. The
-    values so far, shape (n,), are ascending; +inf for a trial without a value.
+    Its ends are the k-th smallest and the k-th largest value. Let s of n values lie below a
+    possible median. It is excluded if e to the `ln_coin_mixture` of s and n reaches 1 / level
+    (Robbins 1970; Howard and Ramdas 2022). Each value must lie below the true median with
+    probability ½, given all values before. Both ends are ``None`` with fewer than 7 values at level
+    0.05. The values so far, shape (n,), are ascending; +inf for a trial without a value.
     """
     count = len(ordered)
-    # The mixture is convex in s, so the excluded numbers s are at both ends of the range.
+    # The mixture is convex in the number below, so only small and large numbers are excluded.
     counts_below = range(count // 2 + 1)
     rank = bisect_left(counts_below, True, key=lambda s: not _is_excluded(s, count, level))
     if rank == 0:
@@ -163,12 +158,12 @@ def ln_coin_mixture(successes: int, count: int) -> float:
 
 
 def drift(values: FloatArray, *, seed: int) -> Drift:
-    """Return the drift: the median of the last third of the trials over that of the first third.
+    """Return the drift: the median of the last third of the trials over the median of the first.
 
-    The interval of this ratio is a circular block bootstrap within each third. A third of more than
-    100 trials is first reduced to 100 medians of consecutive trials. The ratio is ``None`` with
-    fewer than 6 trials, and if the first median is 0. ``chance`` comes from the ranks of both
-    thirds (Mann and Whitney 1947, normal approximation with ties).
+    The ratio has a circular block bootstrap interval. A third of more than 100 trials is first
+    reduced to 100 medians of consecutive trials. The ratio is ``None`` with fewer than 6 trials,
+    and if the first median is 0. ``chance`` comes from the ranks of both thirds (Mann and Whitney
+    1947).
     """
     length = len(values) // 3
     if len(values) < MIN_TRIALS_FOR_DRIFT:
@@ -202,10 +197,9 @@ def _rank_sum_p_value(head: FloatArray, tail: FloatArray) -> float:
 
 
 def rank_autocorrelation(values: FloatArray) -> float | None:
-    """Return the correlation of the ranks of neighbouring values; ``None`` if it is unknown.
+    """Return the correlation of the ranks of neighbouring values (Wald and Wolfowitz 1943).
 
-    Wald and Wolfowitz (1943) define it; here it is not circular. It is unknown with fewer than 6
-    values, or if all values are equal.
+    The result is ``None`` with fewer than 6 values, or if all values are equal.
     """
     if len(values) < MIN_TRIALS_FOR_DRIFT:
         return None
@@ -218,8 +212,7 @@ def rank_autocorrelation(values: FloatArray) -> float | None:
 def is_visible(autocorrelation: float, count: int) -> bool:
     """Return whether an autocorrelation is larger than chance makes it, and large enough to matter.
 
-    Ranks of ``count`` independent values have a correlation of -1/count on average, with a variance
-    of about 1/count (Wald and Wolfowitz 1943). So one independent series in a hundred is visible.
+    One in a hundred independent series of ``count`` values is visible (Wald and Wolfowitz 1943).
     """
     chance_limit = -1.0 / count + MAX_CHANCE_ERRORS / math.sqrt(count)
     return autocorrelation > max(chance_limit, MIN_AUTOCORRELATION)
@@ -240,7 +233,8 @@ class MeanRatio(Struct, frozen=True):
     ratio: float | None
     """Ratio of the means; ``None`` if a mean is not finite, or the baseline's mean is 0."""
     ratio_ci: Interval
-    """Bootstrap interval, for description: valid neither sequentially nor in small campaigns."""
+    """Bootstrap interval for a description. It is too narrow in small campaigns and at early stops.
+    """
 
 
 def ln_ratio_of_means(baseline: FloatArray, candidate: FloatArray) -> float:
@@ -252,7 +246,7 @@ def ln_ratio_of_means(baseline: FloatArray, candidate: FloatArray) -> float:
 
 
 def ln_ratios_without_one_block(baseline: FloatArray, candidate: FloatArray) -> FloatArray:
-    """Return ln of the ratio of means without each block in turn, shape (n,); NaN if unknown.
+    """Return ln of the ratio of means without block 1, without block 2, …; NaN if unknown.
 
     A block with a timeout is not left out: a timeout is not a slow run that occurred by chance.
     """

@@ -2,9 +2,8 @@
 
 A block has four conditions: the baseline A, the candidate B, and both with the intervention, A_w
 and B_w. The explained fraction is the part of the gap between A and B that disappears with the
-intervention. Bets against each possible fraction give a confidence set of fractions. There is one
-set for the gap in logarithms and one for the gap in the unit of the metric
-(docs/methods/fraction.md; the engine is in crates/verdict).
+intervention. Bets give two confidence sets of fractions (docs/methods/fraction.md). One set is for
+the gap in logarithms, another for the gap in the unit of the metric.
 """
 
 from __future__ import annotations
@@ -24,19 +23,14 @@ from equipoise.stats.arrays import as_costs
 CONFIRMED_ABOVE = 0.5
 """Minimum fraction of a confirmed cause, for its whole set in logarithms and for its estimate in
 seconds (docs/methods/fraction.md)."""
-
 MIN_PART_FROM_SLOWER = 0.5
 """Minimum part of a confirmed fraction that the slower condition adds by becoming faster."""
-
 REFUTED_WITHIN = 0.2
 """Maximum absolute fraction of a refuted cause, for all fractions in both of its sets."""
-
 CONFIRMED_WIDTH = 2 * REFUTED_WITHIN
 """Width of the set in logarithms at which a confirmed cause needs no more blocks."""
-
 OPEN_WIDTH = 0.1
-"""Width of the same set at which an intervention with the outcome ``open`` needs no more blocks."""
-
+"""Width of the set in logarithms at which the outcome ``open`` is final."""
 _GapPair = tuple[float, float]
 """Gap of a block without the intervention, and its gap with the intervention."""
 _FIRST_SEARCH_BOUND = 4.0
@@ -50,7 +44,7 @@ class ExplainedFraction(Struct, frozen=True):
     """Fraction of a gap that an intervention explains, on one scale."""
 
     estimate: float | None
-    """Fraction that predicts the gap with the intervention best: the predicted gap is too large in
+    """Fraction that predicts the gap with the intervention best. The prediction is too large in
     half of the blocks, and too small in the other half. ``None`` if there is no such fraction."""
     intervals: tuple[Interval, ...]
     """Confidence set, as one or more separate intervals. An end is ``None`` if the set goes beyond
@@ -97,8 +91,8 @@ class InterventionEffect(Struct, frozen=True):
     log_fraction: ExplainedFraction
     """Fraction of the log ratio, for causes that multiply the cost by a factor."""
     seconds_fraction: ExplainedFraction
-    """Fraction of the difference in the unit of the metric. An intervention that adds the same cost
-    to both conditions moves their ratio towards 1, but does not change their difference."""
+    """Fraction of the difference in the unit of the metric. If an intervention adds a cost to both
+    conditions, their ratio moves towards 1, but their difference stays."""
     from_candidate: float | None
     """Part of the gap that the change of the candidate closed: ln(B / B_w) over ln(B / A)."""
     from_baseline: float | None
@@ -108,10 +102,9 @@ class InterventionEffect(Struct, frozen=True):
 class InterventionBlocks:
     """Blocks of one intervention, added one by one.
 
-    ``level`` is the maximum share of campaigns in which a set ever leaves out the true fraction,
-    after any number of blocks: alpha divided by the number of interventions. The outcome
-    ``refuted`` needs both sets, and ``confirmed`` at least the set in logarithms, so each outcome
-    is wrong in at most this share of campaigns. Raise `UnusableInput` unless it is between 0 and 1.
+    ``level`` is alpha over the number of interventions. A set leaves out the true fraction in at
+    most this share of campaigns. Each outcome is wrong in at most this share, too. Raise
+    `UnusableInput` unless ``level`` is between 0 and 1.
     """
 
     def __init__(self, level: float) -> None:
@@ -150,11 +143,11 @@ class InterventionBlocks:
             self._seconds_bets.push(*self._seconds_gap_pairs[-1])
 
     def rounded_effect(self) -> InterventionEffect:
-        """Return the effect with sets whose ends are rounded outwards; this is quick."""
+        """Return the effect with rounded ends of its sets; this is quick."""
         return self._effect_of(self._log_bets.rounded_set(), self._seconds_bets.rounded_set())
 
     def exact_effect(self) -> InterventionEffect:
-        """Return the effect with sets whose ends are exact."""
+        """Return the effect with exact ends of its sets."""
         return self._effect_of(self._log_bets.exact_set(), self._seconds_bets.exact_set())
 
     def _effect_of(
@@ -182,12 +175,11 @@ def is_final(effect: InterventionEffect) -> bool:
     The outcome ``refuted`` is final. A confirmed cause needs blocks until its set is narrow. A set
     can only shrink, so the outcome ``open`` is final in these cases:
 
-    - The set is empty.
+    - The set is empty, or at most 0.1 wide.
     - The set lies between 0.2 and 0.5, or below -0.2: the cause can no longer be confirmed or
       refuted.
-    - The set in logarithms lies above 0.5 but the set in seconds lies below: the intervention adds
-      the same cost to both conditions.
-    - The set is at most 0.1 wide, so it lies around one of these limits.
+    - The set in logarithms lies above 0.5 and the set in seconds below: the intervention adds the
+      same cost to both conditions.
     """
     low, high = effect.log_fraction.low, effect.log_fraction.high
     if effect.outcome == "refuted" or not effect.log_fraction.intervals:
@@ -223,9 +215,8 @@ def _outcome_of(
 def _best_fit(bets: FractionSequence, gaps: Sequence[_GapPair]) -> float | None:
     """Return the fraction that predicts the gap with the intervention best; ``None`` if none does.
 
-    At this fraction, the errors of the predictions of the single blocks have the median 0. The bets
-    of the set are on the signs of the same errors, so the estimate agrees with its set. A ratio of
-    the two median gaps would not: the two medians could come from different blocks.
+    At this fraction, the prediction errors of the blocks have the median 0. The bets are on the
+    signs of these errors, so the estimate agrees with its set.
     """
     if bets.estimate() is None:
         return None

@@ -1,16 +1,13 @@
-"""The verdict on memory layouts in general, from a campaign over some drawn layouts.
+"""The verdict on memory layouts in general (docs/methods/layouts.md).
 
-The betting engine is exact for the layouts of a campaign, but its result does not hold for other
-layouts: if layouts differ by 3 to 5 %, the mean ratio of 12 layouts certainly differs from 1. For a
-claim about layouts in general, the layout is the unit: the interval is Student's t over the mean
-log ratios of the layouts. With few layouts and skewed effects this interval would be too narrow, so
-it is widened to include Hall's (1992) interval, which corrects for skewness.
+The result of the betting engine holds only for the layouts of a campaign. For a claim about layouts
+in general, the layout is the unit. The interval is Student's t over the mean log ratios of the
+layouts. This interval is widened to include Hall's (1992) interval, which corrects for skewness.
 
-Such an interval is valid for a single analysis. So the analyses are planned: the first is after 2
-blocks in each layout, and each next analysis is after twice as many. Analysis j has the level
-alpha/2^j, so the chance that any interval ever misses the ratio is at most alpha, whenever the
-campaign stops. The verdict comes from the intersection of the intervals. More blocks cannot make up
-for few layouts: draw more layouts instead.
+Such an interval is valid for a single analysis, so the analyses are planned. The first is after 2
+blocks in each layout, and each later analysis is after twice as many. Analysis j has the level
+alpha/2^j. So the chance that any interval misses the ratio is at most alpha, whenever the campaign
+stops. The verdict comes from the intersection of the intervals.
 """
 
 from __future__ import annotations
@@ -68,11 +65,9 @@ def judge_across_layouts(
 ) -> tuple[ComparisonVerdict, ...]:
     """Judge each candidate against the baseline across layouts.
 
-    Several comparisons share alpha evenly (Bonferroni): the chance of any wrong verdict is at most
-    alpha.
-
     ``count`` is the number of drawn layouts. ``layouts`` has, for each comparison, the layout of
-    each of its blocks, from 1 to ``count``. The other parameters are as in ``judge``.
+    each of its blocks, from 1 to ``count``. Several comparisons share alpha evenly (Bonferroni).
+    The other parameters are as in ``judge``.
     """
     margin, level = margin_of(min_effect), alpha / max(1, len(comparisons))
     return tuple(
@@ -106,9 +101,9 @@ def planned_analyses(
 ) -> list[LayoutAnalysis]:
     """Return the planned analyses for which there are enough blocks.
 
-    The analysis after r blocks in each layout uses the first r blocks of each, so it does not
-    depend on when the campaign stopped. A layout's log ratio is the mean over its blocks, or the
-    median if one of them timed out. A block in which both conditions timed out is left out.
+    The analysis after r blocks in each layout uses the first r blocks of each. A layout's log ratio
+    is the mean over its blocks, or the median if one of them timed out. A block in which both
+    conditions timed out is left out.
 
     The arrays have shape (n,). ``differences`` are the blocks' log ratios: infinite if one
     condition timed out, NaN if both did. ``layouts`` are their layouts, from 1 to ``count``.
@@ -149,7 +144,7 @@ def _interval_across_layouts(analysis: LayoutAnalysis, level: float) -> tuple[fl
 
 
 def _skewness(values: FloatArray) -> float:
-    """Return the adjusted skewness of values that are not all equal; 0 for fewer than three."""
+    """Return the adjusted skewness of values that are not all equal; 0 for one or two values."""
     count = len(values)
     if count < 3:
         return 0.0

@@ -1,12 +1,11 @@
 """Variance by level: iterations within trials within layouts within boots within hosts.
 
-A unit is one trial, one layout, one boot and so on; its value is the mean over its parts, the units
-in it. A component is the variance that one level adds. `variance_by_level` computes an unweighted
-mean square for each level (Burdick and Graybill 1992, §6.2); the numbers of units may differ. The
-expectation of each mean square is an exact linear function of the components; solving these
-equations gives the components. Their intervals are generalized confidence intervals
-(Weerahandi 1993; Krishnamoorthy and Mathew 2009, §5.3): each mean square is a multiple of a
-chi-squared variable. The intervals assume effects that are about normal.
+A *unit* is one trial, one layout, one boot and so on. The *parts* of a unit are the units of the
+next lower level in it. The value of a unit is the mean over its parts. The *component* of a level
+is the variance that the level adds. `variance_by_level` computes an unweighted mean square for each
+level (Burdick and Graybill 1992, §6.2). The expectations of the mean squares are linear functions
+of the components, so linear equations give the components. The intervals are generalized confidence
+intervals (Weerahandi 1993; Krishnamoorthy and Mathew 2009, §5.3) for effects that are about normal.
 """
 
 from __future__ import annotations
@@ -40,8 +39,6 @@ class Levels(Struct, frozen=True):
 
 
 class _MeanSquare(Struct, frozen=True):
-    """Mean square of one level."""
-
     value: float
     freedom: int
     """Degrees of freedom."""
@@ -61,12 +58,12 @@ def variance_by_level(
 ) -> Levels:
     """Split the variance of a nested design into its levels.
 
-    ``values``, shape (n,), has a finite value for each lowest unit. ``names`` are those of all
-    levels, the highest first. ``units`` has an array of shape (n,) for each level except the
-    lowest: the unit of each value, by its number within the unit above. ``seed`` is for the draws
-    of the intervals, ``level`` 1 minus their coverage.
+    ``values``, shape (n,), has a finite value for each unit of the lowest level. ``names`` has the
+    names of all levels, the highest first. ``units`` has an array of shape (n,) for each level
+    except the lowest. The array has the number of each value's unit, within the unit above.
+    ``seed`` is for the draws of the intervals. ``level`` is 1 minus the coverage of the intervals.
 
-    Raise `UnusableInput` if a level is not replicated: no unit above it contains two of its units.
+    Raise `UnusableInput` if no unit of some level has two parts.
     """
     _check_design(values, units, names)
     means, weights, mean_squares = _mean_squares(values, units, names)
@@ -82,7 +79,7 @@ def variance_by_level(
     variance_sum = float(nonnegative.sum())
     shares = nonnegative / variance_sum if variance_sum > 0 else nonnegative
     mean = float(np.mean(means))
-    # The variance of the mean, first with the highest units fixed, then with them drawn.
+    # Variance of the mean: first for these highest units, then for highest units in general.
     mean_weights = weights.mean(axis=0) / len(means)
     within_error = float(np.sqrt(np.maximum(mean_weights[1:] @ nonnegative[1:], 0.0)))
     across_error = math.sqrt(max(mean_squares[0].value, 0.0) / len(means))
@@ -112,9 +109,8 @@ def _mean_squares(
 ) -> tuple[FloatArray, FloatArray, list[_MeanSquare]]:
     """Return the means of the m highest units, weights for their variances, and the mean squares.
 
-    The means have shape (m,). The weights have shape (m, levels): the variance of a unit's mean is
-    their sum, each weight times the component of its level. The mean square of the highest level
-    comes first.
+    The means have shape (m,), the weights shape (m, levels). The variance of a unit's mean is the
+    sum of weight times component over the levels. The mean square of the highest level comes first.
     """
     # A single top unit contains all units, so that the highest level has a unit above it, too.
     keys = np.column_stack([np.zeros(len(values), dtype=np.int64), *units])
@@ -154,9 +150,13 @@ def _check_design(values: FloatArray, units: Sequence[IntArray], names: Sequence
             "the lowest needs a column",
             hint="give at least two names, and one column of units fewer than names",
         )
-    if not np.isfinite(values).all() or any(len(column) != len(values) for column in units):
+    for name, column in zip(names, units, strict=False):
+        if len(column) != len(values):
+            what = f"there are {len(values)} values, but {len(column)} units of the level {name}"
+            raise UnusableInput(what, hint="give the unit of each value")
+    if len(unknown := np.flatnonzero(~np.isfinite(values))):
         raise UnusableInput(
-            "a value is not finite, or a column of units is not as long as the values",
+            f"value {unknown[0] + 1} of {len(values)} is not finite",
             hint="leave out the trials without a finite value, in the values and in every column",
         )
 
@@ -164,14 +164,13 @@ def _check_design(values: FloatArray, units: Sequence[IntArray], names: Sequence
 def advice(levels: Levels, unit_s: Sequence[float]) -> tuple[Advice, ...]:
     """Return how much one more minute of measuring on each level narrows the interval, best first.
 
-    The variance of the mean is the sum over levels of component / number of units (Kalibera and
-    Jones 2013, eq. 5, for a balanced design). New units have as many parts as the present units.
-    New units of the lowest level are spread over the present units.
+    The variance of the mean is the sum of component / number of units over the levels (Kalibera and
+    Jones 2013, eq. 5). New units have as many parts as the present units. New units of the lowest
+    level are spread over the present units.
 
-    ``unit_s`` has, for each level, the highest first, the seconds of one more unit without its
-    parts: of a reboot, a relink, the start of a process, an iteration.
-
-    Raise `UnusableInput` unless each level has a time of 0 or more, and the lowest a time above 0.
+    ``unit_s`` has the seconds of one more unit of each level without its parts, the highest level
+    first. Examples are a reboot, a relink, the start of a process, an iteration. Raise
+    `UnusableInput` if a time is missing or negative, or if the time of the lowest level is 0.
     """
     components = levels.components
     if len(unit_s) != len(components) or min(unit_s) < 0 or unit_s[-1] <= 0:

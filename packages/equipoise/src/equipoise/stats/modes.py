@@ -1,9 +1,9 @@
-"""Distinct times of one program: the modes of a sample.
+"""Distinct times of one program: the modes of a sample (docs/methods/distribution.md).
 
-The rule is explained in docs/methods/distribution.md. Two modes are claimed only if two normal laws
-(distributions) explain the sample better than every shape with one peak does, and if there is a
-clear valley between the two. Each side of the valley is then split in the same way. This module
-uses only NumPy, so that the base install can find modes.
+Two modes are claimed under two conditions. Two normal laws (distributions) must explain the sample
+better than every shape with one peak. There must be a clear valley between the two. Each side of
+the valley is then split in the same way. This module uses only NumPy, so that the base install can
+find modes.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ MAX_VALLEY_DENSITY = 0.9
 MIN_EVIDENCE = 0.5
 """Minimum evidence for splitting a whole sample."""
 MIN_EVIDENCE_TIMES_VALUES = 40.0
-"""Minimum product of the evidence and the number of values: BIC favours splits of small samples."""
+"""Minimum product of the evidence and the number of values: small samples need more evidence."""
 MIN_SIDE_EVIDENCE = 6.0
-"""Minimum evidence for splitting one side of a valley, whose shape is cut off at the valley."""
+"""Minimum evidence for splitting a side of a valley again."""
 MIN_SHARE, MIN_MEMBERS = 0.05, 4
 """Minimum share of the values, and minimum number of values, of one mode."""
 MAX_VALUES = 1000
@@ -50,8 +50,8 @@ class Modes(Struct, frozen=True):
     log_evidence: float | None
     """Evidence of the weakest split that was made; without a split, of the rejected split.
 
-    The evidence is half the difference between the BIC of one shape and of two normal laws: about
-    the logarithm of the Bayes factor for two modes. ``None`` for too few values, or no valley."""
+    It is ½·(least BIC of a shape with one peak - BIC of two normal laws). That is about the
+    logarithm of the Bayes factor for two modes. ``None`` for too few values, or no valley."""
 
     def indices_of(self, values: FloatArray) -> IntArray:
         """Return the index of each value's mode, from 0; shape (n,)."""
@@ -61,19 +61,21 @@ class Modes(Struct, frozen=True):
 def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
     """Return the modes of a sample, at least one.
 
-    ``values``, shape (n,), are finite, in any order; there is at least one. ``resolution`` is the
-    step of the measuring instrument, in their unit, or 0: values one step apart are not two modes.
-    Simulated error rates and power: docs/methods/distribution.md.
+    ``values``, shape (n,), has at least one value; all are finite. ``resolution`` is the smallest
+    step of the measuring instrument, in the unit of the values, or 0. Two values with one step
+    between them are not two modes.
     """
     ordered = np.sort(values)
     count = len(ordered)
-    step = max(resolution, _printed_step(ordered))
+    resolution = max(resolution, _printed_resolution(ordered))
     sample = ordered
     if count > MAX_VALUES:
         sample = np.quantile(ordered, (np.arange(MAX_VALUES) + 0.5) / MAX_VALUES)
     min_members = max(MIN_SHARE * len(sample), MIN_MEMBERS * len(sample) / count)
-    valleys, evidence = _find_valleys(_spread_ties(sample, step), min_members, step, MIN_EVIDENCE)
-    # Equal values were spread out to find the valleys, so a valley may separate no values.
+    valleys, evidence = _find_valleys(
+        _spread_ties(sample, resolution), min_members, resolution, MIN_EVIDENCE
+    )
+    # Leave out the valleys between values that were equal before `_spread_ties`.
     begins = [0, *np.searchsorted(ordered, valleys).tolist()]
     valleys = [
         valley
@@ -90,26 +92,28 @@ def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
 
 
 def _find_valleys(
-    ordered: FloatArray, min_members: float, step: float, min_evidence: float
+    ordered: FloatArray, min_members: float, resolution: float, min_evidence: float
 ) -> tuple[list[float], float | None]:
     """Return the valleys of a sample, the lowest first, and the evidence as in `Modes`."""
-    valley, evidence = _supported_valley(ordered, min_members, step, min_evidence)
+    valley, evidence = _supported_valley(ordered, min_members, resolution, min_evidence)
     if valley is None:
         return [], evidence
     index = int(np.searchsorted(ordered, valley))
-    below, evidence_below = _find_valleys(ordered[:index], min_members, step, MIN_SIDE_EVIDENCE)
-    above, evidence_above = _find_valleys(ordered[index:], min_members, step, MIN_SIDE_EVIDENCE)
-    splits = ((True, evidence), (below, evidence_below), (above, evidence_above))
-    evidences = [known for is_split, known in splits if is_split and known is not None]
-    return [*below, valley, *above], min(evidences)
+    (below, evidence_below), (above, evidence_above) = (
+        _find_valleys(side, min_members, resolution, MIN_SIDE_EVIDENCE)
+        for side in (ordered[:index], ordered[index:])
+    )
+    # A side without a valley was not split.
+    evidences = (evidence, evidence_below if below else None, evidence_above if above else None)
+    return [*below, valley, *above], min(known for known in evidences if known is not None)
 
 
 def _supported_valley(
-    ordered: FloatArray, min_members: float, step: float, min_evidence: float
+    ordered: FloatArray, min_members: float, resolution: float, min_evidence: float
 ) -> tuple[float | None, float | None]:
     """Return the valley if its evidence suffices, and the evidence if there is any valley."""
     count = len(ordered)
-    if count < max(MIN_VALUES, 2 * min_members) or ordered[-1] - ordered[0] <= step:
+    if count < max(MIN_VALUES, 2 * min_members) or ordered[-1] - ordered[0] <= resolution:
         return None, None
     mixture = fit_two_normals(ordered)
     below_count = int(np.searchsorted(ordered, mixture.valley))
@@ -125,8 +129,7 @@ def _supported_valley(
 def _bic_of_sides(sides: tuple[FloatArray, FloatArray]) -> float:
     """Return the BIC of a fit in which each side of a valley has one or two normal laws.
 
-    Such a fit has up to four modes. Two normal laws alone would explain three equal modes no better
-    than a uniform law does.
+    Two normal laws alone would explain three equal modes no better than a uniform law.
     """
     count = sum(len(side) for side in sides)
     bic = math.log(count)
@@ -142,17 +145,17 @@ def _bic_of_sides(sides: tuple[FloatArray, FloatArray]) -> float:
     return bic
 
 
-def _spread_ties(ordered: FloatArray, step: float) -> FloatArray:
+def _spread_ties(ordered: FloatArray, resolution: float) -> FloatArray:
     """Spread equal values evenly over the step to which they were rounded."""
-    if step == 0.0:
+    if resolution == 0.0:
         return ordered
     _, first_indices, tie_counts = np.unique(ordered, return_index=True, return_counts=True)
     ranks = np.arange(len(ordered)) - np.repeat(first_indices, tie_counts)
     offsets = (ranks + 0.5) / np.repeat(tie_counts, tie_counts) - 0.5
-    return np.sort(ordered + step * offsets)
+    return np.sort(ordered + resolution * offsets)
 
 
-def _printed_step(ordered: FloatArray) -> float:
+def _printed_resolution(ordered: FloatArray) -> float:
     """Return the largest power of ten that divides every value; 0 if no values repeat."""
     # ``np.unique`` would import masked arrays first.
     distinct = ordered[np.append(True, ordered[1:] != ordered[:-1])]
@@ -161,12 +164,12 @@ def _printed_step(ordered: FloatArray) -> float:
     largest_size = max(abs(float(ordered[0])), abs(float(ordered[-1])))
     first_exponent = 0 if largest_size == 0.0 else math.floor(math.log10(largest_size))
     for exponent in range(first_exponent, first_exponent - 12, -1):
-        step = 10.0**exponent
-        if step == 0.0:
+        resolution = 10.0**exponent
+        if resolution == 0.0:
             return 0.0
-        multiples = distinct / step
+        multiples = distinct / resolution
         if np.all(np.abs(multiples - np.round(multiples)) <= 1e-9 * np.maximum(1.0, multiples)):
-            return step
+            return resolution
     return 0.0
 
 
@@ -177,11 +180,11 @@ ROUNDS_OF_ALL_STARTS = 30
 START_COUNT = 4
 """Number of splits from which EM starts."""
 MIN_LIKELIHOOD_GAIN = 1e-6
-"""Gain of the log likelihood of each value below which EM stops."""
+"""EM stops if the log likelihood grows by less than this amount for each value."""
 MIN_SD_SHARE = 0.01
-"""Minimum sd of one law, as a fraction of the sample's sd: a law must not shrink onto one trial."""
+"""Minimum sd of one law over the sd of the sample, so that a law cannot shrink onto one trial."""
 VALLEY_POINTS = 101
-"""Number of values between the two means among which the valley is searched."""
+"""Number of points between the two means at which the density is computed."""
 
 
 class TwoNormals(Struct, frozen=True):
@@ -194,16 +197,15 @@ class TwoNormals(Struct, frozen=True):
     valley: float
     """Value between the two means at which the density is lowest."""
     valley_density: float
-    """Density in the valley as a fraction of that of the lower peak; 1 without a valley."""
+    """Density in the valley over the density of the lower peak; 1 without a valley."""
 
 
 def fit_two_normals(values: FloatArray) -> TwoNormals:
     """Fit a mixture of two normal laws by EM (Dempster, Laird and Rubin 1977).
 
-    The mixture is fitted with one sd for both laws and with two sds; the result has the lower BIC.
-    Each fit starts at the splits of the ordered sample that classify the values best. The sd of
-    either law is at least ``MIN_SD_SHARE`` of the sample's sd. There must be at least four values:
-    ascending, finite, and not all equal.
+    One fit has a common sd, another fit has a sd for each law. The result is the fit with the lower
+    BIC. Each sd is at least ``MIN_SD_SHARE`` of the sample's sd. There must be at least four
+    values: ascending, finite, and not all equal.
     """
     count, scale, centre = len(values), float(np.std(values)), float(np.mean(values))
     scaled = (values - centre) / scale
@@ -240,7 +242,7 @@ def _starting_splits(values: FloatArray) -> FloatArray:
     ):
         variance = np.maximum(side_squares / sizes - (side_sums / sizes) ** 2, MIN_SD_SHARE**2)
         scores += sizes * (np.log(sizes) - 0.5 * np.log(variance))
-    # The best split of each quarter: neighbouring starts would all give the same fit.
+    # Take the best split of each quarter, because neighbouring starts would give the same fit.
     quarters = np.array_split(np.arange(len(side_sizes)), min(START_COUNT, len(side_sizes)))
     return np.array([side_sizes[quarter[int(np.argmax(scores[quarter]))]] for quarter in quarters])
 
@@ -296,9 +298,9 @@ def _deepest_valley(shares: FloatArray, means: FloatArray, sds: FloatArray) -> t
 
 
 def half_sample_mode(ordered: FloatArray) -> float:
-    """Return the half-sample mode: the shortest half, repeatedly (Bickel and Frühwirth 2006).
+    """Return the half-sample mode (Bickel and Frühwirth 2006).
 
-    The values are ascending; there is at least one.
+    Each round keeps the half of the values with the smallest range. The values are ascending.
     """
     shortest = ordered
     while len(shortest) > 3:
@@ -318,16 +320,16 @@ STUDENT_FREEDOMS = np.array([1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0])
 STUDENT_ROUNDS = 40
 GUMBEL_ROUNDS = 30
 SEARCH_ROUNDS = 60
-"""Maximum number of rounds of a pattern search, as of the fits in the two lines above."""
+"""Numbers of rounds: for Student's t, for the Gumbel laws, and at most for a pattern search."""
 MIN_STEP = 0.01
 """Step below which a pattern search stops."""
 BETA_END_DISTANCES = (0.5, 2.0, 8.0)
-"""Distances of the law's ends from the extreme values, in mean distances between neighbours."""
+"""Distances of a beta law's ends from the extreme values, in units of the range over n."""
 SPIKE_ROUNDS = 40
 SPIKE_SHARES = (0.02, 0.1)
-"""Shares of spikes from which the fit of a law with spikes starts, in ``SPIKE_ROUNDS`` rounds."""
+"""Shares of spikes at which the ``SPIKE_ROUNDS`` rounds of the fit start."""
 MAX_SPIKE_SHARE = 0.15
-"""Maximum share of spikes: distant values that are more frequent are not spikes."""
+"""Maximum share of spikes; more frequent distant values are not spikes."""
 _MIN_POSITIVE = 1e-300
 """Lower limit of a density before its logarithm is taken."""
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
@@ -336,13 +338,13 @@ _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 def best_single_bic(values: FloatArray) -> float:
     """Return the least BIC among the fits of shapes with one peak.
 
-    The BIC is Schwarz's (1978) p·ln n - 2·ln L. The shapes are normal, both Gumbels, uniform, beta
-    and Student's t; on the side of the longer tail also exponentially modified normal, shifted
-    lognormal and normal with rare spikes. The values are as for ``fit_two_normals``. Each function
-    below that fits a shape returns its log likelihood.
+    For p parameters, n values and the likelihood L, the BIC is p·ln n - 2·ln L (Schwarz 1978). The
+    shapes are normal, both Gumbels, uniform, beta and Student's t. Three more have their tail on
+    the longer side: exponentially modified normal, shifted lognormal and normal with rare spikes.
+    The values are ascending. The functions ``_fit_…`` return log likelihoods.
     """
     count = len(values)
-    # In units of the sd, every search begins near its end; all BICs shift by the same amount.
+    # In units of the sd, the starts of the searches are near their results.
     scale = float(np.std(values))
     scaled = (values - np.mean(values)) / scale
     right_tailed = scaled if np.mean(scaled**3) >= 0 else -scaled[::-1]
@@ -350,7 +352,7 @@ def best_single_bic(values: FloatArray) -> float:
         (2, -0.5 * count * (math.log(2.0 * math.pi * float(np.var(scaled))) + 1.0)),
         (2, _fit_gumbel(scaled)),
         (2, _fit_gumbel(-scaled)),
-        # The error of an end is of the order 1/n, not 1/√n: each end counts as two parameters.
+        # Each end counts as two parameters, because its error is about 1/n, not 1/√n.
         (4, -count * math.log(float(scaled[-1] - scaled[0]))),
         (6, _fit_beta(scaled)),
         (3, _fit_student(scaled)),
@@ -368,7 +370,7 @@ def best_single_bic(values: FloatArray) -> float:
 def _fit_beta(values: FloatArray) -> float:
     """Fit a beta law with one peak (both exponents at least 1) and ends beyond the extremes."""
     value_range = float(values[-1] - values[0])
-    density = -math.inf
+    max_log_density = -math.inf
     for distance in BETA_END_DISTANCES:
         extra = distance * value_range / len(values)
         width = value_range + 2.0 * extra
@@ -376,38 +378,39 @@ def _fit_beta(values: FloatArray) -> float:
         # The likelihood depends on the sample only through these two means.
         mean_log, mean_log1p = (float(np.mean(np.log(scaled))), float(np.mean(np.log1p(-scaled))))
         mean, variance = float(np.mean(scaled)), float(np.var(scaled))
-        size = max(2.0, mean * (1.0 - mean) / variance - 1.0)
-        start = (max(1.0, mean * size), max(1.0, (1.0 - mean) * size))
-        density = max(density, _max_beta_density(mean_log, mean_log1p, start, math.log(width)))
-    return len(values) * density
+        exponent_sum = max(2.0, mean * (1.0 - mean) / variance - 1.0)
+        start = (max(1.0, mean * exponent_sum), max(1.0, (1.0 - mean) * exponent_sum))
+        log_density = _max_beta_log_density(mean_log, mean_log1p, start, math.log(width))
+        max_log_density = max(max_log_density, log_density)
+    return len(values) * max_log_density
 
 
-def _max_beta_density(
+def _max_beta_log_density(
     mean_log: float, mean_log1p: float, start: tuple[float, float], ln_width: float
 ) -> float:
     """Return the maximum of the mean log density over both exponents, by pattern search."""
 
-    def density(first: float, second: float) -> float:
+    def log_density(first: float, second: float) -> float:
         constant = math.lgamma(first + second) - math.lgamma(first) - math.lgamma(second)
         return constant + (first - 1.0) * mean_log + (second - 1.0) * mean_log1p - ln_width
 
-    exponents, max_density, step = start, density(*start), 0.3
+    exponents, max_log_density, step = start, log_density(*start), 0.3
     while step > 1e-2:
         for direction in ((1, 1), (-1, -1), (1, 0), (-1, 0), (0, 1), (0, -1)):
             first, second = (
                 max(1.0, exponent * math.exp(step * sign))
                 for exponent, sign in zip(exponents, direction, strict=True)
             )
-            if (new_value := density(first, second)) > max_density:
-                exponents, max_density = (first, second), new_value
+            if (new_value := log_density(first, second)) > max_log_density:
+                exponents, max_log_density = (first, second), new_value
                 break
         else:
             step *= 0.5
-    return max_density
+    return max_log_density
 
 
 def _fit_gumbel(values: FloatArray) -> float:
-    """Fit the Gumbel law of maxima: bisection of the likelihood equation for the scale."""
+    """Fit the Gumbel law of maxima, by bisection of the likelihood equation for the scale."""
     mean, smallest = float(np.mean(values)), float(np.min(values))
     low, high = 1e-3, 10.0
     for _ in range(GUMBEL_ROUNDS):
@@ -418,8 +421,8 @@ def _fit_gumbel(values: FloatArray) -> float:
         else:
             low = scale
     location = smallest - scale * math.log(float(np.mean(weight)))
-    standard = (values - location) / scale
-    return float(np.sum(-standard - np.exp(-standard))) - len(values) * math.log(scale)
+    standardised = (values - location) / scale
+    return float(np.sum(-standardised - np.exp(-standardised))) - len(values) * math.log(scale)
 
 
 def _fit_student(values: FloatArray) -> float:
@@ -448,27 +451,27 @@ def _fit_exponentially_modified_normal(values: FloatArray) -> float:
     """Fit the sum of a normal and an exponential variable (Grushka 1972): a tail to the right."""
 
     def log_likelihood(points: FloatArray) -> FloatArray:
-        location, sd, tail = points[:, :1], np.exp(points[:, 1:2]), np.exp(points[:, 2:])
-        standard = (values - location) / sd
-        argument = (sd / tail - standard) / math.sqrt(2.0)
-        # Two formulas for one function: each is used where the other overflows.
-        scaled = _scaled_erfc(np.abs(argument))
-        for_positive = np.log(scaled) - 0.5 * standard**2
+        location, sd, tail_mean = points[:, :1], np.exp(points[:, 1:2]), np.exp(points[:, 2:])
+        standardised = (values - location) / sd
+        erfc_argument = (sd / tail_mean - standardised) / math.sqrt(2.0)
+        # Two formulas for one function: each overflows for one sign of the argument.
+        scaled = _scaled_erfc(np.abs(erfc_argument))
+        for_positive = np.log(scaled) - 0.5 * standardised**2
         with np.errstate(over="ignore"):
             for_negative = np.log(
-                np.maximum(2.0 - np.exp(-(argument**2)) * scaled, _MIN_POSITIVE)
-            ) + (0.5 * (sd / tail) ** 2 - standard * sd / tail)
+                np.maximum(2.0 - np.exp(-(erfc_argument**2)) * scaled, _MIN_POSITIVE)
+            ) + (0.5 * (sd / tail_mean) ** 2 - standardised * sd / tail_mean)
         total = np.asarray(
-            np.where(argument >= 0, for_positive, for_negative).sum(axis=1), dtype=np.float64
+            np.where(erfc_argument >= 0, for_positive, for_negative).sum(axis=1), dtype=np.float64
         )
-        total -= len(values) * np.log(2.0 * tail[:, 0])
+        total -= len(values) * np.log(2.0 * tail_mean[:, 0])
         return total
 
     skewness = min(1.9, max(0.05, float(np.mean(values**3))))
-    tail = (skewness / 2.0) ** (1.0 / 3.0)
+    mean_by_skewness = (skewness / 2.0) ** (1.0 / 3.0)
     starts = [
-        [-share, 0.5 * math.log(1.0 - share**2), math.log(share)]
-        for share in (tail, 0.5, 0.9, 0.99)
+        [-tail_mean, 0.5 * math.log(1.0 - tail_mean**2), math.log(tail_mean)]
+        for tail_mean in (mean_by_skewness, 0.5, 0.9, 0.99)
     ]
     return _max_likelihood(log_likelihood, np.array(starts))
 
@@ -476,8 +479,8 @@ def _fit_exponentially_modified_normal(values: FloatArray) -> float:
 def _fit_shifted_lognormal(values: FloatArray) -> float:
     """Fit a lognormal law above a shift, by the profile likelihood over the shift.
 
-    The likelihood is unbounded as the shift approaches the smallest value, so the shift stays at
-    least a hundredth of the range away from it.
+    If the shift approaches the smallest value, the likelihood grows without bound. So the shift
+    stays at least a hundredth of the range below the smallest value.
     """
     smallest, value_range = float(values[0]), float(values[-1] - values[0])
     shifts = smallest - value_range * np.geomspace(0.01, 100.0, 60)
@@ -524,7 +527,7 @@ def _fit_normal_with_spikes(values: FloatArray) -> float:
 def _max_likelihood(
     log_likelihood: Callable[[FloatArray], FloatArray], starts: FloatArray
 ) -> float:
-    """Return the maximum by pattern search (Hooke and Jeeves 1961) from the best start."""
+    """Return the maximum of a function, by pattern search (Hooke and Jeeves 1961)."""
     values = log_likelihood(starts)
     best_point, max_value = starts[int(np.argmax(values))], float(np.max(values))
     directions = np.concatenate([np.eye(3), -np.eye(3), _DIAGONALS])
@@ -543,7 +546,7 @@ def _max_likelihood(
 
 
 _DIAGONALS = np.array([[1.0, 1.0, -1.0], [-1.0, -1.0, 1.0], [1.0, 0.0, -1.0], [-1.0, 0.0, 1.0]])
-"""Directions that shift the location and move spread from one part of the law to the other."""
+"""Steps of (location, ln sd, ln tail mean) that exchange tail for location or sd."""
 
 
 def _scaled_erfc(values: FloatArray) -> FloatArray:
@@ -575,6 +578,6 @@ def _scaled_erfc_series() -> Chebyshev:
 _MIDDLE_VALUE = 3.75
 """Value of x in the middle of the interpolation, at t = 0."""
 _MIN_ASYMPTOTIC_VALUE = 25.0
-"""Value of x from which on a series replaces the product, which would overflow."""
+"""From this x on, a series replaces the product, which would overflow."""
 _SERIES_DEGREE = 14
 """Degree of the polynomial that interpolates the function."""

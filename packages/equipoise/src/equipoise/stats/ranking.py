@@ -1,22 +1,19 @@
 """Which of several conditions may be the fastest, valid after any number of interim analyses.
 
 There are two families of claims, each at alpha. The first family has the comparisons with the
-baseline (`equipoise.stats.verdict.judge`). The second family has all pairs of candidates, by the
-same e-BH method, so that a ranking costs the comparisons with the baseline no power.
+baseline (`equipoise.stats.verdict.judge`). The second family has all pairs of candidates, judged in
+the same way. So a ranking does not weaken the comparisons with the baseline.
 
-A third statement names the contenders: the conditions that may still be the fastest. A condition is
-out if it is slower than another condition. The error rates of these tests add up to alpha for each
-condition (Ville 1939; Bonferroni):
+A third statement names the *contenders*: the conditions that may still be the fastest. A condition
+is out if it is slower than another condition. The levels of the tests of each condition add up to
+alpha (Ville 1939; Bonferroni):
 
-- For a candidate, alpha/2 is for the test against the baseline, and alpha/2 for the tests against
-  all other candidates together. So a verdict "slower" at alpha takes a candidate out, because a
-  two-sided level spends one half on each side.
-- For the baseline, alpha is for the tests against all candidates together.
+- For a candidate, the test against the baseline has alpha/2. The tests against all other candidates
+  together have alpha/2.
+- For the baseline, the tests against all candidates together have alpha.
 
 So the chance that a fastest condition is ever out is at most alpha. This holds for each condition
-separately: if several are equally fast, the chance that any of them is ever out is larger. A single
-wrong condition is named only if all fastest conditions are out; the chance of that is at most
-alpha, too.
+separately. If several are equally fast, the chance that any of them is ever out is larger.
 """
 
 from __future__ import annotations
@@ -32,7 +29,7 @@ from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import ComparisonVerdict, judge, judge_at_stop, margin_of
 
 Pair = tuple[int, int]
-"""Two conditions: the baseline of their ratio, then the candidate."""
+"""Indices of two conditions: the baseline of their ratio, then the candidate."""
 
 
 class RankedGroup(Struct, frozen=True):
@@ -41,7 +38,7 @@ class RankedGroup(Struct, frozen=True):
     baseline_pairs: dict[Pair, PairedBlocks]
     """Blocks of the baseline with each candidate."""
     candidate_pairs: dict[Pair, PairedBlocks]
-    """Blocks of each two candidates."""
+    """Blocks of each pair of candidates."""
 
     @property
     def pairs(self) -> dict[Pair, PairedBlocks]:
@@ -74,10 +71,10 @@ def ranked_group(
 def contenders_of(
     group: RankedGroup, min_effect: float, alpha: float, *, min_blocks: int = 0
 ) -> tuple[int, ...]:
-    """Return the members that may still be the fastest, or tied with it, in the group's order.
+    """Return the members that may still be the fastest, or tied with the fastest, in order.
 
-    A member that takes less than ``min_effect`` percent longer is tied. For each fastest member,
-    the chance that it is ever missing is at most alpha. Pairs need ``min_blocks`` blocks to count.
+    A member is tied if it takes less than ``min_effect`` percent longer. The chance that a fastest
+    member is ever missing is at most alpha. Only pairs with ``min_blocks`` or more blocks count.
     """
     margin, rival_count = margin_of(min_effect), len(group.baseline_pairs)
 
@@ -120,8 +117,8 @@ def open_pairs(
 ) -> tuple[Pair, ...]:
     """Return the pairs of contenders that must be decided before the fastest is known.
 
-    A pair needs no decision if its verdict is ``equivalent`` or ``mixed``: no order of the two is
-    right. A pair without a verdict in its family is open.
+    A pair with the verdict ``equivalent`` or ``mixed`` has no order, so it needs no decision. A
+    pair without a verdict needs one.
     """
     return tuple(
         pair

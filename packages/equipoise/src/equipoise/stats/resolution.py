@@ -1,8 +1,8 @@
 """Resolution of a metric: the smallest step of its values, and the differences that are ties.
 
-A quantum is the smallest step. The tolerance of a block is the largest log difference that counts
-as a tie. A tolerance that depended on which condition is faster would break the symmetry that the
-bets need (docs/methods/interval.md). So the values of earlier blocks set the tolerance of a block.
+A *quantum* is the smallest step. The *tolerance* of a block is the largest log difference that
+counts as a tie. It comes from the values of earlier blocks, so that it cannot depend on which
+condition is faster (docs/methods/interval.md).
 
 If more of a metric is better, a cost is the inverse of a value. The quantum is then a step of the
 values, so tolerances are computed from the values, not from the costs.
@@ -21,13 +21,12 @@ from msgspec import Struct
 from equipoise.stats.arrays import FloatArray
 
 TIE_QUANTA = 1.5
-"""Number of quanta below which a difference is a tie. Two readings of equal times can differ by a
-whole quantum; half a quantum more allows for the rounding of the tested ratio
-(docs/methods/interval.md)."""
+"""A difference below this number of quanta is a tie. Two readings of equal times can differ by a
+whole quantum; half a quantum more allows for rounding (docs/methods/interval.md)."""
 MAX_TOLERANCE = 1e6
 """Maximum tolerance, in log units. No two finite costs differ by that much: all blocks are ties."""
 LOW_QUANTILE = 0.1
-"""Quantile of the past values to which a quantum is relative."""
+"""Quantile of the past values by which a quantum is divided."""
 MIN_VALUES_FOR_TICKS = 6
 """Minimum number of values for inferring a quantum that is not a power of ten (a tick)."""
 _MAX_TICK_ERROR = 1e-3
@@ -47,11 +46,10 @@ NO_RESOLUTION = Resolution(0.0)
 
 
 def tie_tolerance(baseline: FloatArray, candidate: FloatArray, quantum: float) -> FloatArray:
-    """Return 1.5 quanta in log units, relative to the smaller of the two values of a block.
+    """Return the tolerance of first blocks: 1.5 quanta over the smaller value, in log units.
 
-    This is the rule for a first block, which has no past values. Both arrays have the shape (n,)
-    and the unit of ``quantum``, which is 0 for a metric without a resolution. The tolerance is 0
-    where the smaller value is 0: ``block_differences`` handles these blocks.
+    A first block has no past values. Both arrays have the shape (n,) and the unit of ``quantum``.
+    The tolerance is 0 if the quantum or the smaller value is 0.
     """
     smaller = np.minimum(baseline, candidate)
     tolerance = np.zeros_like(smaller)
@@ -63,9 +61,8 @@ def tie_tolerance(baseline: FloatArray, candidate: FloatArray, quantum: float) -
 class PastValues:
     """Values of a metric in the blocks so far, and the resolution inferred from them.
 
-    An unknown quantum is inferred from the decimal places of the values, and from the smallest gap
-    between values of one condition, if every gap is a multiple of the smallest. A gap between
-    values of two conditions may be the effect.
+    An unknown quantum is inferred from the decimal places of the values. If all gaps between values
+    of one condition are multiples of the smallest gap, that gap is considered, too.
     """
 
     def __init__(self, resolution: Resolution) -> None:
@@ -122,7 +119,7 @@ class PastValues:
         return 0.0 if self.is_empty else max(self._min_decimal_unit, self._tick())
 
     def tolerance(self) -> float:
-        """Return 1.5 quanta in log units, relative to the 10 % quantile of the values so far.
+        """Return 1.5 quanta over the 10 % quantile of the values so far, in log units.
 
         There must be at least one value.
         """
@@ -146,7 +143,7 @@ class _LowQuantile:
 
     def __init__(self) -> None:
         self._lowest: list[float] = []
-        """Lowest values, negated, so that the first is the quantile."""
+        """Negative lowest values, so that the first one gives the quantile."""
         self._higher: list[float] = []
 
     def __len__(self) -> int:

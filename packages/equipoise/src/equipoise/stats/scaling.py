@@ -1,8 +1,8 @@
 """Scaling laws: how a cost grows with the size N, as c N^a (log N)^b, with intervals.
 
-Over the sizes of one study, log log N is almost a linear function of log N, so many pairs of a and
-b fit equally well. The exponent a is therefore estimated separately for each power b. A simple law
-fits if it agrees with the growth of the cost from each size to the next.
+Over the sizes of one study, log log N is almost a linear function of log N. Many pairs of a and b
+fit equally well, so a is estimated separately for each b. A simple law fits if it agrees with the
+growth of the cost from each size to the next.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ MIN_BLOCKS = 5
 LOG_POWERS = (0, 1, 2)
 """Powers b of log N for which the exponent a of N is estimated."""
 SIMPLE_EXPONENTS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
-"""Exponents a of the simple laws, each of which is combined with each power b."""
+"""Exponents a of the simple laws; each is combined with each power b."""
 _ROUNDING = 1e-9
-"""Relative error of rounding that an interval of the growth tolerates."""
+"""Relative error by which an interval of the growth may be missed, because of rounding."""
 
 
 class Exponent(Struct, frozen=True):
@@ -85,22 +85,21 @@ class ScalingLaw(Struct, frozen=True):
 
 
 def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> ScalingLaw:
-    """Fit scaling laws c N^a (log N)^b to the costs at several sizes.
+    """Fit scaling laws c N^a (log N)^b to the costs at several sizes (docs/methods/growth.md).
 
     ``sizes`` are k different sizes. ``costs``, shape (n, k), has the cost at each size in each of n
-    blocks, in the order in which the blocks ran; NaN where a size was left out of a block, +inf
-    where a trial timed out. ``seed`` is for the resampling of blocks.
+    blocks, in the order of the blocks. A cost is NaN if the block left the size out, and +inf if
+    the trial timed out. ``seed`` is for the resampling of blocks.
 
-    Raise `UnusableInput` if there are fewer than two sizes, or if a size is not above 1 or has no
+    Raise `UnusableInput` for fewer than two sizes, a size of 1 or less, or a size without a
     positive finite median.
 
-    - The growth from one size to the next is the median of the log ratios within blocks. Its
-      interval is the exact binomial interval of a median (David and Nagaraja 2003, §7.1). Its
-      level is 0.05 divided by the number of growths (Bonferroni).
+    - The growth from one size to the next is the median of the log ratios within blocks. It has an
+      exact binomial interval (David and Nagaraja 2003, §7.1). The growths share the level 0.05
+      (Bonferroni).
     - The sum of these medians gives the log cost at each size.
-    - For each power b, the exponent a is the slope of an unweighted least-squares line of the log
-      cost − b ln ln N on ln N. Its interval is the percentile interval of circular block resamples
-      (Politis and Romano 1992).
+    - For each power b, the exponent a is the slope of a least-squares line. Its interval is the
+      percentile interval of circular block resamples (Politis and Romano 1992).
     - A simple law fits if it lies within the intervals of all growths.
     """
     size_order = np.argsort(np.asarray(sizes, dtype=np.float64))
@@ -148,10 +147,7 @@ def describe_law(exponent: float, log_power: int) -> str:
 
 
 def _medians(logs: FloatArray) -> FloatArray:
-    """Return the medians over n blocks, shape (r, k), of r samples of shape (n, k).
-
-    A median is NaN if all values of its size are unknown.
-    """
+    """Return medians over blocks, shape (r, k), of r samples of shape (n, k); NaN if unknown."""
     is_unknown = np.asarray(np.isnan(logs).all(axis=1))
     # NumPy would warn about a column without any known value.
     medians = np.nanmedian(np.where(is_unknown[:, None], 0.0, logs), axis=1)
@@ -161,9 +157,9 @@ def _medians(logs: FloatArray) -> FloatArray:
 def _profiles(logs: FloatArray) -> FloatArray:
     """Return the profiles of r samples of shape (n, k), shape (r, k).
 
-    The profile of a sample is the log cost at each of the k sizes, minus that at the smallest size.
-    Each step to the next size is the median of the differences within blocks, because the drift of
-    the host cancels within a block. If no block has both sizes, the two medians give the step.
+    A profile has the log cost at each of the k sizes, minus the log cost at the smallest size. Each
+    step to the next size is the median of the differences within blocks, without the drift of the
+    host. If no block has both sizes, the two medians give the step.
     """
     with np.errstate(invalid="ignore"):
         within_blocks = _medians(np.diff(logs, axis=2))

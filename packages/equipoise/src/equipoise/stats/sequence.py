@@ -1,7 +1,6 @@
-"""Blocks of one candidate and the baseline, as arrays for the betting engine.
+"""Blocks of one candidate and the baseline for the betting engine (docs/methods/interval.md).
 
-Also here: how often the candidate is slower in a block, and the points of a chart of the confidence
-sequence. docs/methods/interval.md explains the method.
+Also here: how often the candidate is slower, and the points of a chart of the confidence sequence.
 """
 
 from __future__ import annotations
@@ -38,9 +37,8 @@ def block_differences(
 
     ``quantum``, the smallest step of the metric, is one number for all blocks or has shape (n,).
 
-    A difference is ±inf if one of the two trials timed out or cost nothing. It is NaN, a tie, if
-    both trials timed out or cost nothing, or if one cost nothing and the other less than 1.5
-    quanta.
+    A difference is ±inf if one trial timed out or cost nothing. It is NaN, a tie, if both trials
+    did. It is also NaN if one trial cost nothing and its opponent less than 1.5 quanta.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = np.log(candidate) - np.log(baseline)
@@ -54,15 +52,14 @@ class PairedBlocks:
 
     New blocks can be added, so that an interim analysis does not bet on all blocks again.
 
-    ``baseline`` and ``candidate``, shape (n,), are costs; +inf for a trial that timed out, which
-    counts as slowest. ``orders``, shape (n,), are 1 if the baseline ran before the candidate, -1 if
-    after. By default the metric has no resolution. ``covariates``, shape (n, 2, c), c at most 8,
-    are readings before the baseline's and before the candidate's trial; NaN where unknown. The
-    program itself must not influence a covariate (as it does its own run delay): an adjustment by
-    that covariate would remove the effect, too.
+    ``baseline`` and ``candidate``, shape (n,), are costs; +inf for a trial that timed out.
+    ``orders``, shape (n,), are 1 if the baseline ran before the candidate, else -1. By default the
+    metric has no resolution. ``covariates``, shape (n, 2, c), are readings before the trials of
+    both conditions; NaN where unknown. c is at most 8. A program must not influence its own
+    covariate: an adjustment by that covariate would remove the effect, too.
 
-    Raise `UnusableInput` if a cost is negative or not a number, an order is neither 1 nor -1, or
-    the lengths differ. Raise `ValueError` if there are too many covariates.
+    Raise `UnusableInput` if a cost is negative or NaN, an order is neither 1 nor -1, or the lengths
+    differ. Raise `ValueError` if there are too many covariates.
     """
 
     def __init__(
@@ -105,9 +102,8 @@ class PairedBlocks:
     ) -> Self:
         """Return the blocks of a campaign whose baseline ran twice in each block.
 
-        The second run is the twin, also called the control. Half of the stake is on the candidate
-        against the baseline, half on the candidate against the twin. The property ``baseline`` is
-        then the mean of the two (docs/methods/control.md).
+        The second run is the *twin*, also called the control. Each of the two runs has half of the
+        stake. The property ``baseline`` is the mean of the two runs (docs/methods/control.md).
 
         Parameters and errors are as in the class. ``orders`` and ``twin_orders`` are 1 if the
         baseline, or its twin, ran before the candidate, else -1. Covariates have shape (n, 3, c):
@@ -136,10 +132,7 @@ class PairedBlocks:
         *,
         covariates: FloatArray | None = None,
     ) -> None:
-        """Add the next block of a baseline that ran twice (see ``pooled``).
-
-        ``covariates`` have the shape (3, c).
-        """
+        """Add the next block of a baseline that ran twice; ``covariates`` have shape (3, c)."""
         baseline_costs, candidate_costs, orders = _checked_arrays(
             [baseline, twin], [candidate, candidate], [order, twin_order]
         )
@@ -239,7 +232,7 @@ class PairedBlocks:
 
     @property
     def differences(self) -> FloatArray:
-        """Shape (n,): log cost of the candidate minus that of the baseline's own run.
+        """Shape (n,): log cost of the candidate minus log cost of the baseline's own run.
 
         The difference is ±inf where one trial timed out, NaN for a tie (`block_differences`).
         """
@@ -304,7 +297,7 @@ def _readings(
 def _readings_of_block(
     baseline: FloatArray, candidate: FloatArray, covariates: FloatArray
 ) -> tuple[list[float], list[float], float]:
-    """Return the same values for one block; its ``covariates`` have shape (2, c)."""
+    """Return the same values as `_readings`, for one block; ``covariates`` have shape (2, c)."""
     differences, sums, cost_sums = _readings(baseline, candidate, covariates[np.newaxis])
     return differences[0].tolist(), sums[0].tolist(), float(cost_sums[0])
 

@@ -1,22 +1,21 @@
 """Find the rows that cost more or less in a later session, which was not interleaved.
 
 A session is one measurement of all rows. A row is one condition, with one cost for each process. No
-coin orders the two sessions, so a row's ratio includes everything else that differs between them:
-the boot, other programs, the temperature. Four variances say how large such differences are
-(docs/methods/campaigns.md has the formulae):
+coin orders the two sessions. So a row's ratio includes everything else that differs between them,
+such as the boot or the temperature. Four variances say how large such differences are
+(docs/methods/campaigns.md):
 
-- The spread of the processes. The mean of a row's log costs leaves out a fifth at each end, so that
-  a disturbed process does not decide; Yuen (1974) gives the variance of this mean.
-- The drift within a session. The two halves of a session may differ by more than the spread of the
-  processes explains. Then the variances of this session are multiplied by `variance_factor`.
-- The movement of whole blocks. All rows of a block may move together. Two sessions are as far apart
-  as two blocks can be, so the variance of this movement is not divided by the number of blocks.
-- The difference between sessions. If both sessions ran in the same environment, most rows did not
-  change, so their typical difference estimates it (an empirical null: Efron 2004).
+- The spread of the processes. The mean of a row's log costs leaves out a fifth at each end, because
+  of disturbed processes (Yuen 1974).
+- The drift within a session. If the halves of a session differ more than its processes do, its
+  variances are multiplied by `variance_factor`.
+- The movement of whole blocks. All rows of a block may move together. This variance is not divided
+  by the number of blocks.
+- The difference between sessions. Most rows do not change, so their typical difference estimates
+  this variance (an empirical null: Efron 2004).
 
-The false-discovery rate over the rows is at most alpha (Benjamini and Hochberg 1995). So if nothing
-changed, the chance that any row is called changed is at most alpha. The intervals of all rows have
-the level at which rows were selected (Benjamini and Yekutieli 2005).
+The false-discovery rate over the rows is at most alpha (Benjamini and Hochberg 1995). The intervals
+of all rows have the level at which rows were selected (Benjamini and Yekutieli 2005).
 """
 
 from __future__ import annotations
@@ -102,9 +101,8 @@ def changes_between(
 
     Both sessions have the same rows, at least one. A row has changed if its log ratio is outside
     ±ln(1 + min_effect/100). ``alpha`` is the false-discovery rate, and 1 minus the coverage of the
-    interval of the mean. ``between_sd`` is the standard deviation of a row between two sessions, in
-    log units, beyond the spread and drift within them (`difference_between_sessions`); 0 if
-    unknown.
+    interval of the mean. ``between_sd`` is the `difference_between_sessions`, in log units; 0 if it
+    is unknown.
     """
     margin = math.log1p(min_effect / 100.0)
     pairs = _paired_rows(earlier, later)
@@ -152,10 +150,11 @@ def changes_between(
 def difference_between_sessions(
     earlier: Sequence[SessionRow], later: Sequence[SessionRow]
 ) -> float:
-    """Estimate how much two sessions differ beyond the spread and drift within each of them.
+    """Estimate how much two sessions differ, in addition to the spread and drift within them.
 
-    The estimate is a standard deviation in log units: the robust variance of the rows' differences
-    minus the typical variance of their errors. It assumes that most rows did not change.
+    The estimate is a standard deviation in log units. Its square is the robust variance of the
+    rows' differences minus the typical variance of their errors. It assumes that most rows did not
+    change.
     """
     if len(earlier) < _MIN_ROWS:
         return 0.0
@@ -167,7 +166,7 @@ def difference_between_sessions(
 
 
 class _RowPairs(Struct, frozen=True):
-    """Each row in both sessions; of two values the first is of the earlier session."""
+    """Each row in both sessions. The first of two values belongs to the earlier session."""
 
     drifts: tuple[SessionDrift, SessionDrift]
     differences: FloatArray
@@ -239,7 +238,8 @@ def session_drift(rows: Sequence[SessionRow]) -> SessionDrift:
 def _block_moves(rows: Sequence[SessionRow]) -> dict[int, float]:
     """Return how far all rows of each block moved together, in log units.
 
-    It is the median, over the rows, of the block's log cost minus the median log cost of the row.
+    Each row has a difference: its log cost in the block minus its median log cost. The movement is
+    the median of these differences.
     """
     moves_by_block: dict[int, list[float]] = defaultdict(list)
     for row in rows:
@@ -278,8 +278,8 @@ def _combined_freedom(
 ) -> int:
     """Return the degrees of freedom of a sum of variances (Satterthwaite 1946; Welch 1947).
 
-    Each variance is given with its degrees of freedom: the variances of a row in both sessions, and
-    the variances that all rows share. The result is 0 if a session has only one process.
+    Each variance is given with its degrees of freedom. ``row_variances`` has one variance for each
+    session. The result is 0 if a session has only one process.
     """
     if min(freedom for _, freedom in row_variances) < 1:
         return 0

@@ -1,11 +1,8 @@
 """The shift function: how much slower the fast, the middle and the slow runs are.
 
-`is_mostly_waiting` decides whether most of a difference in time is waiting for a processor. In each
-block the extra time of the slower condition has two parts: the time that its main thread waited
-longer for a processor (run delay), and the rest. A sign test decides whether the waiting is more
-than half of the extra time in most blocks (Dixon and Mood 1946). The test ignores sizes, so that a
-disturbance in one block does not decide. The sums over all blocks must agree: many short waits may
-be less than a few long stretches of work. The answer has the error rate of the sign test.
+`is_mostly_waiting` decides whether most of a difference in time is waiting for a processor (run
+delay). A sign test decides whether waiting is more than half of the extra time in most blocks
+(Dixon and Mood 1946). The sums over all blocks must agree.
 """
 
 from __future__ import annotations
@@ -29,8 +26,8 @@ RESAMPLES = 2000
 """Number of bootstrap resamples for the bands."""
 TAIL_QUANTILE = 0.99
 BLOCKS_FOR_TAIL = 100
-"""Minimum number of blocks for answers by the 99th percentile and the maximum: with fewer, this
-percentile lies between the two largest costs."""
+"""Minimum number of blocks for answers by the 99th percentile and the maximum. With fewer blocks,
+this percentile lies between the two largest costs."""
 MIN_BLOCKS = 10
 """Minimum number of blocks: with fewer, the outer deciles are extremes without a valid band."""
 
@@ -42,7 +39,7 @@ class ShiftFunction(Struct, frozen=True):
     """The ratio of two distributions, quantile by quantile.
 
     All arrays have shape ``(quantiles,)``. A ratio is NaN if both quantiles are timeouts, and
-    ``inf`` or 0 if one of them is; bounds may then be 0 or ``inf``.
+    ``inf`` or 0 if one of them is. Bounds may be 0 or ``inf``, too.
     """
 
     quantiles: FloatArray
@@ -57,13 +54,11 @@ class ShiftFunction(Struct, frozen=True):
 def shift_function(
     baseline: FloatArray, candidate: FloatArray, *, seed: int, resamples: int = RESAMPLES
 ) -> ShiftFunction:
-    """Return deciles of the candidate over those of the baseline, with bootstrap bands.
+    """Return deciles of the candidate over deciles of the baseline, with bootstrap bands.
 
-    The shift function is Doksum's (1974), its decile form Wilcox's (Introduction to Robust
-    Estimation, §5.1.4), here as a ratio. Whole blocks are resampled, so that the two trials of a
-    block stay together (Davison and Hinkley 1997, §3.8); the bands are percentile intervals.
-    Deciles are of type 8 of Hyndman and Fan (1996).
-
+    This is the shift function of Doksum (1974) at the deciles (Wilcox, Introduction to Robust
+    Estimation, §5.1.4), as a ratio. The bands are percentile intervals of resampled whole blocks
+    (Davison and Hinkley 1997, §3.8). Deciles have the type 8 of Hyndman and Fan (1996).
     ``baseline`` and ``candidate``, shape ``(blocks,)``, are costs in the same blocks, in one unit;
     ``inf`` for a trial that timed out. ``seed`` is for the resampling.
 
@@ -79,7 +74,7 @@ def shift_function(
         end = min(resamples, begin + batch_size)
         indices = generator.integers(0, blocks, size=(end - begin, blocks))
         resampled[begin:end] = _ratios(baseline[indices], candidate[indices])
-    # A resample whose two quantiles are timeouts excludes no ratio: it widens both ends.
+    # If both quantiles of a resample are timeouts, it excludes no ratio and widens both ends.
     ascending_low = np.sort(np.where(np.isnan(resampled), 0.0, resampled), axis=0)
     ascending_high = np.sort(np.where(np.isnan(resampled), np.inf, resampled), axis=0)
     cut_count = int(np.floor(resamples * LEVEL / 2.0))
@@ -141,9 +136,11 @@ def minimum_misleads(
 ) -> bool:
     """Return whether a ranking by minimum contradicts the result (docs/methods/verdict.md).
 
-    The minimum misleads in two cases: the ratio of the minima and the typical log ratio (candidate
-    over baseline) have different winners, each by more than ``min_effect`` percent; or the minima
-    have a winner and the verdict is ``equivalent``. Costs are 0 or more.
+    A minimum misleads in two cases. Ratios are candidate over baseline.
+
+    - The ratio of the minima and the typical log ratio have different winners, each by more than
+      ``min_effect`` percent.
+    - The minima have a winner, and the verdict is ``equivalent``.
     """
     margin = margin_of(min_effect)
     minimum_winner = _winner_sign(_ln_ratio(candidate_minimum, baseline_minimum), margin)
@@ -163,10 +160,8 @@ def statistic_answers(
 
     ``baseline`` and ``candidate``, shape (n,), are costs of 0 or more, +inf for a trial that timed
     out. ``level`` is the maximum chance that any decile is certain of the wrong winner, if trials
-    are independent: alpha divided by the number of comparisons that share alpha.
-
-    The extremes and the mean are never certain: without bounds on the costs no interval of a mean
-    has an error rate (Bahadur and Savage 1956). Two timeouts, or two costs of 0, are equivalent.
+    are independent. The extremes and the mean are never certain. No interval of a mean of unlimited
+    costs has an error rate (Bahadur and Savage 1956).
     """
     margin = margin_of(min_effect)
     has_tail = len(baseline) >= BLOCKS_FOR_TAIL
@@ -197,11 +192,10 @@ def statistic_answers(
 def _certain_signs(
     baseline: FloatArray, candidate: FloatArray, quantiles: Sequence[float], level: float
 ) -> Iterator[Literal[-1, 0, 1]]:
-    """Yield a sign for each quantile: 1 if the candidate's is certainly above the baseline's.
+    """Yield a sign for each quantile: 1 if the candidate is certainly slower at the quantile.
 
-    The sign is -1 if the candidate's quantile is certainly below, 0 if neither is certain. It is
-    certain if the intervals of the two conditions do not overlap. The levels of all intervals add
-    up to ``level``.
+    The sign is -1 if the candidate is certainly faster, else 0. A difference is certain if the
+    intervals of the two conditions do not overlap. The levels of all intervals add up to ``level``.
     """
     quantile_level = level / (2 * len(quantiles))
     ordered = [np.sort(costs) for costs in (baseline, candidate)]
@@ -239,8 +233,8 @@ _NORMAL_95 = 1.6448536269514722
 def is_mostly_waiting(extra_s: FloatArray, waiting_s: FloatArray) -> bool:
     """Return whether waiting is over half of the extra time, in most blocks and in total.
 
-    ``extra_s`` is the wall time of the slower condition minus that of the faster, ``waiting_s`` the
-    same difference of their run delays; shape (n,), in seconds.
+    ``extra_s`` is the wall time of the slower condition minus the wall time of the faster
+    condition. ``waiting_s`` is the same difference of run delays. Both are in seconds, shape (n,).
     """
     blocks = len(extra_s)
     waiting_blocks = int(((extra_s > 0.0) & (waiting_s > MAJORITY_SHARE * extra_s)).sum())

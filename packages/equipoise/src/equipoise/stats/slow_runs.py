@@ -2,9 +2,7 @@
 
 The typical run does not show runs that are slow and rare. Three functions deal with slow runs:
 
-- `means_allow_equivalence`: the ratio of means, with its standard error, must lie within the
-  smallest effect that matters. If only slow runs forbid that, and both conditions have slow runs of
-  similar number and size, the ratio of means alone suffices.
+- `means_allow_equivalence`: whether the ratio of means allows the verdict ``equivalent``.
 - `blocks_to_show`: the number of runs in which a kind of slow run would have appeared.
 - `slow_run_test`: a sequential test of whether one condition has slow runs more often.
 """
@@ -24,19 +22,19 @@ from equipoise.stats.describe import ln_coin_mixture, ln_ratio_of_means
 NORMAL_95 = 1.645
 """Number of standard errors of a one-sided bound at 95 %."""
 RARE_SHARE, MIN_RUNS_FOR_EQUIVALENT = 0.05, 59
-"""Share of runs of a rare kind; minimum number of runs of each condition for ``equivalent``: 59
-runs miss a kind of slow run that occurs in 5 % of runs with a chance of at most 5 %."""
+"""Share of a rare kind of slow run; minimum number of runs of each condition for ``equivalent``.
+The chance that 59 runs do not include a kind with a share of 5 % is at most 5 %."""
 ANALYSES_PER_DOUBLING = 3
-"""Number of comparisons of slow runs while the number of blocks doubles: after 59, 74, 93, 118
-blocks and so on. In comparisons after every block, chance would balance them sooner or later."""
+"""Number of comparisons of slow runs while the blocks double: after 59, 74, 93, 118 blocks and so
+on. With more comparisons, chance would balance the slow runs too often."""
 MAX_DELAY_RATIO = 2.0
 """Maximum ratio of the typical delays of both conditions' slow runs, if they are similar."""
 SLOW_SPREADS = 5.0
-"""Robust standard deviations above the median from which on a run is slow."""
+"""Minimum distance of a slow run from the median, in robust standard deviations."""
 SLOW_MARGINS = 5.0
-"""Multiples of the smallest effect that matters from which on a run is slow."""
+"""Minimum distance of a slow run from the median, in smallest effects that matter."""
 SLOW_FACTORS = (1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0)
-"""Multiples of the median from which on a run is slow; above them 50, 100, 500, 1000 and so on."""
+"""Possible multiples of the median above which a run is slow; then 50, 100, 500, 1000 and so on."""
 FIRST_THRESHOLD_BLOCKS = 10
 """Number of blocks that give the first threshold; each doubling gives a new threshold."""
 LEVEL_SHARE = 0.2
@@ -75,9 +73,8 @@ class SlowRunTest(Struct, frozen=True):
 def means_allow_equivalence(baseline: FloatArray, candidate: FloatArray, margin: float) -> bool:
     """Return whether the means and the slow runs allow the verdict ``equivalent``.
 
-    They allow it if the bound of the ratio of means is within the margin (`ln_bound_of_means`). A
-    ratio of means within the margin suffices if the bound is outside only because of slow runs of
-    both conditions, and these are balanced at the last planned number of blocks
+    They allow it if the bound of the ratio of means (`ln_bound_of_means`) is within the margin.
+    They also allow it if balanced slow runs are the only reason why the bound is outside
     (`have_balanced_slow_runs`).
 
     Costs have shape (n,), +inf for a timeout; the margin is in log units.
@@ -91,12 +88,11 @@ def means_allow_equivalence(baseline: FloatArray, candidate: FloatArray, margin:
 def ln_bound_of_means(parts: Sequence[tuple[float, FloatArray, FloatArray]]) -> float:
     """Return the bound of the mean log ratio of means over hosts; a single host has weight 1.
 
-    ``parts`` has for each host its weight w and the costs aᵢ and bᵢ of baseline and candidate in
-    its n blocks, shape (n,) each, with the means ā and b̄. With sums Σ over hosts, the bound is
+    ``parts`` has for each host its weight w and the costs aᵢ of the baseline and bᵢ of the
+    candidate. Both have shape (n,); their means are ā and b̄. With sums Σ over hosts, the bound is
     |Σ w·ln(b̄/ā)| + 1.645·SE + E. SE² = Σ w²·Σᵢ(bᵢ/b̄ - aᵢ/ā)²/n² by the delta method. E is the
-    largest single term w·|bᵢ/b̄ - aᵢ/ā|/n: after one slow run the mean is so skewed that its normal
-    bound is too small, so E counts that run once more. The bound is infinite if a mean is not
-    finite and positive, and 0 if all costs are 0.
+    largest single term w·|bᵢ/b̄ - aᵢ/ā|/n: it makes up for the skewness after one slow run. The
+    bound is infinite if a mean is not finite and positive, and 0 if all costs are 0.
     """
     estimate = variance = largest_term = 0.0
     for weight, baseline, candidate in parts:
@@ -115,10 +111,10 @@ def ln_bound_of_means(parts: Sequence[tuple[float, FloatArray, FloatArray]]) -> 
 def have_balanced_slow_runs(baseline: FloatArray, candidate: FloatArray, margin: float) -> bool:
     """Return whether slow runs of both conditions are the only reason why the bound fails.
 
-    Then all of these hold: both conditions have slow runs; their numbers differ by at most the root
-    of their sum; their typical delays differ by at most a factor of 2; the bound of costs cut off
-    at the threshold is within the margin, and so is the ratio of means. The threshold is the same
-    for both conditions, so exchanging them changes nothing.
+    Both conditions then have slow runs. The numbers of slow runs differ by at most the root of
+    their sum. The typical delays differ by at most a factor of 2. The ratio of means is within the
+    margin. The bound of costs is within the margin, too, if slow runs are clipped at their
+    threshold.
     """
     if len(baseline) < MIN_RUNS_FOR_EQUIVALENT:
         return False
@@ -156,7 +152,7 @@ def blocks_until_means_allow(
     """Return how many more blocks would let the means allow ``equivalent``.
 
     The forecast assumes that further blocks are similar: the standard error falls with the root of
-    the number of blocks. ``None`` if the ratio of means is beyond the margin, or unknown.
+    the number of blocks. ``None`` if the ratio of means is unknown or outside the margin.
     """
     blocks = len(baseline)
     missing_blocks = max(0, MIN_RUNS_FOR_EQUIVALENT - blocks)
@@ -177,15 +173,15 @@ def blocks_until_means_allow(
 def blocks_to_show(share: float, alpha: float) -> int:
     """Return the number of runs in which a kind of slow run would have appeared.
 
-    ``share`` is the fraction of runs that are of this kind, between 0 and 1, both excluded. The
-    result is the smallest n with (1 - share)^n ≤ alpha, the chance of missing this kind: 299 for
-    1 % at alpha 0.05 (the rule of three: Hanley and Lippman-Hand 1983).
+    ``share`` is the fraction of runs of this kind, between 0 and 1, both excluded. The result is
+    the smallest n with (1 - share)^n ≤ alpha, the chance of missing this kind (Hanley and
+    Lippman-Hand 1983).
     """
     return max(1, math.ceil(math.log(alpha) / math.log1p(-share) - 1e-9))
 
 
 def unseen_share(runs: int, alpha: float) -> float:
-    """Return the share of all runs of a kind that ``runs`` observed runs miss with chance alpha."""
+    """Return the share of a kind of run that ``runs`` observed runs miss with the chance alpha."""
     return -math.expm1(math.log(alpha) / max(1, runs))
 
 
@@ -193,10 +189,10 @@ def unseen_share(runs: int, alpha: float) -> float:
 
 
 def slow_factor(costs: FloatArray, margin: float) -> float:
-    """Return the round multiple of the median from which on a run is slow.
+    """Return a round multiple of the median; a run above it is slow.
 
-    The log cost of a slow run is at least five robust standard deviations, and at least five
-    margins, above the median. Runs with a smaller delay change the mean only if they are frequent.
+    The log cost of a slow run is at least five robust standard deviations and five margins above
+    the median. Runs with a smaller delay change the mean only if they are frequent.
     """
     with np.errstate(divide="ignore"):
         logs = np.log(costs[np.isfinite(costs) & (costs > 0.0)])
@@ -219,8 +215,8 @@ def _round_factor(factor: float) -> float:
 def slow_run_counts(baseline: FloatArray, candidate: FloatArray, margin: float) -> SlowRunCounts:
     """Count the runs of each condition that took far longer than their own median.
 
-    The counts only describe. Costs, 0 or more, have shape (n,). The multiple of the median is the
-    larger multiple of the two conditions, raised as long as the counts stay the same.
+    The multiple of the median is the larger `slow_factor` of both, raised as long as the counts
+    stay the same. Costs, 0 or more, have shape (n,).
     """
     medians = [float(median_of(costs)) for costs in (baseline, candidate)]
     factor = max(slow_factor(costs, margin) for costs in (baseline, candidate))
@@ -245,16 +241,14 @@ def slow_run_test(
 ) -> SlowRunTest:
     """Test whether slow runs are more frequent in one of two conditions.
 
-    The threshold of a block comes from the costs of both conditions in earlier blocks: in the first
-    10, later in the first 20, 40 and so on. Assume that exchanging the two conditions changes
-    nothing. If exactly one run of a block exceeds the threshold, the coin then makes it the
-    candidate's with chance ½, whatever came before. The wealth of a bettor, ∏(1 ± λ) over these
-    blocks, mixed over λ = 2p - 1 with p by beta(½, ½), is an e-value (Robbins 1970). The test names
-    a condition once the e-value reaches 1/level, so the chance of a false name is at most ``level``
-    at any stop (Ville 1939). The level is a fifth of alpha, in addition to alpha.
+    The threshold of a block comes from both conditions in the first 10 blocks, later in the first
+    20, 40 and so on. Assume that exchanging the two conditions changes nothing. If only one run of
+    a block exceeds the threshold, it is then the candidate's with chance ½. Bets on this coin,
+    mixed over beta(½, ½), give an e-value (Robbins 1970). The test names a condition once the
+    e-value reaches 1/level. So the chance of a false name is at most ``level`` at any stop (Ville
+    1939). The level is a fifth of alpha, in addition to alpha.
 
-    The test is for conditions whose typical runs take the same time: with a constant ratio other
-    than 1, exchanging the two conditions does change something.
+    The test is only for conditions whose typical runs take the same time.
 
     Costs have shape (n,); a timeout, +inf, exceeds every threshold.
     """

@@ -1,10 +1,10 @@
 """Whether the times of one program spread less if a source of chance is held constant.
 
-Each block has one trial in which the source varies and one in which it is fixed. The log times of
+Each block has a trial in which the source varies and a trial in which it is fixed. The log times of
 both conditions are centred at their median. The distances from the median are replaced by their
-ranks among both conditions, so that one disturbed trial counts as one rank (as in Conover's test of
-variances, Conover 1999, §5.3). If holding the source changes nothing, the two distances of a block
-may be exchanged, so a permutation test flips the signs of their differences (Fisher, for pairs).
+ranks, so that one disturbed trial counts little (Conover 1999, §5.3). If holding the source changes
+nothing, the two distances of a block may be exchanged. So a permutation test flips the signs of the
+differences between them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MIN_BLOCKS = 8
 FLIPS = 9999
 """Number of random sets of signs in the permutation test."""
 _MIN_SPREAD_AS_FACTOR = 0.25
-"""Spread in log units from which on a text shows it as a factor."""
+"""A text shows a spread as a factor from this number of log units on."""
 SPREAD_QUANTILES = (0.1, 0.9)
 """Quantiles whose distance is the spread: a few disturbed trials do not change it."""
 

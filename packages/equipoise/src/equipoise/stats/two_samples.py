@@ -2,18 +2,14 @@
 
 `sample_ratio` and `sample_difference` compare two samples. They assume independent trials that are
 about normal (for a ratio, with normal logarithms). Samples of unknown origin may not be
-independent: drift, and any other change between the samples, is part of the result.
+independent. Drift between the samples is part of the result.
 
-`pool` averages the effects of several campaigns. The spread between campaigns (days, boots,
-kernels) predicts the next campaign; several campaigns of one boot count as one. Each campaign stops
-when the effect looks large, so the mean of the campaigns' ratios is too far from 1. The mean is
-unbiased only over blocks that each campaign would have measured in any case: all blocks up to the
-first block at which the campaign could have stopped.
+`pool` averages the effects of several campaigns; several campaigns of one boot count as one. A
+campaign stops when its effect looks large, so the mean effect would be too large. Only the blocks
+up to the first block at which a campaign could have stopped give an unbiased mean.
 
-`common_ratio` assumes that all campaigns have one ratio in common. A bettor's wealth is then a test
-martingale in each campaign, whenever it stops, and over all campaigns in sequence. So the ratios
-that the wealth does not exclude are a confidence set (crates/verdict, ``common``), whatever stopped
-each campaign and however many there are.
+`common_ratio` assumes that all campaigns have one ratio in common. Its interval holds whenever each
+campaign stopped, and for any number of campaigns (crates/verdict, ``common``).
 """
 
 from __future__ import annotations
@@ -87,10 +83,10 @@ def sample_difference(
 ) -> SampleDifference:
     """Return the difference of the means of two samples.
 
-    Independent samples are compared by Welch's (1947) interval. Samples of the same blocks are
-    ``paired``: they are compared by Student's t over the differences within blocks. Degrees of
-    freedom are rounded down. The samples have at least one value each, all finite. ``level`` is 1
-    minus the nominal coverage.
+    Independent samples are compared by Welch's (1947) interval. ``paired`` samples, from the same
+    blocks, are compared by Student's t over the differences within blocks. Degrees of freedom are
+    rounded down. The samples have at least one value each, all finite. ``level`` is 1 minus the
+    nominal coverage.
     """
     difference, error, freedom = (_paired_difference if paired else _welch_difference)(
         baseline, candidate
@@ -103,10 +99,7 @@ def sample_difference(
 
 
 def _welch_difference(baseline: FloatArray, candidate: FloatArray) -> tuple[float, float, int]:
-    """Return the difference of the means, its standard error and its degrees of freedom.
-
-    The degrees of freedom are 0 if a sample has a single value.
-    """
+    """Return the difference, its standard error and its freedom; 0 if a sample has one value."""
     difference = float(np.mean(candidate) - np.mean(baseline))
     if min(len(baseline), len(candidate)) < 2:
         return difference, 0.0, 0
@@ -135,13 +128,12 @@ def _paired_difference(baseline: FloatArray, candidate: FloatArray) -> tuple[flo
 def pool(effects: FloatArray, errors: FloatArray, boots: Sequence[str]) -> PooledEffect:
     """Pool the effects of several campaigns.
 
-    ``effects`` are the log ratios of the campaigns, ``errors`` their standard errors within the
-    campaign, and ``boots`` the boot and kernel that each ran on.
+    ``effects`` are the log ratios of the campaigns. ``errors`` are their standard errors within the
+    campaign. ``boots`` names the boot and kernel of each campaign.
 
-    The mean of the replicates (boots or, with a single boot, campaigns) has Student's interval from
-    the spread of the replicates, which includes the variation within and between them. The variance
-    between campaigns is the variance of the effects minus the mean squared error (the estimate of
-    Hedges, 1983), never below 0.
+    The replicates are boots or, with a single boot, campaigns. Their mean has Student's interval.
+    The variance between campaigns is the variance of the effects minus the mean squared error,
+    never below 0 (Hedges 1983).
 
     Raise `UnusableInput` if there is no campaign.
     """

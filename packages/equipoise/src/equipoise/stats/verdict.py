@@ -1,8 +1,8 @@
 """The verdict on candidates, valid after any number of interim analyses.
 
 docs/methods/verdict.md defines the verdicts. Effects are log ratios of a cost, candidate over
-baseline. "Within ±min_effect" means within ±ln(1 + min_effect/100), so that exchanging candidate
-and baseline only exchanges the verdicts ``faster`` and ``slower``.
+baseline. "Within ±min_effect" means within ±ln(1 + min_effect/100). So exchanging candidate and
+baseline only exchanges the verdicts ``faster`` and ``slower``.
 """
 
 from __future__ import annotations
@@ -42,13 +42,12 @@ MAX_CONTINUATIONS = 800
 MIN_CONTINUATIONS = 8
 """Minimum number of continuations of each undecided comparison."""
 FORECAST_GROWTH = 20
-"""Maximum length of a continuation, in multiples of the blocks so far, within these two bounds:"""
+"""Maximum length of a continuation, as a multiple of the blocks so far, within these two bounds:"""
 MIN_FORECAST_BLOCKS, MAX_FORECAST_BLOCKS = 200, 4000
 _MAX_WON_BLOCKS = 200
 """Number of won blocks that suffices to exclude a ratio at any level in use."""
 MIN_WIDTH_SHARE = 0.7
-"""Minimum width of a running interval that is trusted, over the width of the interval at the stop.
-"""
+"""Minimum width of a trusted running interval, over the width of the interval at the stop."""
 MAX_LEVEL = 0.999_999
 """Maximum level of an interval; the engine needs levels below 1."""
 
@@ -58,8 +57,8 @@ class ComparisonVerdict(Struct, frozen=True):
 
     verdict: Verdict
     typical: float | None
-    """Huber centre of the block differences; ±inf where at least half of them are infinite,
-    ``None`` without blocks or where every block is a tie of timeouts."""
+    """Huber centre of the block differences. It is ±inf if at least half of them are infinite, and
+    ``None`` if every block is a tie of timeouts."""
     low: float
     high: float
     """Bounds of the interval; a bound is infinite if no ratio on its side is excluded yet. Both are
@@ -119,14 +118,13 @@ class ComparisonVerdict(Struct, frozen=True):
 def judge(
     comparisons: Sequence[PairedBlocks], *, min_effect: float, alpha: float
 ) -> tuple[ComparisonVerdict, ...]:
-    """Judge each candidate against the baseline.
+    """Judge each candidate against the baseline (docs/methods/several-comparisons.md).
 
-    A single comparison has the whole ``alpha`` and the running confidence sequence: the chance that
-    its interval ever leaves out the true ratio is at most alpha. K comparisons share alpha. The
-    largest possible number R of them is selected, with e-values of at least K/(alpha·R) (e-BH: Wang
-    and Ramdas 2022). The intervals of the selected comparisons at the stop have the level alpha·R/K
-    (e-BY: Xu, Wang and Ramdas 2022). The false-discovery rate and the false-coverage rate are at
-    most alpha. The comparisons that are not selected are ``undecided``, with intervals at alpha/K.
+    A single comparison has the whole ``alpha`` and the running confidence sequence. K comparisons
+    share alpha. The largest possible number R of them is selected, with e-values of at least
+    K/(alpha·R) (e-BH: Wang and Ramdas 2022). Their intervals at the stop have the level alpha·R/K
+    (e-BY: Xu, Wang and Ramdas 2022). The comparisons that are not selected are ``undecided``, with
+    intervals at alpha/K. The false-discovery rate and the false-coverage rate are at most alpha.
 
     ``min_effect`` is the smallest effect that matters, in percent; with 0 nothing is equivalent.
 
@@ -180,9 +178,7 @@ def select_most(
 def earliest_block(alpha: float, comparisons: int = 1) -> int:
     """Return the smallest number of blocks after which any verdict is possible; 7 at alpha 0.05.
 
-    If the bettors win every block, their wealth after n blocks is the mean of (1 + λ)^n over their
-    largest stakes λ. A ratio is excluded once this wealth is at least 2/level. If all comparisons
-    are decided in the same block, each has the full alpha.
+    If all comparisons are decided in the same block, each has the full alpha.
     """
     check_alpha(alpha)
     levels = [alpha * selected / comparisons for selected in range(1, comparisons + 1)]
@@ -190,10 +186,7 @@ def earliest_block(alpha: float, comparisons: int = 1) -> int:
 
 
 def decisive_block(alpha: float, comparisons: int) -> int:
-    """Return the smallest number of blocks that can decide one comparison while others are open.
-
-    This comparison has the level alpha/K. `earliest_block` assumes that all are decided at once.
-    """
+    """Return the smallest number of blocks that can decide one comparison while others are open."""
     check_alpha(alpha)
     return blocks_to_win(alpha / max(1, comparisons))
 
@@ -208,12 +201,11 @@ def blocks_to_go(
 ) -> tuple[int | None, ...]:
     """Forecast how many more blocks would decide each undecided comparison.
 
-    The forecast is the median over 40 simulated continuations of the campaign (fewer for more than
-    20 undecided comparisons, at least 8). Each continuation is drawn from the campaign's own blocks
-    with new coins, and assumes that the current estimate is true. If this estimate is within the
-    margin, the forecast includes the blocks that the means need for ``equivalent``. The forecast is
-    ``None`` in three cases: the comparison is decided; its means forbid ``equivalent``; half of the
-    continuations reach no verdict within 20 times the blocks so far (at least 200, at most 4000).
+    The forecast is the median over simulated continuations of the campaign. They draw blocks of the
+    campaign with new coins, and assume that the current estimate is true. If this estimate is
+    within the margin, the forecast includes the blocks that the means need for ``equivalent``. The
+    forecast is ``None`` if the comparison is decided or its means forbid ``equivalent``. It is also
+    ``None`` if half of the continuations reach no verdict.
 
     ``comparisons`` and ``verdicts`` are argument and result of ``judge``; ``seed`` is below 2^64.
     """
@@ -291,7 +283,7 @@ def judge_alone(blocks: PairedBlocks, margin: float, alpha: float) -> Comparison
     if cached is None:
         trusted = _trusted_interval(blocks.engine, alpha)
         level = equivalence_level(alpha)
-        # Both intervals are running, or both are at the stop, so that one lies within the other.
+        # Both intervals are running, or both are at the stop: so the second lies within the first.
         equivalence = (
             blocks.engine.interval_at_stop(level)
             if trusted.is_at_stop
@@ -330,19 +322,14 @@ def judge_unadjusted(
 def running_interval(engine: BettingSequence, level: float) -> tuple[tuple[float, float], bool]:
     """Return the running interval, or the interval at the stop if the running one is not trusted.
 
-    Also return whether a constant ratio fits all blocks; a ratio that really is constant fails to
-    fit with a chance of about ``level``. The running interval is not trusted if it is empty, if the
-    estimate is outside, or if it is less than 0.7 times as wide as the interval at the stop: only
-    57 % of such narrow intervals cover the true ratio. The interval at the stop covers whenever the
-    running interval does, and is never empty.
+    Also return whether a constant ratio fits all blocks. The running interval is trusted if it
+    contains the estimate and has at least 0.7 times the width of the interval at the stop.
     """
     trusted = _trusted_interval(engine, level)
     return trusted.interval, trusted.ratio_is_constant
 
 
 class _TrustedInterval(Struct, frozen=True):
-    """The running interval, or the interval at the stop if the running one is not trusted."""
-
     interval: tuple[float, float]
     ratio_is_constant: bool
     is_at_stop: bool
@@ -389,16 +376,13 @@ def judge_by_intervals(
     equivalence: tuple[float, float],
     estimate: float | None = None,
 ) -> ComparisonVerdict:
-    """Return the verdict that follows from an estimate and its intervals.
-
-    Without ``estimate``, the robust centre of the block differences is the estimate.
-    """
+    """Return the verdict from an estimate (by default the robust centre) and its intervals."""
     centre = typical_log_ratio(blocks)
     typical = estimate
     is_constant = True
     if typical is None and centre is not None:
         typical = centre
-        # An estimate outside its interval is not moved: the result reports that it is outside.
+        # The result reports an estimate outside its interval, and does not move it.
         is_constant = interval[0] <= typical <= interval[1]
     costs_nothing = not (blocks.baseline.any() or blocks.candidate.any())
     ln_mean_ratio = (
@@ -449,7 +433,7 @@ def verdict_by_intervals(
     ``blocks`` is the number of blocks on the host with the fewest blocks; ``runs`` is the number of
     blocks on all hosts, in which a slow run could appear. ``means_allow`` returns whether the means
     and the slow runs allow ``equivalent``. ``means_contradict`` takes a side, 1 for slower or -1
-    for faster, and returns whether the means lie beyond the margin on the opposite side.
+    for faster. It returns whether the means lie beyond the margin on the opposite side.
     """
     (low, high), (equivalence_low, equivalence_high) = interval, equivalence
     is_within = -margin <= equivalence_low and equivalence_high <= margin
@@ -467,7 +451,7 @@ def verdict_by_intervals(
 def _means_contradict(blocks: PairedBlocks, side: float, margin: float) -> bool:
     """Return whether the ratio of means is beyond the margin on the opposite side of 1.
 
-    It must stay there without any single block.
+    It must stay beyond the margin if any single block is left out.
     """
     if not side * ln_ratio_of_means(blocks.baseline, blocks.candidate) < -margin:
         return False
@@ -486,7 +470,7 @@ def blocks_to_win(level: float) -> int:
 
 
 def check_alpha(alpha: float) -> None:
-    """Raise `UnusableInput` unless alpha lies between 0 and 1."""
+    """Raise `UnusableInput` if alpha is not between 0 and 1."""
     if not 0.0 < alpha < 1.0:
         raise UnusableInput(
             f"alpha cannot be {alpha}",
@@ -509,10 +493,10 @@ def smallest_effect(
 ) -> float | None:
     """Return the smallest log ratio that nine of ten campaigns of this length detect.
 
-    The betting engine judges simulated campaigns of ``blocks`` blocks, at most 100,000. Their
-    blocks are drawn, with new coins, from ``differences``: finite block differences ln(candidate) -
-    ln(baseline) of campaigns without an effect, shape (n,). The result is ``None`` if the effect
-    exceeds ln 2, or if there are fewer blocks than the earliest verdict needs (`earliest_block`).
+    The engine judges simulated campaigns of ``blocks`` blocks, at most 100,000. They draw their
+    blocks, with new coins, from ``differences``, shape (n,): finite block differences of campaigns
+    without an effect. The result is ``None`` if the effect exceeds ln 2, or with too few blocks for
+    a verdict.
     """
     if min(blocks, len(differences)) < earliest_block(alpha):
         return None

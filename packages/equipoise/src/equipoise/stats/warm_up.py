@@ -1,8 +1,7 @@
 """Whether a process warms up: the class of each trial's iterations, and of the whole workload.
 
-The classes are from Barrett et al. (2017), "Virtual machine warmup blows hot and cold"; here they
-follow from the segments of stats/changes.py. docs/evidence/simulations.md names the differences. A
-workload without a steady state gets no number.
+The classes are from Barrett et al. (2017), "Virtual machine warmup blows hot and cold". They follow
+here from the segments of stats/changes.py (docs/evidence/simulations.md names the differences).
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from equipoise.stats.changes import Segment, Segmentation, consecutive_medians, 
 STEADY_SHARE = 0.25
 """Minimum share of a trial's iterations that the steady state, at the end, must last."""
 MAX_DISSENTING_SHARE = 0.2
-"""Maximum share of trials of another class in a consistent workload. One in ten trials gets a wrong
-class, so at a share of 0.1 every third workload of 30 equal trials would be inconsistent."""
+"""Maximum share of trials of another class in a consistent workload. It allows for the one in ten
+trials that get a wrong class."""
 MIN_ITERATIONS = 20
 """Minimum number of iterations that can show a change and a steady state after it."""
 
@@ -37,8 +36,8 @@ class TrialShape(Struct, frozen=True):
     steady: float | None
     """Mean of the iterations in the steady state, in their unit."""
     final_mean: float
-    """Equal to ``steady``; without a steady state, the mean of the last ``STEADY_SHARE`` of the
-    iterations, so that a comparison does not leave out trials because of their times."""
+    """Equal to ``steady``. Without a steady state, it is the mean of the last ``STEADY_SHARE`` of
+    the iterations."""
 
 
 class WorkloadShape(Struct, frozen=True):
@@ -53,10 +52,7 @@ class WorkloadShape(Struct, frozen=True):
 
     @property
     def steady(self) -> tuple[float, ...] | None:
-        """``final_mean`` of each trial, in order; ``None`` without a steady state.
-
-        The unit of replication is the trial, not the iteration.
-        """
+        """``final_mean`` of each trial, in order; ``None`` without a steady state."""
         return tuple(trial.final_mean for trial in self.trials) if self.has_steady_state else None
 
 

@@ -144,7 +144,7 @@ def with_findings(document: ResultDocument) -> ResultDocument:
     if analysis is None:
         return document
     try:
-        # A file may contain measurements whose ratio overflows.
+        # The ratio of two measurements in a file may overflow.
         with np.errstate(all="ignore"):
             return replace(document, findings=analysis.findings(document))
     except ValueError as error:

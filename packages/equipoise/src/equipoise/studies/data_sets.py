@@ -78,8 +78,8 @@ class DataSet(Struct, frozen=True):
 def data_file(name: str, rows: str, folder: Path) -> Path:
     """Write the rows of a data set into a folder, unless the file exists; return the file.
 
-    The name of the file contains a fingerprint of the rows, so that another version of the package
-    never overwrites the rows of a campaign that can be resumed.
+    The name of the file contains a fingerprint of the rows. So another version of the package never
+    overwrites the rows of an earlier campaign.
 
     Raise `UnusableInput` if the file cannot be written.
     """
@@ -106,4 +106,4 @@ def _lalonde() -> str:
 
 
 DATA_SETS: Mapping[str, DataSet] = {"lalonde": DataSet(_lalonde, "made-up")}
-"""Data sets by name; the key ``data`` of ``[workload]`` has such a name."""
+"""Data sets by name; the key ``data`` of ``[workload]`` is a name."""

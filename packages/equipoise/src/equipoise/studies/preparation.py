@@ -85,7 +85,7 @@ def prepare_study(options: StudyOptions, ledger: Path) -> PreparedStudy:
     """Read a study, apply the options, and adapt it to this host.
 
     Raise `UnusableInput` if the study, a factor or a level does not exist, or if this host can run
-    no condition of the study.
+    no condition.
     """
     site = host_site()
     study, factor_warnings = without_idle_factors(_read_changed_study(options))
@@ -234,7 +234,7 @@ def _factor_with_levels(factor: Factor, level_names: tuple[str, ...]) -> Factor:
 def without_idle_factors(study: Study) -> tuple[Study, tuple[CampaignWarning, ...]]:
     """Return the study without idle factors, and a warning about each of them.
 
-    An idle factor changes nothing: its levels are only values, and no text of the study contains
+    An idle factor changes nothing. Its levels are only values, and no text of the study contains
     its name in braces. This happens if a program replaces the workload and ignores the sizes. Raise
     `UnusableInput` if the compared factor is idle.
     """

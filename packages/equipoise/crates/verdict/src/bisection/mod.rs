@@ -1,8 +1,8 @@
 //! Finds the commit, between two commits, that changed the cost.
 //!
-//! The *step* is the change in cost; the commit that made it is the culprit. A block runs a pair of
-//! commits a < b. If the culprit is not in (a, b], both cost the same, so no bet on the coin that
-//! ordered them makes money on average. If a bet on "b costs more" wins nevertheless, that is
+//! The *step* is the change in cost. The *culprit* is the commit that made it. A block runs a pair
+//! of commits a < b. If the culprit is not in (a, b], both commits cost the same. Then no bet on
+//! the order of the block makes money on average. So if a bet on "b costs more" wins, that is
 //! evidence against every commit outside (a, b].
 //!
 //! - `stake`: the bet on one block

@@ -1,24 +1,24 @@
-//! A search between two commits whose costs differ: the evidence against each commit between them,
-//! and the choice of the next pair to run.
+//! The search for the commit that changed the cost: evidence against commits, and the next pair to
+//! run.
 //!
-//! Commits have indices from 0 (the first) to n (the last). The culprit is one of 1 to n. A group
-//! is a commit that can run, with the commits before it that cannot. Its *own pair* is the commit
-//! before the group and the last commit of the group.
+//! Commits have indices from 0 (the first) to n (the last). The culprit has an index from 1 to n. A
+//! *group* is a commit that can run, with all commits directly before it that cannot. The *own
+//! pair* of a group is the commit before the group, and the last commit of the group.
 
 use crate::bisection::sizes::{PastBlock, Sizes};
 use crate::bisection::stake::Stake;
 use crate::order_statistics::median;
 
-/// Fraction of the gap between the first and the last commit up to which differences count as 0.
+/// Differences up to this fraction of the gap between the first and the last commit count as 0.
 const MARGIN_FRACTION: f64 = 0.1;
 /// Smallest prior chance of a commit, relative to 1/n for n commits.
 const MIN_PRIOR_RATIO: f64 = 0.1;
-/// This number divided by n is added to each commit's chance of being the culprit, so that the
-/// search also excludes unlikely commits.
+/// This number over n is added to the chance that a commit is the culprit. So the search also tests
+/// unlikely commits.
 const URGENCY_FLOOR: f64 = 0.01;
-/// Quantiles of the commits' chances (weights) at which a pair may begin or end.
+/// A pair may begin or end where the summed chances of the commits reach these values.
 const WEIGHT_QUANTILES: [f64; 7] = [0.1, 0.25, 1.0 / 3.0, 0.5, 2.0 / 3.0, 0.75, 0.9];
-/// Cost of a build, in trials, from which pairs of already built commits are considered, too.
+/// If a build costs at least this many trials, pairs of built commits are considered, too.
 const COSTLY_BUILD_TRIALS: f64 = 0.5;
 const TRIALS_PER_BLOCK: f64 = 2.0;
 
@@ -31,7 +31,7 @@ pub struct SearchSettings<'a> {
     pub alpha: f64,
     /// 1 if the last commit costs more than the first, −1 if less.
     pub direction: f64,
-    /// Difference and order of each block in which the first and the last commit ran.
+    /// `PairBlock::difference` and `order` of each block of the first and the last commit.
     pub confirming: &'a [(f64, f64)],
     /// Prior chances of the n commits, in any unit; empty if they are equal.
     pub prior: &'a [f64],
@@ -46,15 +46,13 @@ pub struct PairBlock {
     pub after: usize,
     /// ln(later cost) − ln(earlier cost); infinite if one commit timed out, NaN if both did.
     pub difference: f64,
-    /// 1 if the earlier commit ran first, −1 if the later did.
+    /// 1 if the earlier commit ran first, −1 if the later commit ran first.
     pub order: f64,
     /// Difference up to which the block is a tie.
     pub tolerance: f64,
 }
 
-/// Consecutive commits (before, after], of which only the last one can run: usually one commit.
-///
-/// `before` and `after` are the own pair of the group.
+/// The commits after `before`, up to `after`. Only `after` can run. Usually this is one commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
     /// The commit before the group, which can run.
@@ -68,14 +66,14 @@ pub struct Group {
 pub enum Outcome {
     /// The search goes on.
     Open,
-    /// One group remains, and its own pair proves that it changes the cost.
+    /// One group remains, and the bets on its own pair prove that it changes the cost.
     Culprit(Group),
-    /// No single commit explains the gap. The first value is the group with the most evidence that
-    /// it changes the cost, if any; the second is the commit at which to split the search.
+    /// No single commit explains the gap. The first value is the group with the most evidence of a
+    /// change, if any. The second value is the commit at which to split the search.
     Several(Option<Group>, usize),
 }
 
-/// The bets against each commit between two commits whose costs differ.
+/// The bets against each commit.
 ///
 /// The bet on a block depends only on the blocks before it. Vectors have commit s at index s − 1.
 #[derive(Clone, Debug)]
@@ -85,7 +83,7 @@ pub struct Search {
     direction: f64,
     margin: f64,
     can_run: Vec<bool>,
-    /// ln of each commit's likelihood of being the culprit, which only chooses pairs and stakes.
+    /// ln of the likelihood that each commit is the culprit. It only chooses pairs and stakes.
     ln_likelihoods: Vec<f64>,
     /// ln `E_s`: evidence against "commit s makes the whole difference".
     ln_against: Vec<f64>,
@@ -112,7 +110,7 @@ impl Search {
     /// A search that begins after the blocks of the first and the last commit.
     ///
     /// # Panics
-    /// If there is no commit, or the length of the prior is neither 0 nor the number of commits.
+    /// If there is no commit, or if the prior is not empty and has another length.
     #[must_use]
     pub fn new(settings: &SearchSettings) -> Self {
         let count = settings.commits;
@@ -156,9 +154,9 @@ impl Search {
 
     /// Adds a block, and returns whether it was the first block of a group's own pair.
     ///
-    /// `number` is the block's number, which is stored for the commits that the block excludes. If
-    /// the block is the first of an own pair, `rank` k says that it is the k-th own pair to run.
-    /// The threshold of `F` is then k(k + 1)/alpha.
+    /// `number` is the number of the block, which is stored for the commits that the block
+    /// excludes. `rank` is only for the first block of an own pair: k for the k-th own pair that
+    /// runs. `F` must then reach k(k + 1)/alpha.
     ///
     /// # Panics
     /// If the pair does not consist of two commits that run.
@@ -173,7 +171,7 @@ impl Search {
             self.ln_own_thresholds[after - 1] = (rank * (rank + 1.0)).ln() + self.ln_threshold;
         }
         if block.difference.is_nan() {
-            // Two timeouts carry no information, but the same pair must not be chosen without end.
+            // Two timeouts carry no information. A smaller weight lets other pairs run.
             self.multiply_weights(before, after, -std::f64::consts::LN_2);
         } else {
             self.bet(block, is_own, number);
@@ -183,8 +181,8 @@ impl Search {
         is_first
     }
 
-    /// Removes a commit that cannot run. It joins the group of the next commit that can, and the
-    /// evidence from the own pairs of both groups is dropped.
+    /// Removes a commit that cannot run. The commit joins the group of the next commit that can
+    /// run. The evidence from the own pairs of both groups is dropped.
     ///
     /// # Panics
     /// If it is the first or the last commit, or was removed before.
@@ -216,10 +214,9 @@ impl Search {
         }
     }
 
-    /// The pair to run next: the one with the most expected evidence for its cost.
+    /// The pair to run next: the pair with the most expected evidence for its cost.
     ///
-    /// A build costs as much as `trials` trials. `built` says for each of the n + 1 commits whether
-    /// it is already built.
+    /// A build costs as much as `trials` trials. `built` says which of the n + 1 commits are built.
     ///
     /// # Panics
     /// If the length of `built` is not n + 1.
@@ -283,7 +280,7 @@ impl Search {
         self.ln_own_thresholds[commit - 1]
     }
 
-    /// Each commit's chance of being the culprit, by which pairs are chosen.
+    /// The chance that each commit is the culprit, for the choice of pairs.
     #[must_use]
     pub fn weights(&self) -> Vec<f64> {
         self.weight_sums
@@ -292,7 +289,7 @@ impl Search {
             .collect()
     }
 
-    /// The difference, in log units, up to which differences count as 0.
+    /// Differences up to this number of log units count as 0.
     #[must_use]
     pub fn margin(&self) -> f64 {
         self.margin
@@ -322,8 +319,8 @@ impl Search {
         self.estimated_at = self.block_count;
     }
 
-    /// Bets on a block: against each group outside its pair, for a step before and after each
-    /// commit, and on the own pair. Then updates the likelihoods that choose the next pair.
+    /// Bets on a block. There are bets against each group outside the pair, on a step on each side
+    /// of a commit, and on an own pair.
     fn bet(&mut self, block: &PairBlock, is_own: bool, number: usize) {
         let (before, after) = (block.before, block.after);
         let Sizes { step, scale, slot } = self.sizes;
@@ -356,7 +353,8 @@ impl Search {
         if is_own {
             self.ln_own[after - 1] += payoff.factor(chance.max(0.5)).ln();
         }
-        // The weights would not follow an infinite difference, so a timeout counts as one step.
+        // A timeout has an infinite difference. It changes the weights like a difference of one
+        // step.
         let limited = if difference.is_infinite() {
             step.copysign(difference)
         } else {
@@ -399,8 +397,8 @@ impl Search {
         }
     }
 
-    /// At index m, a sum over the commits up to m: the evidence that is missing to exclude a commit,
-    /// times the square root of its chance of being the culprit.
+    /// At index m, the sum of the urgencies of the commits up to m. The urgency of a commit is its
+    /// missing evidence times the square root of its chance.
     fn urgency_sums(&self) -> Vec<f64> {
         let floor = URGENCY_FLOOR / self.commits as f64;
         let mut sum = 0.0;
@@ -512,8 +510,8 @@ impl Search {
         }
     }
 
-    /// The commit with the most evidence of steps before and after it. It is n if no commit between
-    /// the first and the last can run.
+    /// The inner commit with the most evidence of a step on each side; n if no inner commit can
+    /// run.
     fn split_commit(&self) -> usize {
         let weaker_evidence = |commit: usize| self.ln_up_to[commit].min(self.ln_after[commit]);
         let inner = (1..self.commits).filter(|&commit| self.can_run[commit]);

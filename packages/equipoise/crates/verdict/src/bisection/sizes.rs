@@ -1,9 +1,8 @@
-//! The sizes of the step, of the noise and of the slot effect, estimated from past blocks.
+//! The step, the noise and the slot effect, estimated from past blocks.
 
 use crate::order_statistics::{median, scale};
 
-/// Smallest estimate of the step after n blocks, in units of scale/√n. With a step below 0, a bet
-/// would lose as the difference rises, and would not be fair.
+/// Smallest estimate of the step after n blocks, in units of scale/√n. A bet needs a step above 0.
 const MIN_STEP_SCALES: f64 = 0.25;
 /// Smallest estimate of the scale, in log units.
 const MIN_SCALE: f64 = 1e-9;
@@ -11,7 +10,7 @@ const MIN_SCALE: f64 = 1e-9;
 const MIN_BLOCKS_FOR_SLOT: usize = 6;
 /// A slot effect is removed if it exceeds 2.5 scales over √n (as in `past`).
 const SLOT_THRESHOLD_SCALES: f64 = 2.5;
-/// The step is estimated from pairs that contain it with more than this chance.
+/// The step is estimated from pairs that contain the step with more than this chance.
 const MIN_CHANCE_OF_STEP: f64 = 0.9;
 
 /// A past block of a pair of commits.
@@ -23,7 +22,7 @@ pub struct PastBlock {
     pub after: usize,
     /// Finite difference of the log costs, positive in the direction of the gap.
     pub difference: f64,
-    /// 1 or −1: the sign with which the slot effect is part of the difference.
+    /// 1 or −1: the slot effect is part of the difference with this sign.
     pub order: f64,
 }
 
@@ -46,7 +45,8 @@ impl Sizes {
         slot: 0.0,
     };
 
-    /// The sizes after more blocks. `chance` is the present chance that a pair contains the step.
+    /// The sizes after more blocks. `chance` returns the chance that a block's pair contains the
+    /// step.
     pub fn updated(
         self,
         past: &[PastBlock],
@@ -79,7 +79,7 @@ impl Sizes {
     }
 }
 
-/// Half the difference between the medians of the two orders; 0 if it is within the noise.
+/// Half of the median with order 1 minus the median with order −1; 0 if it is within the noise.
 fn slot_effect(past: &[PastBlock], residuals: &[f64]) -> f64 {
     if past.len() < MIN_BLOCKS_FOR_SLOT {
         return 0.0;
@@ -133,7 +133,7 @@ mod tests {
         let chance = |block: &PastBlock| if block.after == 1 { 0.95 } else { 0.1 };
         let sizes = Sizes::UNKNOWN.updated(&blocks, 6, chance);
         assert!((sizes.step - 0.03).abs() < 1e-12);
-        // Rests: 0.01, 0, 0.01, 0.001, 0.001, 0.
+        // Absolute residuals: 0.01, 0, 0.01, 0.001, 0.001, 0.
         assert!((sizes.scale - 1.4826 * 0.001).abs() < 1e-12);
     }
 

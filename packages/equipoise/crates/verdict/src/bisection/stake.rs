@@ -1,27 +1,25 @@
-//! The bet on one block of a search for a commit. It is a likelihood ratio of the block's coin: if
-//! the pair of commits contains the step with some chance, over if it does not.
+//! The bet on one block of a search for a commit (docs/methods/bisect.md).
 
 /// Largest part of the wealth that a bet stakes.
 const MAX_STAKE: f64 = 0.9;
-/// Bets assume this fraction of the estimated step. If the estimate is right, that costs 4 % of the
-/// evidence; if the step is smaller, it saves more.
+/// Bets assume this fraction of the estimated step, because the estimate may be too large.
 const STEP_FACTOR: f64 = 0.8;
-/// Largest ratio of step to scale. Larger ratios would change no bet, and would overflow.
+/// Largest ratio of step to scale. A larger ratio would overflow, and would change no bet.
 const MAX_RATIO: f64 = 8.0;
-/// Distance of a difference beyond half of the step, in scales, from which the evidence does not
-/// grow.
-const REACH_SCALES: f64 = 1.25;
+/// A difference counts only up to half of the step plus this number of scales.
+const CLIP_SCALES: f64 = 1.25;
 
-/// The bet on a block, which depends only on the blocks before it.
+/// The bet on one block, which depends only on the blocks before it.
 ///
-/// e(y, q) is the factor on the wealth for the difference y, if the pair contains the step with
-/// chance q. `e(y, q) + e(−y, q) = 2`, and e never falls if y rises. So the bet makes no money on
-/// average if the coin mirrors y at a centre of at most 0.
+/// Let y be the difference of the log costs in the block. Let q be the chance that its pair of
+/// commits contains the step. The bet multiplies the wealth by a factor e(y, q), which never falls
+/// if y rises. `e(y, q) + e(−y, q) = 2`. So if y is symmetric around a centre of at most 0, the bet
+/// makes no money on average.
 #[derive(Clone, Copy, Debug)]
 pub struct Stake {
-    /// Step over scale.
+    /// The step divided by the scale.
     ratio: f64,
-    /// Density of a normal difference at the step, relative to that at 0.
+    /// exp(−ratio²/2): the normal density at the step, over the density at 0.
     density_ratio: f64,
     scale: f64,
     margin: f64,
@@ -31,8 +29,9 @@ pub struct Stake {
 impl Stake {
     /// The bet on one block.
     ///
-    /// `step` and `scale` are above 0 and estimated from past blocks. Differences up to `margin`
-    /// count as 0. A difference within `tolerance` of the margin is a tie.
+    /// `step` and the standard deviation `scale` are above 0; past blocks estimate them.
+    /// Differences up to `margin` count as 0. A difference within `tolerance` of the margin is a
+    /// tie.
     #[must_use]
     pub fn new(step: f64, scale: f64, margin: f64, tolerance: f64) -> Self {
         let scale = scale.max(tolerance);
@@ -47,36 +46,37 @@ impl Stake {
         }
     }
 
-    /// The payoff of a difference in the direction of the gap, which is infinite for a timeout.
+    /// The payoff of a difference, which is positive in the direction of the gap. A timeout has an
+    /// infinite difference.
     #[must_use]
     pub fn payoff_of(&self, difference: f64) -> Payoff {
         let distance = difference - self.margin;
         let beyond = (distance.abs() - self.tolerance)
             .max(0.0)
             .copysign(distance);
-        let limit = 0.5 * self.ratio + REACH_SCALES;
-        let tilt = self.ratio * (beyond / self.scale).clamp(-limit, limit);
+        let limit = 0.5 * self.ratio + CLIP_SCALES;
+        let exponent = self.ratio * (beyond / self.scale).clamp(-limit, limit);
         Payoff {
-            rise: self.density_ratio * tilt.sinh(),
-            level: self.density_ratio * tilt.cosh(),
+            odd_part: self.density_ratio * exponent.sinh(),
+            even_part: self.density_ratio * exponent.cosh(),
         }
     }
 }
 
-/// The payoff of a block's difference, as a function of the chance that its pair contains the step.
+/// The likelihood ratio of a block's difference, in two parts.
 #[derive(Clone, Copy, Debug)]
 pub struct Payoff {
-    /// Odd part of the likelihood ratio: it changes its sign with the difference.
-    rise: f64,
-    /// Even part of the likelihood ratio.
-    level: f64,
+    /// The odd part changes its sign with the difference.
+    odd_part: f64,
+    /// The even part does not.
+    even_part: f64,
 }
 
 impl Payoff {
-    /// The factor e(y, q) on the wealth if the pair contains the step with chance q, from 0 to 1.
+    /// The factor e(y, q) on the wealth, for the chance q, from 0 to 1.
     #[must_use]
     pub fn factor(&self, chance: f64) -> f64 {
-        1.0 + MAX_STAKE * chance * self.rise / (chance * self.level + (1.0 - chance))
+        1.0 + MAX_STAKE * chance * self.odd_part / (chance * self.even_part + (1.0 - chance))
     }
 }
 
@@ -132,9 +132,9 @@ mod tests {
     fn the_factor_is_that_of_the_documented_formula() {
         // By hand: r = 0.8·0.027/0.02, y = 0.037, u = r·1.79 (the clip), q = 0.4.
         let ratio: f64 = 0.8 * 0.027 / 0.02;
-        let tilt = ratio * (0.037_f64 / 0.02).min(0.5 * ratio + 1.25);
+        let exponent = ratio * (0.037_f64 / 0.02).min(0.5 * ratio + 1.25);
         let k = 0.4 * (-0.5 * ratio * ratio).exp();
-        let by_hand = 1.0 + 0.9 * k * tilt.sinh() / (k * tilt.cosh() + 0.6);
+        let by_hand = 1.0 + 0.9 * k * exponent.sinh() / (k * exponent.cosh() + 0.6);
         let stake = Stake::new(0.03, 0.02, 0.003, 0.0);
         assert!((stake.payoff_of(0.04).factor(0.4) - by_hand).abs() < 1e-14);
     }

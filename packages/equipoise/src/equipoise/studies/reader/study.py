@@ -1,8 +1,8 @@
 """Read a study's TOML file (docs/reference/study.md) as a `Study`.
 
-Each kind of table has a `TableSchema` with the table's name: its keys and their types, which
-msgspec checks. docs/reference/study.md explains the keys. This module checks all further rules.
-Every message names the file, the line and the key.
+Each kind of table has a `TableSchema` with its keys and their types, which msgspec checks.
+docs/reference/study.md explains the keys. This module checks all further rules. Every message names
+the file, the line and the key.
 
 The life of a server is the time from its start to its end. A trial of a server is a whole life, or
 an interval in a longer life.
@@ -68,6 +68,7 @@ _CPUS = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
 _PLACEHOLDER = re.compile(r"(?<!\{)\{([A-Za-z_][\w-]*)\}(?!\})")
 
 Values = dict[str, Any]
+"""A table of TOML."""
 Texts = Annotated[str | list[str], Meta(description="a string or an array of strings")]
 Command = Annotated[str | list[str], Meta(description="a command: a string or an array of strings")]
 Cpus = Annotated[int | str, Meta(description='CPUs, such as cpu = 0 or cpu = "0-1,4"')]
@@ -195,7 +196,7 @@ def read_study(path: Path, name: str | None = None, *, counters: Collection[str]
     header_table = file.table("study")
     header = header_table.read_as(_Header)
     if not _STUDY_NAME.fullmatch(header.name):
-        raise header_table.fail(
+        raise header_table.error(
             "name",
             f"{header.name!r} is not a valid name of a study",
             "begin with a letter or digit, and use only letters, digits, - and _",
@@ -226,7 +227,7 @@ def _workload(table: Table, folder: str) -> Workload:
     place = table.place("command") if server is None else table.table("server").place("client")
     working_folder = None if settings.folder is None else os.path.join(folder, settings.folder)
     if working_folder is not None and not os.path.isdir(working_folder):
-        raise table.fail(
+        raise table.error(
             "folder",
             f"there is no folder {working_folder}",
             "create it; a relative path starts from the study's own folder",
@@ -234,11 +235,11 @@ def _workload(table: Table, folder: str) -> Workload:
     reports = table.texts("reports")
     for metric in reports:
         if not metric:
-            raise table.fail("reports", "the name of a metric is empty", "remove the empty name")
+            raise table.error("reports", "the name of a metric is empty", "remove the empty name")
         if reports.count(metric) > 1:
-            raise table.fail("reports", f"{metric} appears twice", "remove one of the two")
+            raise table.error("reports", f"{metric} appears twice", "remove one of the two")
         if metric in METRICS:
-            raise table.fail(
+            raise table.error(
                 "reports", f"every trial measures {metric} anyway", f"remove {metric} from reports"
             )
     if settings.data is not None:
@@ -260,15 +261,15 @@ def _server_and_command(workload: Table) -> tuple[ServerWorkload | None, Strings
         return None, command
     if command is not None:
         hint = "move the command to the key client of the server"
-        raise workload.fail("command", "there is a command besides a server", hint)
+        raise workload.error("command", "there is a command besides a server", hint)
     table = workload.table("server")
     settings = table.read_as(_Server)
     if f"SIG{settings.signal.removeprefix('SIG')}" not in signal.Signals.__members__:
         problem = f"there is no signal {settings.signal}"
-        raise table.fail("signal", problem, 'name one, such as signal = "TERM"')
+        raise table.error("signal", problem, 'name one, such as signal = "TERM"')
     start, ready = table.command("start") or (), table.command("ready")
     if ready is None and not any("{port}" in word or word.endswith(SOCKET) for word in start):
-        raise table.fail(
+        raise table.error(
             None,
             "ready is missing, and start contains neither {port} nor {folder}/socket",
             'add a command that succeeds once the server is ready: ready = ["pg_isready"]',
@@ -294,11 +295,11 @@ def _factors(table: Table, folder: str) -> tuple[Factor, ...]:
     """Return the factors; relative paths start from ``folder``."""
     factors = tuple(_factor(table, name, folder) for name in table.values)
     if not factors:
-        raise table.fail(None, "the study has no factor", "add [factors.size] levels = [1, 2]")
+        raise table.error(None, "the study has no factor", "add [factors.size] levels = [1, 2]")
     built_factors = [factor for factor in factors if any(level.build for level in factor.levels)]
     if len(built_factors) > 1:
         first, second = (factor.name for factor in built_factors[:2])
-        raise table.fail(
+        raise table.error(
             second,
             f"{first} and {second} have levels with the key build, but only one factor can",
             f"remove build here, and write {{{second}}} in the build lines of {first}",
@@ -309,9 +310,9 @@ def _factors(table: Table, folder: str) -> tuple[Factor, ...]:
 def _factor(factors: Table, name: str, folder: str) -> Factor:
     if name in _RESERVED_NAMES:
         problem = f"a factor cannot have the name {name}, because {{{name}}} has a fixed meaning"
-        raise factors.fail(name, problem, f"choose another name, such as my_{name}")
+        raise factors.error(name, problem, f"choose another name, such as my_{name}")
     if not _FACTOR_NAME.fullmatch(name):
-        raise factors.fail(
+        raise factors.error(
             name,
             f"{name!r} is not a valid name of a factor",
             "begin with a letter, and use only letters, digits, - and _",
@@ -321,7 +322,7 @@ def _factor(factors: Table, name: str, folder: str) -> Factor:
     settings = Table(table.places, settings_values, table.path).read_as(_Factor)
     names_of_tables = [key for key in table.values if key not in settings_values]
     if settings.levels is not None and names_of_tables and settings.kind is None:
-        raise table.fail(
+        raise table.error(
             names_of_tables[0],
             "a factor has levels = [...] or a table for each level, not both",
             f"write each level as a table, such as [factors.{name}.{names_of_tables[0]}]",
@@ -336,10 +337,10 @@ def _factor(factors: Table, name: str, folder: str) -> Factor:
     else:
         levels = levels_with_tables or tuple(map(Level, table.names("levels")))
     if not levels:
-        raise table.fail(None, "the factor has no levels", "add levels, such as levels = [1, 2]")
+        raise table.error(None, "the factor has no levels", "add levels, such as levels = [1, 2]")
     for level in levels if settings.role == "size" else ():
         if not is_size(level.name):
-            raise table.fail(
+            raise table.error(
                 level.name if level.name in table.values else "levels",
                 f"{level.name!r} is not a size",
                 'give numbers above 0, or role = "stratum" for other levels',
@@ -354,9 +355,9 @@ _FACTOR_KEYS = frozenset(_Factor.__struct_fields__)
 def _levels_of_kind(
     table: Table, kind: FactorKind, levels_with_tables: Sequence[Level]
 ) -> tuple[Level, ...]:
-    """Return the levels of a kind of libraries that run: those in ``levels`` of the factor.
+    """Return the levels that a kind of libraries adds to a factor: the key ``levels`` names them.
 
-    Without the key ``levels``, these are the kind's default levels, unless levels have tables.
+    Without this key, these are the kind's default levels; none if some levels have tables.
     """
     if "levels" not in table.values:
         return () if levels_with_tables else kind.default_levels
@@ -364,7 +365,7 @@ def _levels_of_kind(
     for level in levels_with_tables:
         if level.name in names:
             problem = f"{level.name} is in levels and also has a table"
-            raise table.fail(level.name, problem, f"remove {level.name} from levels")
+            raise table.error(level.name, problem, f"remove {level.name} from levels")
     choices = {level.name: level for level in kind.choices}
     for name in names:
         table.require_one_of("levels", name, [*choices], "there is no level")
@@ -414,14 +415,14 @@ def _cpus(table: Table, value: int | str | None) -> tuple[int, ...] | None:
         first, _, last = cpu_range.partition("-")
         cpus.update(range(int(first), int(last or first) + 1))
     if not cpus:
-        raise table.fail("cpu", f"{value!r} does not name CPUs", 'write cpu = 0 or cpu = "0-1,4"')
+        raise table.error("cpu", f"{value!r} does not name CPUs", 'write cpu = 0 or cpu = "0-1,4"')
     return tuple(sorted(cpus))
 
 
 def _exclusion(table: Table, factors: tuple[Factor, ...]) -> Exclusion:
     levels = _levels_by_factor(table, factors)
     if not levels:
-        raise table.fail(
+        raise table.error(
             None, "this excludes every condition", "add a factor and its level, such as size = 1"
         )
     return levels
@@ -440,11 +441,11 @@ def _levels_by_factor(table: Table, factors: Iterable[Factor]) -> Exclusion:
 
 def _check_levels(table: Table, factor: Factor, levels: Sequence[str]) -> None:
     if not levels:
-        raise table.fail(factor.name, "the list of levels is empty", "name at least one level")
+        raise table.error(factor.name, "the list of levels is empty", "name at least one level")
     known = list(dict.fromkeys(_names((*factor.levels, *factor.optional_levels))))
     for level in levels:
         if factor.role == "size" and not is_size(level):
-            raise table.fail(factor.name, f"{level!r} is not a size", "give numbers above 0")
+            raise table.error(factor.name, f"{level!r} is not a size", "give numbers above 0")
         if not factor.is_free:
             table.require_one_of(factor.name, level, known, f"{factor.name} has no level")
 
@@ -455,21 +456,21 @@ def _measure(
     settings = table.read_as(_Measure)
     metrics = table.texts("metrics") if "metrics" in table.values else (PRIMARY_METRIC,)
     if not metrics:
-        raise table.fail("metrics", "the list of metrics is empty", 'write metrics = ["wall_s"]')
+        raise table.error("metrics", "the list of metrics is empty", 'write metrics = ["wall_s"]')
     known = (*METRICS, *counters, *_server_metrics(workload, factors), *workload.reports)
     for metric in metrics:
         if metric not in known:
-            raise table.fail(
+            raise table.error(
                 "metrics",
                 f"there is no metric {metric!r}",
                 f"{one_of(metric, known)}; list metrics that the workload itself reports in "
                 "[workload] reports",
             )
         if metrics.count(metric) > 1:
-            raise table.fail("metrics", f"{metric} appears twice", "remove one of the two")
+            raise table.error("metrics", f"{metric} appears twice", "remove one of the two")
     blocks, min_blocks = settings.blocks, settings.min_blocks
     if blocks is not None and min_blocks is not None and min_blocks > blocks:
-        raise table.fail(
+        raise table.error(
             "min_blocks",
             f"{min_blocks} is more than blocks = {blocks}",
             f"lower min_blocks to {blocks}, or raise blocks to {min_blocks}",
@@ -499,14 +500,14 @@ def _compared_factor(table: Table, factors: tuple[Factor, ...]) -> ComparedFacto
     if name is None:
         if settings.baseline is not None or len(treatments) > 1:
             names = ", ".join(_names(treatments))
-            raise table.fail(None, "factor is missing", f"add factor, one of {names}")
+            raise table.error(None, "factor is missing", f"add factor, one of {names}")
         if not treatments:
             return None
         return ComparedFactor(treatments[0].name, treatments[0].levels[0].name)
     table.require_one_of("factor", name, _names(factors), "there is no factor")
     factor = next(factor for factor in factors if factor.name == name)
     if factor.role != "treatment":
-        raise table.fail(
+        raise table.error(
             "factor",
             f"{name} is a {factor.role}, not a treatment",
             f"compare another factor at each {factor.role}",
@@ -537,18 +538,18 @@ def _check_study(file: Table, study: Study) -> None:
         all(level.command is not None for level in factor.levels) for factor in study.factors
     )
     if not study.workload.command and not has_commands:
-        raise file.table("workload").fail(
+        raise file.table("workload").error(
             None, "command is missing", 'add one, such as command = ["sort", "words"]'
         )
     # Whole lives and intervals of servers have different sources of variance.
     if len({server.trial for server in _servers(study.workload, study.factors)}) > 1:
-        raise file.table("factors").fail(
+        raise file.table("factors").error(
             None,
             "a trial is the whole life of one server, but an interval of another server's life",
             'give every server the same value of trial, such as trial = "life"',
         )
     if next(iter(kept_combinations(study)), None) is None:
-        raise file.tables("exclude")[-1].fail(
+        raise file.tables("exclude")[-1].error(
             None, "this exclusion leaves nothing to run", "remove one of its levels"
         )
 
@@ -562,7 +563,7 @@ def _check_placeholders(file: Table, study: Study) -> None:
         known.add("data")
     if study.measure.layouts is not None:
         if "layout" in known:
-            raise file.table("measure").fail(
+            raise file.table("measure").error(
                 "layouts", "there is a factor called layout already", "rename the factor layout"
             )
         known.add("layout")
@@ -571,20 +572,20 @@ def _check_placeholders(file: Table, study: Study) -> None:
     for table, key, texts in _texts_with_placeholders(file, study):
         for name in (name for text in texts for name in _PLACEHOLDER.findall(text)):
             if key in _PATHS and name in known:
-                raise table.fail(
+                raise table.error(
                     key,
                     f"a path cannot contain {{{name}}}",
                     "write the path out; a relative path starts from the study's own folder",
                 )
             if key not in _PATHS and name not in known:
-                raise table.fail(
+                raise table.error(
                     key,
                     f"{{{name}}} is not a placeholder",
                     f"{one_of(name, sorted(known))}; write {{{{{name}}}}} for the braces "
                     "themselves",
                 )
     if study.workload.data is not None and named_data(study) is None:
-        raise file.table("workload").fail(
+        raise file.table("workload").error(
             "data", "no text contains {data}", "write {data} in the command, for the file of rows"
         )
 

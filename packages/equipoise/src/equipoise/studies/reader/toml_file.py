@@ -1,7 +1,7 @@
 """A TOML file whose errors name the file, the line and the key.
 
-tomllib reads the values, and `Table.read_as` checks each value against the field of a schema, by
-msgspec. `key_lines` finds the line of every key for the messages.
+tomllib reads the values, and `Table.read_as` checks them by msgspec. `key_lines` finds the line of
+every key for the messages.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ MAX_BYTES = 16 * 2**20
 """Maximum size of a study's file; the largest built-in file has 20 KB."""
 _MAX_WHOLE_NUMBER = 10**300
 """Maximum whole number, below the largest float, so that it can be compared and printed."""
+_MAX_SHOWN_LENGTH = 60
+"""Maximum number of characters of a line that a message shows."""
 _FILE_HINT = "give the path of a study's file, such as study.toml"
 _WHOLE_NUMBER_HINT = "give a number that fits in 64 bits, or put the digits in quotes"
 _TYPE_NAMES = {
@@ -43,8 +45,8 @@ _TYPE_NAMES = {
 class TableSchema(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The keys of one table, with their types.
 
-    In a message, the ``description`` of a field's `msgspec.Meta` stands for valid values, and its
-    example shows a missing key.
+    The `msgspec.Meta` of a field is for error messages. Its ``description`` says which values are
+    valid. Its example says how to write a missing key.
     """
 
 
@@ -74,19 +76,21 @@ class Table(Struct, frozen=True):
         for field in structs.fields(schema):
             if field.required and field.name not in self.values:
                 hint = f"add it, for example {_example(schema, field.name)}"
-                raise self.fail(None, f"{field.name} is missing", hint)
+                raise self.error(None, f"{field.name} is missing", hint)
         values = msgspec.convert(self.values, schema)
         for key in schema.__struct_fields__:
             value = getattr(values, key)
             if isinstance(value, float) and not math.isfinite(value):
-                raise self.fail(key, f"the value is {value:g}", f"give {_description(schema, key)}")
+                raise self.error(
+                    key, f"the value is {value:g}", f"give {_description(schema, key)}"
+                )
         return values
 
     def place(self, key: str) -> Place:
         """Return the place of a key of this table, for error messages."""
         return self.places.key(*self.path, key)
 
-    def fail(self, key: str | None, what: str, hint: str) -> UnusableInput:
+    def error(self, key: str | None, what: str, hint: str) -> UnusableInput:
         """Return the error for a key of this table, or for the table itself."""
         place = self.places.table(*self.path) if key is None else self.place(key)
         return place.error(what, hint)
@@ -97,14 +101,14 @@ class Table(Struct, frozen=True):
         ``problem``, such as ``there is no kind``, begins the error; the value ends it.
         """
         if value not in choices:
-            raise self.fail(key, f"{problem} {value!r}", one_of(value, choices))
+            raise self.error(key, f"{problem} {value!r}", one_of(value, choices))
 
     def table(self, key: str) -> Table:
         """Return a table within this table; empty if the key is missing."""
         value = self.values.get(key, {})
         if not isinstance(value, dict):
             what = f"the value is {_type_name(value)}, not a table"
-            raise self.fail(key, what, f"write {key} = {{ KEY = value }}")
+            raise self.error(key, what, f"write {key} = {{ KEY = value }}")
         return Table(self.places, value, (*self.path, key))
 
     def tables(self, key: str) -> tuple[Table, ...]:
@@ -127,11 +131,11 @@ class Table(Struct, frozen=True):
         try:
             words = tuple(shlex.split(value) if isinstance(value, str) else value)
         except ValueError as error:
-            raise self.fail(
+            raise self.error(
                 key, f"the command cannot be split: {str(error).lower()}", "close the quote"
             ) from None
         if not words or not words[0]:
-            raise self.fail(key, "the command is empty", "write the program to run")
+            raise self.error(key, "the command is empty", "write the program to run")
         return words
 
     def names(self, key: str) -> tuple[str, ...]:
@@ -141,9 +145,9 @@ class Table(Struct, frozen=True):
         for name in value if isinstance(value, list) else [value]:
             if isinstance(name, bool) or not isinstance(name, str | int | float):
                 what = f"{name!r} is neither a string nor a number"
-                raise self.fail(key, what, 'write a level in quotes, such as "fast"')
+                raise self.error(key, what, 'write a level in quotes, such as "fast"')
             if str(name) in names:
-                raise self.fail(key, f"{name} appears twice", "remove one of the two")
+                raise self.error(key, f"{name} appears twice", "remove one of the two")
             names.append(str(name))
         return tuple(names)
 
@@ -152,9 +156,11 @@ class Table(Struct, frozen=True):
         table = self.table(key)
         for name, value in table.values.items():
             if isinstance(value, bool) or not isinstance(value, str | int | float):
-                raise table.fail(name, "the value is not a string or number", f'write {name} = "1"')
+                raise table.error(
+                    name, "the value is not a string or number", f'write {name} = "1"'
+                )
             if not name or "=" in name:
-                raise table.fail(
+                raise table.error(
                     name, f"no variable can be called {name!r}", 'write env = { NAME = "value" }'
                 )
         return {name: str(value) for name, value in table.values.items()}
@@ -162,8 +168,8 @@ class Table(Struct, frozen=True):
     def _misfit(self, key: str, schema: type[TableSchema]) -> UnusableInput:
         """Return the error for a value that its field in the schema does not accept.
 
-        The error names, in this order: a wrong element of an array, a word that is not a choice, a
-        value out of bounds, or a value of the wrong type.
+        The error names a wrong element of an array, a word that is not a choice, a value out of
+        bounds, or a value of the wrong type.
         """
         value, description = self.values[key], _description(schema, key)
         accepted = tuple(_alternatives(get_type_hints(schema)[key]))
@@ -172,23 +178,23 @@ class Table(Struct, frozen=True):
                 (element_type,) = get_args(alternative)
                 element = next(element for element in value if not _fits(element, element_type))
                 hint = f"give {description}" if description else f'write "{element}"'
-                return self.fail(key, f"the array contains {_type_name(element)}", hint)
+                return self.error(key, f"the array contains {_type_name(element)}", hint)
             if get_origin(alternative) is Literal and isinstance(value, str):
                 hint = one_of(value, get_args(alternative))
-                return self.fail(key, f"there is no {key} {value!r}", hint)
+                return self.error(key, f"there is no {key} {value!r}", hint)
         type_names = [_type_name_of(alternative) for alternative in accepted]
         value_type, whole, number = _type_name(value), _TYPE_NAMES["int"], _TYPE_NAMES["float"]
         # A whole number is also a number.
         if value_type in type_names or (value_type == whole and number in type_names):
-            return self.fail(key, f"the value is {value}", f"give {description}")
+            return self.error(key, f"the value is {value}", f"give {description}")
         expected = description or type_names[0]
-        return self.fail(key, f"the value is {value_type}, not {expected}", f"give {expected}")
+        return self.error(key, f"the value is {value_type}, not {expected}", f"give {expected}")
 
     def unknown(self, key: str, hint: str) -> UnusableInput:
         """Return the error for an unknown key or table."""
         if isinstance(self.values[key], dict):
-            return self.table(key).fail(None, "there is no such table", hint)
-        return self.fail(key, "there is no such key", hint)
+            return self.table(key).error(None, "there is no such table", hint)
+        return self.error(key, "there is no such key", hint)
 
 
 def read_toml(path: Path, name: str) -> Table:
@@ -255,10 +261,9 @@ def _not_toml(name: str, text: str, message: str) -> UnusableInput:
     else:
         line = 1 + text.rstrip("\n").count("\n")
     if what.startswith(("Cannot overwrite", "Cannot declare")):
-        return UnusableInput(
-            f"{name}:{line}: the key or table on this line is defined twice",
-            hint="remove one of the two definitions",
-        )
+        definition = text.split("\n")[line - 1].strip()[:_MAX_SHOWN_LENGTH]
+        what = f"{name}:{line}: this is the second definition of a key or table: {definition}"
+        return UnusableInput(what, hint="remove one of the two definitions")
     return UnusableInput(
         f"{name}:{line}: this is not TOML: {what or message}",
         hint="see https://toml.io for the format",
@@ -308,13 +313,11 @@ def _alternatives(annotation: Any) -> Iterator[Any]:
         yield annotation
 
 
-BasePart = TypeVar("BasePart")
+Part = TypeVar("Part")
 
 
-def _annotation_parts(
-    schema: type[TableSchema], key: str, part_type: type[BasePart]
-) -> Iterator[BasePart]:
-    """Yield the parts of a field's annotation that have a type, the outermost first."""
+def _annotation_parts(schema: type[TableSchema], key: str, part_type: type[Part]) -> Iterator[Part]:
+    """Yield all parts of a nested annotation of the type ``part_type``, the outermost first."""
     pending = [get_type_hints(schema, include_extras=True)[key]]
     while pending:
         annotation = pending.pop(0)
@@ -351,7 +354,7 @@ def key_lines(text: str) -> dict[Keys, int]:
 
 
 class _KeyScanner:
-    """A scan of a TOML text that tomllib accepts, which notes the line of each key."""
+    """A scan of a TOML text that notes the line of each key. tomllib must accept the text."""
 
     def __init__(self, text: str) -> None:
         self.lines: dict[Keys, int] = {}
@@ -361,7 +364,7 @@ class _KeyScanner:
         """Number of tables so far in each array of tables."""
 
     def scan(self) -> dict[Keys, int]:
-        """Return the lines, after a scan from heading to heading and from pair to pair."""
+        """Return the line of each key, by its path."""
         table: Keys = ()
         while not self._skip_blank():
             if self._text[self._position] != "[":
@@ -429,7 +432,7 @@ class _KeyScanner:
         return tuple(parts)
 
     def _within_arrays(self, name: Keys) -> Keys:
-        """Return a path with the index of the last element after each array of tables."""
+        """Return the path of a table, with an index after each array of tables."""
         path: Keys = ()
         for index, part in enumerate(name):
             path = (*path, part)
