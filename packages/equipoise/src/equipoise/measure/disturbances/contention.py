@@ -1,8 +1,8 @@
 """Check for other work on the processors, full memory, and a full disk.
 
 `begin_watch` and `busy_host` run cheap checks before and after a campaign: two readings of /proc
-take milliseconds. Our own work is not a disturbance: the work of our process, and of its children
-that ended before the second reading (the launcher and all trials).
+take milliseconds. Our own work is not a disturbance. It includes the work of our children that
+ended before the second reading: the launcher and all trials.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from equipoise.model.host import Disturbance
 from equipoise.model.record import CampaignWarning
 
 MIN_NAMED_SHARE = 0.05
-"""Smallest share of one CPU of a process that is named."""
+"""A process is named if it uses at least this share of one CPU."""
 MIN_UNNAMED_SHARE = 0.10
-"""Smallest total share of one CPU of unnamed processes that is reported."""
+"""Unnamed processes are reported if they use at least this share of one CPU together."""
 MIN_UNSEEN_SHARE = 0.25
-"""Smallest share of one CPU of invisible processes that is reported; small shares are errors of
+"""Invisible processes are reported from this share of one CPU on. Smaller shares may be errors of
 the clock ticks."""
 MAX_NAMED_PROCESSES = 5
 MIN_LOAD_PER_CPU = 0.5
-"""Load per CPU from which on a trial often shares a CPU, a cache or a frequency limit."""
+"""Load per CPU from which on trials often share a CPU, a cache or a frequency limit."""
 MIN_LOAD = 0.75
 MIN_STEAL_NOW, MIN_STEAL_SINCE_BOOT = 0.03, 0.02
 """Smallest reported fractions of the CPU time that the hypervisor takes away."""

@@ -17,7 +17,7 @@ HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage/enabled"
 CLOCK = "/sys/devices/system/clocksource/clocksource0"
 DMI = "/sys/class/dmi/id"
 _FIRST_CPU_BYTES = 16384
-"""Number of bytes of /proc/cpuinfo that contain the first CPU; the file is slow on large hosts."""
+"""Number of bytes of /proc/cpuinfo with the first CPU; reading the whole file may be slow."""
 _CACHE_SIZE = re.compile(r"(\d+)([KMG]?)")
 _UNIT_BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _BRACKETED_VALUE = re.compile(r"\[(\w+)\]")
@@ -103,7 +103,7 @@ def hypervisor(host: Host) -> str:
     try:
         sources = available_clock_sources(host)
     except Unknown:
-        # The clock sources only tell the name of the hypervisor.
+        # The clock sources name the hypervisor.
         sources = []
     names = (_HYPERVISOR_CLOCKS[source] for source in sources if source in _HYPERVISOR_CLOCKS)
     return next(names, "unnamed")
