@@ -1,6 +1,6 @@
 //! Exports C functions that replace functions of the C library, and calls the replaced functions.
 //!
-//! The *next* function is the one that the program would call without the preloaded library.
+//! The program would call the *next* function if there were no preloaded library.
 
 use std::ffi::{CStr, c_void};
 use std::ptr;
@@ -11,7 +11,7 @@ use crate::process::abort_with;
 
 /// Exports C functions from a preloadable library.
 ///
-/// A test program does not export them, because they would replace functions of the test harness.
+/// A test program does not export them: they would replace functions of the test harness.
 #[macro_export]
 macro_rules! exports {
     ($(
@@ -33,8 +33,8 @@ macro_rules! exports {
 
 /// Exports C functions, and declares a module `next` with the functions that they replace.
 ///
-/// The C library may call an allocation function while it looks up another function. A function
-/// with an `else` block permits that: its `next` function then returns the value of the block.
+/// While the C library looks up a function, it may call an allocation function, which cannot be
+/// looked up then. For this case, a function may have an `else` block, whose value is returned.
 #[macro_export]
 macro_rules! hooks {
     ($(
@@ -73,8 +73,8 @@ macro_rules! hooks {
     };
 }
 
-/// Looks up a function for `hooks!`. If that is not possible now and there is an `else` block, it
-/// returns the value of the block from the calling function.
+/// Looks up a function for `hooks!`. While another function is looked up, returns the value of the
+/// `else` block from the calling function.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! next_address {
@@ -90,13 +90,13 @@ macro_rules! next_address {
     }};
 }
 
-/// A next function, which is looked up before its first call.
+/// A next function. It is looked up before its first call.
 pub struct Next {
     name: &'static str,
     address: AtomicPtr<c_void>,
 }
 
-/// Id of the thread that looks up a function in `unless_looking_up`; 0 if no thread does.
+/// Id of the thread that looks up a function in `unless_looking_up`; 0 if there is none.
 static LOOKING_UP: AtomicU32 = AtomicU32::new(0);
 
 impl Next {
@@ -119,8 +119,8 @@ impl Next {
         self.look_up_or_abort()
     }
 
-    /// Returns the address of the function; null if the thread is looking up another function, or
-    /// if no library has the function.
+    /// Returns the address of the function. Null if no library has the function, or if this thread
+    /// is looking up another function.
     #[inline]
     pub fn unless_looking_up(&self) -> *mut c_void {
         let address = self.address.load(Ordering::Relaxed);
@@ -140,7 +140,8 @@ impl Next {
         address
     }
 
-    /// Looks the function up while no other thread does; null if this thread already does.
+    /// Looks the function up after all other threads; null if this thread is already looking up
+    /// another.
     #[cold]
     fn look_up_exclusively(&self) -> *mut c_void {
         // SAFETY: has no conditions.

@@ -22,7 +22,7 @@ pub enum Ending {
     Exited,
     /// The timeout was over.
     TimedOut,
-    /// The process was stopped, because it uses a terminal that it does not have.
+    /// The process was stopped, because it used a terminal that it does not have.
     Stopped,
     /// The client closed the pipe, or a signal stopped the launcher.
     Abandoned,
@@ -94,8 +94,8 @@ fn last_cpu(pid: libc::pid_t) -> Result<u32, String> {
     parse_last_cpu(&text).ok_or_else(|| format!("{path} names no processor"))
 }
 
-/// Returns the seconds for which the main thread of a child was ready to run but waited for a CPU.
-/// The child has ended and was not reaped.
+/// Returns the seconds for which a child's main thread was ready but waited for a CPU. The child
+/// has ended and was not reaped.
 fn run_delay_s(pid: libc::pid_t) -> Result<f64, String> {
     let path = format!("/proc/{pid}/schedstat");
     let text = fs::read_to_string(&path).map_err(cannot_read(&path))?;
@@ -104,8 +104,8 @@ fn run_delay_s(pid: libc::pid_t) -> Result<f64, String> {
     })
 }
 
-/// Returns the wait for a CPU: the second number of the line, in nanoseconds. If the third number
-/// (how often the process ran) is 0, the kernel does not measure the wait.
+/// Returns the wait for a CPU: the second number of the line, in nanoseconds. If the third number,
+/// of times that the process ran, is 0, the kernel does not measure the wait.
 fn parse_delay_s(schedstat: &str) -> Option<f64> {
     let mut numbers = schedstat.split_ascii_whitespace().skip(1);
     let delay_ns: u64 = numbers.next()?.parse().ok()?;
@@ -115,7 +115,7 @@ fn parse_delay_s(schedstat: &str) -> Option<f64> {
 
 /// Returns the last CPU of a process: field 39 of the line in `/proc/PID/stat`.
 ///
-/// Fields are counted from the last bracket, because the name in brackets may itself have brackets.
+/// Fields are counted from the last bracket, because the name of the process may have brackets.
 fn parse_last_cpu(stat: &[u8]) -> Option<u32> {
     const FIELDS_AFTER_NAME: usize = 36;
     let end = stat.iter().rposition(|&byte| byte == b')')?;

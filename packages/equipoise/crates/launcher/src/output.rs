@@ -1,8 +1,8 @@
 //! Files without a name for the output of a trial.
 //!
 //! A regular file never blocks its writer. Only the end of the output is kept. While the trial
-//! runs, the earlier bytes are returned to the file system as holes (fallocate(2)), and the length
-//! of the file stays the exact number of bytes.
+//! runs, the space of earlier bytes is freed as holes (fallocate(2)). So the length of the file
+//! stays the exact number of bytes.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -14,7 +14,7 @@ use equipoise_kernel::call::{check, owned};
 
 /// Smallest number of bytes for which a hole is punched.
 const MIN_HOLE_BYTES: u64 = 1 << 20;
-/// Bytes that `full_disk_reason` reserves for a moment to find out whether the disk has free space.
+/// Number of bytes that `full_disk_reason` reserves for a moment, to test the free space.
 const RESERVED_BYTES: libc::off_t = 1 << 16;
 
 /// A file without a name that receives the output of a trial; it is emptied before each trial.
@@ -69,7 +69,7 @@ impl Capture {
         let length = self.len().ok()?;
         let end = libc::off_t::try_from(length).ok()?;
         let reserved = fallocate(&self.file, libc::FALLOC_FL_KEEP_SIZE, end, RESERVED_BYTES);
-        // Frees the reserved bytes after the end; ext4 punches no hole there.
+        // Frees the reserved bytes behind the end of the file; ext4 punches no hole there.
         let freed = reserved.and_then(|()| self.file.set_len(length));
         match freed.err()?.raw_os_error() {
             Some(libc::ENOSPC | libc::EDQUOT) => {
@@ -79,7 +79,7 @@ impl Capture {
         }
     }
 
-    /// Frees the disk space of everything but the last `kept_bytes` bytes.
+    /// Frees the disk space of all but the last `kept_bytes` bytes.
     pub fn trim(&mut self, kept_bytes: u32) -> io::Result<()> {
         let end = self.len()?.saturating_sub(kept_bytes.into());
         if end >= self.punched_bytes + MIN_HOLE_BYTES {

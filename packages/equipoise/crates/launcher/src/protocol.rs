@@ -1,7 +1,7 @@
 //! The JSON lines of the pipe: a line requests a trial, and a line reports its result.
 //!
-//! Arguments, environment and paths are bytes, not text. In JSON strings each character, U+0000 to
-//! U+00FF, is the byte of that value. So every byte string can be sent, and ASCII stays readable.
+//! Arguments, environment and paths are bytes, not text. In JSON strings a character from U+0000 to
+//! U+00FF stands for one byte, so every byte string can be sent.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
@@ -26,7 +26,7 @@ impl Bytes {
     }
 }
 
-/// Returns the text in which each character represents one byte.
+/// Returns a text in which each character is one byte.
 pub fn text_of(bytes: &[u8]) -> String {
     bytes.iter().copied().map(char::from).collect()
 }
@@ -58,7 +58,8 @@ impl<'de> Deserialize<'de> for Bytes {
     }
 }
 
-/// Destination of the standard output of a trial; never a pipe that could block it.
+/// Destination of the standard output of a trial. A pipe could block the trial, so it is not
+/// offered.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Output {
@@ -106,7 +107,7 @@ pub struct Request {
     pub user: Option<User>,
 }
 
-/// A user and a group to run a program as; the program gets no other groups.
+/// A user and a group to run a program as. The program gets no other groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct User {
@@ -114,7 +115,7 @@ pub struct User {
     pub gid: u32,
 }
 
-/// How the launcher finds the descendants of a trial to end them.
+/// How the launcher finds the descendants of a trial, to end them.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Containment {
@@ -136,12 +137,12 @@ pub struct Report {
     pub wall_ns: Option<u64>,
     /// Processor time in user mode, of the process and the children it waited for.
     pub user_s: Option<f64>,
-    /// Processor time in the kernel, of the same processes.
+    /// Processor time in the kernel, of the process and the children it waited for.
     pub sys_s: Option<f64>,
-    /// Peak resident memory of the largest of the same processes.
+    /// Peak resident memory of the largest of these processes.
     pub max_rss_bytes: Option<u64>,
-    /// The launcher's own peak memory. The kernel starts the peak of a trial with this value, so
-    /// the process may have used less than `max_rss_bytes` if the two values are close.
+    /// The launcher's own peak memory. The kernel lets the peak of a trial start there. So if
+    /// `max_rss_bytes` is close to this value, the process may have used less.
     pub floor_rss_bytes: Option<u64>,
     /// Page faults that needed no I/O.
     pub minor_faults: Option<u64>,
@@ -161,7 +162,7 @@ pub struct Report {
     pub signal: Option<i32>,
     /// Whether the launcher killed the process after the timeout.
     pub timed_out: bool,
-    /// Signal that had stopped the process before the launcher killed it, if any.
+    /// Signal that stopped the process before the launcher killed it, if any.
     pub stopped_by: Option<i32>,
     /// Why the program could not be started (one character for each byte).
     pub could_not_start: Option<String>,

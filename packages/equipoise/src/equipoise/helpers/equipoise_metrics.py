@@ -7,7 +7,7 @@
     report("latency_s", 0.0012, unit="s", resolution=0.0001)
     timed_iterations("request_s", handle_one_request, 200)
 
-If ``EQUIPOISE_METRICS``, the path of a file, is not set, reports are dropped.
+``EQUIPOISE_METRICS`` is the path of a file. Without this variable nothing is reported.
 """
 
 from __future__ import annotations

@@ -7,12 +7,13 @@ use std::ptr;
 use libc::dirent64;
 
 const WORD_BYTES: usize = size_of::<u64>();
-/// Number of words that a program reads if it copies a whole `dirent64` for a short entry.
+/// Number of words of the longest entry. A program may copy so many words, even of a short entry.
 const ENTRY_WORDS: usize = size_of::<dirent64>().div_ceil(WORD_BYTES);
 
-/// The entries of a folder as the C library read them, and the position of the next entry.
+/// The sorted entries of a folder, and the position of the next entry.
 pub struct Listing {
-    /// Entries one after the other, each at the start of a word, and `ENTRY_WORDS` more words.
+    /// Entries one after the other, each at the start of a word, and `ENTRY_WORDS` words of
+    /// padding.
     entries: Vec<u64>,
     /// Index in `entries` at which each entry starts, in the order of names.
     starts: Vec<usize>,

@@ -1,5 +1,6 @@
-//! The interventions `quick_sync` (syncs return at once, although the data are not on the disk) and
-//! `keep_cache` (files that the program drops from the page cache stay there).
+//! The interventions `quick_sync` and `keep_cache`. With `quick_sync`, syncs return at once, before
+//! the data are on the disk. With `keep_cache`, files stay in the page cache, although the program
+//! drops them.
 
 use std::ffi::{c_int, c_uint, c_void};
 

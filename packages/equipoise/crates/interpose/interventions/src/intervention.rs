@@ -41,7 +41,7 @@ impl Intervention {
     }
 }
 
-/// Returns the intervention. It is read only once, because a program may change its environment.
+/// Returns the intervention. The variable is read only once: a program may change its environment.
 #[inline]
 pub fn current() -> Intervention {
     static CURRENT: AtomicU8 = AtomicU8::new(0);

@@ -1,5 +1,5 @@
-//! Writes the pending output of large buffers in time: before the program ends, forks or executes
-//! another program, and before the descriptor of a buffer is closed or replaced.
+//! Writes the pending output of large buffers before it could be lost: before the program ends,
+//! forks or executes another program, and before a descriptor is closed or replaced.
 
 use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -16,7 +16,7 @@ fn process() -> c_int {
     unsafe { libc::getpid() }
 }
 
-/// Arranges that pending output is written before each fork; else the child would write it again.
+/// Writes pending output before each fork from now on; else the child would write it again.
 pub fn write_before_forks() {
     extern "C" fn own_buffers() {
         OWNER.store(process(), Ordering::Relaxed);
@@ -32,7 +32,7 @@ pub fn write_before_forks() {
     unsafe { libc::pthread_atfork(Some(before), None, Some(after)) };
 }
 
-/// Writes the pending output of one descriptor, or of all, if this process owns the buffers.
+/// Writes the pending output of one descriptor (`None`: of all), if this process owns the buffers.
 fn write_own_pending(descriptor: Option<c_int>) {
     if current().has_large_buffers() && OWNER.load(Ordering::Relaxed) == process() {
         write_pending(descriptor);

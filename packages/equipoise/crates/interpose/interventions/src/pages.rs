@@ -1,5 +1,6 @@
-//! The interventions `keep_pages` (pages that the program gives back are zeroed and kept) and
-//! `huge_mappings` (large mappings get huge pages, whatever the program advises).
+//! The interventions `keep_pages` and `huge_mappings`. With `keep_pages`, pages that the program
+//! gives back are zeroed and kept. With `huge_mappings`, large mappings get huge pages, whatever
+//! the program advises.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -21,12 +22,13 @@ unsafe impl Sync for LockedRanges {}
 /// The memory that may be kept.
 static RANGES: LockedRanges = LockedRanges(UnsafeCell::new(Ranges::new()));
 static LOCKED: AtomicBool = AtomicBool::new(false);
-/// Whether an attempt to take the lock failed. The ranges may then be wrong, so they are not used.
+/// Whether the lock could not be taken. The ranges may then be wrong, so they are not used any
+/// more.
 static GIVEN_UP: AtomicBool = AtomicBool::new(false);
 /// Size of a huge page on most machines.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
-/// Number of attempts to take the lock. Its owner may be a thread that does not exist in this
-/// forked child, or the code that a signal handler has interrupted.
+/// Number of attempts to take the lock. Its owner may never release it: a thread that a fork did
+/// not copy, or code that a signal handler has interrupted.
 const MAX_ATTEMPTS: usize = 10_000;
 
 fn tracks_ranges() -> bool {
@@ -110,7 +112,7 @@ equipoise_interpose::hooks! {
         next::munmap(address, bytes)
     }
 
-    /// Linux. The last argument is present for some flags only; it is passed on unchanged.
+    /// Linux. The last argument exists only with some flags; it is passed on unchanged.
     fn mremap(
         address: *mut c_void, bytes: size_t, new_bytes: size_t, flags: c_int, to: *mut c_void,
     ) -> *mut c_void {
@@ -130,7 +132,8 @@ equipoise_interpose::hooks! {
         next::mprotect(address, bytes, protection)
     }
 
-    /// Linux. A key permits and forbids writing without a system call, so such memory is forgotten.
+    /// Linux. A program can use a key to forbid writing without a system call. Such memory is not
+    /// kept.
     fn pkey_mprotect(
         address: *mut c_void, bytes: size_t, protection: c_int, key: c_int,
     ) -> c_int {
@@ -171,7 +174,7 @@ fn can_keep(address: *mut c_void, bytes: size_t) -> bool {
 /// Maximum number of pages for one call of mincore.
 const MAX_PAGES_PER_CALL: usize = 1024;
 
-/// Writes zeroes to the pages in memory; the kernel drops all other pages, swapped pages included.
+/// Writes zeroes to the pages that are in memory, and lets the kernel drop all other pages.
 ///
 /// # Safety
 /// The pages are private, without a file, and may be written to.

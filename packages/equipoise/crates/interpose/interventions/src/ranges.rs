@@ -10,7 +10,7 @@ pub struct Range {
 
 const CAPACITY: usize = 512;
 
-/// Ranges that do not overlap. If the list is full, a new range is left out and counts as unknown.
+/// Ranges that do not overlap. If the list is full, further ranges are left out.
 pub struct Ranges {
     ranges: [Range; CAPACITY],
     count: usize,
@@ -45,7 +45,7 @@ impl Ranges {
         self.push(range);
     }
 
-    /// Forgets the addresses from `start` to `end`.
+    /// Removes the addresses from `start` to `end`.
     pub fn remove(&mut self, start: usize, end: usize) {
         let mut index = 0;
         while index < self.count {
@@ -56,7 +56,7 @@ impl Ranges {
             }
             self.count -= 1;
             self.ranges[index] = self.ranges[self.count];
-            // The remaining parts go to the end of the list, where this loop skips them.
+            // The remaining parts go to the end of the list, behind the ranges of this loop.
             if range.start < start {
                 self.push(Range {
                     end: start,
@@ -72,7 +72,7 @@ impl Ranges {
         }
     }
 
-    /// Changes whether a range is writable; an unknown range stays unknown.
+    /// Changes whether a range is writable, if the range is in the list.
     pub fn protect(&mut self, start: usize, end: usize, writable: bool) {
         let is_known = self.covers(start, end, false);
         self.remove(start, end);
@@ -85,7 +85,8 @@ impl Ranges {
         }
     }
 
-    /// Whether all addresses from `start` to `end` are known, and writable if `must_be_writable`.
+    /// Whether all addresses from `start` to `end` are in the list, and writable if
+    /// `must_be_writable`.
     pub fn covers(&self, start: usize, end: usize, must_be_writable: bool) -> bool {
         let mut address = start;
         while address < end {

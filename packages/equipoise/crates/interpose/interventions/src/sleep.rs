@@ -7,8 +7,8 @@ use libc::{fd_set, nfds_t, pollfd, sigset_t, timespec, timeval};
 
 use crate::intervention::{Intervention, current};
 
-/// Whether to return from a call at once, because it is a sleep and the intervention skips sleeps.
-/// The thread then yields its CPU, because another thread may need it.
+/// Whether to return from a call at once, because it is a sleep and sleeps are skipped. The thread
+/// then yields its CPU, which another thread may need.
 fn skips(is_sleep: impl FnOnce() -> bool) -> bool {
     let is_skipped = current() == Intervention::NoSleep && is_sleep();
     if is_skipped {
@@ -59,7 +59,8 @@ equipoise_interpose::hooks! {
         if skips(|| is_valid(time)) { 0 } else { next::thrd_sleep(time, rest) }
     }
 
-    /// POSIX. A call without descriptors is a sleep, unless it waits for a signal without a limit.
+    /// POSIX. A call without descriptors is a sleep, but without a time limit it waits for a
+    /// signal.
     fn poll(descriptors: *mut pollfd, count: nfds_t, milliseconds: c_int) -> c_int {
         if skips(|| count == 0 && milliseconds >= 0) {
             return 0;

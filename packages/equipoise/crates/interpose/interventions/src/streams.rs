@@ -1,5 +1,5 @@
-//! The interventions `large_buffers` and `late_flush`: streams of the C library get large buffers,
-//! whatever size the program requests; with `late_flush` they also ignore flushes.
+//! The interventions `large_buffers` and `late_flush`. Streams of the C library get large buffers,
+//! whatever size the program requests. With `late_flush`, streams also ignore flushes.
 
 use std::ffi::{c_char, c_int};
 
@@ -24,7 +24,7 @@ pub fn enlarge_standard_streams() {
     }
 }
 
-/// Writes the pending output in the large buffers of one descriptor, or of all.
+/// Writes the pending output in the large buffers of one descriptor (`None`: of all).
 pub fn write_pending(descriptor: Option<c_int>) {
     buffers::for_each_stream(|stream| {
         // SAFETY: a stream with a large buffer is open.
@@ -45,7 +45,7 @@ unsafe fn enlarge(stream: *mut FILE) {
     let Some(slot) = Slot::claim(stream) else {
         return;
     };
-    // SAFETY: the caller vouches for the stream, which alone uses the buffer until it is closed.
+    // SAFETY: the caller vouches for the stream. Only this stream uses the buffer.
     let status =
         unsafe { next::setvbuf(stream, slot.buffer(), libc::_IOFBF, buffers::BUFFER_BYTES) };
     if status != 0 {
@@ -65,7 +65,7 @@ unsafe fn enlarge_opened(stream: *mut FILE) -> *mut FILE {
     stream
 }
 
-/// Closes a stream by `close`, which may open it again, and frees its slot.
+/// Closes a stream by `close`, and frees its slot. `close` may open the stream again.
 fn close_and_release<T>(stream: *mut FILE, close: impl FnOnce() -> T) -> T {
     let slot = Slot::take_from(stream);
     let result = close();
@@ -115,7 +115,8 @@ equipoise_interpose::hooks! {
         next::fflush(stream)
     }
 
-    /// `stdio_ext.h`. The program assumes that its earlier output was flushed, so it is written.
+    /// `stdio_ext.h`. The program assumes that its earlier output was flushed, so that is written
+    /// first.
     fn __fpurge(stream: *mut FILE) {
         if current() == Intervention::LateFlush && buffers::has_buffer(stream) {
             next::fflush(stream);

@@ -1,8 +1,8 @@
 //! Records `new` and `delete` of C++, under their mangled names.
 //!
-//! Allocators such as jemalloc and mimalloc have their own `new` and `delete`, which do not call
-//! malloc, so that a recording of malloc alone would miss them. `free` accepts the blocks of all of
-//! these allocators and of the C++ library.
+//! Some allocators, such as jemalloc, have their own `new` and `delete`, which do not call malloc.
+//! A recording of malloc alone would miss them. `free` accepts the blocks of all of these
+//! allocators and of the C++ library.
 
 use std::ffi::c_void;
 use std::mem::transmute;
@@ -14,7 +14,7 @@ use crate::{free, next};
 
 macro_rules! new {
     ($($name:ident = $symbol:literal ( $($extra:ident: $kind:ty),* ), $aligned:expr;)*) => { $(
-        /// An `operator new`. If there is no memory, the next `operator new` reports it.
+        /// An `operator new`. If there is no memory, the next `operator new` reports the failure.
         #[unsafe(export_name = $symbol)]
         pub unsafe extern "C-unwind" fn $name(size: usize $(, $extra: $kind)*) -> *mut c_void {
             static NEXT: Next = Next::new(concat!($symbol, "\0"));

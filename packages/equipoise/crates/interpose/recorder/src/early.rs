@@ -1,4 +1,4 @@
-//! Allocates early blocks, which the C library requests while a hook looks up the allocator.
+//! Allocates early blocks: the C library requests them while a hook looks up the allocator.
 
 use std::ffi::c_void;
 use std::ptr;

@@ -1,8 +1,8 @@
-//! A library for `LD_PRELOAD` that records the allocations of a process with any allocator: sizes,
-//! lifetimes and sampled stacks, in a file for each process.
+//! A library for `LD_PRELOAD` that records the allocations of a process: sizes, lifetimes and
+//! sampled stacks. Any allocator is supported, and each process has its own file.
 //!
-//! A block is the memory that one allocation returns. The exported functions are those that a
-//! replacement of malloc must have (GNU C library manual, "Replacing malloc"). Each calls the
+//! A block is the memory that one allocation returns. The exported functions are the functions of
+//! malloc and its relatives (GNU C library manual, "Replacing malloc"). Each function calls the
 //! function that the program would call without this library.
 //!
 //! - `record`: counts each allocation and each free.
@@ -63,7 +63,8 @@ equipoise_interpose::hooks! {
             }
             return new_block;
         }
-        // Before the call: another thread may get the same address as soon as the block is free.
+        // The birth is taken before the block is free, because another thread may then get its
+        // address.
         let birth = births::take(block);
         let new_block = next::realloc(block, size);
         if new_block.is_null() && size != 0 {
@@ -74,7 +75,7 @@ equipoise_interpose::hooks! {
         record_block(new_block, size, Origin::Resized)
     }
 
-    /// C17 7.22.3.3; does not change `errno`, unless the allocator does.
+    /// C17 7.22.3.3; `errno` changes only if the allocator changes it.
     fn free(block: *mut c_void), else { } {
         if block.is_null() || early::size_of_block(block).is_some() {
             return;

@@ -30,11 +30,12 @@ def snapshot(
 ) -> dict[str, Any]:
     """Return the facts of a host and of environment variables, ready for JSON.
 
-    The defaults are this host and the variables of this process. Equipoise calls this function once
-    for each segment of a campaign, before its first trial.
+    The defaults are this host and the variables of this process. Equipoise calls this function
+    before the first trial of each segment of a campaign.
 
-    Bytes, seconds and CPUs are plain numbers. ``"unlimited"`` and ``"none"`` stand for limits and
-    things that do not exist, ``None`` for an unreadable fact; ``unknown`` has the reasons.
+    Bytes, seconds and CPUs are plain numbers. A limit that does not exist is ``"unlimited"``;
+    another thing that does not exist is ``"none"``. An unreadable fact is ``None``, and ``unknown``
+    has the reason.
     """
     environment = os.environ if environment is None else environment
     facts = {**system.FACTS, **hardware.FACTS, **cgroups.FACTS}
