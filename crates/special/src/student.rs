@@ -5,7 +5,7 @@
 
 use std::f64::consts::PI;
 
-/// Smallest absolute value of a part of the continued fraction; 0 would be divided by.
+/// Replaces a part of the continued fraction that is nearly 0, because the part is a divisor.
 const TINY: f64 = 1e-300;
 /// Relative change below which the continued fraction has converged.
 const NEGLIGIBLE_CHANGE: f64 = 1e-16;

@@ -29,7 +29,7 @@ HOW_TO_READ = (
 
 
 class RankedLevel(Struct, frozen=True):
-    """A level on a task, with its rank among all levels there."""
+    """A level on a task, with its rank among all levels."""
 
     task: str
     level: str
@@ -37,11 +37,11 @@ class RankedLevel(Struct, frozen=True):
     rank: int
     """Rank by medians, 1 for the fastest; it has no interval."""
     over_best: float
-    """Median as a multiple of the best median on the task."""
+    """Median, divided by the best median on the task."""
 
 
 class Reversal(Struct, frozen=True):
-    """Two levels, of which the first is faster on one task and slower on another."""
+    """Two levels. The first is faster on one task and slower on another task."""
 
     first: str
     second: str
@@ -50,11 +50,13 @@ class Reversal(Struct, frozen=True):
     faster: Ratio
     slower_on: str
     slower: Ratio
-    """Ratio of the first to the second level on ``slower_on``; ``faster`` is on ``faster_on``."""
+    """Ratio of the first to the second level on the task ``slower_on``; ``faster`` is the ratio on
+    ``faster_on``.
+    """
 
     @property
     def is_certain(self) -> bool:
-        """Whether both intervals exclude 1, without a correction for the number of pairs."""
+        """Whether both intervals exclude 1. There is no correction for the number of pairs."""
         return self.faster.is_certainly_below and self.slower.is_certainly_above
 
     @property
@@ -94,10 +96,10 @@ class Ranking(Struct, frozen=True):
                 yield RankedLevel(task, level, medians[level], rank, over_best)
 
     def reversals(self) -> list[Reversal]:
-        """Return the pairs of levels whose order by the typical ratio reverses between two tasks.
+        """Return the pairs of levels whose order reverses between two tasks.
 
-        Each pair has the two tasks with the strongest effects. Certain reversals come first, and
-        among these the larger ones.
+        The order is by the typical ratio. Each pair has the two tasks with the strongest effects.
+        Certain reversals come first, then larger reversals.
         """
         reversals: list[Reversal] = []
         for first, second in itertools.combinations(self.levels, 2):

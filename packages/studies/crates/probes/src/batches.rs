@@ -1,4 +1,4 @@
-//! Times operations in batches, each long enough for the resolution of the clock.
+//! Times operations in batches. A batch is long enough for the resolution of the clock.
 
 use std::time::{Duration, Instant};
 
@@ -25,8 +25,8 @@ impl Default for Batching {
     }
 }
 
-/// Maximum factor by which the number of operations grows from one trial run to the next. A run of
-/// a sixteenth of a batch is long enough to calculate the operations of a whole batch.
+/// Maximum factor by which the number of operations grows from one trial run to the next. The last
+/// trial run takes at least a sixteenth of a batch, which is long enough for an estimate.
 const MAX_GROWTH: f64 = 16.0;
 
 /// Maximum number of trial runs, which is enough for operations of a nanosecond.
@@ -66,8 +66,8 @@ pub fn measure(operation: &mut dyn Operation, batching: &Batching) -> Result<Bat
     })
 }
 
-/// Returns the seconds of an operation, which a probe subtracts from its own times. They are the
-/// median of some short batches, because a disturbance of a single batch does not change a median.
+/// Returns the seconds of an operation, which a probe subtracts from its own times. The result is
+/// the median of some short batches, so a disturbance of one batch does not change it.
 pub fn time_to_subtract(operation: &mut dyn Operation) -> Result<f64, Problem> {
     let batching = Batching {
         duration: Duration::from_micros(500),
@@ -77,18 +77,18 @@ pub fn time_to_subtract(operation: &mut dyn Operation) -> Result<f64, Problem> {
         .ok_or_else(|| Problem::failure("there was no batch"))
 }
 
-/// Subtracts `seconds_each` for each of `count` operations from a time; the result is at least 0.
+/// Subtracts `count` times `seconds_each` from a time; the result is at least 0.
 pub fn subtract(time: Duration, count: u64, seconds_each: f64) -> Duration {
     let difference = time.as_secs_f64() - seconds_each * count as f64;
     Duration::try_from_secs_f64(difference).unwrap_or_default()
 }
 
-/// Returns the number of operations that last about `duration`. The trial runs also warm up.
+/// Returns the number of operations that take about `duration`. The trial runs also warm up.
 fn calibrate(
     duration: Duration,
     mut wall_time_of: impl FnMut(u64) -> Result<Duration, Problem>,
 ) -> Result<u64, Problem> {
-    // The very first operation is slower, because its caches are cold.
+    // The first operation is slower, because its caches are cold.
     wall_time_of(1)?;
     let mut count = 1;
     for _ in 0..MAX_TRIAL_RUNS {

@@ -18,8 +18,8 @@ pub struct SideCpus {
     pub other: Option<usize>,
 }
 
-/// Returns the CPUs of both sides. Two CPUs are on two cores if possible; without a second CPU the
-/// placement is unavailable.
+/// Returns the CPUs of both sides. Two CPUs are on two cores if possible. It is an error if the
+/// placement needs two CPUs and there is only one.
 pub fn side_cpus(placement: Placement) -> Result<SideCpus, Problem> {
     choose_cpus(placement, &allowed_cpus()?, core_siblings)
 }
@@ -47,7 +47,7 @@ fn choose_cpus(
     Ok(SideCpus { measured, other })
 }
 
-/// Pins the calling thread to one CPU, below 1024; `None` changes nothing.
+/// Pins the calling thread to a CPU, below 1024; `None` changes nothing.
 pub fn pin_thread(cpu: Option<usize>) -> Result<(), Problem> {
     let Some(cpu) = cpu else { return Ok(()) };
     let cpus =

@@ -8,7 +8,7 @@ use equipoise_reporting::problem::Problem;
 
 use crate::system::check_result;
 
-/// Number of handled signals; static, because a handler gets no other data.
+/// Number of handled signals; static, because a handler has no argument for it.
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 
 /// Returns the number of signals handled so far.
@@ -32,7 +32,7 @@ pub struct Action(libc::sigaction);
 impl Action {
     /// Makes an action; `handler` is the address of an async-signal-safe function, or `SIG_IGN`.
     pub fn new(handler: libc::sighandler_t, flags: libc::c_int) -> Self {
-        // SAFETY: all-zero is a valid action without flags that blocks no other signal.
+        // SAFETY: all-zero is a valid action, without flags and blocked signals.
         let mut action: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
         action.sa_sigaction = handler;
         action.sa_flags = flags;

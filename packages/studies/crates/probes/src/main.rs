@@ -35,7 +35,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<String, Problem> {
     match command {
         Command::Text(text) => Ok(text),
-        // One operation, which is not reported, shows whether the probe works here.
+        // One operation shows whether the probe works here. It is not reported.
         Command::Check(request) => {
             open(&request)?.operation.repeat(1)?;
             Ok(String::new())
@@ -60,7 +60,7 @@ fn measure(request: &Request) -> Result<Report, Problem> {
         Metric::Bandwidth => {
             let bytes = bytes as f64;
             let rates: Vec<f64> = times.iter().map(|time| bytes / time).collect();
-            // A rate is the inverse of a time, so its relative resolution is the same.
+            // The rate is the inverse of the time, so both have the same relative resolution.
             let resolution = |rate: f64| rate * resolution_s / (bytes / rate);
             let name = "bandwidth_bytes_per_s";
             Report::default().batches(name, &rates, "B/s", Better::Higher, resolution)

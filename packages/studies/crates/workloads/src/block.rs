@@ -1,11 +1,11 @@
-//! A block of memory from `malloc`, whichever allocator provides this function of the C library.
+//! A block of memory from `malloc`, which any allocator may provide.
 
 use std::ffi::c_void;
 use std::hint::black_box;
 
 use crate::problem::Problem;
 
-/// Which bytes of a block are written before the block is freed.
+/// Bytes of a block that are written before the block is freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
     /// None.
@@ -34,7 +34,7 @@ pub struct Block {
 impl Block {
     /// Allocates a block and writes to it.
     ///
-    /// `black_box` and the volatile writes keep the compiler from removing malloc and free.
+    /// `black_box` and the volatile writes prevent the compiler from removing malloc and free.
     pub fn new(size: usize, touch: Touch, page: usize) -> Result<Self, OutOfMemory> {
         // SAFETY: malloc may be called with any size.
         let start = black_box(unsafe { libc::malloc(size) });

@@ -31,7 +31,7 @@ use lexopt::{Arg, Parser};
 use crate::problem::Problem;
 use crate::workload::Workload;
 
-/// Every workload. A new workload needs a file and a line here.
+/// Every workload.
 const WORKLOADS: [Workload; 9] = [
     dgemm::WORKLOAD,
     fragment::WORKLOAD,

@@ -97,7 +97,7 @@ def command(request: OsRequest) -> int:
     """
     output, access = request.output.checked(), request.hosts.access()
     if output.reference_result is not None and output.allowed is not None:
-        # Refuse a difference before the measurement, not after it.
+        # A comparison that is not allowed is refused now, not after the measurement.
         host = snapshot(environment=own_environment())
         warnings_if_allowed(differences_to_host(output.reference_result, host), output.allowed)
     names = probe_names(request.only)

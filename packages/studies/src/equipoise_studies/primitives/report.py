@@ -1,7 +1,7 @@
 """The report of primitives: a table for each class, and each row with its own metric.
 
-The report is for results in which every condition is a probe and nothing was compared: results of
-`equipoise os`, and of studies that register a kind of campaign with this report.
+The report is for results with only probes as conditions, and without comparisons: results of
+`equipoise os`, and of studies whose kind of campaign uses this report.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from equipoise.shared.spelling import option
 from equipoise_studies.primitives.rows import CLASS, PRIMITIVE_METRICS
 
 WIDE_PERCENT = 10
-"""Spread between processes above which the analysis looks for a cause."""
+"""Spread between processes above which a row counts as varying."""
 
 
 class PrimitivesReport(ReportKind):
-    """Report of a campaign of probes; other campaigns have the report of a comparison."""
+    """Report of a campaign of probes. Other campaigns have the report of a comparison."""
 
     first_figures = frozenset(f"primitives_{metric}" for metric in PRIMITIVE_METRICS)
 

@@ -27,9 +27,8 @@ pub unsafe fn read_folder(stream: *mut DIR, mut read_entry: impl FnMut() -> *mut
     if listings().contains_key(&stream.addr()) {
         return;
     }
-    // The lock is not held, so other threads can list other folders meanwhile.
-    //
-    // SAFETY: the caller vouches for the entries.
+        // The lock is not held, so other threads can list other folders meanwhile.
+        // SAFETY: the caller vouches for the entries.
     let listing = unsafe {
         Listing::read(
             || {

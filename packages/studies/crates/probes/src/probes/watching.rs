@@ -1,4 +1,4 @@
-//! `select_tcp`, `poll_tcp`, `epoll_tcp`: check many idle connections for something to read.
+//! `select_tcp`, `poll_tcp`, `epoll_tcp`: ask the kernel which of many idle connections have data.
 
 use std::mem::MaybeUninit;
 use std::net::TcpStream;
@@ -133,9 +133,8 @@ const DESCRIPTOR_COUNT: Parameter = Parameter {
     maximum: 900,
 };
 
-/// Opens connections over the loopback interface on which nothing is sent. Returns all ends, and
-/// the descriptors to watch. If their number is odd, only one end of the last connection is
-/// watched.
+/// Opens idle connections over the loopback interface. Returns all ends, and the descriptors to
+/// watch. If their number is odd, only one end of the last connection is watched.
 fn idle_connections(options: &ProbeOptions) -> Result<(Vec<TcpStream>, Vec<RawFd>), Problem> {
     let mut ends = Vec::new();
     for _ in 0..options.count.div_ceil(2) {

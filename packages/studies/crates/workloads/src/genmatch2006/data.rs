@@ -1,4 +1,4 @@
-//! The data of the search: a table of `LaLonde`'s experiment (1986), or generated rows like it.
+//! The data of the search: the table of `LaLonde`'s experiment (1986), or similar generated rows.
 //!
 //! The project contains no copy of the table; `equipoise_matching.matching.datasets.lalonde` writes
 //! it. The generated rows have the same arms (treated and control), columns and numbers of ties.
@@ -86,8 +86,8 @@ impl Data {
         Ok(data)
     }
 
-    /// Generates 445 rows with the arms of the experiment. Both arms have the same distribution of
-    /// years of age, years of school and earnings, which are zero for most people.
+    /// Generates 445 rows with the arms of the experiment. Both arms have the same distributions of
+    /// age, years of school and earnings.
     pub fn generate() -> Self {
         let source = Draws::new(1986);
         let mut covariates = Vec::with_capacity(ROWS * COVARIATES.len());
@@ -126,8 +126,8 @@ impl Data {
         }
     }
 
-    /// Repeats the rows up to a number of rows, as the article made its larger data sets. It is an
-    /// error if an arm has no row then.
+    /// Repeats the rows up to a number of rows, as the article did. It is an error if an arm has no
+    /// row.
     pub fn repeated(&self, rows: usize) -> Result<Self, Problem> {
         let repeated = self.select_rows((0..self.rows()).cycle().take(rows));
         if repeated.treated.contains(&true) && repeated.treated.contains(&false) {
@@ -138,7 +138,7 @@ impl Data {
         )))
     }
 
-    /// Returns a selection of rows, in the order given.
+    /// Returns a selection of rows, in the given order.
     pub fn select_rows(&self, rows: impl Iterator<Item = usize> + Clone) -> Self {
         Self {
             treated: rows.clone().map(|row| self.treated[row]).collect(),
@@ -215,7 +215,7 @@ mod tests {
         assert!(column("re74").all(|value| value >= 0.0 && value.fract() == 0.0));
         assert!(column("age").all(|value| (17.0..=55.0).contains(&value)));
         let share = column("u74").sum::<f64>() / 445.0;
-        // Five standard errors.
+        // The limit is five standard errors.
         assert!((share - 0.73).abs() < 5.0 * (0.73_f64 * 0.27 / 445.0).sqrt());
         assert_eq!(data.treated.iter().filter(|&&treated| treated).count(), 185);
     }

@@ -1,8 +1,8 @@
 //! A matrix class in the style of 2005, for the algorithm `scythe`.
 //!
-//! As docs/reference/workloads.md describes, the class does unnecessary work on purpose: it
-//! computes every result into a scratch array and then copies the array into the matrix; it passes
-//! every argument by value, as such a copy; and it checks both bounds at every read.
+//! The class does unnecessary work on purpose (docs/reference/workloads.md). It computes every
+//! result into a scratch array and copies the array into the matrix. It passes every argument by
+//! value, as a copy. It checks both bounds at every read.
 
 #![allow(
     clippy::needless_pass_by_value,
@@ -20,8 +20,8 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Returns a matrix with a copy of the elements. `black_box` keeps the compiler from removing
-    /// the copy or the scratch array.
+    /// Returns a matrix with a copy of the elements. `black_box` prevents the compiler from
+    /// removing the copy.
     #[inline(never)]
     pub fn from_scratch(rows: usize, columns: usize, scratch: &[f64]) -> Self {
         assert_eq!(scratch.len(), rows * columns, "rows times columns");
@@ -54,7 +54,7 @@ impl Matrix {
         Self::from_scratch(rows, columns, &scratch)
     }
 
-    /// Returns the copy that passing by value makes.
+    /// Returns a copy, as passing by value does.
     #[inline(never)]
     pub fn by_value(&self) -> Self {
         Self::filled(self.rows, self.columns, |row, column| self.at(row, column))
@@ -170,7 +170,7 @@ pub fn selected(column: Matrix, mask: Matrix) -> Matrix {
     Matrix::column(&scratch)
 }
 
-/// Returns the elements of the column in another order.
+/// Returns the elements of the column in the given order.
 pub fn reordered(column: Matrix, order: &[usize]) -> Matrix {
     Matrix::filled(order.len(), 1, |row, _| column.at(order[row], 0))
 }
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "no such column")]
     fn both_bounds_are_checked() {
-        // Without the check, this would be the first element of the second row.
+        // Without a check of the bounds, this would read the first element of the second row.
         left().at(0, 3);
     }
 

@@ -1,4 +1,4 @@
-//! The algorithm of May 2006: it allocates its work space once, and calls dgemm once for each unit.
+//! The algorithm of May 2006. It allocates its work space once, and calls dgemm once for each unit.
 
 use equipoise_matching::Pairs;
 
@@ -44,8 +44,8 @@ impl<'a> OneDgemm<'a> {
                 *cell -= value;
             }
         }
-        // The matrix is stored row by row, but the BLAS reads it column by column, as its
-        // transpose. So the factor, which is diagonal, is on the left.
+        // The matrix is stored row by row, but the BLAS reads it by columns and so sees its
+        // transpose. Therefore the diagonal factor is on the left.
         let sizes = (columns, columns, self.covariates.rows());
         self.blas.multiply(
             sizes,

@@ -1,7 +1,7 @@
 """Correlate the cost of each primitive with a server's throughput over the conditions.
 
-A primitive is an operation of the system, such as a TCP connection. Under each condition (such as
-an allocator and a transport) both the server and every primitive are measured.
+A primitive is an operation of the system, such as a TCP connection. A condition is, for example, an
+allocator with a transport. Under each condition both the server and every primitive are measured.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ THROUGHPUT = "throughput_per_s"
 COSTS = ("latency_s", "work_s")
 """Metrics of the primitives: seconds of one operation. Each primitive reports one of them."""
 FACTORS = ("transport", "placement", "memory")
-"""Factors that make the conditions."""
+"""Factors whose levels make a condition."""
 
 
 class Point(Struct, frozen=True):
@@ -38,7 +38,7 @@ class Point(Struct, frozen=True):
 
 
 class Primitive(Struct, frozen=True):
-    """A primitive, with the conditions in which the primitive and the server were measured."""
+    """A primitive, with the conditions under which it and the server were measured."""
 
     name: str
     points: tuple[Point, ...]
@@ -47,7 +47,7 @@ class Primitive(Struct, frozen=True):
 
 
 def findings(data: StudyData) -> Findings:
-    """Return the primitives by the strength of their correlation with the throughput."""
+    """Return the primitives, ordered by the strength of their correlation with the throughput."""
     ranked = primitives(data)
     if not ranked:
         return Findings()
