@@ -182,7 +182,6 @@ def ranking_figures(rankings: Sequence[Ranking]) -> Iterator[Figure]:
 
 
 def _chart(ranking: Ranking, ranks: Sequence[RankedLevel]) -> alt.LayerChart:
-    """Draw a line for each level: its ratio to the best level on each task."""
     import altair as alt
 
     from equipoise.figures.building import lines, log_y

@@ -126,8 +126,7 @@ class StudyData(Struct, frozen=True):
         return np.array(by_name[condition.name] if condition else [], np.float64)
 
     def iterations(self, metric: str, **levels: str) -> FloatArray:
-        """Return every iteration of the analysed trials; iterations of a trial are not independent.
-        """
+        """Return every iteration of the analysed trials; they are not independent."""
         condition = self.condition(**levels)
         values = (
             value
@@ -237,8 +236,7 @@ def quantity_text(metric: str, value: float | None) -> str:
 
 
 def number_text(value: float) -> str:
-    """Return a number with three significant digits, and an exponent if it is very small or large.
-    """
+    """Return a number with three significant digits, as ``1e+07`` if it is very large or small."""
     if not math.isfinite(value):
         return "unlimited"
     if abs(value) >= 100:

@@ -82,7 +82,7 @@ macro_rules! next_address {
         $next.required()
     };
     ($next:ident, $otherwise:block) => {{
-        let function = $next.unless_looking_up();
+        let function = $next.address_or_null();
         if function.is_null() {
             return $otherwise;
         }
@@ -96,7 +96,7 @@ pub struct Next {
     address: AtomicPtr<c_void>,
 }
 
-/// Id of the thread that looks up a function in `unless_looking_up`; 0 if there is none.
+/// Id of the thread that looks up a function in `address_or_null`; 0 if there is none.
 static LOOKING_UP: AtomicU32 = AtomicU32::new(0);
 
 impl Next {
@@ -122,7 +122,7 @@ impl Next {
     /// Returns the address of the function. Null if no library has the function, or if this thread
     /// is looking up another function.
     #[inline]
-    pub fn unless_looking_up(&self) -> *mut c_void {
+    pub fn address_or_null(&self) -> *mut c_void {
         let address = self.address.load(Ordering::Relaxed);
         if !address.is_null() {
             return address;
@@ -180,14 +180,14 @@ mod tests {
     #[test]
     fn an_address_is_null_if_no_library_has_the_function_or_during_another_look_up() {
         let known = Next::new("getpid\0");
-        assert!(!known.unless_looking_up().is_null());
-        assert_eq!(known.required(), known.unless_looking_up());
+        assert!(!known.address_or_null().is_null());
+        assert_eq!(known.required(), known.address_or_null());
         let unknown = Next::new("no_such_function\0");
-        assert!(unknown.unless_looking_up().is_null());
+        assert!(unknown.address_or_null().is_null());
         // SAFETY: has no conditions.
         let thread = unsafe { libc::syscall(libc::SYS_gettid) };
         LOOKING_UP.store(u32::try_from(thread).expect("a number"), Ordering::Relaxed);
-        let during = Next::new("getppid\0").unless_looking_up();
+        let during = Next::new("getppid\0").address_or_null();
         LOOKING_UP.store(0, Ordering::Relaxed);
         assert!(during.is_null());
     }

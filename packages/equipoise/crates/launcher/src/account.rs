@@ -18,9 +18,7 @@ use crate::spawn::Started;
 /// Why the launcher stopped waiting for a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// The process of the trial ended.
     Exited,
-    /// The timeout was over.
     TimedOut,
     /// The process was stopped, because it used a terminal that it does not have.
     Stopped,

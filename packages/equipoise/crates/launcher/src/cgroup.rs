@@ -108,13 +108,11 @@ impl Leaf {
         self.handle.as_fd()
     }
 
-    /// Kills all processes in the leaf at once.
     pub fn kill(&self) -> io::Result<()> {
         self.was_killed.set(true);
         fs::write(self.folder.join("cgroup.kill"), "1")
     }
 
-    /// Whether any process is in the leaf.
     pub fn is_populated(&self) -> io::Result<bool> {
         let events = fs::read_to_string(self.folder.join("cgroup.events"))?;
         Ok(event_count(&events, "populated") != Some(0))
@@ -167,7 +165,6 @@ pub fn is_identity(text: &str) -> bool {
     text.len() == IDENTITY_DIGITS && text.bytes().all(is_digit)
 }
 
-/// Returns the folder of the launcher's own cgroup.
 fn launcher_cgroup() -> Result<PathBuf, String> {
     let read = |path: &str| fs::read_to_string(path).map_err(cannot_read(path));
     let mounts = read("/proc/self/mountinfo")?;

@@ -151,7 +151,6 @@ unsafe fn clone3_then_call(
     result
 }
 
-/// Makes the same system call on `AArch64`.
 #[cfg(target_arch = "aarch64")]
 unsafe fn clone3_then_call(
     request: *mut libc::clone_args,

@@ -36,7 +36,6 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// Uses standard input and standard output.
     pub fn new() -> Self {
         // SAFETY: Rust's runtime keeps both open, and the launcher never closes them.
         let (input, output) = unsafe { (File::from_raw_fd(0), File::from_raw_fd(1)) };
@@ -130,7 +129,6 @@ pub fn poll(watched: &mut [libc::pollfd], timeout_ns: Option<u64>) -> io::Result
     }
 }
 
-/// Returns a duration in the format of `ppoll`.
 fn timespec(duration_ns: u64) -> libc::timespec {
     // Longer waits are cut to i32::MAX seconds (68 years).
     let seconds = i32::try_from(duration_ns / SECOND_NS).unwrap_or(i32::MAX);

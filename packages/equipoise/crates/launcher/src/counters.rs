@@ -20,10 +20,8 @@ enum WithoutKernel {
     Nothing,
 }
 
-/// A kind of counter.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Kind {
-    /// Name in options and reports.
     pub name: &'static str,
     config: Config,
     without_kernel: WithoutKernel,
@@ -109,7 +107,6 @@ impl Counters {
         }
     }
 
-    /// Reports why all counters are unknown.
     pub fn report_unknown(&self, reason: &str, report: &mut Report) {
         for counter in &self.0 {
             report.counters.insert(counter.kind.name, None);
@@ -239,7 +236,6 @@ const MAX_LEVEL_WITH_KERNEL: i32 = 1;
 /// Highest `kernel.perf_event_paranoid` at which users may count outside the kernel.
 const MAX_LEVEL_WITHOUT_KERNEL: i32 = 2;
 
-/// Returns `kernel.perf_event_paranoid`, if the kernel has it.
 fn paranoid_level() -> Option<i32> {
     let level = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?;
     level.trim().parse().ok()

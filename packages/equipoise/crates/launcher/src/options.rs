@@ -20,7 +20,6 @@ pub enum ContainmentChoice {
     Auto,
     /// A cgroup, if the launcher can create one; else a process group, with the reason.
     Cgroup,
-    /// Always a process group.
     ProcessGroup,
 }
 
@@ -30,16 +29,13 @@ const CONTAINMENTS: [(&str, ContainmentChoice); 3] = [
     ("process-group", ContainmentChoice::ProcessGroup),
 ];
 
-/// The options of the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// How trials are contained.
     pub containment: ContainmentChoice,
     /// Descriptor for the standard output of the trials that request `inherit`.
     pub inherit_stdout: Option<i32>,
     /// Nanoseconds for which the launcher keeps its CPU busy before each start.
     pub awake_ns: u64,
-    /// Performance counters to read for each trial.
     pub counters: Vec<&'static Kind>,
     /// Folder that the launcher removes when it ends, even if Equipoise was killed.
     pub scratch: Option<PathBuf>,
@@ -64,7 +60,6 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Reads the arguments after the name of the program.
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, Problem> {
         const MAX_DESCRIPTOR: u64 = i32::MAX as u64;
         let mut options = Self::default();

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 
 use equipoise_kernel::call::{check, owned};
 
-/// Smallest number of bytes for which a hole is punched.
 const MIN_HOLE_BYTES: u64 = 1 << 20;
 /// Number of bytes that `full_disk_reason` reserves for a moment, to test the free space.
 const RESERVED_BYTES: libc::off_t = 1 << 16;

@@ -47,7 +47,6 @@ pub struct Count {
 }
 
 impl Count {
-    /// Returns the count since an earlier reading.
     pub fn since(self, before: Self) -> Self {
         Self {
             value: self.value.wrapping_sub(before.value),

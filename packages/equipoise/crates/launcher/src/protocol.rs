@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 pub struct Bytes(CString);
 
 impl Bytes {
-    /// Returns the bytes as a C string for system calls.
     pub fn as_c_str(&self) -> &CStr {
         &self.0
     }
@@ -63,7 +62,6 @@ impl<'de> Deserialize<'de> for Bytes {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Output {
-    /// The output goes to `/dev/null`.
     Discard,
     /// The output goes to the descriptor of the launcher's option `--inherit-stdout`.
     Inherit,
@@ -71,12 +69,10 @@ pub enum Output {
     Count,
     /// The output goes to a file, which is emptied first.
     File {
-        /// Path of the file.
         path: Bytes,
     },
 }
 
-/// One trial to run.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
@@ -86,11 +82,9 @@ pub struct Request {
     pub argv: Vec<Bytes>,
     /// The complete environment, each entry `KEY=VALUE`.
     pub environment: Vec<Bytes>,
-    /// Working folder of the program.
     pub working_folder: Bytes,
     /// File for standard input; by default `/dev/null`.
     pub input: Option<Bytes>,
-    /// Destination of standard output.
     pub output: Output,
     /// Seconds after which the launcher kills the program and all of its descendants.
     pub timeout_s: f64,
@@ -131,7 +125,6 @@ pub enum Containment {
 /// "The process" is the process that the launcher started.
 #[derive(Debug, Default, Clone, Serialize)]
 pub struct Report {
-    /// Process id.
     pub pid: Option<i32>,
     /// Nanoseconds from just before the start until the launcher saw the end.
     pub wall_ns: Option<u64>,
@@ -170,15 +163,12 @@ pub struct Report {
     pub start_errno: Option<i32>,
     /// The end of standard error (one character for each byte).
     pub error_tail: String,
-    /// Number of bytes written to standard error.
     pub error_bytes: Option<u64>,
     /// Number of bytes written to standard output, if they were counted.
     pub output_bytes: Option<u64>,
     /// Number of descendants that outlived the process, so that the launcher had to kill them.
     pub left_behind: u32,
-    /// How the launcher found the descendants.
     pub containment: Containment,
-    /// Last CPU on which the process ran.
     pub cpu: Option<u32>,
     /// Seconds for which the main thread could have run but waited for a CPU.
     pub run_delay_s: Option<f64>,
@@ -207,7 +197,6 @@ pub const USAGE_FIELDS: [&str; 11] = [
 ];
 
 impl Report {
-    /// Records why a field is unknown.
     pub fn set_unknown(&mut self, field: &'static str, reason: impl Into<String>) {
         self.unknown.insert(field, reason.into());
     }
@@ -223,7 +212,6 @@ impl Report {
             .ok()
     }
 
-    /// Records why all resources that the trial used are unknown.
     pub fn set_usage_unknown(&mut self, reason: &str) {
         for field in USAGE_FIELDS {
             self.set_unknown(field, reason);
@@ -234,7 +222,6 @@ impl Report {
 /// Answer to a line that is not a request.
 #[derive(Debug, Serialize)]
 pub struct Refusal {
-    /// The error in the line.
     pub refused: String,
 }
 

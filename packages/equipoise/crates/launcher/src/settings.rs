@@ -13,11 +13,8 @@ use crate::protocol::User;
 /// Settings of one process. An absent setting is inherited from the launcher.
 #[derive(Clone, Copy, Default)]
 pub struct Settings {
-    /// CPUs that the process may use.
     pub cpus: Option<Cpus>,
-    /// Whether the kernel randomises the addresses of the process.
     pub random_addresses: Option<bool>,
-    /// User that the process runs as.
     pub user: Option<User>,
 }
 

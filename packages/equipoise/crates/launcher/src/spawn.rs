@@ -16,7 +16,6 @@ use crate::protocol::Bytes;
 use crate::settings::{Setting, Settings};
 use crate::signals;
 
-/// The standard streams of a child.
 pub struct Streams {
     pub input: OwnedFd,
     pub output: OwnedFd,
@@ -58,7 +57,6 @@ const STEPS: [Resource; 6] = [
 /// Exit status of a child that could not execute its program. It is never reported.
 const NOT_EXECUTED: libc::c_int = 127;
 
-/// A program that was started.
 pub struct Started {
     /// Process id, which is also the id of the process group.
     pub pid: libc::pid_t,
@@ -70,25 +68,20 @@ pub struct Started {
     pub affinity_error: Option<io::Error>,
 }
 
-/// Why a program was not started.
 #[derive(Debug)]
 pub struct StartError {
     /// Resource that could not be used.
     pub resource: Resource,
-    /// Error of the system.
     pub error: io::Error,
 }
 
 /// A resource that a start needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resource {
-    /// A new process.
     Process,
     Streams,
     WorkingFolder,
-    /// The file of the program.
     Program,
-    /// A setting of the process.
     Setting(Setting),
 }
 
@@ -237,7 +230,6 @@ fn pointers(strings: &[Bytes]) -> Vec<*const c_char> {
     pointers.chain([ptr::null()]).collect()
 }
 
-/// Opens a file for a child's standard input.
 pub fn open_input(path: &CStr) -> io::Result<OwnedFd> {
     open(path, libc::O_RDONLY)
 }

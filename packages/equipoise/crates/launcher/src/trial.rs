@@ -23,13 +23,9 @@ const UPKEEP_NS: u64 = SECOND_NS / 10;
 
 const NOT_STARTED: &str = "it could not be started";
 
-/// Runs the trials of a campaign, one after the other.
 pub struct TrialRunner {
-    /// Signals of the launcher.
     pub signals: Signals,
-    /// Stack that a child uses until it executes its program.
     pub stack: Stack,
-    /// File for standard error.
     pub stderr: Capture,
     /// File for standard output, if the launcher counts its bytes.
     pub stdout: Capture,
@@ -41,7 +37,6 @@ pub struct TrialRunner {
     pub inherit_stdout: Option<OwnedFd>,
     /// Nanoseconds for which the launcher keeps its CPU busy before each start.
     pub awake_ns: u64,
-    /// Performance counters to read for each trial.
     pub counters: Counters,
     /// Features that do not work here, with the reasons.
     pub limitations: Vec<(&'static str, String)>,
@@ -198,7 +193,6 @@ impl TrialRunner {
         }
     }
 
-    /// Lets the launcher run on all of its CPUs again.
     fn allow_all_cpus(&self, report: &mut Report) {
         if let Some(Err(error)) = self.cpus.map(|cpus| cpus.apply()) {
             let reason = format!("the launcher stays on one CPU: {error}");

@@ -38,7 +38,6 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _is_about_open_files(error: BaseException) -> bool:
-    """Return whether the limit of open files caused an error."""
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         return True
     if isinstance(error, EquipoiseError) and f"(os error {errno.EMFILE})" in error.what:

@@ -221,7 +221,6 @@ def _write_to_fifo(target: str, content: bytes) -> None:
 
 
 def _open_fifo(target: str) -> int:
-    """Open a FIFO for writing once it has a reader."""
     deadline = time.monotonic() + READER_TIMEOUT_S
     while True:
         try:

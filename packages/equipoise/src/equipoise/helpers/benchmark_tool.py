@@ -28,7 +28,6 @@ from equipoise.model.errors import EquipoiseError
 
 _TAIL_BYTES = 4096
 _LATEST_RUN = "new"
-"""Criterion's name for the results of the latest run."""
 _GOOGLE_BENCHMARK = "google-benchmark"
 
 

@@ -127,8 +127,7 @@ class Layouts(Struct, frozen=True):
 
 
 def host_linker() -> Linker:
-    """Return a linker that can shuffle sections; else ``objects``, which varies the object order.
-    """
+    """Return a linker that shuffles sections; else ``objects``, which varies the object order."""
     if shutil.which("ld.lld"):
         return "lld"
     return "mold" if shutil.which("mold") else "objects"

@@ -11,7 +11,6 @@ use crate::lock::Lock;
 use crate::mapped;
 
 const WORD: usize = size_of::<usize>();
-/// Alignment of every block.
 const BLOCK_ALIGNMENT: usize = 2 * WORD;
 
 /// The heap that every exported function uses.

@@ -28,7 +28,6 @@ const MEMORY: u64 = 4;
 const CLOCK_MONOTONIC: c_int = 1;
 const PAGE: usize = 4096;
 
-/// The C type `struct timespec`.
 #[repr(C)]
 struct Time {
     seconds: c_long,
@@ -54,16 +53,13 @@ unsafe extern "C" {
     fn __errno_location() -> *mut c_int;
 }
 
-/// Work of each child.
 enum Work {
     End,
     Execute(*const c_char, [*const c_char; 4]),
 }
 
-/// An error code and its detail.
 type Failure = (u64, c_int);
 
-/// Starts the program, once the C library is ready.
 #[unsafe(no_mangle)]
 extern "C" fn main(count: c_int, arguments: *const *const c_char) -> c_int {
     if count < 3 {

@@ -7,10 +7,8 @@ use equipoise_reporting::problem::Problem;
 
 use crate::probe::Operation;
 
-/// Number and length of batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batching {
-    /// Number of batches.
     pub batches: u64,
     /// Approximate length of a batch, including the untimed parts of its operations.
     pub duration: Duration,
@@ -32,13 +30,12 @@ const MAX_GROWTH: f64 = 16.0;
 /// Maximum number of trial runs, which is enough for operations of a nanosecond.
 const MAX_TRIAL_RUNS: u32 = 16;
 
-/// The times of all batches.
 #[derive(Debug)]
 pub struct Batches {
     /// Seconds of one operation, for each batch.
     pub times: Vec<f64>,
     /// Number of operations in each batch.
-    pub operations: u64,
+    pub operations_per_batch: u64,
 }
 
 /// Measures the seconds of one operation in each batch; a time of 0 is an error.
@@ -62,7 +59,7 @@ pub fn measure(operation: &mut dyn Operation, batching: &Batching) -> Result<Bat
         .collect::<Result<_, _>>()?;
     Ok(Batches {
         times,
-        operations: count,
+        operations_per_batch: count,
     })
 }
 
@@ -169,13 +166,15 @@ mod tests {
             batches: 3,
             duration: Duration::from_micros(200),
         };
-        let Batches { times, operations } =
-            measure(&mut operation, &batching).expect("no operation fails");
+        let Batches {
+            times,
+            operations_per_batch,
+        } = measure(&mut operation, &batching).expect("no operation fails");
         assert_eq!(times.len(), 3);
         for time in times {
             assert!((time - 5e-6).abs() < 1e-12);
         }
-        assert_eq!(counts[counts.len() - 3..], [operations; 3]);
+        assert_eq!(counts[counts.len() - 3..], [operations_per_batch; 3]);
     }
 
     #[test]

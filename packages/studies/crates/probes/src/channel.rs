@@ -11,7 +11,6 @@ use equipoise_reporting::problem::Problem;
 
 use crate::system::{check_negative, check_result, problem_of, wrong_result};
 
-/// One end of a channel.
 pub struct End {
     incoming: File,
     outgoing: File,

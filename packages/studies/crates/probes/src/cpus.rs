@@ -14,7 +14,6 @@ use crate::system::problem_of;
 pub struct SideCpus {
     /// CPU of the side that is timed.
     pub measured: Option<usize>,
-    /// CPU of the other side.
     pub other: Option<usize>,
 }
 
@@ -61,7 +60,6 @@ fn allowed_cpus() -> Result<Vec<usize>, Problem> {
         .map_err(problem_of("sched_getaffinity"))
 }
 
-/// Returns the CPU that the calling thread runs on.
 pub fn current_cpu() -> Result<c_int, Problem> {
     cpus::current_cpu().map_err(problem_of("sched_getcpu"))
 }

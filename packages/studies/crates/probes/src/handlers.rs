@@ -11,7 +11,6 @@ use crate::system::check_result;
 /// Number of handled signals; static, because a handler has no argument for it.
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 
-/// Returns the number of signals handled so far.
 pub fn handled() -> u64 {
     HANDLED.load(Ordering::Relaxed)
 }
@@ -21,12 +20,10 @@ pub fn count_signal() {
     HANDLED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// A handler that only counts.
 pub extern "C" fn counting_handler(_: libc::c_int) {
     count_signal();
 }
 
-/// The action for a signal.
 pub struct Action(libc::sigaction);
 
 impl Action {
@@ -47,7 +44,6 @@ impl Action {
     }
 }
 
-/// Sends a signal to a process.
 #[inline]
 pub fn send_signal(process: libc::pid_t, signal: libc::c_int) -> Result<(), Problem> {
     // SAFETY: passes numbers only.

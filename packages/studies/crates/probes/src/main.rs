@@ -48,11 +48,13 @@ fn measure(request: &Request) -> Result<Report, Problem> {
     let OpenProbe {
         mut operation,
         bytes,
-        facts,
+        facts: probe_facts,
     } = open(request)?;
-    let batches::Batches { times, operations } =
-        batches::measure(operation.as_mut(), &request.batching)?;
-    let resolution_s = monotonic_resolution_s() / operations as f64;
+    let batches::Batches {
+        times,
+        operations_per_batch,
+    } = batches::measure(operation.as_mut(), &request.batching)?;
+    let resolution_s = monotonic_resolution_s() / operations_per_batch as f64;
     let report = match request.probe.metric {
         Metric::Latency => {
             Report::default().batches("latency_s", &times, "s", Better::Lower, |_| resolution_s)
@@ -66,7 +68,7 @@ fn measure(request: &Request) -> Result<Report, Problem> {
             Report::default().batches(name, &rates, "B/s", Better::Higher, resolution)
         }
     };
-    Ok(facts
+    Ok(probe_facts
         .into_iter()
         .fold(report, |report, (name, value)| report.fact(name, value)))
 }

@@ -131,14 +131,12 @@ impl Drop for Mapping {
     }
 }
 
-/// Returns the size of a memory page in bytes.
 pub fn page_size() -> Result<usize, Problem> {
     // SAFETY: reads a constant of the system.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) })
         .map_err(|_| last_problem("sysconf(_SC_PAGESIZE)"))
 }
 
-/// Turns transparent huge pages off for this process.
 pub fn disable_huge_pages() {
     // A kernel that refuses this request has no transparent huge pages.
     // SAFETY: passes numbers only.

@@ -18,7 +18,6 @@ pub struct Probe {
     pub class: Class,
     /// Description of one operation.
     pub summary: &'static str,
-    /// The metric that is reported.
     pub metric: Metric,
     /// Permitted placements of the processes or threads on CPUs; the first is the default.
     pub placements: &'static [Placement],
@@ -31,7 +30,6 @@ pub struct Probe {
     /// Rows of the probe; their names begin with the name of the probe.
     #[serde(skip)]
     pub rows: &'static [Row],
-    /// Function that prepares the operation.
     #[serde(skip)]
     pub open: Open,
 }
@@ -74,7 +72,6 @@ impl Probe {
 /// Options with which a probe is opened.
 #[derive(Clone, Debug)]
 pub struct ProbeOptions {
-    /// Placement of the processes or threads on CPUs.
     pub placement: Placement,
     /// Value of `--size` in bytes; 0 for a probe without this option.
     pub size: u64,
@@ -88,26 +85,20 @@ pub struct ProbeOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// Creating and ending processes.
     Process,
     /// Creating and ending threads, and waking one thread from another.
     Thread,
-    /// System calls with almost no work.
     SystemCalls,
-    /// Signals and faults that become signals.
     Signals,
-    /// Communication between processes.
     Ipc,
     /// Switching from one process to the next.
     ContextSwitch,
     /// Memory accesses, mappings and page faults.
     Memory,
     Files,
-    /// The clock and the timer.
     Time,
 }
 
-/// The metric of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Metric {
     /// Seconds of one operation.
@@ -121,11 +112,8 @@ pub enum Metric {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
-    /// The kernel chooses.
     None,
-    /// All are on one CPU.
     SameCpu,
-    /// The two sides are on two CPUs.
     AcrossCpus,
 }
 
@@ -147,11 +135,8 @@ display_serde_name!(Class, Metric, Placement);
 pub struct Parameter {
     /// What the number means.
     pub summary: &'static str,
-    /// Value if the option is absent.
     pub default: u64,
-    /// Smallest permitted value.
     pub minimum: u64,
-    /// Largest permitted value.
     pub maximum: u64,
 }
 

@@ -41,7 +41,6 @@ pub fn problem_of(call: &str) -> impl Fn(io::Error) -> Problem + Copy + '_ {
     }
 }
 
-/// Checks the result of a call that returns an error number.
 #[inline]
 pub fn check_error_number(call: &str, code: libc::c_int) -> Result<(), Problem> {
     match code {
@@ -62,7 +61,6 @@ pub fn check_negative<Number: PartialOrd + Default>(
     Ok(result)
 }
 
-/// Returns the problem of a call with a wrong result.
 #[cold]
 pub fn wrong_result(
     call: &str,

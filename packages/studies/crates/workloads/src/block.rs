@@ -8,11 +8,9 @@ use crate::problem::Problem;
 /// Bytes of a block that are written before the block is freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
-    /// None.
     None,
     /// One byte of each page, so that the kernel must provide the page.
     Page,
-    /// Every byte.
     All,
 }
 
@@ -76,7 +74,6 @@ impl Drop for Block {
     }
 }
 
-/// Returns the size of a memory page in bytes.
 pub fn page_size() -> usize {
     // SAFETY: sysconf reads a constant of the system.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };

@@ -59,9 +59,7 @@ const GENERATED: &str = "made-up";
 
 /// The matches of all candidates, and the best candidate.
 struct SearchResult {
-    /// Number of pairs.
     pairs: u64,
-    /// Hash of all pairs.
     fingerprint: u64,
     /// The p-values of the best candidate, in ascending order.
     best: Vec<f64>,

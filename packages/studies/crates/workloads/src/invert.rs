@@ -68,7 +68,6 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
         .times("call_s", &times))
 }
 
-/// Adds a number to each element of the diagonal.
 fn with_diagonal(mut matrix: Vec<f64>, size: usize, addend: f64) -> Vec<f64> {
     matrix
         .iter_mut()

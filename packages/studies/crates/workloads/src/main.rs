@@ -31,7 +31,6 @@ use lexopt::{Arg, Parser};
 use crate::problem::Problem;
 use crate::workload::Workload;
 
-/// Every workload.
 const WORKLOADS: [Workload; 9] = [
     dgemm::WORKLOAD,
     fragment::WORKLOAD,

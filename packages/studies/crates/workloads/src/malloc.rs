@@ -64,7 +64,6 @@ enum Pattern {
     Random(usize),
 }
 
-/// Work of one thread.
 #[derive(Clone, Copy, Debug)]
 struct Job {
     size: usize,

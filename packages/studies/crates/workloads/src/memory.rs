@@ -48,7 +48,6 @@ fn bytes_in_line(text: &str, name: &str) -> Option<u64> {
     Some(number * 1024)
 }
 
-/// Returns the number of minor page faults of all threads of the process so far.
 pub fn minor_faults() -> u64 {
     // SAFETY: zero is a valid value of every field.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };

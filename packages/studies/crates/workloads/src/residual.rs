@@ -30,7 +30,6 @@ fn times_vector(matrix: &[f64], vector: &[f64]) -> Vec<f64> {
     product
 }
 
-/// Returns the largest absolute value; NaN if any value is NaN.
 fn largest(values: impl Iterator<Item = f64>) -> f64 {
     values.fold(0.0, |largest, value| {
         if value.is_nan() || value.abs() >= largest {

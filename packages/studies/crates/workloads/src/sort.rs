@@ -52,7 +52,6 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     Ok(baseline.add_to(report.cost("faults_per_sort", faults, "1")))
 }
 
-/// Returns the time of one sort, and checks the result.
 fn time_sort(draws: Draws, count: u64) -> Result<Duration, Problem> {
     let mut numbers: Vec<f64> = (0..count).map(|number| draws.uniform(number)).collect();
     let expected = fingerprint(&numbers);

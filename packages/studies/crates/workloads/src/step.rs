@@ -10,19 +10,15 @@ use libc::c_int;
 
 use crate::block::{Block, Touch};
 
-/// The first size that is tried.
 const FIRST_SIZE: usize = 1024;
 /// Exit status of a copy whose allocator kept the freed block.
 const KEPT: c_int = 0;
 /// Exit status of a copy whose allocator returned the freed block to the kernel.
 const RETURNED: c_int = 1;
 
-/// Result of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchResult {
-    /// The smallest size that is returned to the kernel.
     Found(usize),
-    /// No tried size is returned to the kernel.
     NotFound,
 }
 

@@ -20,7 +20,6 @@ from equipoise.helpers.equipoise_metrics import VARIABLE, report
 
 PERCENTILES = (50, 95, 99)
 _LAST_LINES = 3
-"""Number of lines of a failed program's output that an error shows."""
 PASSWORD_OPTION = "--password-file="
 """Option of both clients: in a study, ``--password-file={password_file}``.
 

@@ -65,8 +65,7 @@ def _transactions(log: Path) -> Iterator[tuple[float, int]]:
 
 
 def _intervals_by_second(transactions: list[tuple[float, int]]) -> Iterator[LoadInterval]:
-    """Yield an interval for each second of the clock, without the incomplete first and last second.
-    """
+    """Yield an interval for each second, without the incomplete first and last second."""
     by_second = defaultdict(list)
     for latency, second in transactions:
         by_second[second].append(latency)

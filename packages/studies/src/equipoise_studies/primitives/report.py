@@ -173,7 +173,6 @@ def _sentences(document: ResultDocument) -> tuple[str, ...]:
 
 
 def _row(condition: ConditionResult, processes: Sequence[TrialRow]) -> Mapping[str, Cell]:
-    """Return the row of a condition from its summary and its analysed processes."""
     metric = probe_metric(condition) or PRIMITIVE_METRICS[0]
     summary, show = condition.metrics.get(metric), metric_formatter(metric)
     median: Cell = UNKNOWN

@@ -51,7 +51,6 @@ hooks! {
         next::rewinddir(stream);
     }
 
-    /// Closes the stream.
     fn closedir(stream: *mut DIR) -> c_int {
         streams::forget(stream);
         next::closedir(stream)

@@ -63,6 +63,7 @@ impl Listing {
         let entries = &self.entries;
         self.starts.sort_by_key(|start| name_at(entries, *start));
         for (position, start) in self.starts.iter().enumerate() {
+            // `d_off` is the position of the next entry (readdir(3)).
             let after = i64::try_from(position + 1).unwrap_or(i64::MAX);
             self.entries[start + offset_of!(dirent64, d_off) / WORD_BYTES] = after.cast_unsigned();
         }
@@ -85,7 +86,6 @@ impl Listing {
         self.position
     }
 
-    /// Moves to a position.
     pub fn go_to(&mut self, position: usize) {
         self.position = position.min(self.starts.len());
     }
@@ -101,7 +101,6 @@ fn name_at(entries: &[u64], start: usize) -> &CStr {
 mod tests {
     use super::*;
 
-    /// Returns an entry with this name and this `d_off`.
     fn entry_of(name: &str, off: i64) -> dirent64 {
         // SAFETY: all of an entry may be zero.
         let mut entry: dirent64 = unsafe { std::mem::zeroed() };

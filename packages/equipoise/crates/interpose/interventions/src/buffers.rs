@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use libc::FILE;
 
-/// Size of a large buffer.
 pub const BUFFER_BYTES: usize = 256 << 10;
 const BUFFER_COUNT: usize = 64;
 
@@ -25,7 +24,6 @@ static STREAMS: [AtomicPtr<FILE>; BUFFER_COUNT] =
 /// Number of slots in use. If it is 0, a search for a stream ends at once.
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 
-/// Index of a buffer.
 pub struct Slot(usize);
 
 impl Slot {
@@ -77,7 +75,6 @@ pub fn has_buffer(stream: *mut FILE) -> bool {
     slot_of(stream).is_some()
 }
 
-/// Calls `work` for each stream that has a large buffer.
 pub fn for_each_stream(work: impl Fn(*mut FILE)) {
     for slot in &STREAMS {
         let stream = slot.load(Ordering::Acquire);

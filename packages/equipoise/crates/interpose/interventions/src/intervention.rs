@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use equipoise_interpose::process;
 
-/// A change of the program's behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Intervention {

@@ -77,7 +77,6 @@ fn forget(address: *mut c_void, bytes: size_t) {
 }
 
 equipoise_interpose::hooks! {
-    /// POSIX.
     fn mmap(
         address: *mut c_void, bytes: size_t, protection: c_int, flags: c_int, descriptor: c_int,
         offset: off64_t,
@@ -106,13 +105,12 @@ equipoise_interpose::hooks! {
         mapped
     }
 
-    /// POSIX.
     fn munmap(address: *mut c_void, bytes: size_t) -> c_int {
         forget(address, bytes);
         next::munmap(address, bytes)
     }
 
-    /// Linux. The last argument exists only with some flags; it is passed on unchanged.
+    /// The last argument exists only with some flags; it is passed on unchanged.
     fn mremap(
         address: *mut c_void, bytes: size_t, new_bytes: size_t, flags: c_int, to: *mut c_void,
     ) -> *mut c_void {
@@ -123,7 +121,6 @@ equipoise_interpose::hooks! {
         next::mremap(address, bytes, new_bytes, flags, to)
     }
 
-    /// POSIX.
     fn mprotect(address: *mut c_void, bytes: size_t, protection: c_int) -> c_int {
         if tracks_ranges() {
             let (start, end) = page_range(address, bytes);
@@ -132,7 +129,7 @@ equipoise_interpose::hooks! {
         next::mprotect(address, bytes, protection)
     }
 
-    /// Linux. A program can use a key to forbid writing without a system call. Such memory is not
+    /// A program can use a key to forbid writing without a system call. Such memory is not
     /// kept.
     fn pkey_mprotect(
         address: *mut c_void, bytes: size_t, protection: c_int, key: c_int,
@@ -141,9 +138,9 @@ equipoise_interpose::hooks! {
         next::pkey_mprotect(address, bytes, protection, key)
     }
 
-    /// Linux.
     fn madvise(address: *mut c_void, bytes: size_t, advice: c_int) -> c_int {
         if matches!(advice, libc::MADV_DONTNEED | libc::MADV_FREE) && can_keep(address, bytes) {
+            // After MADV_FREE, a page may keep its content, so nothing needs to be done.
             return if advice == libc::MADV_FREE { 0 } else { zero(address, bytes) };
         }
         if advice == libc::MADV_NOHUGEPAGE && current() == Intervention::HugeMappings {
@@ -167,7 +164,7 @@ fn can_keep(address: *mut c_void, bytes: size_t) -> bool {
     let (start, end) = page_range(address, bytes);
     tracks_ranges()
         && start.is_multiple_of(page_bytes())
-        && with_ranges(|ranges| ranges.covers(start, end, true)) == Some(true)
+        && with_ranges(|ranges| ranges.covers(start, end, Range::is_writable)) == Some(true)
         && !GIVEN_UP.load(Ordering::Acquire)
 }
 

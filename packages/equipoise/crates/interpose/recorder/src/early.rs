@@ -30,7 +30,6 @@ pub fn allocate(size: usize) -> *mut c_void {
     }
 }
 
-/// Returns null with `ENOMEM`.
 pub fn out_of_memory() -> *mut c_void {
     errno::set(libc::ENOMEM);
     ptr::null_mut()

@@ -21,7 +21,6 @@ pub const TABLE_BYTES: usize = size_of::<Table>().next_multiple_of(PAGE);
 pub const MAPS_OFFSET: usize = PAGE + TABLES * TABLE_BYTES;
 pub const MAPS_BYTES: usize = 1 << 19;
 pub const SAMPLES_OFFSET: usize = MAPS_OFFSET + MAPS_BYTES;
-/// Maximum number of samples.
 pub const SAMPLES: usize = 4096;
 pub const FILE_BYTES: usize = SAMPLES_OFFSET + SAMPLES * size_of::<Sample>();
 
@@ -54,7 +53,6 @@ impl Number {
         self.0.fetch_add(value, Ordering::Relaxed)
     }
 
-    /// Replaces `before` by `after`; returns whether the number was `before`.
     pub fn exchange(&self, before: u64, after: u64) -> bool {
         self.0
             .compare_exchange(before, after, Ordering::AcqRel, Ordering::Relaxed)
@@ -73,7 +71,6 @@ pub struct Header {
     pub tables_used: Number,
     pub classes: Number,
     pub lifetimes: Number,
-    /// Number of words in a row of a table.
     pub row_words: Number,
     pub maps_offset: Number,
     pub maps_bytes: Number,
@@ -139,7 +136,6 @@ pub struct Table {
     pub rows: [Row; CLASSES],
 }
 
-/// Counts of one size class.
 #[repr(C)]
 pub struct Row {
     pub allocations: Number,

@@ -38,12 +38,10 @@ equipoise_interpose::at_load!(recording::library_started);
 equipoise_interpose::at_exit!(recording::finish);
 
 equipoise_interpose::hooks! {
-    /// C17 7.22.3.4.
     fn malloc(size: usize) -> *mut c_void, else { early::allocate(size) } {
         record_block(next::malloc(size), size, Origin::Plain)
     }
 
-    /// C17 7.22.3.2.
     fn calloc(count: usize, size: usize) -> *mut c_void, else {
         count.checked_mul(size).map_or(ptr::null_mut(), early::allocate)
     } {
@@ -84,19 +82,16 @@ equipoise_interpose::hooks! {
         next::free(block);
     }
 
-    /// C17 7.22.3.1.
     fn aligned_alloc(alignment: usize, size: usize) -> *mut c_void, else {
         early::out_of_memory()
     } {
         record_block(next::aligned_alloc(alignment, size), size, Origin::Aligned)
     }
 
-    /// GNU.
     fn memalign(alignment: usize, size: usize) -> *mut c_void, else { early::out_of_memory() } {
         record_block(next::memalign(alignment, size), size, Origin::Aligned)
     }
 
-    /// POSIX.1-2017.
     fn posix_memalign(
         result: *mut *mut c_void, alignment: usize, size: usize,
     ) -> c_int, else { libc::ENOMEM } {
@@ -107,12 +102,10 @@ equipoise_interpose::hooks! {
         error
     }
 
-    /// GNU.
     fn valloc(size: usize) -> *mut c_void, else { early::out_of_memory() } {
         record_block(next::valloc(size), size, Origin::Aligned)
     }
 
-    /// GNU.
     fn pvalloc(size: usize) -> *mut c_void, else { early::out_of_memory() } {
         record_block(next::pvalloc(size), size, Origin::Aligned)
     }

@@ -87,7 +87,6 @@ pub fn put_back(block: *mut c_void, birth: Option<Birth>) {
     }
 }
 
-/// Returns the thread and its table, if this process is recorded.
 #[inline]
 fn thread_and_table() -> Option<(&'static Thread, &'static Table)> {
     // SAFETY: the state exists as long as the thread. The reference stays in this thread, and cells

@@ -19,7 +19,6 @@ use crate::samples;
 use crate::system;
 use crate::thread::Thread;
 
-/// Environment variable with the folder for the files of all processes.
 const FOLDER_VARIABLE: &CStr = c"EQUIPOISE_ALLOCATIONS";
 const MAX_PATH_BYTES: usize = 4096;
 /// Maximum number of files of a process, which executes one program after another.
@@ -108,7 +107,6 @@ pub fn write_maps(header: &Header) {
     maps::write_to_file(header, &process_state().writes_maps);
 }
 
-/// Stores that the C library has started.
 pub fn library_started() {
     LIBRARY_STARTED.store(true, Ordering::Relaxed);
 }
@@ -305,7 +303,6 @@ fn table_pointer(header: &Header, index: usize) -> *mut Table {
     header.pointer_at(PAGE + index * TABLE_BYTES)
 }
 
-/// Returns a table that has disk space.
 fn table_at(header: &'static Header, index: usize) -> &'static Table {
     // SAFETY: `index` is below TABLES, so the table is inside the mapping, which is never unmapped.
     // All numbers that threads share are atomic.

@@ -37,7 +37,6 @@ pub fn start(thread: &Thread, header: &Header) {
     draw_interval(thread, header);
 }
 
-/// Draws the number of bytes until the thread's next sample.
 fn draw_interval(thread: &Thread, header: &Header) {
     let doublings = (header.samples_taken.get() / SAMPLES_PER_MEAN).min(MAX_DOUBLINGS);
     let interval = FIRST_MEAN_BYTES << doublings;

@@ -161,7 +161,6 @@ pub fn thread() -> u32 {
     number(unsafe { libc::syscall(libc::SYS_gettid) })
 }
 
-/// Whether a thread of this process has ended.
 pub fn has_ended(thread: u32) -> bool {
     // SAFETY: signal 0 is not sent.
     let refused = unsafe { libc::syscall(libc::SYS_tgkill, process(), thread, 0) != 0 };

@@ -220,7 +220,7 @@ def full_temporary_folder(state: HostState) -> Iterator[Disturbance]:
 
 MIN_BUSY_SHARE = 0.25
 """Smallest share of one CPU for which the work of others is reported after a campaign."""
-_HINT = "end the other processes: `equipoise doctor` names them"
+_HINT = "run `equipoise doctor`: it names each disturbance, and what ends it"
 _CHECKS_BEFORE = (load, full_memory)
 _CHECKS_AFTER = (steal, cpu_quota, swap)
 
@@ -269,10 +269,10 @@ def busy_host(
         if state.activity.seconds >= WATCH_S:
             work = _work_of_others(state.activity, children_s() - watch.children_s)
             disturbances = (*work, *_present_disturbances(_CHECKS_AFTER, state))
-            clauses += [f"while it measured, {disturbance}" for disturbance in disturbances]
+            clauses += [f"during the campaign, {disturbance}" for disturbance in disturbances]
     except Unknown as reason:
         if clauses:
-            clauses.append(f"what others did while it measured is unknown ({reason})")
+            clauses.append(f"the work of others during the campaign is unknown ({reason})")
     if not clauses:
         return None
     return CampaignWarning("busy_host", f"this host was busy: {'; '.join(clauses)}", _HINT)

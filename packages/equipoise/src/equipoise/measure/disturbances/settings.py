@@ -61,7 +61,6 @@ MAX_PARANOID_LEVEL = 2
 """Highest ``perf_event_paranoid`` at which users may count their own events (perf_event_open(2)).
 """
 _PROCESSOR_DEVICES = ("cpu", "armv", "power_pmu")
-"""Prefixes of the names of devices that count events of the processor."""
 _COVARIATE_HINTS = {
     "load": "mount /proc",
     "pressure": "start the kernel with psi=1",
@@ -74,8 +73,7 @@ _COVARIATE_HINTS = {
 
 
 def battery(state: HostState) -> Iterator[Disturbance]:
-    """Report a discharging battery of the machine; batteries of a mouse and the like do not count.
-    """
+    """Report a discharging battery of the machine, but not of a device such as a mouse."""
     host = state.host
     for name in host.names(SUPPLIES_FOLDER) if host.has(SUPPLIES_FOLDER) else ():
         folder = f"{SUPPLIES_FOLDER}/{name}"

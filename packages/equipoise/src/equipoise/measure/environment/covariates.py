@@ -124,7 +124,6 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
         self.close()
 
     def _explain(self, names: Sequence[str], reason: object) -> None:
-        """Record the reason why the covariates with these names are unknown."""
         self.reasons.update(dict.fromkeys(names, str(reason)))
 
 

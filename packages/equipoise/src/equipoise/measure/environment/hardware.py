@@ -118,7 +118,6 @@ def _distinct_cpu_values(host: Host, name: str) -> list[str]:
 
 
 def _cores(host: Host) -> list[tuple[int, int]]:
-    """Return the package and the core of each CPU that is switched on."""
     folders = [f"{CPUS}/cpu{cpu}/topology" for cpu in online_cpus(host)]
     return [
         (host.number(f"{folder}/physical_package_id"), host.number(f"{folder}/core_id"))

@@ -202,7 +202,6 @@ def _program_file(name: str, environment: Mapping[str, str], working_folder: str
 def _command_of_env(
     argv: tuple[str, ...], environment: Mapping[str, str]
 ) -> tuple[tuple[str, ...], Mapping[str, str]]:
-    """Return the command that ``env`` starts, and the environment of that command."""
     environment = dict(environment)
     for index, argument in enumerate(argv[1:], start=1):
         if argument in ("-i", "-", "--ignore-environment"):
@@ -235,8 +234,7 @@ def _script_interpreter(program: str) -> tuple[str, ...] | None:
 
 
 def _elf_loader(program: str) -> str | None:
-    """Return the dynamic loader that an ELF program names (elf(5)); ``None`` for a static program.
-    """
+    """Return the dynamic loader that an ELF program names (elf(5)); ``None`` if it names none."""
     try:
         with open(program, "rb") as file:
             return _read_interpreter_segment(file)

@@ -193,7 +193,6 @@ def _mapped_groups() -> list[range]:
 
 _PROC = Path("/proc")
 _METRIC_PREFIX = "server_"
-"""Prefix of the names of a server's metrics."""
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _STAT_FIELDS = {
     "user_s": (10, 12),
@@ -326,7 +325,6 @@ def _started_without(pid: int, variable: str) -> bool:
 
 
 def _lines(process: int, name: str) -> list[str]:
-    """Return the lines of a file of a process; empty if the process has ended."""
     try:
         return (_PROC / str(process) / name).read_text("utf-8", "replace").splitlines()
     except (FileNotFoundError, ProcessLookupError):
@@ -358,7 +356,6 @@ def _stat(process: int) -> list[int]:
 
 
 def _thread_status_lines(process: int) -> Iterator[str]:
-    """Yield the lines of the ``status`` of every present thread."""
     try:
         threads = os.listdir(_PROC / str(process) / "task")
     except (FileNotFoundError, ProcessLookupError):

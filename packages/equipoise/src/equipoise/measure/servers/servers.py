@@ -295,7 +295,6 @@ class Life(Struct, frozen=True):
         return self.commands.succeeds(replace(command, timeout_s=remaining_s))
 
     def _check_port(self, processes: tuple[int, ...]) -> None:
-        """Raise `PortTaken` if another program answers on the server's port."""
         port = self.home.port
         if not self._has_own_port() or any_listens(processes, port):
             return
@@ -551,7 +550,6 @@ def _refuse_open_server(name: str, server: Server) -> None:
 
 
 def _with_search_path(environment: Mapping[str, str], folders: tuple[str, ...]) -> dict[str, str]:
-    """Return the environment with these folders at the end of ``PATH``."""
     if not folders:
         return dict(environment)
     return {

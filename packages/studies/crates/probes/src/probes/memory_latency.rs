@@ -68,7 +68,6 @@ fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// Returns the numbers of the lines in random order.
 fn random_order(lines: usize) -> Vec<usize> {
     let mut order: Vec<_> = (0..lines).collect();
     Rng::with_seed(SEED).shuffle(&mut order);

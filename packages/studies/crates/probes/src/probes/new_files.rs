@@ -47,7 +47,6 @@ fn open(options: &ProbeOptions, timed: fn(Times) -> Duration) -> Result<OpenProb
     Ok(probe.with_fact("file_system", system))
 }
 
-/// The `--size` of the files.
 pub const FILE_SIZE: Parameter = Parameter {
     summary: "bytes that are written to each file",
     default: 0,
@@ -55,7 +54,6 @@ pub const FILE_SIZE: Parameter = Parameter {
     maximum: 1 << 20,
 };
 
-/// Maximum number of files that exist at once.
 const FILES_PER_ROUND: u64 = 256;
 
 /// The times of the two parts of a measurement.
@@ -63,7 +61,6 @@ const FILES_PER_ROUND: u64 = 256;
 pub struct Times {
     /// Time to open with `O_CREAT`, write and close.
     pub creating: Duration,
-    /// Time to unlink.
     pub deleting: Duration,
 }
 

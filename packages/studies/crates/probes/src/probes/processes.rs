@@ -83,7 +83,6 @@ const NO_MEMORY: u64 = 4;
 
 const SHELL: &str = "/bin/sh";
 
-/// Work of each child of the fork server.
 #[derive(Clone, Copy, Debug)]
 enum Work {
     /// The child ends at once; the fork server has allocated some bytes of memory.

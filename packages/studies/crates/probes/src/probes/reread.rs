@@ -94,7 +94,6 @@ fn mapped_sum(file: &File, bytes: usize) -> Result<u64, Problem> {
     Ok(sum)
 }
 
-/// The `--size` of the file.
 pub const FILE_SIZE: Parameter = Parameter {
     summary: "bytes of the file, in whole chunks of 64 KiB",
     default: 8 << 20,

@@ -165,7 +165,6 @@ fn open_stat(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     .with_fact("file_system", system))
 }
 
-/// Returns the inode number of `/etc/passwd`.
 #[inline]
 fn inode_number() -> Result<libc::ino_t, Problem> {
     let mut status = MaybeUninit::<libc::stat>::uninit();

@@ -125,7 +125,6 @@ fn open_epoll_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// The `--count` of watched descriptors.
 const DESCRIPTOR_COUNT: Parameter = Parameter {
     summary: "TCP descriptors that are watched, of which none is ready",
     default: 100,

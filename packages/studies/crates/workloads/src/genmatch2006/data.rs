@@ -18,10 +18,8 @@ const TREATMENT: &str = "treat";
 const TREATED: usize = 185;
 const ROWS: usize = 445;
 
-/// Units with their arm and their covariates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Data {
-    /// Whether each row is treated.
     pub treated: Vec<bool>,
     /// The values, row by row, with the columns in the order of `COVARIATES`.
     pub covariates: Vec<f64>,
@@ -138,7 +136,6 @@ impl Data {
         )))
     }
 
-    /// Returns a selection of rows, in the given order.
     pub fn select_rows(&self, rows: impl Iterator<Item = usize> + Clone) -> Self {
         Self {
             treated: rows.clone().map(|row| self.treated[row]).collect(),

@@ -32,7 +32,6 @@ impl Matrix {
         }
     }
 
-    /// Returns a matrix with one column.
     pub fn column(elements: &[f64]) -> Self {
         Self::from_scratch(elements.len(), 1, elements)
     }
@@ -75,7 +74,6 @@ impl Matrix {
         self.columns
     }
 
-    /// Returns all elements, row by row.
     pub fn elements(&self) -> &[f64] {
         &self.elements
     }
@@ -85,7 +83,6 @@ pub fn ones(rows: usize) -> Matrix {
     Matrix::filled(rows, 1, |_, _| 1.0)
 }
 
-/// Returns one row as a matrix.
 pub fn row_of(matrix: Matrix, row: usize) -> Matrix {
     Matrix::filled(1, matrix.columns, |_, column| matrix.at(row, column))
 }
@@ -102,12 +99,10 @@ pub fn product(left: Matrix, right: Matrix) -> Matrix {
     })
 }
 
-/// Subtracts two matrices, element by element.
 pub fn difference(left: Matrix, right: Matrix) -> Matrix {
     by_element(&left, &right, |left, right| left - right)
 }
 
-/// Adds two matrices, element by element.
 pub fn sum(left: Matrix, right: Matrix) -> Matrix {
     by_element(&left, &right, |left, right| left + right)
 }
@@ -134,7 +129,6 @@ pub fn transposed(matrix: Matrix) -> Matrix {
     })
 }
 
-/// Returns the sum of each column, as a column.
 pub fn column_sums(matrix: Matrix) -> Matrix {
     Matrix::filled(matrix.columns, 1, |column, _| {
         let mut sum = 0.0;
@@ -175,7 +169,6 @@ pub fn reordered(column: Matrix, order: &[usize]) -> Matrix {
     Matrix::filled(order.len(), 1, |row, _| column.at(order[row], 0))
 }
 
-/// Returns the cumulative sums of the column.
 pub fn cumulated(column: Matrix) -> Matrix {
     let mut scratch = Vec::with_capacity(column.rows);
     let mut sum = 0.0;

@@ -9,7 +9,6 @@ use super::matching::{Matching, standardised};
 use super::matrix::Matrix;
 use super::selection::Selection;
 
-/// The algorithm with its data and its work space.
 pub struct OneDgemm<'a> {
     data: &'a Data,
     blas: &'a Blas,

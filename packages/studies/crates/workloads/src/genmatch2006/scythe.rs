@@ -12,7 +12,6 @@ use super::matrix::{
 };
 use super::selection::Selection;
 
-/// The algorithm with its data.
 pub struct Scythe<'a> {
     data: &'a Data,
     covariates: Matrix,

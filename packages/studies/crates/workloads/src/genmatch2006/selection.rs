@@ -23,14 +23,12 @@ pub struct Selection {
     weights: Matrix,
     /// Sum of the weights with which each unit is used as a match.
     use_weights: Matrix,
-    /// Sum of the squares of these weights.
     squared_use_weights: Matrix,
     /// A row for each pair: unit, match, weight.
     results: Option<Matrix>,
 }
 
 impl Selection {
-    /// Prepares the data, before the first unit.
     pub fn new(data: &Data) -> Self {
         let treated: Vec<f64> = data
             .treated
@@ -80,7 +78,6 @@ impl Selection {
         });
     }
 
-    /// Returns the pairs of all units that were added.
     pub fn pairs(self) -> Pairs {
         let mut pairs = Pairs::default();
         let elements = self.results.as_ref().map_or(&[][..], Matrix::elements);

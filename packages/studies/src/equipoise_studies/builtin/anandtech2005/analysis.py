@@ -106,8 +106,7 @@ def findings(data: StudyData) -> Findings:
 
 
 def microseconds_here(data: StudyData, column: Column, placement: str) -> float | None:
-    """Return the microseconds of a column on this host; ``None`` if one of its rows has no number.
-    """
+    """Return the microseconds of a column on this host; ``None`` if a row has no number."""
     medians = [data.median(LATENCY, row=row.format(placement=placement)) for row in column.rows]
     known = [median for median in medians if median is not None]
     return 1e6 * statistics.fmean(known) if len(known) == len(medians) else None
@@ -224,7 +223,6 @@ def _quickest_sentence(data: StudyData, table: Table) -> str:
 
 
 def _systems_sentence() -> str:
-    """Return the article's conclusion from its two machines with the same processor."""
     ratios = {
         column.heading: column.microseconds[DARWIN] / column.microseconds[LINUX_ON_G5]
         for column in COLUMNS

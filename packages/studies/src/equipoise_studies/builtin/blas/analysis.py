@@ -39,7 +39,6 @@ def findings(data: StudyData) -> Findings:
 
 
 def _answer(data: StudyData) -> str:
-    """Return a sentence on the fastest and the slowest library at the largest size."""
     sizes = data.levels("size")
     if not sizes:
         return ""

@@ -139,7 +139,6 @@ def _knee_text(knee: Knee | None) -> str:
 
 
 def _best_phrase(curves: Sequence[Curve]) -> str:
-    """Return a phrase for the largest throughput and its setting."""
     throughput, clients, setting = max(
         (point.median, point.clients, curve.levels["setting"])
         for curve in curves

@@ -57,8 +57,8 @@ def findings(data: StudyData) -> Findings:
         tuple(map(_row, ranked)),
         (
             "of the medians of the conditions; -1: throughput always falls as the cost rises",
-            "the interval is for conditions drawn like these, and for one primitive that was "
-            "named before the data were seen",
+            "the interval is for one primitive, chosen before the measurement, and for conditions "
+            "drawn like these",
         ),
     )
     best, correlation = ranked[0], ranked[0].correlation
@@ -68,25 +68,25 @@ def findings(data: StudyData) -> Findings:
     correlation_count = sum(primitive.correlation is not None for primitive in ranked)
     chance = chance_level(correlation.points, correlation_count)
     position = "beyond" if abs(correlation.value) > chance else "within"
-    conditions = correlation.points
+    condition_count = correlation.points
     strongest = f"{best.name} correlates most with the throughput"
     number, interval = _correlation_text(correlation)
     throughputs = [point.throughput_per_s for point in best.points]
     paragraphs = (
-        f"{strongest}: {number} ({interval}) over {conditions} conditions, in which throughput was "
-        f"{number_text(min(throughputs))} to {number_text(max(throughputs))} per s. That is "
-        f"{position} the range of chance.",
-        f"{conditions} conditions prove little: by chance alone, one correlation in twenty is "
-        f"larger than {chance_level(conditions, 1):.2f}, and the largest of {correlation_count} "
-        f"(the number of primitives here) is larger than {chance:.2f} in one study in twenty. The "
-        "conditions are not a random sample: each is a combination of a few switches, and one "
-        "switch that changes both makes a primitive correlate with the throughput. A correlation "
-        "is a reason to look, not a cause; `equipoise why` tests causes.",
+        f"{strongest}: {number} ({interval}) over {condition_count} conditions, in which "
+        f"throughput was {number_text(min(throughputs))} to {number_text(max(throughputs))} per s. "
+        f"That is {position} the range of chance.",
+        f"{condition_count} conditions prove little: by chance alone, a correlation exceeds "
+        f"{chance_level(condition_count, 1):.2f} in one study in twenty. The largest of "
+        f"{correlation_count} correlations, one for each primitive, exceeds {chance:.2f} in one "
+        "study in twenty. The conditions are not a random sample: each is a combination of a few "
+        "switches. One switch that changes both makes a primitive correlate with the throughput. A "
+        "correlation is a reason to look, not a cause; `equipoise why` tests causes.",
         *_opposite_sentence(ranked),
     )
     answer = (
-        f"{strongest} (rank correlation {number} over {conditions} conditions), {position} the "
-        "range of chance."
+        f"{strongest} (rank correlation {number} over {condition_count} conditions), {position} "
+        "the range of chance."
     )
     return Findings((table,), paragraphs, answer)
 

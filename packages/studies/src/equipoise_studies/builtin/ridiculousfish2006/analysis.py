@@ -99,7 +99,6 @@ def block_rows(data: StudyData, metric: str) -> Iterator[dict[str, Any]]:
 
 
 def _policy_ratio(data: StudyData, baseline: str, block: str) -> Ratio | None:
-    """Return the ratio of the 15 KB policy to another allocator."""
     return data.ratio(TIME, "allocator", "glibc_15k", baseline, block=block)
 
 

@@ -263,9 +263,7 @@ def empirical_p(baseline: FloatArray, candidate: FloatArray) -> float | None:
 
 
 def normalise(seconds: float, rows: int) -> float:
-    """Return seconds / (N² log N), as in Figure 1: N quicksorts of N values take about N² log N
-    steps.
-    """
+    """Return seconds / (N² log N), as in Figure 1; N quicksorts of N values take N² log N steps."""
     return seconds / (rows**2 * math.log(rows))
 
 

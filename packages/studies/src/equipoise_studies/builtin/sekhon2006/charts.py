@@ -29,7 +29,6 @@ HOW_TO_READ_RATIOS = (
 )
 _NOTE = "filled: here; hollow diamonds: published in 2006, on 2006 hardware"
 _DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
-"""Dash patterns of the algorithms: lengths of dashes and gaps."""
 
 
 def figures(data: StudyData) -> Iterator[Figure]:
@@ -73,7 +72,6 @@ def ratios_chart(rows: Rows) -> alt.LayerChart:
 
 
 def _layers(rows: Rows, y: alt.Y) -> Iterator[alt.Chart]:
-    """Yield the measured lines and points, and the published points."""
     x, names = _x(rows), _names(rows)
     algorithms = list(dict.fromkeys(row["algorithm"] for row in rows))
     dashes = [list(dash) for dash, _ in zip(itertools.cycle(_DASHES), algorithms, strict=False)]

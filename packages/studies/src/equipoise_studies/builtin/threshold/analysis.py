@@ -84,7 +84,6 @@ def threshold_text(threshold: str) -> str:
 
 
 def _beats(first: Point, second: Point) -> bool:
-    """Return whether the first point beats the second point."""
     is_as_good = first.time_s <= second.time_s and first.peak_bytes <= second.peak_bytes
     return is_as_good and (first.time_s, first.peak_bytes) != (second.time_s, second.peak_bytes)
 

@@ -29,8 +29,7 @@ Rows = Iterator[tuple[str, ...]]
 
 
 def findings(data: StudyData) -> Findings:
-    """Return the range, histogram and steps of each program, and the statistics of word searches.
-    """
+    """Return ranges, histograms and steps of the programs, and statistics of the word searches."""
     tables = (
         FindingTable(
             "Performance points",
@@ -66,9 +65,7 @@ def findings(data: StudyData) -> Findings:
 
 
 def correlation(steps: FloatArray, seconds: FloatArray) -> float | None:
-    """Return Pearson's correlation of two arrays of shape (n,); ``None`` for few runs or a
-    constant.
-    """
+    """Return Pearson's correlation of two arrays, shape (n,); ``None`` if it is undefined."""
     if len(steps) != len(seconds) or len(steps) < MIN_RUNS:
         return None
     if np.ptp(steps) == 0 or np.ptp(seconds) == 0:
