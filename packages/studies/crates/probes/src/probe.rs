@@ -1,6 +1,6 @@
 //! The definition of a probe: its description, its options, and the operation that it repeats.
 //!
-//! A row is a line of the table that `equipoise os` prints: a probe with certain options.
+//! A row is a line of the table of `equipoise os`: a probe with certain options.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -61,7 +61,7 @@ impl Probe {
         probe
     }
 
-    /// Returns the same probe with two sides (threads or processes), on one CPU or on two.
+    /// Returns the probe with two sides (threads or processes), on one CPU or on two.
     pub const fn two_sided(mut self) -> Self {
         self.placements = &[Placement::SameCpu, Placement::AcrossCpus];
         self.rows = Row::TWO_SIDES;
@@ -231,7 +231,7 @@ impl<Repeat: FnMut(u64) -> Result<Duration, Problem>> Operation for Repeat {
     }
 }
 
-/// Repeats some work, and returns the time of all repetitions.
+/// Repeats `work`, and returns the time of all repetitions.
 ///
 /// The loop itself takes less than a nanosecond for each operation (docs/reference/primitives.md).
 pub fn timed(

@@ -109,8 +109,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     let baseline = MemoryBaseline::now();
     let faults = minor_faults();
     let elapsed = if threads == 1 {
-        // glibc gives the main thread a heap of its own kind, so one thread must be the main
-        // thread.
+        // glibc gives other threads other arenas (heaps), so a single job runs on the main thread.
         time_job(&job)
     } else {
         time_on_threads(&job, threads)

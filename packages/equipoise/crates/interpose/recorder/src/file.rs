@@ -96,7 +96,7 @@ pub struct Header {
     /// Number of allocations and frees by threads without a table.
     pub calls_without_table: Number,
     /// Number of blocks whose birth could not be stored, because memory ran out.
-    pub births_without_place: Number,
+    pub births_not_stored: Number,
     /// Processor of the registers in samples: 1 is x86-64, 2 is `AArch64`, 0 is any other.
     pub machine: Number,
     /// Number of threads without a table because the disk was full.

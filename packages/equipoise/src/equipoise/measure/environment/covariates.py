@@ -135,7 +135,7 @@ def _quick_source(
 ) -> Source:
     """Return the source if it is quick; else close the source and raise `Unknown`.
 
-    ``clock`` measures how long a reading takes; ``now`` gives the time of each reading.
+    The first of ``clocks`` measures how long a reading takes. The second gives the time of each.
     """
     clock, now = clocks
     with ExitStack() as stack:
@@ -207,7 +207,7 @@ class Source(Struct):
     difference_count: int = 1
     """Number of values whose difference is reported."""
     between_trials: BetweenReadings | None = None
-    """Function of the readings before two consecutive trials, whose values are reported as well."""
+    """Function of the readings before two consecutive trials; its values are reported, too."""
     remember_cpu: Callable[[int | None], None] = lambda cpu: None
     """Function that stores the CPU of the last trial, for the reading before the next trial."""
     reading_before: tuple[float, ...] = ()

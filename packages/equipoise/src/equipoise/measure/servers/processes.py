@@ -200,7 +200,7 @@ _STAT_FIELDS = {
     "minor_faults": (6, 7),
     "major_faults": (8, 9),
 }
-"""Indices of two times after the state in ``stat``: of a process, and of its ended children."""
+"""Indices in ``stat`` after the state: the value of a process, and of its ended children."""
 _SWITCHES = {
     "voluntary_ctxt_switches": "voluntary_switches",
     "nonvoluntary_ctxt_switches": "involuntary_switches",

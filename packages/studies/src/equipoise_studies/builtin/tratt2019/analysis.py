@@ -65,7 +65,7 @@ def findings(data: StudyData) -> Findings:
 
 
 def correlation(steps: FloatArray, seconds: FloatArray) -> float | None:
-    """Return Pearson's correlation of two arrays, shape (n,); ``None`` if it is undefined."""
+    """Return Pearson's correlation of two arrays; ``None`` for few or constant values."""
     if len(steps) != len(seconds) or len(steps) < MIN_RUNS:
         return None
     if np.ptp(steps) == 0 or np.ptp(seconds) == 0:
