@@ -1,6 +1,6 @@
 """Rank the levels of a factor on each task, as tables, sentences and charts.
 
-A reversal is a pair of levels of which one is faster on one task and slower on another task.
+A reversal is a pair of levels. The first is faster on one task and slower on another task.
 """
 
 from __future__ import annotations
@@ -50,9 +50,7 @@ class Reversal(Struct, frozen=True):
     faster: Ratio
     slower_on: str
     slower: Ratio
-    """Ratio of the first to the second level on the task ``slower_on``; ``faster`` is the ratio on
-    ``faster_on``.
-    """
+    """Ratio of the first to the second level on ``slower_on``; ``faster`` is on ``faster_on``."""
 
     @property
     def is_certain(self) -> bool:

@@ -28,7 +28,7 @@ from equipoise.stats.verdict import judge
 UNKNOWN = "–"
 """Text of a cell without a number."""
 ALPHA = 0.05
-"""Level of the interval of each ratio. There is no correction for the number of ratios."""
+"""Level of the interval of each ratio; there is no correction for several ratios."""
 
 
 class Ratio(Struct, frozen=True):
@@ -36,8 +36,7 @@ class Ratio(Struct, frozen=True):
 
     ratio: float
     ratio_ci: Interval
-    """Confidence sequence at 95 % for this pair alone; ``None`` for a bound that is not known yet.
-    """
+    """Confidence sequence at 95 % for this pair alone; ``None`` for an unknown bound."""
     e_value: float
     smallest: float
     largest: float

@@ -9,9 +9,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::errno;
 use crate::process::abort_with;
 
-/// Exports C functions from a preloadable library.
-///
-/// A test program does not export them: they would replace functions of the test harness.
+/// Exports C functions from a preloadable library. A test program does not export them: they would
+/// replace functions of the test harness.
 #[macro_export]
 macro_rules! exports {
     ($(
@@ -31,10 +30,9 @@ macro_rules! exports {
     )*};
 }
 
-/// Exports C functions, and declares a module `next` with the functions that they replace.
-///
-/// While the C library looks up a function, it may call an allocation function, which cannot be
-/// looked up then. For this case, a function may have an `else` block, whose value is returned.
+/// Exports C functions, and declares a module `next` with the functions that they replace. While
+/// the C library looks up a function, it may call an allocation function, which cannot be looked up
+/// then. For this case, a function may have an `else` block, whose value is returned.
 #[macro_export]
 macro_rules! hooks {
     ($(

@@ -111,9 +111,8 @@ fn parse_delay_s(schedstat: &str) -> Option<f64> {
     (times_run > 0).then_some(delay_ns as f64 * 1e-9)
 }
 
-/// Returns the last CPU of a process: field 39 of the line in `/proc/PID/stat`.
-///
-/// Fields are counted from the last bracket, because the name of the process may have brackets.
+/// Returns the last CPU of a process: field 39 of the line in `/proc/PID/stat`. Fields are counted
+/// from the last bracket, because the name of the process may have brackets.
 fn parse_last_cpu(stat: &[u8]) -> Option<u32> {
     const FIELDS_AFTER_NAME: usize = 36;
     let end = stat.iter().rposition(|&byte| byte == b')')?;
@@ -122,7 +121,6 @@ fn parse_last_cpu(stat: &[u8]) -> Option<u32> {
     field.parse().ok()
 }
 
-/// Returns the launcher's own peak resident memory, in bytes.
 pub fn own_peak_bytes() -> Result<u64, String> {
     let path = "/proc/self/status";
     let text = fs::read_to_string(path).map_err(cannot_read(path))?;

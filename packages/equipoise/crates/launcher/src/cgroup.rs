@@ -77,10 +77,8 @@ impl Leaf {
         Err(format!("another launcher removes {}", folder.display()))
     }
 
-    /// Replaces this leaf by a new leaf if processes in it were killed.
-    ///
-    /// After such a kill, Linux (seen on 6.18) kills every process that starts in the cgroup from
-    /// outside.
+    /// Replaces this leaf by a new leaf if processes in it were killed. After such a kill, Linux
+    /// (seen on 6.18) kills every process that starts in the cgroup from outside.
     pub fn renew_if_killed(&mut self) -> Result<(), String> {
         if self.was_killed.get() {
             let number = self.number.wrapping_add(1);
@@ -191,9 +189,8 @@ fn folder_in_mount(line: &str, cgroup: &str) -> Option<PathBuf> {
     Some(Path::new(mount_point).join(relative_path))
 }
 
-/// Removes the empty leaves of this user whose launchers have ended.
-///
-/// A living launcher holds the lock of its leaf. A leaf with processes cannot be removed.
+/// Removes the empty leaves of this user whose launchers have ended. A living launcher holds the
+/// lock of its leaf. A leaf with processes cannot be removed.
 fn remove_stale_leaves(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else {
         return;

@@ -21,16 +21,14 @@ pub fn adopt_orphans() -> io::Result<()> {
     check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }).map(drop)
 }
 
-/// Kills a child that was not reaped yet, and its process group.
-///
-/// The kernel reuses the id of a child only after the child was reaped.
+/// Kills a child that was not reaped yet, and its process group. The kernel reuses the id of a
+/// child only after the child was reaped.
 pub fn kill_trial(pid: libc::pid_t) {
     kill_with_group(pid, pid);
 }
 
-/// Kills a child. Kills its process group, too, if the child or the trial leads the group.
-///
-/// A child may be in another group, such as the client's, which must not be killed.
+/// Kills a child. Kills its process group, too, if the child or the trial leads the group. A child
+/// may be in another group, such as the client's, which must not be killed.
 fn kill_with_group(pid: libc::pid_t, trial: libc::pid_t) {
     // SAFETY: passes numbers only. The child was not reaped, so the kernel does not reuse its id or
     // the id of its group.

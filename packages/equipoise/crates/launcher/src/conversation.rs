@@ -105,9 +105,8 @@ pub fn watch(descriptor: RawFd, events: libc::c_short) -> libc::pollfd {
     }
 }
 
-/// Waits for an event on a descriptor, at most `timeout_ns`; `None` waits without a limit.
-///
-/// If a signal interrupts the wait, no entry has an event.
+/// Waits for an event on a descriptor, at most `timeout_ns`; `None` waits without a limit. If a
+/// signal interrupts the wait, no entry has an event.
 pub fn poll(watched: &mut [libc::pollfd], timeout_ns: Option<u64>) -> io::Result<()> {
     let timeout = timeout_ns.map(timespec);
     let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);

@@ -62,7 +62,6 @@ pub fn find(name: &str) -> Result<&'static Kind, String> {
     })
 }
 
-/// The counters of the option `--counters`; by default none.
 pub struct Counters(Vec<Counter>);
 
 struct Counter {

@@ -62,10 +62,9 @@ fn run() -> Result<(), String> {
     result.and(options.scratch.as_deref().map_or(Ok(()), remove_folder))
 }
 
-/// Removes a folder with its content; an absent folder is not an error.
-///
-/// Another launcher of the campaign may still be stopping a server that writes into the folder. So
-/// the removal is repeated until the folder is gone or `REMOVAL_TIMEOUT` is over.
+/// Removes a folder with its content; an absent folder is not an error. Another launcher of the
+/// campaign may still be stopping a server that writes into the folder. So the removal is repeated
+/// until the folder is gone or `REMOVAL_TIMEOUT` is over.
 fn remove_folder(folder: &Path) -> Result<(), String> {
     let deadline = Instant::now() + REMOVAL_TIMEOUT;
     loop {

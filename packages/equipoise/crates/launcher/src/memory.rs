@@ -10,9 +10,8 @@ use crate::reading::cannot_read;
 const OOM_SCORE: &str = "/proc/self/oom_score_adj";
 const CLEAR_REFS: &str = "/proc/self/clear_refs";
 
-/// Makes the kernel kill the launcher and its trials before other processes if memory runs out.
-///
-/// The kernel kills the largest of them first, which is the trial.
+/// Makes the kernel kill the launcher and its trials before other processes if memory runs out. The
+/// kernel kills the largest of them first, which is the trial.
 pub fn prefer_trials_for_oom_kill() -> Result<(), String> {
     fs::write(OOM_SCORE, "1000").map_err(|error| format!("cannot write {OOM_SCORE}: {error}"))
 }

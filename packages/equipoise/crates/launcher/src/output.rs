@@ -58,7 +58,6 @@ impl Capture {
         Ok(file.into())
     }
 
-    /// Returns the number of bytes that the child has written.
     pub fn len(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
     }
@@ -142,7 +141,6 @@ fn can_punch(file: &File) -> bool {
     file.set_len(8192).is_ok() && punch(file, 4096).is_ok() && file.set_len(0).is_ok()
 }
 
-/// Frees the disk space of the first `end` bytes.
 fn punch(file: &File, end: u64) -> io::Result<()> {
     let length = libc::off_t::try_from(end).map_err(|_| ErrorKind::FileTooLarge)?;
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;

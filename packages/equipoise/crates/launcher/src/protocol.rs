@@ -121,7 +121,6 @@ pub enum Containment {
 }
 
 /// The report of one trial. A value that could not be read is null, and `unknown` has the reason.
-///
 /// "The process" is the process that the launcher started.
 #[derive(Debug, Default, Clone, Serialize)]
 pub struct Report {

@@ -27,10 +27,9 @@ pub enum Setting {
 }
 
 impl Settings {
-    /// Applies every setting to this thread, which is about to execute a program.
-    ///
-    /// Safe to call between vfork and exec, because it changes nothing that the parent shares. The
-    /// error is the refused setting; the last error of this thread has the reason.
+    /// Applies every setting to this thread, which is about to execute a program. Safe to call
+    /// between vfork and exec, because it changes nothing that the parent shares. The error is the
+    /// refused setting; the last error of this thread has the reason.
     pub fn apply(&self) -> Result<(), Setting> {
         if self
             .random_addresses
@@ -50,7 +49,6 @@ impl Settings {
 }
 
 /// Changes the user and the group of this thread alone, and returns whether the kernel allowed it.
-///
 /// The functions of the C library would change all threads of the launcher, whose memory is shared.
 /// So the system calls are made directly.
 fn become_user(user: User) -> bool {
@@ -79,10 +77,9 @@ fn set_random_addresses(random: bool) -> bool {
     unsafe { libc::personality(new_flags) >= 0 }
 }
 
-/// Sets whether children may use huge pages, and restores the old setting when dropped.
-///
-/// The setting belongs to the memory of a process. A child shares the memory of the launcher until
-/// it executes its program, and then inherits the setting.
+/// Sets whether children may use huge pages, and restores the old setting when dropped. The setting
+/// belongs to the memory of a process. A child shares the memory of the launcher until it executes
+/// its program, and then inherits the setting.
 pub struct HugePages {
     allowed_before: Option<bool>,
 }

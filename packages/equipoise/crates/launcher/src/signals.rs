@@ -13,7 +13,6 @@ const STOP_SIGNALS: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGHUP, libc::SIGQU
 /// Highest signal number of Linux on the processors that Rust supports, except MIPS.
 const MAX_SIGNAL: libc::c_int = 64;
 
-/// The launcher's signals, after `set_up`.
 pub struct Signals {
     /// Descriptor that becomes readable when a signal stops the launcher.
     pub stop: OwnedFd,
@@ -62,9 +61,8 @@ fn ignored_signals() -> Vec<libc::c_int> {
         .collect()
 }
 
-/// Restores the default actions of these signals in a child, and unblocks all signals.
-///
-/// Safe to call between vfork and exec.
+/// Restores the default actions of these signals in a child, and unblocks all signals. Safe to call
+/// between vfork and exec.
 pub fn reset(ignored: &[libc::c_int]) {
     let mut empty_set = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: only async-signal-safe calls; the set is initialised before it is read.

@@ -123,7 +123,6 @@ impl<'a> Program<'a> {
         self
     }
 
-    /// Applies these settings to the child; if one is refused, the program is not started.
     pub fn with_settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self

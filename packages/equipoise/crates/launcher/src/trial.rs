@@ -111,10 +111,8 @@ impl TrialRunner {
         }
     }
 
-    /// Starts the program of a request; `None` if that failed, and the report has the reason.
-    ///
-    /// If the kernel refuses a start in a cgroup, this trial and all later trials start without
-    /// one.
+    /// Starts the program of a request; `None` if that failed, and the report has the reason. If
+    /// the kernel refuses a start in a cgroup, this trial and all later trials start without one.
     fn start(&mut self, request: &Request, report: &mut Report) -> Option<Started> {
         let file = request.program.as_ref().or(request.argv.first())?;
         let streams = match self.open_streams(request) {
@@ -314,7 +312,6 @@ impl TrialRunner {
     }
 }
 
-/// Returns the settings of the trial's process; an error if a CPU number is too large.
 fn settings_of(request: &Request) -> io::Result<Settings> {
     Ok(Settings {
         cpus: request.cpus.as_deref().map(cpus_of).transpose()?,
@@ -328,10 +325,8 @@ fn cpus_of(numbers: &[u32]) -> io::Result<Cpus> {
     Cpus::from_numbers(numbers.map(|number| number.unwrap_or(usize::MAX)))
 }
 
-/// Keeps this CPU busy for some nanoseconds.
-///
-/// A virtual CPU that was just woken is slow in its next system calls. This loop lets the CPU
-/// settle before the launcher reads the clock.
+/// Keeps this CPU busy for some nanoseconds. A virtual CPU that was just woken is slow in its next
+/// system calls. This loop lets the CPU settle before the launcher reads the clock.
 fn keep_cpu_busy(duration_ns: u64) {
     let end = monotonic_ns() + duration_ns;
     while monotonic_ns() < end {
@@ -378,7 +373,6 @@ fn name_of(resource: Resource, request: &Request, file: String) -> String {
     }
 }
 
-/// Converts seconds to nanoseconds; longer times are cut to `i32::MAX` seconds (68 years).
 fn nanoseconds(seconds: f64) -> u64 {
     let max_seconds = f64::from(i32::MAX);
     let duration = std::time::Duration::from_secs_f64(seconds.clamp(0.0, max_seconds));

@@ -26,10 +26,9 @@ impl Lock {
         }
     }
 
-    /// Waits until this thread holds the lock.
-    ///
-    /// If this thread already holds the lock, the process aborts. A signal handler or a panic has
-    /// then interrupted the allocator, and would wait forever.
+    /// Waits until this thread holds the lock. If this thread already holds the lock, the process
+    /// aborts. A signal handler or a panic has then interrupted the allocator, and would wait
+    /// forever.
     pub fn acquire(&self) {
         let thread = this_thread();
         if !self.try_change(FREE, HELD) {

@@ -17,17 +17,14 @@ use crate::handlers::Action;
 use crate::probe::{OpenProbe, Operation, ProbeOptions};
 use crate::system::{check_negative, problem_of};
 
-/// A child process, which is killed and reaped when dropped.
-///
-/// The child is in the process group of the probe, so a signal to the group ends both. If the probe
-/// dies, the kernel kills the child.
+/// A child process, which is killed and reaped when dropped. The child is in the process group of
+/// the probe, so a signal to the group ends both. If the probe dies, the kernel kills the child.
 pub struct Child {
     pid: libc::pid_t,
 }
 
 impl Child {
     /// Starts a copy of this process that does `work` and exits. This process must have one thread.
-    ///
     /// A problem of the work is written to standard error.
     pub fn start(work: impl FnOnce() -> Result<(), Problem>) -> Result<Self, Problem> {
         let parent = process::id();

@@ -31,7 +31,6 @@ fn main() -> ExitCode {
     )
 }
 
-/// Runs a command, and returns the text for standard output.
 fn run(command: Command) -> Result<String, Problem> {
     match command {
         Command::Text(text) => Ok(text),

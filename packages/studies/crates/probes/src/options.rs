@@ -23,7 +23,6 @@ pub enum Command {
     Measure(Request),
 }
 
-/// A probe with its options.
 pub struct Request {
     pub probe: &'static Probe,
     pub options: ProbeOptions,

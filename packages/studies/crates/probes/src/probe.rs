@@ -69,7 +69,6 @@ impl Probe {
     }
 }
 
-/// Options with which a probe is opened.
 #[derive(Clone, Debug)]
 pub struct ProbeOptions {
     pub placement: Placement,
@@ -77,7 +76,6 @@ pub struct ProbeOptions {
     pub size: u64,
     /// Value of `--count`; 0 for a probe without this option.
     pub count: u64,
-    /// Folder for files, if the command line names one.
     pub folder: Option<PathBuf>,
 }
 
@@ -130,7 +128,6 @@ macro_rules! display_serde_name {
 
 display_serde_name!(Class, Metric, Placement);
 
-/// A numeric option of a probe.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Parameter {
     /// What the number means.
@@ -188,7 +185,6 @@ impl Row {
     }
 }
 
-/// A probe that is ready to be measured.
 pub struct OpenProbe {
     /// The operation. Dropping it frees all resources of the probe.
     pub operation: Box<dyn Operation>,
@@ -219,7 +215,6 @@ impl OpenProbe {
     }
 }
 
-/// An operation that is repeated and timed.
 pub trait Operation {
     /// Repeats the operation, checks every result, and returns the measured time.
     fn repeat(&mut self, count: u64) -> Result<Duration, Problem>;
@@ -231,9 +226,8 @@ impl<Repeat: FnMut(u64) -> Result<Duration, Problem>> Operation for Repeat {
     }
 }
 
-/// Repeats `work`, and returns the time of all repetitions.
-///
-/// The loop itself takes less than a nanosecond for each operation (docs/reference/primitives.md).
+/// Repeats `work`, and returns the time of all repetitions. The loop itself takes less than a
+/// nanosecond for each operation (docs/reference/primitives.md).
 pub fn timed(
     count: u64,
     mut work: impl FnMut() -> Result<(), Problem>,

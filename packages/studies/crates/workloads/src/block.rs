@@ -30,9 +30,8 @@ pub struct Block {
 }
 
 impl Block {
-    /// Allocates a block and writes to it.
-    ///
-    /// `black_box` and the volatile writes prevent the compiler from removing malloc and free.
+    /// Allocates a block and writes to it. `black_box` and the volatile writes prevent the compiler
+    /// from removing malloc and free.
     pub fn new(size: usize, touch: Touch, page: usize) -> Result<Self, OutOfMemory> {
         // SAFETY: malloc may be called with any size.
         let start = black_box(unsafe { libc::malloc(size) });

@@ -168,10 +168,9 @@ fn search(matching: &mut dyn Matching, data: &Data, candidates: &[Vec<f64>]) -> 
     result
 }
 
-/// Whether a candidate is better than the best candidate so far.
-///
-/// The candidate with the larger smallest p-value is better. If these are equal, the second
-/// smallest p-values decide, and so on (Sekhon 2011, section 2.3).
+/// Whether a candidate is better than the best candidate so far. The candidate with the larger
+/// smallest p-value is better. If these are equal, the second smallest p-values decide, and so on
+/// (Sekhon 2011, section 2.3).
 fn is_better(candidate: &[f64], best: &[f64]) -> bool {
     candidate
         .iter()

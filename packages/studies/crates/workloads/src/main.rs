@@ -52,7 +52,6 @@ fn main() -> ExitCode {
     finish("equipoise-workload", run(Parser::from_env()))
 }
 
-/// Runs the command line, and returns the text for standard output.
 fn run(mut parser: Parser) -> Result<String, Problem> {
     let name = match parser.next()? {
         Some(Arg::Long("list")) => return Ok(listing()),

@@ -210,9 +210,8 @@ fn time_job(job: &Job) -> Result<Duration, OutOfMemory> {
 }
 
 /// Times pairs of malloc and free with up to `live` blocks. Each new block replaces the block at
-/// the index that `choose` returns. The replaced block is freed.
-///
-/// The list is allocated before the clock starts. The last blocks are freed before the clock stops.
+/// the index that `choose` returns. The replaced block is freed. The list is allocated before the
+/// clock starts. The last blocks are freed before the clock stops.
 fn time_with_live_blocks(
     job: &Job,
     live: usize,

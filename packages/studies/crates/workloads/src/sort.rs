@@ -28,7 +28,6 @@ was resident before. Checks that the sorted numbers are in order and complete.
     run,
 };
 
-/// Maximum length of an array that is sorted by insertion.
 const MAX_INSERTION_SORT: usize = 16;
 
 fn run(options: &mut Options) -> Result<Report, Problem> {

@@ -43,7 +43,6 @@ const ALGORITHMS: [(&str, Algorithm); 2] =
     [("linear", Algorithm::Linear), ("binary", Algorithm::Binary)];
 
 impl Algorithm {
-    /// Finds a word by this algorithm; calls `visit` for every comparison.
     fn find(self, words: &[String], word: &str, mut visit: impl FnMut()) -> Option<usize> {
         match self {
             Self::Linear => words.iter().position(|candidate| {

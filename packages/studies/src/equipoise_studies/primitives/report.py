@@ -127,7 +127,6 @@ def _first_of_each_class(document: ResultDocument) -> Iterator[tuple[str, str, C
 
 
 def _tiles(document: ResultDocument) -> Iterator[tuple[str, str]]:
-    """Yield name and median of the first row of each class that has a number."""
     for class_name, metric, condition in _first_of_each_class(document):
         median = metric_formatter(metric)(condition.metrics[metric].median)
         yield f"{class_name}: {condition.name}", median

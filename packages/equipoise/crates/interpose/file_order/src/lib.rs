@@ -45,7 +45,6 @@ hooks! {
         })
     }
 
-    /// Moves to the first entry, and reads the folder again.
     fn rewinddir(stream: *mut DIR) {
         streams::forget(stream);
         next::rewinddir(stream);
@@ -84,7 +83,6 @@ exports! {
         streams::position(stream)
     }
 
-    /// Moves to a position that `telldir` returned.
     fn seekdir(stream: *mut DIR, position: c_long) {
         errno::preserved(|| read_folder(stream));
         streams::go_to(stream, position);

@@ -37,10 +37,9 @@ impl Slot {
         Some(Self(index))
     }
 
-    /// Takes the slot from a stream that is about to be closed, and returns the slot.
-    ///
-    /// The C library may soon open another stream at this address. So the slot belongs to no stream
-    /// until it is released.
+    /// Takes the slot from a stream that is about to be closed, and returns the slot. The C library
+    /// may soon open another stream at this address. So the slot belongs to no stream until it is
+    /// released.
     pub fn take_from(stream: *mut FILE) -> Option<Self> {
         let slot = slot_of(stream)?;
         STREAMS[slot].store(closing_mark(), Ordering::Release);

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use equipoise_interpose::errno;
 
-/// Memory of early blocks, which are never freed.
 static mut MEMORY: [Unit; UNITS] = [[0; UNIT_WORDS]; UNITS];
 static USED: AtomicUsize = AtomicUsize::new(0);
 

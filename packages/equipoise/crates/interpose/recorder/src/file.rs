@@ -96,7 +96,7 @@ pub struct Header {
     /// Number of allocations and frees by threads without a table.
     pub calls_without_table: Number,
     /// Number of blocks whose birth could not be stored, because memory ran out.
-    pub births_not_stored: Number,
+    pub births_without_place: Number,
     /// Processor of the registers in samples: 1 is x86-64, 2 is `AArch64`, 0 is any other.
     pub machine: Number,
     /// Number of threads without a table because the disk was full.
@@ -110,10 +110,8 @@ pub struct Header {
 const _: () = assert!(size_of::<Header>() <= PAGE);
 
 impl Header {
-    /// Returns a pointer to this offset in the mapped file, which begins with the header.
-    ///
-    /// A pointer made from the reference would be valid for the header only, so it is made from the
-    /// address.
+    /// Returns a pointer to this offset in the mapped file, which begins with the header. A pointer
+    /// made from the reference would be valid for the header only, so it is made from the address.
     pub fn pointer_at<T>(&self, offset: usize) -> *mut T {
         ptr::with_exposed_provenance_mut(ptr::from_ref(self).addr() + offset)
     }

@@ -45,7 +45,7 @@ fn record(block: *mut c_void, size: usize, origin: Origin) {
     if !births::store(block, Birth { class, ticks })
         && let Some(header) = recording::header()
     {
-        header.births_not_stored.add_shared(1);
+        header.births_without_place.add_shared(1);
     }
     let until_sample = thread.until_sample.get();
     let until_sample = until_sample.saturating_sub_unsigned(size as u64);

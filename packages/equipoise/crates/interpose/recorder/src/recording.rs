@@ -72,7 +72,6 @@ pub fn is_attached(thread: &Thread) -> bool {
     thread.key.get() == process_state().key.load(Ordering::Relaxed)
 }
 
-/// Returns the file of this process, if it has one.
 pub fn header() -> Option<&'static Header> {
     // SAFETY: it is null or a mapping that is never unmapped.
     unsafe { process_state().header.load(Ordering::Acquire).as_ref() }

@@ -48,10 +48,8 @@ pub unsafe fn read_to(descriptor: c_int, target: *mut u8, bytes: usize) -> Resul
     usize::try_from(result).map_err(|_| errno::get())
 }
 
-/// Lengthens a file, and returns whether it now has that many bytes.
-///
-/// The kernel would end a process that exceeds the limit `ulimit -f`, so this limit is checked
-/// first.
+/// Lengthens a file, and returns whether it now has that many bytes. The kernel would end a process
+/// that exceeds the limit `ulimit -f`, so this limit is checked first.
 pub fn lengthen(descriptor: c_int, bytes: usize) -> bool {
     let mut limit = libc::rlimit {
         rlim_cur: 0,

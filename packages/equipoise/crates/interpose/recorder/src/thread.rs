@@ -4,9 +4,8 @@ use std::cell::Cell;
 
 use crate::file::Table;
 
-/// State of one thread. Before the first allocation of the thread, only the key is not zero.
-///
-/// A signal handler that allocates may interrupt its thread anywhere, so the fields are cells.
+/// State of one thread. Before the first allocation of the thread, only the key is not zero. A
+/// signal handler that allocates may interrupt its thread anywhere, so the fields are cells.
 #[repr(C, align(64))]
 pub struct Thread {
     /// Key of the process to which the other fields belong; no process has key 1.

@@ -298,7 +298,6 @@ def _present_disturbances(
 
 
 def _work_of_others(activity: Activity, own_children_s: float) -> Iterator[str]:
-    """Yield a clause about the CPU time of other processes, if they used much."""
     processes = activity.busy_processes()
     own_share = own_children_s / activity.seconds
     unseen_share = max(0.0, activity.unseen_share() - own_share)

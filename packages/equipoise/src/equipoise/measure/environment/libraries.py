@@ -35,7 +35,6 @@ BLIS_VARIABLE = "BLIS_ARCH_TYPE"
 CORE_VARIABLES = (OPENBLAS_VARIABLE, BLIS_VARIABLE)
 _LISTED_LIBRARY = re.compile(r"^\s*(?P<name>\S.*?)(?: => (?P<path>.*?))?(?: \(0x[0-9a-f]+\))?$")
 _VIRTUAL_LIBRARIES = ("linux-vdso", "linux-gate")
-"""Libraries that the kernel maps, and that have no file."""
 _INITIALISED_LIBRARY = re.compile(r"calling init: (?P<path>/.*)$", re.MULTILINE)
 _LISTED_TUNABLE = re.compile(r"^(?P<name>[\w.]+): (?P<value>\S+) \(min: .*\)$")
 _VERBOSE_VARIABLES = {"OPENBLAS_VERBOSE": "2", "BLIS_ARCH_DEBUG": "1"}

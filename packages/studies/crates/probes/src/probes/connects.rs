@@ -33,9 +33,7 @@ fn open_tcp(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     Ok(in_rounds(connect, move || listener.accept().map(drop)))
 }
 
-/// Probe `unix_connect`.
-///
-/// The address is abstract: it is not a file, and disappears with the socket.
+/// Probe `unix_connect`. The address is abstract: it is not a file, and disappears with the socket.
 pub const UNIX_CONNECT: Probe = Probe {
     name: "unix_connect",
     summary: "socket, connect and close over AF_UNIX, to an abstract address",

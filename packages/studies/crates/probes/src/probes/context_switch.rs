@@ -88,10 +88,9 @@ fn time_alone(working_set: &mut WorkingSet) -> Result<f64, Problem> {
     time_to_subtract(&mut hops)
 }
 
-/// The ring, with the end and the working set of this process.
-///
-/// A helper reports an error if the process before it in the ring ends first. So the last helper of
-/// the ring is dropped first, and this end closes last.
+/// The ring, with the end and the working set of this process. A helper reports an error if the
+/// process before it in the ring ends first. So the last helper of the ring is dropped first, and
+/// this end closes last.
 struct Ring {
     helpers: Vec<Helper>,
     first: End,

@@ -56,7 +56,6 @@ pub const FILE_SIZE: Parameter = Parameter {
 
 const FILES_PER_ROUND: u64 = 256;
 
-/// The times of the two parts of a measurement.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
     /// Time to open with `O_CREAT`, write and close.
@@ -73,7 +72,6 @@ pub struct NewFiles {
 }
 
 impl NewFiles {
-    /// Creates the folder, without files.
     fn new(options: &ProbeOptions) -> Result<Self, Problem> {
         let scratch = Scratch::new(options)?;
         Ok(Self {

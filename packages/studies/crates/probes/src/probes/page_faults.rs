@@ -54,7 +54,6 @@ impl FreshMemory {
         })
     }
 
-    /// Touches up to `limit` new pages; returns their number and the time.
     fn touch(&mut self, limit: usize) -> Result<(usize, Duration), Problem> {
         if self.touched_pages == PAGES_PER_MAPPING {
             *self = Self::new(self.page_bytes)?;

@@ -27,10 +27,8 @@ fn open_signal_install(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// Probe `signal_handle`.
-///
-/// The time to send a signal is measured first and subtracted. For this, the process ignores the
-/// signal.
+/// Probe `signal_handle`. The time to send a signal is measured first and subtracted. For this, the
+/// process ignores the signal.
 pub const SIGNAL_HANDLE: Probe = Probe {
     name: "signal_handle",
     summary: "a signal to oneself and its handler, less the same kill of an ignored signal",

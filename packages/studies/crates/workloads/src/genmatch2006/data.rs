@@ -10,9 +10,7 @@ use equipoise_random::Draws;
 pub const COVARIATES: [&str; 10] = [
     "age", "educ", "black", "hisp", "married", "nodegr", "u74", "u75", "re75", "re74",
 ];
-/// Index of the earnings of 1975 among the covariates.
 pub const RE75: usize = 8;
-/// Index of the earnings of 1974 among the covariates.
 pub const RE74: usize = 9;
 const TREATMENT: &str = "treat";
 const TREATED: usize = 185;

@@ -11,7 +11,6 @@
 
 use std::hint::black_box;
 
-/// A matrix of numbers, stored row by row.
 #[derive(Debug, PartialEq)]
 pub struct Matrix {
     rows: usize,
@@ -87,7 +86,6 @@ pub fn row_of(matrix: Matrix, row: usize) -> Matrix {
     Matrix::filled(1, matrix.columns, |_, column| matrix.at(row, column))
 }
 
-/// Returns the matrix product, computed by three nested loops.
 pub fn product(left: Matrix, right: Matrix) -> Matrix {
     assert_eq!(left.columns, right.rows, "inner sizes");
     Matrix::filled(left.rows, right.columns, |row, column| {
@@ -107,7 +105,6 @@ pub fn sum(left: Matrix, right: Matrix) -> Matrix {
     by_element(&left, &right, |left, right| left + right)
 }
 
-/// Multiplies two matrices, element by element.
 pub fn multiplied(left: Matrix, right: Matrix) -> Matrix {
     by_element(&left, &right, |left, right| left * right)
 }

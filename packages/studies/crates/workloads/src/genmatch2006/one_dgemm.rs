@@ -20,7 +20,6 @@ pub struct OneDgemm<'a> {
 }
 
 impl<'a> OneDgemm<'a> {
-    /// Standardises the data and allocates the work space.
     pub fn new(data: &'a Data, blas: &'a Blas) -> Self {
         let covariates = standardised(data);
         let length = covariates.elements().len();

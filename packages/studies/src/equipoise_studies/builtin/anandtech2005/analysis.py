@@ -173,7 +173,6 @@ def _reasons(data: StudyData, table: Table) -> Iterator[str]:
 
 
 def _thread_table(data: StudyData) -> FindingTable:
-    """Return the times of a thread, which the article did not have."""
     medians = data.medians(LATENCY, "row")
     return FindingTable(
         "Threads, which readers of the article missed, µs",
@@ -207,7 +206,6 @@ def _over_quickest(data: StudyData, table: Table) -> dict[str, float]:
 
 
 def _quickest_sentence(data: StudyData, table: Table) -> str:
-    """Compare this host with the quickest of the four machines, column by column."""
     ratios = _over_quickest(data, table)
     if not ratios:
         return ""
@@ -239,7 +237,6 @@ def _systems_sentence() -> str:
 
 
 def _placement_sentence(data: StudyData) -> str:
-    """Return how much slower two CPUs are than one, and the differences between the machines."""
     ratios: list[str] = []
     for column in filter(_has_placements, IPC.columns):
         across, same = (

@@ -67,8 +67,7 @@ OLD, NEW = "scythe", "blas"
 """Algorithms. The constants above are allocators: the default, the 15 KB policy, Doug Lea's."""
 MIN_RATIO_FAR_SLOWER = 1.5
 MAX_RATIO_WITHOUT_GAP = 1.05
-"""Maximum ratio that does not count as a gap: the article saw no real gap in 4.6 s against 4.4 s.
-"""
+"""Maximum ratio without a gap; the article saw no real gap in 4.6 s against 4.4 s."""
 MEASURED, PUBLISHED = "here", "published in 2006"
 """Sources of a number in a chart."""
 CONDITION = ("algorithm", "rows", "allocator")
@@ -130,7 +129,6 @@ def _answer(data: StudyData) -> str:
 
 
 def _ratios(data: StudyData, algorithm: str, candidate: str, baseline: str) -> dict[str, Ratio]:
-    """Return the ratio of two allocators at each number of rows at which both ran."""
     return data.ratios(SEARCH, "allocator", candidate, baseline, by="rows", algorithm=algorithm)
 
 
@@ -295,7 +293,6 @@ def ratio_rows(data: StudyData) -> Iterator[dict[str, Any]]:
 def _published_numbers(
     data: StudyData, numbers: Mapping[tuple[str, ...], float]
 ) -> dict[tuple[str, ...], float]:
-    """Return the published numbers of the algorithms in the campaign."""
     return {key: numbers[key] for key in numbers if key[0] in data.levels("algorithm")}
 
 
