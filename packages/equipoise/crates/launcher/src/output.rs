@@ -121,8 +121,8 @@ fn create_unnamed(folder: &Path) -> io::Result<File> {
 fn create_and_unlink(folder: &Path) -> io::Result<File> {
     let template = folder.join("equipoise-XXXXXX\0");
     let mut template = template.into_os_string().into_encoded_bytes();
-    // SAFETY: the template ends with NUL after six X and may be changed. mkostemp returns a new
-    // descriptor, and writes a name that ends with NUL into the template.
+    // SAFETY: the template ends with NUL after six X and may be changed. Then it has the name of
+    // the new file, which ends with NUL.
     unsafe {
         let file = libc::mkostemp(template.as_mut_ptr().cast(), libc::O_CLOEXEC);
         let file = owned(file)?;

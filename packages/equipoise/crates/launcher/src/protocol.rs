@@ -120,8 +120,8 @@ pub enum Containment {
     ProcessGroup,
 }
 
-/// The report of one trial. A value that could not be read is null, and `unknown` has the reason.
-/// "The process" is the process that the launcher started.
+/// The report of one trial. A value that could not be read is null; `unknown` has the reason. In
+/// the comments, the process is the process that the launcher started.
 #[derive(Debug, Default, Clone, Serialize)]
 pub struct Report {
     pub pid: Option<i32>,

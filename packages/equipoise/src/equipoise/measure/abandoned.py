@@ -1,10 +1,10 @@
 """End the processes of a trial or a build if their launcher or builder was killed.
 
-A process belongs to a campaign if its environment names a file in the campaign's scratch folder, or
-if it descends from such a process. A process may also have its working folder there. It may be a
-user's shell, so it is reported, but not killed.
+A process belongs to a campaign if its environment names a file in the campaign's scratch folder.
+All its descendants belong to the campaign, too. Another process with its working folder there may
+be a user's shell, so it is reported, but not killed.
 
-A pidfd is a descriptor of a process. It is opened before the environment of the process is read, so
+A pidfd is a descriptor of a process. It is opened before the environment of the process is read. So
 a new process with the same number is never killed by mistake.
 
 A launcher runs each trial in a cgroup of its own, called a leaf (crates/launcher/src/cgroup.rs).

@@ -214,11 +214,9 @@ class Launcher(AbstractContextManager["Launcher"]):
     def run(self, request: Request, on_wait: OnWait | None = None) -> Report:
         """Run one trial to its end and return its report.
 
-        If the program cannot be started, the report has the reason. If this process is interrupted
-        (Ctrl-C, or an error in ``on_wait``), the launcher and the trial with all its descendants
-        are ended. Raise `EquipoiseError` if the launcher refuses the request or has died.
-        """
-        self.begin(request)
+        If the program cannot be started, the report has the reason. An interruption (Ctrl-C, or an
+        error in ``on_wait``) ends the launcher, the trial and all its descendants. Raise
+        `EquipoiseError` if the launcher refuses the request or has died. """ self.begin(request)
         return self.finish(on_wait)
 
     def begin(self, request: Request) -> None:

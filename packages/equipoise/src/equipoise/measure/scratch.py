@@ -1,10 +1,10 @@
 """The private folder of a campaign, and the lock that shows whether the campaign still runs.
 
 Each user has one folder ``equipoise-UID`` in the folder for temporary files. Nobody else can write
-to it. For each campaign it has a scratch folder ``IDENTITY`` and a lock file ``IDENTITY.lock``,
-which is locked (flock(2)) while the campaign runs. The identity is 64 random bits. The lock file is
-created before the scratch folder and removed after it, so it exists as long as the folder. If it is
-not locked, the campaign was killed, and the folder is a leftover (`equipoise.measure.leftovers`).
+to it. For each campaign it has a scratch folder ``IDENTITY`` and a lock file ``IDENTITY.lock``. The
+identity is 64 random bits. The file is locked (flock(2)) while the campaign runs. It is created
+before the scratch folder and removed after it. If the file is not locked, the campaign was killed,
+and the folder is a leftover (`equipoise.measure.leftovers`).
 
 If another user has taken the name ``equipoise-UID``, a campaign creates its own folder
 ``equipoise-UID-XXXXXXXX`` instead.

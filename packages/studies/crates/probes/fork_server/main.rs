@@ -5,9 +5,9 @@
 //! - `fork_server exec PATH`: each child executes PATH.
 //! - `fork_server sh PATH`: each child executes PATH by `/bin/sh -c`.
 //!
-//! With arguments, the program reads requests from standard input: each is a number of children (8
-//! bytes, native order), which are created one after the other. The answer to a request is 24
-//! bytes: the nanoseconds for all children, an error code, and the detail of the error.
+//! With arguments, the program reads requests from standard input. A request is a number of children
+//! (8 bytes, native order), which are created one after the other. The answer is 24 bytes: the
+//! nanoseconds for all children, an error code, and the detail of the error.
 
 #![no_std]
 #![no_main]

@@ -1,6 +1,6 @@
 //! A temporary folder for the files of a probe. It is removed even if the probe is killed.
 //!
-//! A child process, the cleaner, creates the folder, waits on a pipe that closes when the probe
+//! A child process, the cleaner, creates the folder. It waits on a pipe that closes when the probe
 //! ends, and then removes the folder. The cleaner has its own session, so it survives a kill of the
 //! process group. If a campaign kills the cleaner, too, it also removes the folder of
 //! `EQUIPOISE_METRICS`, which contains this folder. Without a campaign, the cleaner locks the

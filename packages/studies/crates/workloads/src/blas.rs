@@ -127,9 +127,9 @@ pub struct Lapack {
 }
 
 impl Lapack {
-    /// Opens the LAPACK for an open BLAS. Tries the LAPACK in the folder of the BLAS first, then
-    /// Debian's reference implementation, then the LAPACK that the dynamic linker finds. If a
-    /// LAPACK needs `libblas.so.3`, it uses the open BLAS.
+    /// Opens the LAPACK for an open BLAS. Tries, in this order, the folder of the BLAS, Debian's
+    /// reference implementation, and the LAPACK that the dynamic linker finds. If a LAPACK needs
+    /// `libblas.so.3`, it uses the open BLAS.
     pub fn open_for(blas: &Blas) -> Result<Self, Problem> {
         let file = blas.file();
         let folder = Path::new(&file).parent().unwrap_or(Path::new("/"));

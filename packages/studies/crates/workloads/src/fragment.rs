@@ -141,8 +141,8 @@ impl Blocks {
     }
 }
 
-/// Draws a size whose logarithm is about uniform. A random power of two times the smallest size is
-/// the lower limit, and the next power is the upper limit.
+/// Draws a size whose logarithm is about uniform: a uniform size between `smallest` times a random
+/// power of two and the double of it.
 fn draw_size(smallest: usize, largest: usize, random: &mut Xorshift64) -> usize {
     let doublings = (largest / smallest).ilog2();
     let power = random.below(doublings as usize + 1);

@@ -17,8 +17,8 @@ impl MemoryBaseline {
         Some(resident_bytes()?.saturating_sub(self.0?))
     }
 
-    /// Adds `peak_bytes` and `retained_bytes` to a report: the largest and the present number of
-    /// resident bytes, minus the number before the work. Call this after everything was freed.
+    /// Adds `peak_bytes` and `retained_bytes` to a report: the largest and the present resident
+    /// bytes, minus the bytes before the work. Call this after everything was freed.
     #[must_use]
     pub fn add_to(&self, report: Report) -> Report {
         let retained = self.bytes_since();

@@ -3,7 +3,7 @@
 use equipoise_random::Draws;
 
 /// Returns the largest relative error of `product` as the product of `left` and `right`. All are
-/// size × size, stored by columns. Both sides are multiplied by one random vector, so three
+/// size × size, stored by columns. Both sides are multiplied by one random vector. So three
 /// products of a matrix and a vector find a wrong element.
 pub fn relative_error_of_product(size: usize, left: &[f64], right: &[f64], product: &[f64]) -> f64 {
     let draws = Draws::new(size as u64);

@@ -36,7 +36,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     Ok(Report::default().timed("ns_per_step", nanoseconds, "ns", Better::Lower, elapsed))
 }
 
-/// Returns the state after `work` steps. A step is a shift, an exclusive or and a product: a
+/// Returns the state after `work` steps. A step is a shift, an exclusive or and a product. A
 /// compiler cannot replace many such steps by a formula.
 fn steps(seed: u64, work: u64) -> u64 {
     let mut state = seed;

@@ -1,7 +1,7 @@
 """The report of primitives: a table for each class, and each row with its own metric.
 
-The report is for results with only probes as conditions, and without comparisons: results of
-`equipoise os`, and of studies whose kind of campaign uses this report.
+The report is for results with only probes as conditions, and without comparisons. Such results come
+from `equipoise os`, and from studies whose kind of campaign uses this report.
 """
 
 from __future__ import annotations

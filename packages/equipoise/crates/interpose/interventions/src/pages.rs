@@ -27,8 +27,8 @@ static LOCKED: AtomicBool = AtomicBool::new(false);
 static GIVEN_UP: AtomicBool = AtomicBool::new(false);
 /// Size of a huge page on most machines.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
-/// Number of attempts to take the lock. Its owner may never release it: a thread that a fork did
-/// not copy, or code that a signal handler has interrupted.
+/// Number of attempts to take the lock. Its owner may never release it: a fork does not copy it, or
+/// a signal handler has interrupted it.
 const MAX_ATTEMPTS: usize = 10_000;
 
 fn tracks_ranges() -> bool {

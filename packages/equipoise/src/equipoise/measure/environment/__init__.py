@@ -2,12 +2,11 @@
 
 Files, in reading order:
 
-- ``system``: reads files of /proc and /sys; facts, and `Unknown` facts with the reason; kernel, C
-  library, and environment variables.
+- ``system``: reads files of /proc and /sys; kernel, C library, and environment variables.
 - ``hardware``: processor, memory, clock source, virtual machine.
 - ``cgroups``: limits of our own control groups.
 - ``covariates``: load, pressure, steal, frequency and temperature around each trial.
-- ``libraries``: libraries that a command loads, tunables and BLAS cores that are in force.
+- ``libraries``: libraries that a command loads, and the settings of its C library and BLAS.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 A life of a server lasts from its start to its end. Other users have no access to the folder and the
 password. The consumption of the processes is read from /proc (proc_pid_stat(5) and related pages).
-A setting of the plan may have no effect: a wrapper may drop a variable, the loader may refuse a
-preload, a daemon may set its own CPUs.
+A setting of the plan may have no effect; for example, a wrapper may drop a variable.
 """
 
 from __future__ import annotations

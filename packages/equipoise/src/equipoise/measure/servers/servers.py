@@ -1,9 +1,8 @@
 """Run servers for trials: start them with their initial data, wait until they are ready, stop them.
 
-A life of a server lasts from its start to its end. The client of a trial uses either a whole life
-(``life``), or an interval of a life that continues for the next trials (``interval``). The commands
-around a server, such as the command that fills it with data, also run through a launcher.
-"""
+A life of a server lasts from its start to its end. With ``life``, each trial has its own life of
+the server. With ``interval``, a life continues for the next trials of the condition. The commands
+around a server, such as the command that fills it with data, also run through a launcher. """
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 //!
 //! A token goes round the ring. A process that receives the token visits its own working set and
 //! sends the token to the next process. So a hop is a write, a switch, a read and a visit. Before
-//! the measurement, this process does the write, the read and the visit alone, through a pipe that
+//! the measurement, this process alone does the write, the read and the visit. It uses a pipe that
 //! is never empty. The median of this time is subtracted. The rest is the time of the switch and of
 //! cold caches.
 

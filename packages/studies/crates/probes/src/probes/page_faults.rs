@@ -37,8 +37,8 @@ fn open_page_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// Memory whose first pages were touched. Each batch continues with the next pages, so the length
-/// of a batch does not change the time of a page.
+/// Memory whose first pages were touched. Each batch continues with the next pages. So the time of
+/// a page does not depend on the length of a batch.
 struct FreshMemory {
     mapping: Mapping,
     page_bytes: usize,
