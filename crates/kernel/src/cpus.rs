@@ -39,7 +39,6 @@ impl Cpus {
     /// Returns the set of the CPUs with these numbers.
     ///
     /// # Errors
-    ///
     /// A number is 1024 or higher, so the set cannot contain it.
     pub fn from_numbers(numbers: impl IntoIterator<Item = usize>) -> io::Result<Self> {
         // SAFETY: all-zero is a valid, empty set.

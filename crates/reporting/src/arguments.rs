@@ -109,7 +109,6 @@ impl Options {
 /// Converts the value of an option to `usize`.
 ///
 /// # Panics
-///
 /// The number does not fit an address. The ranges of all options end far below.
 #[must_use]
 pub fn to_usize(number: u64) -> usize {

@@ -226,7 +226,6 @@ pub fn median(values: &[f64]) -> Option<f64> {
 /// Escapes a text for a JSON string, without the quotation marks (RFC 8259, section 7).
 ///
 /// # Panics
-///
 /// Never: writing to a string cannot fail.
 #[must_use]
 pub fn escaped(text: &str) -> String {

@@ -102,8 +102,8 @@ fn run_delay_s(pid: libc::pid_t) -> Result<f64, String> {
     })
 }
 
-/// Returns the wait for a CPU: the second number of the line, in nanoseconds. If the third number,
-/// of times that the process ran, is 0, the kernel does not measure the wait.
+/// Returns the wait for a CPU: the second number of the line, in nanoseconds. If the third number
+/// (how often the process ran) is 0, the kernel does not measure the wait.
 fn parse_delay_s(schedstat: &str) -> Option<f64> {
     let mut numbers = schedstat.split_ascii_whitespace().skip(1);
     let delay_ns: u64 = numbers.next()?.parse().ok()?;

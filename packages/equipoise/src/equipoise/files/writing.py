@@ -25,7 +25,7 @@ from pathlib import Path
 from equipoise.model.errors import UnusableInput
 
 WRITER_TIMEOUT_S = 10.0
-"""Maximum seconds to wait for something to read in a FIFO."""
+"""Maximum seconds to wait until a FIFO has data."""
 _CHUNK_BYTES = 1 << 20
 _READ_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -149,7 +149,7 @@ def write_or_refuse(path: Path, content: bytes, hint: str) -> None:
 
 
 def _follow_links(path: Path) -> str:
-    """Return the target of symbolic links; a link in /proc, whose text may not be a path, stays."""
+    """Return the target of links; a link in /proc is kept, because its text may not be a path."""
     target = os.path.abspath(path)
     for _ in range(_MAX_LINKS):
         folder, name = os.path.split(target)

@@ -72,7 +72,7 @@ def end_build(folder: str) -> int:
 
 
 VariableTest = Callable[[bytes], bool]
-"""Function that returns whether a process must end that has this variable, ``NAME=value``."""
+"""Function of a variable, ``NAME=value``; returns whether a process with it must end."""
 
 
 def _end_processes(is_match: VariableTest) -> int:
@@ -92,7 +92,7 @@ def _end_processes(is_match: VariableTest) -> int:
 
 
 def processes_working_in(folder: Path) -> tuple[int, ...]:
-    """Return the processes whose working folder is a folder or is inside it."""
+    """Return the processes whose working folder is ``folder`` or inside it."""
     prefix = f"{os.path.realpath(folder)}/"
     processes = []
     for process in _process_numbers():
@@ -163,7 +163,7 @@ def environment_of(process: int) -> bytes:
         argv_before, environment, argv_after = (
             (folder / name).read_bytes() for name in ("cmdline", "environ", "cmdline")
         )
-        # The program was the same before and after this reading, so its environment is really
+        # The same program ran before and after this reading: its environment is really
         # empty.
         if environment or (argv_before and argv_before == argv_after):
             break

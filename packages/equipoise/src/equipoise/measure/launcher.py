@@ -216,7 +216,9 @@ class Launcher(AbstractContextManager["Launcher"]):
 
         If the program cannot be started, the report has the reason. An interruption (Ctrl-C, or an
         error in ``on_wait``) ends the launcher, the trial and all its descendants. Raise
-        `EquipoiseError` if the launcher refuses the request or has died. """ self.begin(request)
+        `EquipoiseError` if the launcher refuses the request or has died.
+        """
+        self.begin(request)
         return self.finish(on_wait)
 
     def begin(self, request: Request) -> None:

@@ -129,8 +129,7 @@ equipoise_interpose::hooks! {
         next::mprotect(address, bytes, protection)
     }
 
-    /// A program can use a key to forbid writing without a system call. Such memory is not
-    /// kept.
+    /// A program may change a key without a system call. So memory with a key is not kept.
     fn pkey_mprotect(
         address: *mut c_void, bytes: size_t, protection: c_int, key: c_int,
     ) -> c_int {

@@ -54,8 +54,7 @@ equipoise_interpose::hooks! {
         if skips(|| is_valid(time)) { 0 } else { next::thrd_sleep(time, rest) }
     }
 
-    /// A call without descriptors is a sleep, but without a time limit it waits for a
-    /// signal.
+    /// A call without descriptors is a sleep; without a time limit it waits for a signal.
     fn poll(descriptors: *mut pollfd, count: nfds_t, milliseconds: c_int) -> c_int {
         if skips(|| count == 0 && milliseconds >= 0) {
             return 0;

@@ -108,8 +108,7 @@ equipoise_interpose::hooks! {
         next::fflush(stream)
     }
 
-    /// The program assumes that its earlier output was flushed, so that is written
-    /// first.
+    /// The program assumes that its earlier output was flushed, so this output is written.
     fn __fpurge(stream: *mut FILE) {
         if current() == Intervention::LateFlush && buffers::has_buffer(stream) {
             next::fflush(stream);

@@ -21,7 +21,7 @@ use crate::thread::Thread;
 
 const FOLDER_VARIABLE: &CStr = c"EQUIPOISE_ALLOCATIONS";
 const MAX_PATH_BYTES: usize = 4096;
-/// Maximum number of files of a process, which executes one program after another.
+/// Maximum number of programs that a process executes in turn, each with its own file.
 const MAX_PROGRAMS: u32 = 1000;
 /// Minimum time between the two readings of both clocks.
 const CALIBRATION_NS: u64 = 20_000;

@@ -37,7 +37,6 @@ pub fn read(descriptor: c_int, buffer: &mut [u8]) -> usize {
 /// Reads to an address and returns the number of bytes; 0 at the end of the file.
 ///
 /// # Errors
-///
 /// The error number. `EFAULT` means a full disk, if the target is in a mapped file.
 ///
 /// # Safety

@@ -7,8 +7,8 @@ Files, in reading order:
 - ``settings``: power, variables that slow programs, addresses; the clock, missing counters.
 
 A check is a function that takes a `HostState` and yields disturbances. It changes nothing, and
-raises ``Unknown`` if it cannot decide. No check suggests switching off the mitigations of faults of
-the processor, because that would make the host insecure.
+raises ``Unknown`` if it cannot decide. No check suggests switching off the mitigations of processor
+faults, because that would make the host insecure.
 """
 
 from __future__ import annotations

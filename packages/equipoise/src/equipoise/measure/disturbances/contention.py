@@ -43,7 +43,7 @@ MIN_STEAL_NOW, MIN_STEAL_SINCE_BOOT = 0.03, 0.02
 """Smallest reported fractions of the CPU time that the hypervisor takes away."""
 MIN_FREE_MEMORY_SHARE = 0.10
 MIN_FREE_BYTES, AMPLE_FREE_BYTES = 256 << 20, 1 << 30
-"""A disk with fewer free bytes is always nearly full; a disk with ample free bytes never is."""
+"""Below the first number of free bytes a disk is nearly full; from the second on it never is."""
 MIN_FREE_DISK_SHARE = 0.05
 MIN_FREE_FILES = 1000
 
@@ -104,7 +104,7 @@ def load(state: HostState) -> Iterator[Disturbance]:
 
 
 def cpu_quota(state: HostState) -> Iterator[Disturbance]:
-    """Report a quota of CPU time below the number of CPUs, which stops busy threads."""
+    """Report a quota of CPU time below the number of CPUs: it stops busy threads."""
     quota = cgroups.cpu_quota(state.host)
     if quota is None or quota.value >= len(online_cpus(state.host)):
         return
@@ -205,7 +205,7 @@ def full_temporary_folder(state: HostState) -> Iterator[Disturbance]:
         space = state.free_space(state.scratch)
     except OSError as error:
         raise Unknown(f"{state.scratch}: {error.strerror}") from None
-    # A trial cannot use the room that is reserved for root (f_bfree).
+    # A trial cannot use the space that is reserved for root (f_bfree).
     free_bytes, total_bytes = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
     name = readable(str(state.scratch))
     hint = "make room, or use another folder: export TMPDIR=/var/tmp"
@@ -233,13 +233,13 @@ class HostWatch(Struct, frozen=True):
     host: Host
     first: Moment
     children_s: float
-    """CPU seconds of the children for which we had waited before the campaign."""
+    """CPU seconds of our children that had ended before the campaign."""
     disturbances: tuple[str, ...]
     """Sentences about disturbances before the campaign."""
 
 
 def children_seconds() -> float:
-    """Return the CPU seconds of all children for which we have waited, and of their children."""
+    """Return the CPU seconds of our ended children, and of the children of these."""
     times = os.times()
     return times.children_user + times.children_system
 

@@ -183,7 +183,7 @@ def _processes(host: Host) -> Iterator[tuple[int, Process]]:
 
 
 def _printable(name: str) -> str:
-    # A process chooses its own name, which must not reach a terminal as an escape sequence.
+    # A process chooses its own name. Escape sequences in it must not reach a terminal.
     return "".join(character if character.isprintable() else "?" for character in name)
 
 

@@ -58,8 +58,7 @@ FAST_CLOCKS = frozenset(
 PARANOID_LEVEL_FILE = "/proc/sys/kernel/perf_event_paranoid"
 DEVICES_FOLDER = "/sys/bus/event_source/devices"
 MAX_PARANOID_LEVEL = 2
-"""Highest ``perf_event_paranoid`` at which users may count their own events (perf_event_open(2)).
-"""
+"""Highest ``perf_event_paranoid`` at which users may count events (perf_event_open(2))."""
 _PROCESSOR_DEVICES = ("cpu", "armv", "power_pmu")
 _COVARIATE_HINTS = {
     "load": "mount /proc",

@@ -2,7 +2,8 @@
 
 A life of a server lasts from its start to its end. With ``life``, each trial has its own life of
 the server. With ``interval``, a life continues for the next trials of the condition. The commands
-around a server, such as the command that fills it with data, also run through a launcher. """
+around a server, such as the command that fills it with data, also run through a launcher.
+"""
 
 from __future__ import annotations
 
