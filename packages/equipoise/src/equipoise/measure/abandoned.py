@@ -163,8 +163,7 @@ def environment_of(process: int) -> bytes:
         argv_before, environment, argv_after = (
             (folder / name).read_bytes() for name in ("cmdline", "environ", "cmdline")
         )
-        # The same program ran before and after this reading: its environment is really
-        # empty.
+        # The same program ran before and after this reading: its environment is empty.
         if environment or (argv_before and argv_before == argv_after):
             break
         time.sleep(_PAUSE_S)

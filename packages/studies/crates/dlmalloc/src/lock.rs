@@ -13,8 +13,8 @@ const NO_OWNER: usize = 0;
 
 pub struct Lock {
     state: AtomicU32,
-    /// The thread that holds the lock, as the address of its `errno`. Each thread has another
-    /// address, which stays after a fork.
+    /// Address of the `errno` of the thread that holds the lock. The address is unique for each
+    /// thread, and stays the same after a fork.
     owner: AtomicUsize,
 }
 
@@ -26,9 +26,8 @@ impl Lock {
         }
     }
 
-    /// Waits until this thread holds the lock. If this thread already holds the lock, the process
-    /// aborts. A signal handler or a panic has then interrupted the allocator, and would wait
-    /// forever.
+    /// Waits until this thread holds the lock. If it already holds the lock, a signal handler or a
+    /// panic has interrupted the allocator. The process then aborts instead of waiting forever.
     pub fn acquire(&self) {
         let thread = this_thread();
         if !self.try_change(FREE, HELD) {

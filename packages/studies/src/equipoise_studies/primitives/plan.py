@@ -37,7 +37,7 @@ def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bo
     return Plan(
         study=OS_STUDY,
         conditions=probes.conditions_of_rows(rows, program, effort),
-        # If a row cannot be measured here, the report says so, and the campaign goes on.
+        # If a row cannot be measured here, the report has the reason, and the campaign goes on.
         measure=limits.measure(Measure(os.getcwd(), timeout_s=TIMEOUT_S, ignore_failure=True)),
         stopping=limits.stopping(default),
         judgement=limits.judgement(default=Judgement(alpha=ALPHA, min_effect=MIN_EFFECT)),

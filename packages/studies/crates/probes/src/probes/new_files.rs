@@ -1,4 +1,4 @@
-//! `file_create`, `file_delete`: create and delete files in a folder of their own.
+//! `file_create`, `file_delete`: create and delete files in a new folder.
 
 use std::ffi::CString;
 use std::fs::File;
