@@ -35,13 +35,13 @@ impl MemoryBaseline {
     }
 }
 
-/// Returns the resident bytes, from a file for which the kernel counts the pages. (The counters in
-/// `/proc/self/statm` are late by some pages for each processor.)
+/// Returns the resident bytes. The kernel counts all pages for this file; the counters in
+/// `/proc/self/statm` are late by some pages for each processor.
 fn resident_bytes() -> Option<u64> {
     bytes_in_line(&read_to_string("/proc/self/smaps_rollup").ok()?, "Rss:")
 }
 
-/// Returns the bytes in a line of a file in /proc, which begins with a name and is in kB.
+/// Returns the bytes in the line that begins with `name`; the number in the line is in kB.
 fn bytes_in_line(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.starts_with(name))?;
     let number: u64 = line.split_whitespace().nth(1)?.parse().ok()?;

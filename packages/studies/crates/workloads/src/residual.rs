@@ -3,8 +3,8 @@
 use equipoise_random::Draws;
 
 /// Returns the largest relative error of `product` as the product of `left` and `right`. All are
-/// size × size, stored by columns. Both sides are multiplied by one random vector. So three
-/// products of a matrix and a vector find a wrong element.
+/// size × size, stored by columns. A random vector is multiplied by `right` and `left`, and by
+/// `product`. So three products of a matrix and a vector find a wrong element.
 pub fn relative_error_of_product(size: usize, left: &[f64], right: &[f64], product: &[f64]) -> f64 {
     let draws = Draws::new(size as u64);
     let probe: Vec<f64> = (0..size as u64)

@@ -66,7 +66,7 @@ class OsRequest(Struct, frozen=True, kw_only=True):
     "--timeout",
     default=TIMEOUT_S,
     metavar="SECONDS",
-    help="Time limit of a process; a slower one has no number.",
+    help="Time limit; a slower process has no number.",
 )
 @options.number_option(
     "--alpha",

@@ -250,8 +250,8 @@ def _open_question(data: StudyData) -> Iterator[str]:
 def empirical_p(baseline: FloatArray, candidate: FloatArray) -> float | None:
     """Return the share of pairs in which the condition with the larger mean is not slower.
 
-    ``baseline``, shape (n,), and ``candidate``, shape (m,), have one value for each trial. All n ×
-    m pairs of a trial of both count. A pair with equal values counts half.
+    ``baseline``, shape (n,), and ``candidate``, shape (m,), have one value for each trial. A pair
+    has one trial of each; all n × m pairs count. A pair with equal values counts half.
     """
     if len(baseline) == 0 or len(candidate) == 0:
         return None
