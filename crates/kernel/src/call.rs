@@ -14,7 +14,7 @@ pub fn check<Number: PartialOrd + Default>(result: Number) -> io::Result<Number>
     Ok(result)
 }
 
-/// Wraps the file descriptor that a call returned, so that it is closed when dropped.
+/// Takes the file descriptor that a call returned; it is closed when dropped.
 ///
 /// # Safety
 /// The result is negative, or a new descriptor without another owner.

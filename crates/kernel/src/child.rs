@@ -8,8 +8,7 @@ use std::ptr;
 
 use crate::call::{check, retry_interrupted};
 
-/// Waits for a child to end; returns its exit status, and the resources that it and the children it
-/// waited for used.
+/// Waits for a child to end; returns its exit status and resource use (`man 2 wait4`).
 ///
 /// # Errors
 /// The error of `wait4`.
@@ -45,7 +44,7 @@ pub fn discard(pid: libc::pid_t) {
 
 /// Lets the kernel kill this process when the thread that started it ends.
 ///
-/// Allocates no memory and takes no lock.
+/// A child of fork or vfork may call this function: it allocates no memory and takes no lock.
 ///
 /// # Errors
 /// The error of `prctl`.

@@ -1,4 +1,4 @@
-//! The monotonic clock, which the kernel also uses for the times of its event records.
+//! The monotonic clock, which also gives the times of the kernel's event records.
 
 use std::mem::MaybeUninit;
 use std::time::Duration;
@@ -10,13 +10,12 @@ pub const SECOND_NS: u64 = 1_000_000_000;
 #[must_use]
 pub fn monotonic_ns() -> u64 {
     let mut now = MaybeUninit::<libc::timespec>::uninit();
-    // SAFETY: `now` is valid for writing; CLOCK_MONOTONIC exists on every Linux, so the call
-    // cannot fail and initialises it.
+    // SAFETY: `now` is valid for writing. Every Linux has this clock, so the call cannot fail.
     let now = unsafe {
         libc::clock_gettime(libc::CLOCK_MONOTONIC, now.as_mut_ptr());
         now.assume_init()
     };
-    // The monotonic clock starts at 0 and has no negative times.
+    // The monotonic clock starts at 0, so its times are not negative.
     now.tv_sec.unsigned_abs() * SECOND_NS + now.tv_nsec.unsigned_abs()
 }
 
@@ -29,7 +28,7 @@ pub fn monotonic_resolution_s() -> f64 {
         libc::clock_getres(libc::CLOCK_MONOTONIC, resolution.as_mut_ptr());
         resolution.assume_init()
     };
-    // A number of nanoseconds below a second fits.
+    // The nanoseconds are below 10⁹, so they fit.
     Duration::new(
         resolution.tv_sec.unsigned_abs(),
         u32::try_from(resolution.tv_nsec).unwrap_or(0),

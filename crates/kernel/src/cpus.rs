@@ -28,7 +28,7 @@ impl Cpus {
         Ok(Self(unsafe { set.assume_init() }))
     }
 
-    /// Returns the set of the one CPU on which this thread runs now.
+    /// Returns a set with the CPU on which this thread runs now.
     ///
     /// # Errors
     /// The error of `sched_getcpu`.
@@ -39,7 +39,7 @@ impl Cpus {
     /// Returns the set of the CPUs with these numbers.
     ///
     /// # Errors
-    /// A number is 1024 or higher: a set has no room for it.
+    /// A number is 1024 or higher, so the set cannot contain it.
     pub fn from_numbers(numbers: impl IntoIterator<Item = usize>) -> io::Result<Self> {
         // SAFETY: all-zero is a valid, empty set.
         let mut set: libc::cpu_set_t = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -51,8 +51,7 @@ impl Cpus {
                     format!("CPU {number} is out of range: Equipoise supports CPUs 0 to {last}"),
                 ));
             }
-            // SAFETY: the set is initialised. The number is below the number of its bits: CPU_SET
-            // indexes an array with it, and panics beyond the end.
+            // SAFETY: the set is initialised, and the number is below the number of its bits.
             unsafe { libc::CPU_SET(number, &mut set) };
         }
         Ok(Self(set))

@@ -54,7 +54,7 @@ pub struct EventOptions {
     pub class: u32,
     /// `PERF_COUNT_*`, or the number of a tracepoint.
     pub event: u64,
-    /// Events per sample, or samples per second with `flag::FREQUENCY`; 0 samples none.
+    /// Events per sample or, with `flag::FREQUENCY`, samples per second; 0 for no samples.
     pub period_or_frequency: u64,
     /// Bits of `sample`.
     pub sample_type: u64,
@@ -62,13 +62,13 @@ pub struct EventOptions {
     pub read_format: u64,
     /// Bits of `flag`.
     pub flags: u64,
-    /// Number of bytes in the ring buffer that wakes the reader, with `flag::WATERMARK`.
+    /// With `flag::WATERMARK`: number of bytes in the ring buffer at which the reader wakes.
     pub wakeup_bytes: u32,
     /// Bits that select the user registers of a sample, as `perf_regs.h` numbers them.
     pub user_registers: u64,
     /// Number of bytes of the user stack in a sample.
     pub user_stack_bytes: u32,
-    /// Clock of the records, with `flag::USE_CLOCK`.
+    /// With `flag::USE_CLOCK`: clock of the times in the records.
     pub clock: i32,
 }
 
@@ -100,7 +100,7 @@ struct Attributes {
 const ATTRIBUTES_BYTES: u32 = 112;
 const _: () = assert!(size_of::<Attributes>() == ATTRIBUTES_BYTES as usize);
 
-/// Stands for all CPUs in [`open`].
+/// Number for [`open`] that means all CPUs.
 pub const ANY_CPU: libc::c_int = -1;
 
 /// Opens an event of a process (0 for this process) on a CPU.
@@ -124,8 +124,8 @@ pub fn open(options: EventOptions, pid: libc::pid_t, cpu: libc::c_int) -> io::Re
         clock: options.clock,
         ..Attributes::default()
     };
-    // SAFETY: the attributes are complete, state their size, and outlive the call, which returns a
-    // new descriptor.
+    // SAFETY: the attributes are complete, state their size, and outlive the call. The call returns
+    // a new descriptor.
     unsafe {
         owned(libc::syscall(
             libc::SYS_perf_event_open,

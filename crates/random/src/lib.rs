@@ -5,8 +5,7 @@ use std::ops::Range;
 /// Increment of `SplitMix64`: 2⁶⁴ divided by the golden ratio.
 pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Returns the number that `SplitMix64` draws in the state `value`. Each bit of the result depends
-/// on each bit of the value.
+/// Returns the number that `SplitMix64` draws in the state `value`.
 #[inline]
 #[must_use]
 pub fn mix(value: u64) -> u64 {
@@ -16,8 +15,8 @@ pub fn mix(value: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Returns an index below `count`, by multiplication and shift (Lemire 2019); its bias is below
-/// `count`/2⁶⁴.
+/// Returns an index below `count`, by multiplication and shift (Lemire 2019). The probabilities of
+/// the indices differ by at most 2⁻⁶⁴.
 #[inline]
 fn index_below(bits: u64, count: usize) -> usize {
     let wide = u128::from(bits) * (count as u128);
@@ -54,7 +53,7 @@ impl SplitMix64 {
     }
 }
 
-/// The random numbers of `SplitMix64`, which can be read by their index in any order.
+/// The random numbers of `SplitMix64`, by index, in any order.
 #[derive(Clone, Copy)]
 pub struct Draws {
     seed: u64,
@@ -92,14 +91,14 @@ impl Draws {
 pub struct Xorshift64(u64);
 
 impl Xorshift64 {
-    /// Continues a stream from a state, which must not be 0.
+    /// Continues a stream from a state, which is not 0.
     #[inline]
     #[must_use]
     pub fn from_state(state: u64) -> Self {
         Self(state)
     }
 
-    /// Returns the state, from which the stream can be continued.
+    /// Returns the state, from which `from_state` continues the stream.
     #[inline]
     #[must_use]
     pub fn state(self) -> u64 {
@@ -166,7 +165,7 @@ mod tests {
         assert!(values().all(|value| (0.0..1.0).contains(&value)));
         let mean = values().sum::<f64>() / count as f64;
         let square = values().map(|value| value * value).sum::<f64>() / count as f64;
-        // Five standard errors of each.
+        // The limit is five standard errors of each mean.
         assert!((mean - 0.5).abs() < 5.0 * (1.0 / 12.0 / count as f64).sqrt());
         assert!((square - 1.0 / 3.0).abs() < 5.0 * (4.0 / 45.0 / count as f64).sqrt());
     }

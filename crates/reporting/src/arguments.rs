@@ -10,7 +10,7 @@ use crate::problem::Problem;
 /// The options of a command, which are read one after another.
 pub struct Options {
     parser: Parser,
-    /// Name of the option that was read last.
+    /// Name of the latest option.
     name: String,
 }
 
@@ -46,7 +46,7 @@ impl Options {
         }
     }
 
-    /// Returns the problem that the command has no option with the name that was read last.
+    /// Returns the problem that the command has no option with the latest name.
     #[must_use]
     pub fn unknown(&self) -> Problem {
         Arg::Long(&self.name).unexpected().into()
@@ -91,7 +91,7 @@ impl Options {
         self.number(range).map(to_usize)
     }
 
-    /// Reads the value of the option, which must be the name of a choice, and returns that choice.
+    /// Reads the value of the option, which is the name of a choice; returns the choice.
     ///
     /// # Errors
     /// There is no value, or it is not the name of a choice.
@@ -109,7 +109,7 @@ impl Options {
 /// Converts the value of an option to `usize`.
 ///
 /// # Panics
-/// The number does not fit 64 bits of address space; the ranges of options end far below.
+/// The number does not fit an address. The ranges of all options end far below.
 #[must_use]
 pub fn to_usize(number: u64) -> usize {
     usize::try_from(number).expect("every range given here fits a 64-bit address space")

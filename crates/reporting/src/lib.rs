@@ -1,5 +1,4 @@
-//! What Equipoise's Rust programs share: reading options, reporting metrics, and ending with an
-//! exit status.
+//! Code that Equipoise's Rust programs share: options, metrics, errors and exit statuses.
 
 pub mod arguments;
 pub mod metrics;

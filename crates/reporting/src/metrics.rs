@@ -1,8 +1,8 @@
-//! Reports the metrics of a built-in program, in the same way as any other program.
+//! Reports the metrics of a built-in program, as any other program can.
 //!
 //! `EQUIPOISE_METRICS` names a file to which JSON lines are appended. Without the variable, as when
-//! a user runs a workload by hand, the lines go to standard output. Facts that are not numbers,
-//! such as the library in use, always go to standard output, as one JSON object.
+//! a user runs a workload by hand, the lines go to standard output. Facts that are not numbers
+//! always go to standard output, as one JSON object.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -45,7 +45,7 @@ struct Metric {
 }
 
 impl Metric {
-    /// Returns the JSON line; names and units are plain words, so nothing needs escaping.
+    /// Returns the JSON line. Names and units are plain words, so they need no escaping.
     fn line(&self) -> String {
         let iteration = self
             .iteration
@@ -54,7 +54,7 @@ impl Metric {
             Better::Lower => "lower",
             Better::Higher => "higher",
         };
-        // Without a value above 0 there is no step to report.
+        // The step is a fraction of the value, so the value must be above 0.
         let resolution = self
             .resolution
             .filter(|step| step.is_finite() && *step > 0.0)
@@ -79,7 +79,7 @@ impl Report {
         self.with_metric(name, value, unit, Better::Higher, None, None)
     }
 
-    /// Adds a metric of the trial that is proportional to the time `elapsed` or to its inverse.
+    /// Adds a metric of the trial that is proportional to `elapsed`, or to 1 / `elapsed`.
     #[must_use]
     pub fn timed(
         self,
@@ -99,15 +99,15 @@ impl Report {
         self.timed(name, elapsed.as_secs_f64(), "s", Better::Lower, elapsed)
     }
 
-    /// Adds `work_s`, the seconds for one unit of work, which every workload reports. All units
-    /// took `elapsed`.
+    /// Adds `work_s`, the seconds for one unit of work; `elapsed` is the time for all units. Every
+    /// workload reports `work_s`.
     #[must_use]
     pub fn work(self, seconds: f64, elapsed: Duration) -> Self {
         self.timed("work_s", seconds, "s", Better::Lower, elapsed)
     }
 
-    /// Adds the times of repetitions: each time as an iteration, and their mean as a metric of the
-    /// trial and as `work_s`.
+    /// Adds the times of repetitions as iterations. Their mean becomes a metric of the trial, and
+    /// `work_s`.
     #[must_use]
     pub fn times(self, name: &'static str, times: &[Duration]) -> Self {
         let total: Duration = times.iter().sum();
@@ -124,8 +124,8 @@ impl Report {
             .work(mean, total)
     }
 
-    /// Adds the values of batches of operations: each value as an iteration, and their median as a
-    /// metric of the trial; nothing without values. `resolution_of` returns a value's resolution.
+    /// Adds the values of batches of operations as iterations. Their median becomes a metric of the
+    /// trial. Adds nothing without values. `resolution_of` returns the resolution of a value.
     #[must_use]
     pub fn batches(
         self,
@@ -148,7 +148,7 @@ impl Report {
         )
     }
 
-    /// Adds a number of bytes; nothing if the number is unknown, which is different from 0.
+    /// Adds a number of bytes; adds nothing if the number is unknown (`None`).
     #[must_use]
     pub fn bytes(self, name: &'static str, bytes: Option<u64>) -> Self {
         match bytes {
@@ -226,7 +226,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
 /// Escapes a text for a JSON string, without the quotation marks (RFC 8259, section 7).
 ///
 /// # Panics
-/// Never: a string can be written to.
+/// Never: writing to a string cannot fail.
 #[must_use]
 pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());

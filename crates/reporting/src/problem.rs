@@ -37,7 +37,7 @@ impl Problem {
         move |error| Self::failure(format!("{subject}: {error}"))
     }
 
-    /// Makes a problem of the machine, which forbids the work or lacks something: exit status 69.
+    /// Makes a problem of the machine, which forbids the work or lacks a feature: exit status 69.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -45,7 +45,7 @@ impl Problem {
         }
     }
 
-    /// Whether the machine forbids the work or lacks something for it.
+    /// Whether the machine forbids the work or lacks a feature.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         self.exit_status == UNAVAILABLE

@@ -29,7 +29,7 @@ pub fn find<'a, Command>(
 
 /// Writes a text to standard output, or a problem to standard error; returns the exit status.
 ///
-/// A problem of the machine is written as JSON, so that it differs from a failure of the work.
+/// A problem of the machine is written as JSON, to distinguish it from a failure of the work.
 #[must_use]
 pub fn finish(program: &str, result: Result<String, Problem>) -> ExitCode {
     let (written, status) = match result {
@@ -43,7 +43,7 @@ pub fn finish(program: &str, result: Result<String, Problem>) -> ExitCode {
             } else {
                 format!("{program}: {problem}\n")
             };
-            // Standard error may be closed; there is no other place to report it.
+            // If standard error is closed, too, the problem cannot be reported.
             let _ = std::io::stderr().write_all(line.as_bytes());
             (Ok(()), problem.exit_status())
         }

@@ -1,18 +1,18 @@
 //! Student's t distribution: two-sided p-values, to a relative error of about 1e-13, and quantiles.
 //!
-//! P(|T| ≥ t) = `I_x(ν/2, 1/2)` with x = ν/(ν + t²), the regularised incomplete beta function
-//! (Abramowitz and Stegun 26.7.1).
+//! For `freedom` = ν, P(|T| ≥ t) = `I_x(ν/2, 1/2)` with x = ν/(ν + t²). I is the regularised
+//! incomplete beta function (Abramowitz and Stegun 26.7.1).
 
 use std::f64::consts::PI;
 
-/// Replaces parts of the continued fraction that are nearly zero.
+/// Replaces a part of the continued fraction that is nearly 0, because the part is a divisor.
 const TINY: f64 = 1e-300;
-/// Relative change of the continued fraction below which it has converged.
+/// Relative change below which the continued fraction has converged.
 const NEGLIGIBLE_CHANGE: f64 = 1e-16;
-/// Adding 1 to the square of a number above this does not change the square.
+/// From this ratio on, r² + 1 = r² in floating point.
 const LARGE_RATIO: f64 = 1e100;
 const MAX_STEPS: usize = 10_000;
-/// The series for the ratio of two gamma functions has full precision from this argument on.
+/// Smallest a for which the series of Γ(a + 1/2) / Γ(a) has full precision.
 const MIN_SERIES_ARGUMENT: f64 = 64.0;
 
 /// Student's t distribution with `freedom` degrees of freedom.
@@ -47,7 +47,7 @@ impl Student {
         if ratio.is_infinite() {
             return 0.0;
         }
-        // `near` is x, `far` is 1 - x, and `root` is its square root. No large number is squared.
+        // `near` is x, `far` is 1 - x, and `root` is √(1 - x). Large numbers are not squared.
         let root = ratio / ratio.hypot(1.0);
         let (a, b) = (freedom / 2.0, 0.5);
         let (near, far) = (1.0 / (1.0 + ratio * ratio), root * root);
@@ -64,8 +64,8 @@ impl Student {
         }
     }
 
-    /// Returns the value below which T lies with this probability, by bisection; NaN if the
-    /// probability is not from 0 to 1 or the degrees of freedom are not positive.
+    /// Returns the quantile, by bisection: the value below which T lies with this probability. NaN
+    /// if the probability is not from 0 to 1 or the degrees of freedom are not positive.
     #[must_use]
     pub fn quantile(&self, probability: f64) -> f64 {
         if !(0.0..=1.0).contains(&probability) || self.two_sided(1.0).is_nan() {
@@ -77,7 +77,7 @@ impl Student {
         self.upper_quantile(2.0 * (1.0 - probability))
     }
 
-    /// Returns the value, 0 or more, that |T| exceeds with the probability `outside`.
+    /// Returns q ≥ 0 for which P(|T| > q) is `outside`.
     fn upper_quantile(&self, outside: f64) -> f64 {
         if outside <= 0.0 {
             return f64::INFINITY;
@@ -100,7 +100,8 @@ impl Student {
     }
 }
 
-/// Returns Γ(a + 1/2) / Γ(a): by a recursion up to a large a, and an asymptotic series from there.
+/// Returns Γ(a + 1/2) / Γ(a). A recursion leads from a small a to a large a, for which a series
+/// holds.
 fn gamma_ratio(a: f64) -> f64 {
     let mut argument = a;
     let mut factor = 1.0;
@@ -125,14 +126,14 @@ fn gamma_ratio(a: f64) -> f64 {
     factor * argument.sqrt() * (1.0 + sum)
 }
 
-/// Returns the continued fraction of the incomplete beta function for x below its mean; y is 1 - x.
-/// `I_x(a, b)` = xᵃ yᵇ / B(a, b) times this (`DiDonato` and Morris 1992, ACM Transactions on
-/// Mathematical Software 18, 360-373, equation 9), which keeps its digits where x is nearly 1.
+/// Returns the continued fraction F of `I_x(a, b)` = F xᵃ yᵇ / B(a, b), with y = 1 - x, for x below
+/// the mean (`DiDonato` and Morris 1992, ACM Transactions on Mathematical Software 18, 360-373,
+/// equation 9).
 #[allow(clippy::many_single_char_names)] // The names of the article.
 fn fraction(a: f64, b: f64, x: f64, y: f64) -> f64 {
     let nonzero = |value: f64| if value.abs() < TINY { TINY } else { value };
     let lambda = a * y - b * x;
-    // Lentz's method, from the first partial denominator on.
+    // Lentz's method.
     let mut fraction = nonzero(a / (a + 1.0) * (lambda + 1.0));
     let (mut c, mut d) = (fraction, 0.0);
     for step in 1..MAX_STEPS {

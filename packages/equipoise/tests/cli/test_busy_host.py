@@ -58,5 +58,5 @@ def test_a_campaign_beside_a_busy_program_says_so(equipoise: Equipoise) -> None:
             )
         )
     (busy,) = [warning for warning in result["warnings"] if warning["code"] == "busy_host"]
-    assert "while it measured, others used " in busy["summary"]
+    assert "during the campaign, others used " in busy["summary"]
     assert "equipoise doctor" in busy["hint"]

@@ -1,7 +1,7 @@
 //! Builds the fork server, a small static program that `equipoise-probe` contains and starts.
 //!
-//! Cargo cannot build it with the other crates, because it is always static and has its own panic
-//! handler. The C compiler links it, so that it has the memory layout of a C program.
+//! Cargo cannot build the fork server as a crate, because it has its own panic handler. The C
+//! compiler links it, so it has the memory layout of a C program.
 
 use std::env;
 use std::fs;
@@ -25,7 +25,7 @@ fn main() {
     if !(compile(&folder.join("libfork_server.a"))
         && link(&folder.join("libfork_server.a"), &program))
     {
-        // The probes of processes report the missing program; the other probes do not need it.
+        // Only the probes of processes need the program, and report that it is missing.
         println!(
             "cargo::warning={SOURCE} could not be built, so there will be no figures for fork, \
              exec and sh: is there a static C library (Debian: libc6-dev, Fedora: glibc-static)?"
@@ -44,9 +44,8 @@ fn compile(library: &Path) -> bool {
     run(compiler.arg("-o").arg(library).arg(SOURCE))
 }
 
-/// Links the program by cargo's linker, or else by `cc`. Cargo's linker may be one for older
-/// systems (zig) without a static C library; the C library of this host is then right too, because
-/// a static program needs no library of the system where it runs.
+/// Links the program by cargo's linker. If this fails, `cc` links it: cargo's linker may be zig,
+/// for older systems, without a static C library.
 fn link(library: &Path, program: &Path) -> bool {
     let linkers = [env::var_os("RUSTC_LINKER"), Some("cc".into())];
     linkers.into_iter().flatten().any(|compiler| {

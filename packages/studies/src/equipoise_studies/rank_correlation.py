@@ -1,4 +1,4 @@
-"""Spearman's correlation of two quantities over a few points, and how large it is by chance."""
+"""Spearman's correlation of two quantities over a few points, and its size by chance."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MIN_POINTS = 5
 PERMUTATIONS = 20_000
 """Number of random orders that simulate chance."""
 _Z_95 = 1.959963984540054
-"""Quantile of the normal distribution for a two-sided interval at 95 %."""
+"""Number of standard errors on each side of a 95 % interval."""
 
 
 class RankCorrelation(Struct, frozen=True):
@@ -31,9 +31,10 @@ class RankCorrelation(Struct, frozen=True):
 def rank_correlation(first: FloatArray, second: FloatArray) -> RankCorrelation | None:
     """Return Spearman's correlation of two finite quantities, shape (n,) each, at the same points.
 
-    ``None`` for fewer than ``MIN_POINTS`` points, or if a quantity never changes. Bonett and
-    Wright (2000), Sample size requirements for estimating Pearson, Kendall and Spearman
-    correlations, Psychometrika 65, eq. 4: the variance of atanh(r) is (1 + r²/2) / (n - 3).
+    ``None`` for fewer than ``MIN_POINTS`` points, or if a quantity never changes. The variance of
+    atanh(r) is (1 + r²/2) / (n - 3), where r is the correlation (Bonett and Wright, 2000, Sample
+    size requirements for estimating Pearson, Kendall and Spearman correlations, Psychometrika 65,
+    eq. 4).
     """
     count = len(first)
     if count < MIN_POINTS or np.ptp(first) == 0 or np.ptp(second) == 0:
@@ -51,14 +52,14 @@ def rank_correlation(first: FloatArray, second: FloatArray) -> RankCorrelation |
 def chance_level(points: int, correlations: int, *, alpha: float = 0.05, seed: int = 1) -> float:
     """Return the size that the largest of several correlations exceeds by chance alone.
 
-    One quantity is correlated with ``correlations`` other quantities, independent of it, at the
-    same points (at least ``MIN_POINTS``). The probability that the largest of these correlations
-    exceeds the result is ``alpha``. Random orders of the points simulate this.
+    ``points`` is at least ``MIN_POINTS``. There are ``correlations`` correlations, of one quantity
+    with independent quantities. The largest exceeds the result with the probability ``alpha``.
+    Random orders of the points simulate this.
     """
     generator = np.random.default_rng(seed)
     ranks = np.arange(points, dtype=np.float64)
     centred = ranks - ranks.mean()
     orders = generator.permuted(np.tile(centred, (PERMUTATIONS, 1)), axis=1)
     sizes = np.abs(orders @ centred) / float(centred @ centred)
-    # P(the largest of k independent sizes is below x) is the k-th power of P(one size is below x).
+    # P(all of k independent sizes are below x) = P(one size is below x)ᵏ.
     return float(np.quantile(sizes, (1.0 - alpha) ** (1.0 / correlations), method="higher"))

@@ -1,6 +1,6 @@
 """Rank the levels of a factor on each task, as tables, sentences and charts.
 
-A reversal is a pair of levels of which one is faster on one task and slower on another task.
+A reversal is a pair of levels. The first is faster on one task and slower on another task.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HOW_TO_READ = (
 
 
 class RankedLevel(Struct, frozen=True):
-    """A level on a task, with its rank among all levels there."""
+    """A level on a task, with its rank among all levels."""
 
     task: str
     level: str
@@ -37,11 +37,11 @@ class RankedLevel(Struct, frozen=True):
     rank: int
     """Rank by medians, 1 for the fastest; it has no interval."""
     over_best: float
-    """Median as a multiple of the best median on the task."""
+    """Median, divided by the best median on the task."""
 
 
 class Reversal(Struct, frozen=True):
-    """Two levels, of which the first is faster on one task and slower on another."""
+    """Two levels. The first is faster on one task and slower on another task."""
 
     first: str
     second: str
@@ -54,7 +54,7 @@ class Reversal(Struct, frozen=True):
 
     @property
     def is_certain(self) -> bool:
-        """Whether both intervals exclude 1, without a correction for the number of pairs."""
+        """Whether both intervals exclude 1. There is no correction for the number of pairs."""
         return self.faster.is_certainly_below and self.slower.is_certainly_above
 
     @property
@@ -94,10 +94,10 @@ class Ranking(Struct, frozen=True):
                 yield RankedLevel(task, level, medians[level], rank, over_best)
 
     def reversals(self) -> list[Reversal]:
-        """Return the pairs of levels whose order by the typical ratio reverses between two tasks.
+        """Return the pairs of levels whose order reverses between two tasks.
 
-        Each pair has the two tasks with the strongest effects. Certain reversals come first, and
-        among these the larger ones.
+        The order is by the typical ratio. Each pair has the two tasks with the strongest effects.
+        Certain reversals come first, then larger reversals.
         """
         reversals: list[Reversal] = []
         for first, second in itertools.combinations(self.levels, 2):
@@ -180,7 +180,6 @@ def ranking_figures(rankings: Sequence[Ranking]) -> Iterator[Figure]:
 
 
 def _chart(ranking: Ranking, ranks: Sequence[RankedLevel]) -> alt.LayerChart:
-    """Draw a line for each level: its ratio to the best level on each task."""
     import altair as alt
 
     from equipoise.figures.building import lines, log_y

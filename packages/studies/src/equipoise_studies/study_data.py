@@ -28,7 +28,7 @@ from equipoise.stats.verdict import judge
 UNKNOWN = "–"
 """Text of a cell without a number."""
 ALPHA = 0.05
-"""Level of the interval of each ratio, without a correction for their number."""
+"""Level of the interval of each ratio; there is no correction for several ratios."""
 
 
 class Ratio(Struct, frozen=True):
@@ -36,7 +36,7 @@ class Ratio(Struct, frozen=True):
 
     ratio: float
     ratio_ci: Interval
-    """Confidence sequence at 95 % for this single pair; a bound is ``None`` while unlimited."""
+    """Confidence sequence at 95 % for this pair alone; ``None`` for an unknown bound."""
     e_value: float
     smallest: float
     largest: float
@@ -63,7 +63,7 @@ class Ratio(Struct, frozen=True):
         return f"{factor_text(self.ratio)} ({self.interval_text()})"
 
     def interval_text(self) -> str:
-        """Return the interval, or else the range over blocks."""
+        """Return the interval or, without an interval, the range over blocks."""
         low, high = self.ratio_ci
         if low is not None and high is not None:
             return f"{factor_text(low)} to {factor_text(high)}"
@@ -75,7 +75,7 @@ class Ratio(Struct, frozen=True):
 
 
 class StudyData(Struct, frozen=True):
-    """A result document whose numbers are read by levels of factors."""
+    """A result document, with functions that find numbers by levels of factors."""
 
     document: ResultDocument
 
@@ -101,17 +101,17 @@ class StudyData(Struct, frozen=True):
                 yield combination
 
     def summary(self, metric: str, **levels: str) -> MetricSummary | None:
-        """Return the distribution of a metric; ``None`` if it was not measured."""
+        """Return the distribution of a metric; ``None`` if the metric was not measured."""
         condition = self.condition(**levels)
         return None if condition is None else condition.metrics.get(metric)
 
     def median(self, metric: str, **levels: str) -> float | None:
-        """Return the median of a metric; ``None`` if it was not measured."""
+        """Return the median of a metric; ``None`` if the metric was not measured."""
         summary = self.summary(metric, **levels)
         return None if summary is None else summary.median
 
     def medians(self, metric: str, factor: str, **other_levels: str) -> dict[str, float]:
-        """Return the medians of a metric by level of a factor, without unmeasured levels."""
+        """Return the medians of a metric by level of a factor; unmeasured levels are left out."""
         medians = {
             level: self.median(metric, **{**other_levels, factor: level})
             for level in self.levels(factor)
@@ -125,7 +125,7 @@ class StudyData(Struct, frozen=True):
         return np.array(by_name[condition.name] if condition else [], np.float64)
 
     def iterations(self, metric: str, **levels: str) -> FloatArray:
-        """Return every iteration of the analysed trials; iterations are not independent trials."""
+        """Return every iteration of the analysed trials; they are not independent."""
         condition = self.condition(**levels)
         values = (
             value
@@ -151,7 +151,7 @@ class StudyData(Struct, frozen=True):
     ) -> Ratio | None:
         """Return the ratio of two levels of a factor, at the same levels of other factors.
 
-        ``None`` if the two never ran in the same block.
+        ``None`` if the two levels never ran in the same block.
         """
         numerator = self.condition(**{**other_levels, factor: candidate})
         denominator = self.condition(**{**other_levels, factor: baseline})
@@ -174,7 +174,7 @@ class StudyData(Struct, frozen=True):
     def ratios(
         self, metric: str, factor: str, candidate: str, baseline: str, /, by: str, **levels: str
     ) -> dict[str, Ratio]:
-        """Return the ratio (see ``ratio``) at each level of the factor ``by`` that has one."""
+        """Return the ratio (see ``ratio``) at each level of the factor ``by``, if it is known."""
         ratios = {
             level: self.ratio(metric, factor, candidate, baseline, **{**levels, by: level})
             for level in self.levels(by)
@@ -199,7 +199,7 @@ class StudyData(Struct, frozen=True):
 
 
 def ratio_text(ratio: Ratio | None, unknown: str = "") -> str:
-    """Return a ratio with its interval; ``unknown`` without a ratio."""
+    """Return a ratio with its interval, or ``unknown`` without a ratio."""
     return unknown if ratio is None else ratio.text()
 
 
@@ -235,7 +235,7 @@ def quantity_text(metric: str, value: float | None) -> str:
 
 
 def number_text(value: float) -> str:
-    """Return a number with three significant digits; very small or large ones have an exponent."""
+    """Return a number with three significant digits, as ``1e+07`` if it is very large or small."""
     if not math.isfinite(value):
         return "unlimited"
     if abs(value) >= 100:

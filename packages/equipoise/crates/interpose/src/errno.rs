@@ -15,7 +15,7 @@ pub fn set(number: c_int) {
     unsafe { *libc::__errno_location() = number };
 }
 
-/// Runs `work` and restores the error number, so the program does not see the library's errors.
+/// Runs `work` and restores the error number, so the program does not see errors of the library.
 pub fn preserved<T>(work: impl FnOnce() -> T) -> T {
     let before = get();
     let result = work();

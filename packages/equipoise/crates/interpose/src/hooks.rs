@@ -1,6 +1,6 @@
 //! Exports C functions that replace functions of the C library, and calls the replaced functions.
 //!
-//! The *next* function is the one that the program would call without the preloaded library.
+//! The program would call the *next* function if there were no preloaded library.
 
 use std::ffi::{CStr, c_void};
 use std::ptr;
@@ -9,9 +9,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::errno;
 use crate::process::abort_with;
 
-/// Exports C functions from a preloadable library.
-///
-/// A test program does not export them, because they would replace functions of the test harness.
+/// Exports C functions from a preloadable library. A test program does not export them: they would
+/// replace functions of the test harness.
 #[macro_export]
 macro_rules! exports {
     ($(
@@ -31,10 +30,9 @@ macro_rules! exports {
     )*};
 }
 
-/// Exports C functions, and declares a module `next` with the functions that they replace.
-///
-/// The C library may call an allocation function while it looks up another function. A function
-/// with an `else` block permits that: its `next` function then returns the value of the block.
+/// Exports C functions, and declares a module `next` with the functions that they replace. While
+/// the C library looks up a function, it may call an allocation function, which cannot be looked up
+/// then. For this case, a function may have an `else` block, whose value is returned.
 #[macro_export]
 macro_rules! hooks {
     ($(
@@ -73,8 +71,8 @@ macro_rules! hooks {
     };
 }
 
-/// Looks up a function for `hooks!`. If that is not possible now and there is an `else` block, it
-/// returns the value of the block from the calling function.
+/// Looks up a function for `hooks!`. While another function is looked up, returns the value of the
+/// `else` block from the calling function.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! next_address {
@@ -82,7 +80,7 @@ macro_rules! next_address {
         $next.required()
     };
     ($next:ident, $otherwise:block) => {{
-        let function = $next.unless_looking_up();
+        let function = $next.address_or_null();
         if function.is_null() {
             return $otherwise;
         }
@@ -90,13 +88,13 @@ macro_rules! next_address {
     }};
 }
 
-/// A next function, which is looked up before its first call.
+/// A next function. It is looked up before its first call.
 pub struct Next {
     name: &'static str,
     address: AtomicPtr<c_void>,
 }
 
-/// Id of the thread that looks up a function in `unless_looking_up`; 0 if no thread does.
+/// Id of the thread that looks up a function in `address_or_null`; 0 if there is none.
 static LOOKING_UP: AtomicU32 = AtomicU32::new(0);
 
 impl Next {
@@ -119,10 +117,10 @@ impl Next {
         self.look_up_or_abort()
     }
 
-    /// Returns the address of the function; null if the thread is looking up another function, or
-    /// if no library has the function.
+    /// Returns the address of the function. Null if no library has the function, or if this thread
+    /// is looking up another function.
     #[inline]
-    pub fn unless_looking_up(&self) -> *mut c_void {
+    pub fn address_or_null(&self) -> *mut c_void {
         let address = self.address.load(Ordering::Relaxed);
         if !address.is_null() {
             return address;
@@ -140,7 +138,8 @@ impl Next {
         address
     }
 
-    /// Looks the function up while no other thread does; null if this thread already does.
+    /// Looks the function up after all other threads; null if this thread is already looking up
+    /// another.
     #[cold]
     fn look_up_exclusively(&self) -> *mut c_void {
         // SAFETY: has no conditions.
@@ -179,14 +178,14 @@ mod tests {
     #[test]
     fn an_address_is_null_if_no_library_has_the_function_or_during_another_look_up() {
         let known = Next::new("getpid\0");
-        assert!(!known.unless_looking_up().is_null());
-        assert_eq!(known.required(), known.unless_looking_up());
+        assert!(!known.address_or_null().is_null());
+        assert_eq!(known.required(), known.address_or_null());
         let unknown = Next::new("no_such_function\0");
-        assert!(unknown.unless_looking_up().is_null());
+        assert!(unknown.address_or_null().is_null());
         // SAFETY: has no conditions.
         let thread = unsafe { libc::syscall(libc::SYS_gettid) };
         LOOKING_UP.store(u32::try_from(thread).expect("a number"), Ordering::Relaxed);
-        let during = Next::new("getppid\0").unless_looking_up();
+        let during = Next::new("getppid\0").address_or_null();
         LOOKING_UP.store(0, Ordering::Relaxed);
         assert!(during.is_null());
     }

@@ -2,9 +2,8 @@
 
 use std::ffi::CStr;
 
-/// Returns the value of an environment variable, if it is set.
-///
-/// The value is valid until the program changes the environment.
+/// Returns the value of an environment variable, if it is set. The value is valid until the program
+/// changes the environment.
 #[must_use]
 pub fn variable(name: &CStr) -> Option<&'static CStr> {
     // SAFETY: the name ends with NUL.

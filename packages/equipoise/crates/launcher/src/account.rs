@@ -18,11 +18,9 @@ use crate::spawn::Started;
 /// Why the launcher stopped waiting for a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// The process of the trial ended.
     Exited,
-    /// The timeout was over.
     TimedOut,
-    /// The process was stopped, because it uses a terminal that it does not have.
+    /// The process was stopped, because it used a terminal that it does not have.
     Stopped,
     /// The client closed the pipe, or a signal stopped the launcher.
     Abandoned,
@@ -94,8 +92,8 @@ fn last_cpu(pid: libc::pid_t) -> Result<u32, String> {
     parse_last_cpu(&text).ok_or_else(|| format!("{path} names no processor"))
 }
 
-/// Returns the seconds for which the main thread of a child was ready to run but waited for a CPU.
-/// The child has ended and was not reaped.
+/// Returns the seconds for which a child's main thread was ready but waited for a CPU. The child
+/// has ended and was not reaped.
 fn run_delay_s(pid: libc::pid_t) -> Result<f64, String> {
     let path = format!("/proc/{pid}/schedstat");
     let text = fs::read_to_string(&path).map_err(cannot_read(&path))?;
@@ -113,9 +111,8 @@ fn parse_delay_s(schedstat: &str) -> Option<f64> {
     (times_run > 0).then_some(delay_ns as f64 * 1e-9)
 }
 
-/// Returns the last CPU of a process: field 39 of the line in `/proc/PID/stat`.
-///
-/// Fields are counted from the last bracket, because the name in brackets may itself have brackets.
+/// Returns the last CPU of a process: field 39 of the line in `/proc/PID/stat`. Fields are counted
+/// from the last bracket, because the name of the process may have brackets.
 fn parse_last_cpu(stat: &[u8]) -> Option<u32> {
     const FIELDS_AFTER_NAME: usize = 36;
     let end = stat.iter().rposition(|&byte| byte == b')')?;
@@ -124,7 +121,6 @@ fn parse_last_cpu(stat: &[u8]) -> Option<u32> {
     field.parse().ok()
 }
 
-/// Returns the launcher's own peak resident memory, in bytes.
 pub fn own_peak_bytes() -> Result<u64, String> {
     let path = "/proc/self/status";
     let text = fs::read_to_string(path).map_err(cannot_read(path))?;

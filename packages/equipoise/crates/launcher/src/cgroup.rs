@@ -15,14 +15,14 @@ const LEAF_PREFIX: &str = "equipoise-";
 /// Number of hexadecimal digits of a campaign's identity.
 pub const IDENTITY_DIGITS: usize = 16;
 
-/// Maximum number of attempts to create a leaf: another launcher may remove it before it is locked.
+/// Maximum number of attempts to create a leaf; another launcher may remove an unlocked leaf.
 const MAX_ATTEMPTS: u32 = 3;
 
 /// A leaf: a cgroup directly below the launcher's own cgroup, removed when dropped.
 ///
-/// Its name is `equipoise-IDENTITY-PID-NUMBER`. If this launcher is killed, Equipoise finds the
-/// processes of the leaf by the identity of the campaign, which is in the user's lock files. The
-/// launcher keeps the leaf locked (`flock(2)`), which every process namespace can see.
+/// Its name is `equipoise-IDENTITY-PID-NUMBER`, with the identity of the campaign. Equipoise uses
+/// the name to find the leaves of a killed launcher. The launcher keeps the leaf locked
+/// (`flock(2)`), because every process namespace can see a lock.
 pub struct Leaf {
     parent: PathBuf,
     folder: PathBuf,
@@ -33,7 +33,7 @@ pub struct Leaf {
 }
 
 impl Leaf {
-    /// Creates a leaf for the campaign with this identity, or with a random identity. The error is
+    /// Creates a leaf for the campaign with this identity (`None`: a random identity). The error is
     /// the reason why no leaf can be created here.
     pub fn new(identity: Option<&str>) -> Result<Self, String> {
         if !CAN_ENTER_CGROUP {
@@ -77,10 +77,8 @@ impl Leaf {
         Err(format!("another launcher removes {}", folder.display()))
     }
 
-    /// Replaces this leaf by a new leaf if processes in it were killed.
-    ///
-    /// Linux (seen on 6.18) kills every process that starts in such a cgroup from outside: it
-    /// compares the number of kills of the cgroup with that of the starting process's own cgroup.
+    /// Replaces this leaf by a new leaf if processes in it were killed. After such a kill, Linux
+    /// (seen on 6.18) kills every process that starts in the cgroup from outside.
     pub fn renew_if_killed(&mut self) -> Result<(), String> {
         if self.was_killed.get() {
             let number = self.number.wrapping_add(1);
@@ -89,8 +87,8 @@ impl Leaf {
         Ok(())
     }
 
-    /// Returns the leaf if a trial runs there as it would elsewhere. The error names the
-    /// controllers that would schedule or account for a trial differently.
+    /// Returns the leaf if it does not change how a trial runs. The error names the controllers
+    /// that would schedule or account for a trial differently.
     pub fn if_neutral(self) -> Result<Self, String> {
         let path = self.folder.join("cgroup.controllers");
         let controllers =
@@ -103,25 +101,23 @@ impl Leaf {
         }
     }
 
-    /// Returns the descriptor of the cgroup, in which a child can be started.
+    /// Returns the descriptor of the cgroup. A child can be started in it.
     pub fn handle(&self) -> BorrowedFd<'_> {
         self.handle.as_fd()
     }
 
-    /// Kills all processes in the leaf at once.
     pub fn kill(&self) -> io::Result<()> {
         self.was_killed.set(true);
         fs::write(self.folder.join("cgroup.kill"), "1")
     }
 
-    /// Whether any process is in the leaf.
     pub fn is_populated(&self) -> io::Result<bool> {
         let events = fs::read_to_string(self.folder.join("cgroup.events"))?;
         Ok(event_count(&events, "populated") != Some(0))
     }
 
-    /// Returns how many processes of the leaf the kernel has killed because memory ran out, or the
-    /// reason why the number is unknown.
+    /// Returns the number of processes of the leaf that the kernel killed because memory ran out.
+    /// The error is the reason why the number is unknown.
     pub fn out_of_memory_kills(&self) -> Result<u64, String> {
         let events = fs::read_to_string(self.folder.join("memory.events"))
             .map_err(|_| "the trial's cgroup has no memory controller".to_owned())?;
@@ -131,12 +127,12 @@ impl Leaf {
 
 impl Drop for Leaf {
     fn drop(&mut self) {
-        // If a process in the leaf could not be killed, the next launcher removes the leaf.
+        // If a process could not be killed, the leaf stays, and the next launcher removes it.
         drop(fs::remove_dir(&self.folder));
     }
 }
 
-/// Opens and locks a new leaf; `None` if another launcher removed it before it was locked.
+/// Opens and locks a new leaf; `None` if another launcher removed the leaf first.
 fn open_and_lock(folder: &Path) -> Result<Option<File>, String> {
     let cannot_open = |error: io::Error| format!("cannot open {}: {error}", folder.display());
     let handle = match File::open(folder) {
@@ -167,7 +163,6 @@ pub fn is_identity(text: &str) -> bool {
     text.len() == IDENTITY_DIGITS && text.bytes().all(is_digit)
 }
 
-/// Returns the folder of the launcher's own cgroup.
 fn launcher_cgroup() -> Result<PathBuf, String> {
     let read = |path: &str| fs::read_to_string(path).map_err(cannot_read(path));
     let mounts = read("/proc/self/mountinfo")?;
@@ -182,7 +177,7 @@ fn launcher_cgroup() -> Result<PathBuf, String> {
         .ok_or_else(|| "no mounted cgroup hierarchy of version 2 contains this process".to_owned())
 }
 
-/// Returns the folder of a cgroup, if this line of mountinfo mounts the cgroup (proc(5)).
+/// Returns the folder of a cgroup; `None` if this line of mountinfo does not mount it (proc(5)).
 fn folder_in_mount(line: &str, cgroup: &str) -> Option<PathBuf> {
     let (mount, file_system) = line.split_once(" - ")?;
     if file_system.split(' ').next() != Some("cgroup2") {
@@ -194,10 +189,8 @@ fn folder_in_mount(line: &str, cgroup: &str) -> Option<PathBuf> {
     Some(Path::new(mount_point).join(relative_path))
 }
 
-/// Removes the empty leaves of this user whose launchers are gone.
-///
-/// A living launcher holds the lock of its leaf. A leaf with processes cannot be removed; Equipoise
-/// kills them when it finds the identity of the leaf among the user's lock files.
+/// Removes the empty leaves of this user whose launchers have ended. A living launcher holds the
+/// lock of its leaf. A leaf with processes cannot be removed.
 fn remove_stale_leaves(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else {
         return;

@@ -1,4 +1,5 @@
-//! Creates a child with its own stack, which shares the launcher's memory until its exec (`vfork`).
+//! Creates a child that has its own stack and, until its exec, shares the launcher's memory
+//! (`vfork`).
 
 use std::ffi::c_void;
 use std::io;
@@ -8,17 +9,17 @@ use std::ptr;
 /// Function that a child runs. The function must not return.
 pub type Entry = extern "C" fn(*mut c_void) -> libc::c_int;
 
-/// Stack that one child at a time uses until it executes its program.
+/// Stack that a child uses until it executes its program; only one child uses it at a time.
 pub struct Stack {
     bottom: *mut c_void,
 }
 
-/// Size of the stack: more than the system calls need. Only touched pages use memory.
+/// Size of the stack, ample for the system calls. Only touched pages use memory.
 const STACK_BYTES: usize = 64 << 10;
 
 impl Stack {
     pub fn new() -> io::Result<Self> {
-        // SAFETY: a new anonymous mapping, at no particular address.
+        // SAFETY: a new anonymous mapping, at any address.
         let bottom = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -38,14 +39,14 @@ impl Stack {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        // SAFETY: exactly the mapping of `new`; no child runs on it any more.
+        // SAFETY: exactly the mapping of `new`, and no child runs on it.
         unsafe { libc::munmap(self.bottom, STACK_BYTES) };
     }
 }
 
 /// Creates a child that runs `entry(argument)` in the launcher's memory while the launcher sleeps.
 ///
-/// The child starts directly in a cgroup if one is given. Returns its process id and descriptor.
+/// If a cgroup is given, the child starts in it. Returns its process id and descriptor.
 ///
 /// # Safety
 /// `entry` must end by exec or `_exit`, and must not harm the memory that it shares.
@@ -117,9 +118,8 @@ unsafe fn clone_into_cgroup(
     libc::pid_t::try_from(result).map_err(io::Error::other)
 }
 
-/// Makes the system call clone3; the child then calls `entry` on its new stack.
-///
-/// The C library has no such function, and a plain system call would return in the child, too.
+/// Makes the system call clone3; the child then calls `entry` on its new stack. A plain system call
+/// would return in the child, too, and the C library has no other function.
 #[cfg(target_arch = "x86_64")]
 unsafe fn clone3_then_call(
     request: *mut libc::clone_args,
@@ -150,7 +150,6 @@ unsafe fn clone3_then_call(
     result
 }
 
-/// Does the same on `AArch64`.
 #[cfg(target_arch = "aarch64")]
 unsafe fn clone3_then_call(
     request: *mut libc::clone_args,

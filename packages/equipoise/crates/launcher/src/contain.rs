@@ -12,28 +12,26 @@ use equipoise_kernel::clock::{SECOND_NS, monotonic_ns};
 
 use crate::cgroup::Leaf;
 
-/// Time for which a kill is repeated; only a process stuck in the kernel survives one kill.
+/// Time for which a kill is repeated. Only a process that hangs in the kernel survives one kill.
 pub const KILL_TIMEOUT_NS: u64 = 10 * SECOND_NS;
 
-/// Makes this process the parent of every descendant whose parent ends.
+/// Makes this process the new parent of each descendant whose parent ends.
 pub fn adopt_orphans() -> io::Result<()> {
     // SAFETY: passes numbers only.
     check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }).map(drop)
 }
 
-/// Kills a child that was not reaped yet, and its process group.
-///
-/// The kernel reuses the id of a child only after the child was reaped.
+/// Kills a child that was not reaped yet, and its process group. The kernel reuses the id of a
+/// child only after the child was reaped.
 pub fn kill_trial(pid: libc::pid_t) {
     kill_with_group(pid, pid);
 }
 
-/// Kills a child, and its process group if the child or the trial leads the group.
-///
-/// A child may have moved into another group, such as the client's, which must not be killed.
+/// Kills a child. Kills its process group, too, if the child or the trial leads the group. A child
+/// may be in another group, such as the client's, which must not be killed.
 fn kill_with_group(pid: libc::pid_t, trial: libc::pid_t) {
-    // SAFETY: passes numbers only. `pid` is a child that was not reaped, so the kernel does not
-    // reuse its id, nor the id of its group while the child is a member.
+    // SAFETY: passes numbers only. The child was not reaped, so the kernel does not reuse its id or
+    // the id of its group.
     unsafe {
         let group = libc::getpgid(pid);
         if group == pid || group == trial {
@@ -43,8 +41,8 @@ fn kill_with_group(pid: libc::pid_t, trial: libc::pid_t) {
     }
 }
 
-/// Reaps the orphans that have ended while the trial runs, so that they do not use up process ids.
-/// The trial itself is not reaped.
+/// Reaps ended orphans while the trial runs, so that they do not use up process ids. The trial
+/// itself is not reaped.
 pub fn reap_orphans(trial: libc::pid_t) {
     loop {
         let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
@@ -63,7 +61,7 @@ pub fn reap_orphans(trial: libc::pid_t) {
     }
 }
 
-/// Returns the signal that has stopped a child; `None` if the child is not stopped.
+/// Returns the signal that stopped a child; `None` if the child is not stopped.
 pub fn stopped_by(child: libc::pid_t) -> Option<libc::c_int> {
     let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
     let options = libc::WSTOPPED | libc::WNOHANG | libc::WNOWAIT;
@@ -81,13 +79,12 @@ pub fn stopped_by(child: libc::pid_t) -> Option<libc::c_int> {
 /// The descendants that `sweep` found.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct SweepResult {
-    /// Number of descendants that were killed.
     pub killed: u32,
     /// Process ids of the descendants that did not end.
     pub survivors: Vec<libc::pid_t>,
 }
 
-/// Kills and reaps every descendant that is left, after the trial itself was reaped.
+/// Kills and reaps every remaining descendant. The trial itself was reaped before.
 pub fn sweep(trial: libc::pid_t, leaf: Option<&Leaf>) -> SweepResult {
     let deadline = monotonic_ns() + KILL_TIMEOUT_NS;
     let mut result = SweepResult::default();
@@ -115,7 +112,7 @@ pub fn sweep(trial: libc::pid_t, leaf: Option<&Leaf>) -> SweepResult {
     }
 }
 
-/// Reaps every child that has ended, and counts the killed ones; returns whether a child is left.
+/// Reaps every child that has ended, and counts the killed children; returns whether any is left.
 fn reap_ended(killed: &mut u32) -> bool {
     loop {
         match child::wait_for_any(libc::WNOHANG) {

@@ -1,4 +1,4 @@
-//! The pipe to the client, the process that sends requests: one line in, one line out.
+//! The pipe to the client. The client sends requests, and gets a report for each.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -10,11 +10,11 @@ use serde::Serialize;
 
 use equipoise_kernel::clock::SECOND_NS;
 
-/// Maximum length of a line. No argument vector and environment that Linux executes are longer.
+/// Maximum length of a line, longer than any arguments and environment that Linux accepts.
 const MAX_LINE_BYTES: usize = 64 << 20;
 
-/// Size of the buffer between requests. A larger buffer is freed, because the kernel never reports
-/// a lower peak memory for a trial than for the launcher.
+/// Size of the buffer between requests; a larger buffer is freed. The kernel never reports a lower
+/// peak memory for a trial than for the launcher.
 const IDLE_BUFFER_BYTES: usize = 64 << 10;
 
 const READ_BYTES: usize = 16 << 10;
@@ -36,7 +36,6 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// Uses standard input and standard output.
     pub fn new() -> Self {
         // SAFETY: Rust's runtime keeps both open, and the launcher never closes them.
         let (input, output) = unsafe { (File::from_raw_fd(0), File::from_raw_fd(1)) };
@@ -78,7 +77,7 @@ impl Conversation {
             if count == 0 {
                 return Ok(Message::End);
             }
-            // The client sends one request at a time, so nothing follows the newline.
+            // The client sends one request at a time, so no byte follows the newline.
             if self.buffer.last() == Some(&b'\n') {
                 return Ok(Message::Line(&self.buffer[..self.buffer.len() - 1]));
             }
@@ -106,14 +105,14 @@ pub fn watch(descriptor: RawFd, events: libc::c_short) -> libc::pollfd {
     }
 }
 
-/// Waits until an event occurs on a descriptor, or for `timeout_ns`; `None` waits without a limit.
-///
-/// If a signal interrupts the wait, no entry has an event.
+/// Waits for an event on a descriptor, at most `timeout_ns`; `None` waits without a limit. If a
+/// signal interrupts the wait, no entry has an event.
 pub fn poll(watched: &mut [libc::pollfd], timeout_ns: Option<u64>) -> io::Result<()> {
     let timeout = timeout_ns.map(timespec);
     let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
     let count = libc::nfds_t::try_from(watched.len()).map_err(io::Error::other)?;
-    // SAFETY: the array has `count` entries, the time outlives the call; the signal mask is null.
+    // SAFETY: the array has `count` entries, the time outlives the call, and the signal mask is
+    // null.
     let status = unsafe { libc::ppoll(watched.as_mut_ptr(), count, timeout, ptr::null()) };
     if status >= 0 {
         return Ok(());
@@ -129,11 +128,10 @@ pub fn poll(watched: &mut [libc::pollfd], timeout_ns: Option<u64>) -> io::Result
     }
 }
 
-/// Returns a duration in the format of `ppoll`.
 fn timespec(duration_ns: u64) -> libc::timespec {
     // Longer waits are cut to i32::MAX seconds (68 years).
     let seconds = i32::try_from(duration_ns / SECOND_NS).unwrap_or(i32::MAX);
-    // A remainder below 10^9 fits.
+    // The remainder is below 10⁹, so it fits.
     let nanoseconds = i32::try_from(duration_ns % SECOND_NS).unwrap_or(i32::MAX);
     libc::timespec {
         tv_sec: seconds.into(),

@@ -9,21 +9,19 @@ use equipoise_kernel::perf::{HARDWARE, SOFTWARE, is_forbidden};
 use crate::perf::{Config, Count, Event, Modes};
 use crate::protocol::Report;
 
-/// Events that a counter still counts if it is not permitted to count inside the kernel.
+/// Events that a counter counts if it may not count inside the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WithoutKernel {
-    /// All, because the counter is a clock.
+    /// All events, because the counter is a clock.
     All,
     /// The events in user mode.
     User,
-    /// None, because the events occur in the kernel only.
+    /// No events, because they occur in the kernel only.
     Nothing,
 }
 
-/// A kind of counter.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Kind {
-    /// Name in options and reports.
     pub name: &'static str,
     config: Config,
     without_kernel: WithoutKernel,
@@ -37,7 +35,7 @@ const fn kind(name: &'static str, class: u32, event: u64, without_kernel: Withou
     }
 }
 
-/// Every kind of counter; docs/evidence/counters.md explains them. The numbers of the events are
+/// Every kind of counter; docs/evidence/counters.md explains them. The numbers are
 /// `PERF_COUNT_SW_*` and `PERF_COUNT_HW_*` of `linux/perf_event.h`.
 pub static KINDS: [Kind; 10] = [
     kind("task_clock", SOFTWARE, 1, WithoutKernel::All),
@@ -52,7 +50,7 @@ pub static KINDS: [Kind; 10] = [
     kind("branch_misses", HARDWARE, 5, WithoutKernel::User),
 ];
 
-/// Name of the counter that is a clock: its nanoseconds are reported as seconds.
+/// Name of the counter that is a clock. It counts nanoseconds and is reported in seconds.
 const CLOCK: &str = "task_clock";
 
 /// Returns the kind of counter with a name; the error names all kinds.
@@ -64,12 +62,11 @@ pub fn find(name: &str) -> Result<&'static Kind, String> {
     })
 }
 
-/// The counters of the option `--counters`; by default none.
 pub struct Counters(Vec<Counter>);
 
 struct Counter {
     kind: &'static Kind,
-    /// One event, or an event for each kind of core; or the reason why there is none.
+    /// One event, or one event for each kind of core; or the reason why there is none.
     events: Result<Vec<Event>, String>,
     /// Remark that the values leave out the events inside the kernel.
     remark: Option<String>,
@@ -89,7 +86,7 @@ impl Counters {
         Reading(self.0.iter().map(Counter::read).collect())
     }
 
-    /// Reports the increase during a trial. The report already has the processor time.
+    /// Reports the increase during a trial. The report must already have the processor time.
     pub fn report_increase(&self, before: Reading, after: Reading, report: &mut Report) {
         let user_and_sys = report.user_s.zip(report.sys_s);
         let cpu_s = user_and_sys.map(|(user, sys)| user + sys);
@@ -109,7 +106,6 @@ impl Counters {
         }
     }
 
-    /// Reports why all counters are unknown.
     pub fn report_unknown(&self, reason: &str, report: &mut Report) {
         for counter in &self.0 {
             report.counters.insert(counter.kind.name, None);
@@ -146,7 +142,7 @@ impl Counter {
         }))
     }
 
-    /// Returns the increase with a remark on its limits, or the reason why it is unknown.
+    /// Returns the increase with a remark on what it leaves out, or the reason why it is unknown.
     fn increase(
         &self,
         before: Option<io::Result<Count>>,
@@ -177,10 +173,10 @@ impl Counter {
     }
 }
 
-/// Returns the count, scaled up to the whole time, and the fraction of the time that was counted if
-/// it is less than 1. The error is the reason why the count is unknown.
+/// Returns the count, scaled up to the whole time. The second value is the counted fraction of the
+/// time; `None` for the whole time. The error is the reason why the count is unknown.
 fn scale_up(count: Count, cpu_s: Option<f64>) -> Result<(f64, Option<f64>), String> {
-    /// Seconds that may be missing, because starts and ends of processes are not counted.
+    /// Seconds that may be missing: starts and ends of processes are not counted.
     const MAX_MISSING_S: f64 = 0.01;
     let enabled_s = count.enabled_ns as f64 * 1e-9;
     if let Some(cpu_s) = cpu_s {
@@ -220,8 +216,8 @@ fn open_on_every_core(kind: &Kind, modes: Modes) -> io::Result<Vec<Event>> {
     configs.map(|config| Event::open(config, modes)).collect()
 }
 
-/// Returns the numbers of the processor's counting units. Each kind of core has a unit, which
-/// counts on those cores only (Linux 5.13, admin-guide/perf, "Intel hybrid support").
+/// Returns the numbers of the processor's counting units. Each kind of core has its own unit (Linux
+/// 5.13, admin-guide/perf, "Intel hybrid support").
 fn core_types(devices: &Path) -> Vec<u32> {
     let Ok(entries) = fs::read_dir(devices) else {
         return Vec::new();
@@ -239,7 +235,6 @@ const MAX_LEVEL_WITH_KERNEL: i32 = 1;
 /// Highest `kernel.perf_event_paranoid` at which users may count outside the kernel.
 const MAX_LEVEL_WITHOUT_KERNEL: i32 = 2;
 
-/// Returns `kernel.perf_event_paranoid`, if the kernel has it.
 fn paranoid_level() -> Option<i32> {
     let level = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?;
     level.trim().parse().ok()

@@ -1,8 +1,8 @@
 //! Runs one program at a time (a trial), and reports its time and its use of resources.
 //!
 //! A campaign has one launcher. The launcher is small, because the kernel never reports a lower
-//! peak memory for a child than for the process that started it. It does nothing else while a trial
-//! runs. Requests and reports are JSON lines.
+//! peak memory for a child than for its parent. It does nothing else while a trial runs. Requests
+//! and reports are JSON lines.
 //!
 //! - `serve`: sets the launcher up, and answers one request after the other.
 //! - `trial`: runs one trial, from its request to its report.
@@ -62,10 +62,9 @@ fn run() -> Result<(), String> {
     result.and(options.scratch.as_deref().map_or(Ok(()), remove_folder))
 }
 
-/// Removes a folder with its content; an absent folder is not an error.
-///
-/// Another launcher of the same campaign may still be stopping a server that writes into the
-/// folder. So the removal is repeated until the folder is gone or `REMOVAL_TIMEOUT` is over.
+/// Removes a folder with its content; an absent folder is not an error. Another launcher of the
+/// campaign may still be stopping a server that writes into the folder. So the removal is repeated
+/// until the folder is gone or `REMOVAL_TIMEOUT` is over.
 fn remove_folder(folder: &Path) -> Result<(), String> {
     let deadline = Instant::now() + REMOVAL_TIMEOUT;
     loop {

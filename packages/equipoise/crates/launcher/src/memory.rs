@@ -10,20 +10,19 @@ use crate::reading::cannot_read;
 const OOM_SCORE: &str = "/proc/self/oom_score_adj";
 const CLEAR_REFS: &str = "/proc/self/clear_refs";
 
-/// Makes the kernel kill the launcher and its trials before other processes if memory runs out.
-///
-/// The kernel then kills the largest of them, which is the trial, not the launcher or its client.
+/// Makes the kernel kill the launcher and its trials before other processes if memory runs out. The
+/// kernel kills the largest of them first, which is the trial.
 pub fn prefer_trials_for_oom_kill() -> Result<(), String> {
     fs::write(OOM_SCORE, "1000").map_err(|error| format!("cannot write {OOM_SCORE}: {error}"))
 }
 
-/// Releases memory that the launcher needed for its own start only, and resets its peak memory.
+/// Releases memory that the launcher needed only to start, and resets its peak memory.
 ///
 /// The kernel never reports a lower peak memory for a trial than for the launcher. More than half
-/// of the launcher's peak is pages of the C library that the dynamic linker touched, or that the
-/// kernel mapped around them. These pages stay in the page cache, for a later page fault.
+/// of the launcher's peak is pages of the C library. They stay in the page cache, so a later page
+/// fault finds them.
 pub fn shrink() -> Result<(), String> {
-    /// `clear_refs` in proc(5): sets the peak to the present size.
+    /// Value of `clear_refs` in proc(5) that sets the peak to the present size.
     const RESET_PEAK: &str = "5";
     let path = "/proc/self/smaps";
     let maps = fs::read_to_string(path).map_err(cannot_read(path))?;
@@ -33,8 +32,8 @@ pub fn shrink() -> Result<(), String> {
     fs::write(CLEAR_REFS, RESET_PEAK).map_err(|error| format!("cannot write {CLEAR_REFS}: {error}"))
 }
 
-/// Returns the addresses of the read-only mappings of files in which no page was ever written to.
-/// (The dynamic linker writes to some pages when it relocates a library.)
+/// Returns the addresses of read-only mappings of files whose pages were never written to. (The
+/// dynamic linker writes to some pages of a library.)
 fn unwritten_file_mappings(smaps: &str) -> Vec<(usize, usize)> {
     let mut mappings = Vec::new();
     let mut candidate = None;
@@ -48,7 +47,7 @@ fn unwritten_file_mappings(smaps: &str) -> Vec<(usize, usize)> {
     mappings
 }
 
-/// Whether a line is the first line of a mapping; all other lines begin with a name and a colon.
+/// Whether a line is the first line of a mapping. All other lines begin with a name and a colon.
 fn is_first_line(line: &str) -> bool {
     let field = line.split_ascii_whitespace().next();
     field.is_some_and(|field| !field.ends_with(':'))

@@ -12,15 +12,14 @@ use lexopt::Parser;
 use crate::cgroup::{IDENTITY_DIGITS, is_identity};
 use crate::counters::{self, Kind};
 
-/// Value of `--containment`: how the launcher finds every process of a trial to end it.
+/// Value of `--containment`: how the launcher finds all processes of a trial, to end them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContainmentChoice {
-    /// A cgroup, if the launcher can create one that does not change how a trial runs; else a
+    /// A cgroup, if the launcher can create one that does not change how a trial runs. Else a
     /// process group, with the reason in each report.
     Auto,
-    /// A cgroup, if the launcher can create one; else as for `Auto`.
+    /// A cgroup, if the launcher can create one; else a process group, with the reason.
     Cgroup,
-    /// Always a process group.
     ProcessGroup,
 }
 
@@ -30,20 +29,17 @@ const CONTAINMENTS: [(&str, ContainmentChoice); 3] = [
     ("process-group", ContainmentChoice::ProcessGroup),
 ];
 
-/// The options of the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// How trials are contained.
     pub containment: ContainmentChoice,
     /// Descriptor for the standard output of the trials that request `inherit`.
     pub inherit_stdout: Option<i32>,
     /// Nanoseconds for which the launcher keeps its CPU busy before each start.
     pub awake_ns: u64,
-    /// Performance counters to read for each trial.
     pub counters: Vec<&'static Kind>,
-    /// Folder that the launcher removes when it ends, even if Equipoise itself was killed.
+    /// Folder that the launcher removes when it ends, even if Equipoise was killed.
     pub scratch: Option<PathBuf>,
-    /// Identity of the campaign (hexadecimal digits), which is part of the name of its cgroups.
+    /// Identity of the campaign (hexadecimal digits), a part of the names of its cgroups.
     pub identity: Option<String>,
 }
 
@@ -64,7 +60,6 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Reads the arguments after the name of the program.
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, Problem> {
         const MAX_DESCRIPTOR: u64 = i32::MAX as u64;
         let mut options = Self::default();

@@ -1,8 +1,8 @@
 //! Files without a name for the output of a trial.
 //!
 //! A regular file never blocks its writer. Only the end of the output is kept. While the trial
-//! runs, the earlier bytes are returned to the file system as holes (fallocate(2)), and the length
-//! of the file stays the exact number of bytes.
+//! runs, the space of earlier bytes is freed as holes (fallocate(2)). So the length of the file
+//! stays the exact number of bytes.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -12,9 +12,8 @@ use std::path::{Path, PathBuf};
 
 use equipoise_kernel::call::{check, owned};
 
-/// Smallest number of bytes for which a hole is punched.
 const MIN_HOLE_BYTES: u64 = 1 << 20;
-/// Bytes that `full_disk_reason` reserves for a moment to find out whether the disk has free space.
+/// Number of bytes that `full_disk_reason` reserves for a moment, to test the free space.
 const RESERVED_BYTES: libc::off_t = 1 << 16;
 
 /// A file without a name that receives the output of a trial; it is emptied before each trial.
@@ -59,7 +58,6 @@ impl Capture {
         Ok(file.into())
     }
 
-    /// Returns the number of bytes that the child has written.
     pub fn len(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
     }
@@ -69,7 +67,7 @@ impl Capture {
         let length = self.len().ok()?;
         let end = libc::off_t::try_from(length).ok()?;
         let reserved = fallocate(&self.file, libc::FALLOC_FL_KEEP_SIZE, end, RESERVED_BYTES);
-        // Frees the reserved bytes after the end; ext4 punches no hole there.
+        // Frees the reserved bytes behind the end of the file; ext4 punches no hole there.
         let freed = reserved.and_then(|()| self.file.set_len(length));
         match freed.err()?.raw_os_error() {
             Some(libc::ENOSPC | libc::EDQUOT) => {
@@ -79,7 +77,7 @@ impl Capture {
         }
     }
 
-    /// Frees the disk space of everything but the last `kept_bytes` bytes.
+    /// Frees the disk space of all but the last `kept_bytes` bytes.
     pub fn trim(&mut self, kept_bytes: u32) -> io::Result<()> {
         let end = self.len()?.saturating_sub(kept_bytes.into());
         if end >= self.punched_bytes + MIN_HOLE_BYTES {
@@ -123,8 +121,8 @@ fn create_unnamed(folder: &Path) -> io::Result<File> {
 fn create_and_unlink(folder: &Path) -> io::Result<File> {
     let template = folder.join("equipoise-XXXXXX\0");
     let mut template = template.into_os_string().into_encoded_bytes();
-    // SAFETY: the template ends with NUL after six X and may be changed. mkostemp returns a new
-    // descriptor, and writes a name that ends with NUL into the template.
+    // SAFETY: the template ends with NUL after six X and may be changed. Then it has the name of
+    // the new file, which ends with NUL.
     unsafe {
         let file = libc::mkostemp(template.as_mut_ptr().cast(), libc::O_CLOEXEC);
         let file = owned(file)?;
@@ -143,7 +141,6 @@ fn can_punch(file: &File) -> bool {
     file.set_len(8192).is_ok() && punch(file, 4096).is_ok() && file.set_len(0).is_ok()
 }
 
-/// Frees the disk space of the first `end` bytes.
 fn punch(file: &File, end: u64) -> io::Result<()> {
     let length = libc::off_t::try_from(end).map_err(|_| ErrorKind::FileTooLarge)?;
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;

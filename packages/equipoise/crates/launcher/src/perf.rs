@@ -10,7 +10,7 @@ use equipoise_kernel::perf::{self, EventOptions, flag};
 pub struct Config {
     /// `PERF_TYPE_*`.
     pub class: u32,
-    /// `PERF_COUNT_*`; for hardware events the upper half may name one kind of core.
+    /// `PERF_COUNT_*`. For hardware events the upper half may name one kind of core.
     pub event: u64,
 }
 
@@ -19,18 +19,16 @@ pub struct Config {
 pub enum Modes {
     /// Inside and outside the kernel.
     All,
-    /// Outside the kernel only, which needs fewer permissions.
+    /// Outside the kernel only. This needs fewer permissions.
     User,
 }
 
-/// An event that the kernel counts in every process that the launcher starts, from its exec on, and
-/// in all descendants of that process; never in the launcher itself.
+/// An event that the kernel counts in every started program, from its exec on, and in all its
+/// descendants. It is never counted in the launcher itself.
 ///
-/// When the kernel switches between two processes that inherited the same events, it may exchange
-/// the events of the two. An exchange between the launcher and a child before its exec would let
-/// the exec enable the launcher's event instead of the child's, and the next trials would count
-/// nothing (seen on 6.18). The kernel exchanges events only if all of them were inherited, so each
-/// event has a partner that is not inherited.
+/// The kernel may exchange the events of two processes if all of them were inherited. Then the exec
+/// of a child would enable the launcher's event, and later trials would count nothing (seen on
+/// 6.18). So each event has a partner that is not inherited.
 pub struct Event {
     file: File,
     _partner: File,
@@ -43,13 +41,12 @@ pub struct Count {
     pub value: u64,
     /// Running time of the processes, summed over all of them.
     pub enabled_ns: u64,
-    /// Part of `enabled_ns` in which the event was counted. The part is smaller if the processor
-    /// has too few counters, so that events take turns.
+    /// Part of `enabled_ns` in which the event was counted. It is smaller if the processor has too
+    /// few counters and events take turns.
     pub running_ns: u64,
 }
 
 impl Count {
-    /// Returns the count since an earlier reading.
     pub fn since(self, before: Self) -> Self {
         Self {
             value: self.value.wrapping_sub(before.value),
@@ -58,7 +55,7 @@ impl Count {
         }
     }
 
-    /// Returns the sum over two kinds of core, whose events are both enabled all the time.
+    /// Returns the sum over two kinds of core. Both events are enabled all the time.
     pub fn add_other_cores(self, other: Self) -> Self {
         Self {
             value: self.value + other.value,
@@ -69,7 +66,7 @@ impl Count {
 }
 
 impl Event {
-    /// Opens an event, which will count in every program that the launcher starts.
+    /// Opens an event that counts in every program that the launcher starts from now on.
     pub fn open(config: Config, modes: Modes) -> io::Result<Self> {
         Ok(Self {
             file: open(config, modes, flag::INHERIT | flag::ENABLE_ON_EXEC)?,

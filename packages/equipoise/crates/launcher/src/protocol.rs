@@ -1,7 +1,7 @@
 //! The JSON lines of the pipe: a line requests a trial, and a line reports its result.
 //!
-//! Arguments, environment and paths are bytes, not text. In JSON strings each character, U+0000 to
-//! U+00FF, is the byte of that value. So every byte string can be sent, and ASCII stays readable.
+//! Arguments, environment and paths are bytes, not text. In JSON strings a character from U+0000 to
+//! U+00FF stands for one byte, so every byte string can be sent.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 pub struct Bytes(CString);
 
 impl Bytes {
-    /// Returns the bytes as a C string for system calls.
     pub fn as_c_str(&self) -> &CStr {
         &self.0
     }
@@ -26,7 +25,7 @@ impl Bytes {
     }
 }
 
-/// Returns the text in which each character represents one byte.
+/// Returns a text in which each character is one byte.
 pub fn text_of(bytes: &[u8]) -> String {
     bytes.iter().copied().map(char::from).collect()
 }
@@ -58,11 +57,11 @@ impl<'de> Deserialize<'de> for Bytes {
     }
 }
 
-/// Destination of the standard output of a trial; never a pipe that could block it.
+/// Destination of the standard output of a trial. A pipe could block the trial, so it is not
+/// offered.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Output {
-    /// The output goes to `/dev/null`.
     Discard,
     /// The output goes to the descriptor of the launcher's option `--inherit-stdout`.
     Inherit,
@@ -70,12 +69,10 @@ pub enum Output {
     Count,
     /// The output goes to a file, which is emptied first.
     File {
-        /// Path of the file.
         path: Bytes,
     },
 }
 
-/// One trial to run.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
@@ -85,11 +82,9 @@ pub struct Request {
     pub argv: Vec<Bytes>,
     /// The complete environment, each entry `KEY=VALUE`.
     pub environment: Vec<Bytes>,
-    /// Working folder of the program.
     pub working_folder: Bytes,
     /// File for standard input; by default `/dev/null`.
     pub input: Option<Bytes>,
-    /// Destination of standard output.
     pub output: Output,
     /// Seconds after which the launcher kills the program and all of its descendants.
     pub timeout_s: f64,
@@ -106,7 +101,7 @@ pub struct Request {
     pub user: Option<User>,
 }
 
-/// A user and a group to run a program as; the program gets no other groups.
+/// A user and a group to run a program as. The program gets no other groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct User {
@@ -114,7 +109,7 @@ pub struct User {
     pub gid: u32,
 }
 
-/// How the launcher finds the descendants of a trial to end them.
+/// How the launcher finds the descendants of a trial, to end them.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Containment {
@@ -125,23 +120,21 @@ pub enum Containment {
     ProcessGroup,
 }
 
-/// The report of one trial. A value that could not be read is null, and `unknown` has the reason.
-///
-/// "The process" is the process that the launcher started.
+/// The report of one trial. A value that could not be read is null; `unknown` has the reason. In
+/// the comments, the process is the process that the launcher started.
 #[derive(Debug, Default, Clone, Serialize)]
 pub struct Report {
-    /// Process id.
     pub pid: Option<i32>,
     /// Nanoseconds from just before the start until the launcher saw the end.
     pub wall_ns: Option<u64>,
     /// Processor time in user mode, of the process and the children it waited for.
     pub user_s: Option<f64>,
-    /// Processor time in the kernel, of the same processes.
+    /// Processor time in the kernel, of the process and the children it waited for.
     pub sys_s: Option<f64>,
-    /// Peak resident memory of the largest of the same processes.
+    /// Peak resident memory of the largest of these processes.
     pub max_rss_bytes: Option<u64>,
-    /// The launcher's own peak memory. The kernel starts the peak of a trial with this value, so
-    /// the process may have used less than `max_rss_bytes` if the two values are close.
+    /// The launcher's own peak memory. The kernel lets the peak of a trial start there. So if
+    /// `max_rss_bytes` is close to this value, the process may have used less.
     pub floor_rss_bytes: Option<u64>,
     /// Page faults that needed no I/O.
     pub minor_faults: Option<u64>,
@@ -161,7 +154,7 @@ pub struct Report {
     pub signal: Option<i32>,
     /// Whether the launcher killed the process after the timeout.
     pub timed_out: bool,
-    /// Signal that had stopped the process before the launcher killed it, if any.
+    /// Signal that stopped the process before the launcher killed it, if any.
     pub stopped_by: Option<i32>,
     /// Why the program could not be started (one character for each byte).
     pub could_not_start: Option<String>,
@@ -169,15 +162,12 @@ pub struct Report {
     pub start_errno: Option<i32>,
     /// The end of standard error (one character for each byte).
     pub error_tail: String,
-    /// Number of bytes written to standard error.
     pub error_bytes: Option<u64>,
     /// Number of bytes written to standard output, if they were counted.
     pub output_bytes: Option<u64>,
     /// Number of descendants that outlived the process, so that the launcher had to kill them.
     pub left_behind: u32,
-    /// How the launcher found the descendants.
     pub containment: Containment,
-    /// Last CPU on which the process ran.
     pub cpu: Option<u32>,
     /// Seconds for which the main thread could have run but waited for a CPU.
     pub run_delay_s: Option<f64>,
@@ -206,7 +196,6 @@ pub const USAGE_FIELDS: [&str; 11] = [
 ];
 
 impl Report {
-    /// Records why a field is unknown.
     pub fn set_unknown(&mut self, field: &'static str, reason: impl Into<String>) {
         self.unknown.insert(field, reason.into());
     }
@@ -222,7 +211,6 @@ impl Report {
             .ok()
     }
 
-    /// Records why all resources that the trial used are unknown.
     pub fn set_usage_unknown(&mut self, reason: &str) {
         for field in USAGE_FIELDS {
             self.set_unknown(field, reason);
@@ -233,7 +221,6 @@ impl Report {
 /// Answer to a line that is not a request.
 #[derive(Debug, Serialize)]
 pub struct Refusal {
-    /// The error in the line.
     pub refused: String,
 }
 

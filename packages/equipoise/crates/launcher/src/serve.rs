@@ -89,11 +89,11 @@ fn set_up(options: &Options) -> io::Result<TrialRunner> {
 
 /// Starts a separate session, without a terminal, for the launcher and all of its trials.
 ///
-/// So a signal from the terminal reaches only the client. A trial that opens `/dev/tty` gets an
-/// error at once; in the background of the terminal the kernel would stop the trial. All trials
-/// share the session, so a scheduler that groups processes by session treats them alike.
+/// So a signal from the terminal reaches only the client, and a trial that opens `/dev/tty` gets an
+/// error. Some schedulers group processes by session. All trials share this session, so they are
+/// treated alike.
 fn leave_terminal() {
-    // The leader of a process group cannot start a session; it already has a group of its own.
+    // The leader of a process group cannot start a session.
     // SAFETY: takes and passes numbers only.
     unsafe {
         if libc::setsid() < 0 {
@@ -106,8 +106,7 @@ fn leave_terminal() {
 fn keep_descriptors_from_children() {
     const FIRST: libc::c_uint = 3;
     const CLOEXEC: libc::c_uint = 4;
-    // On kernels before 5.11 this fails, and a child inherits the descriptors of the launcher. The
-    // process that starts the launcher passes it no other descriptors.
+    // Before Linux 5.11 this fails, and a child inherits the descriptors of the launcher.
     // SAFETY: passes numbers only; closes nothing now.
     unsafe { libc::syscall(libc::SYS_close_range, FIRST, libc::c_uint::MAX, CLOEXEC) };
 }

@@ -1,5 +1,5 @@
-//! Settings of a trial's process (CPUs, address randomisation, user, huge pages), which the
-//! launcher applies before the program starts.
+//! Settings of a trial's process (CPUs, address randomisation, user, huge pages). The launcher
+//! applies them before the program starts.
 
 use std::io;
 use std::ptr;
@@ -13,11 +13,8 @@ use crate::protocol::User;
 /// Settings of one process. An absent setting is inherited from the launcher.
 #[derive(Clone, Copy, Default)]
 pub struct Settings {
-    /// CPUs that the process may use.
     pub cpus: Option<Cpus>,
-    /// Whether the kernel randomises the addresses of the process.
     pub random_addresses: Option<bool>,
-    /// User that the process runs as.
     pub user: Option<User>,
 }
 
@@ -30,10 +27,9 @@ pub enum Setting {
 }
 
 impl Settings {
-    /// Applies every setting to this thread, which is about to execute a program.
-    ///
-    /// Safe to call between vfork and exec: it changes nothing that a parent shares. Returns the
-    /// setting that was refused; the reason is the last error of this thread.
+    /// Applies every setting to this thread, which is about to execute a program. Safe to call
+    /// between vfork and exec, because it changes nothing that the parent shares. The error is the
+    /// refused setting; the last error of this thread has the reason.
     pub fn apply(&self) -> Result<(), Setting> {
         if self
             .random_addresses
@@ -44,7 +40,7 @@ impl Settings {
         if self.cpus.is_some_and(|cpus| cpus.apply().is_err()) {
             return Err(Setting::Cpus);
         }
-        // Last: another user may lack the permission for the other settings.
+        // This comes last: another user may lack the permission for the other settings.
         match self.user {
             Some(user) if !become_user(user) => Err(Setting::User),
             _ => Ok(()),
@@ -53,9 +49,8 @@ impl Settings {
 }
 
 /// Changes the user and the group of this thread alone, and returns whether the kernel allowed it.
-///
-/// The system calls are made directly, because the functions of the C library would change all
-/// threads of the launcher, whose memory is shared.
+/// The functions of the C library would change all threads of the launcher, whose memory is shared.
+/// So the system calls are made directly.
 fn become_user(user: User) -> bool {
     const NO_GROUPS: libc::c_ulong = 0;
     let (uid, gid) = (libc::c_ulong::from(user.uid), libc::c_ulong::from(user.gid));
@@ -64,7 +59,7 @@ fn become_user(user: User) -> bool {
         libc::syscall(libc::SYS_setgroups, NO_GROUPS, ptr::null::<libc::gid_t>()) == 0
             && libc::syscall(libc::SYS_setresgid, gid, gid, gid) == 0
             && libc::syscall(libc::SYS_setresuid, uid, uid, uid) == 0
-            // A change of user resets the signal that the kernel sends when the parent dies.
+            // A change of user resets the signal for the death of the parent.
             && die_with_parent().is_ok()
     }
 }
@@ -82,10 +77,9 @@ fn set_random_addresses(random: bool) -> bool {
     unsafe { libc::personality(new_flags) >= 0 }
 }
 
-/// Guard that sets whether children may use huge pages, and restores the old setting when dropped.
-///
-/// The kernel keeps the setting with the memory of a process. A child shares the memory of the
-/// launcher until it executes its program, and inherits the setting.
+/// Sets whether children may use huge pages, and restores the old setting when dropped. The setting
+/// belongs to the memory of a process. A child shares the memory of the launcher until it executes
+/// its program, and then inherits the setting.
 pub struct HugePages {
     allowed_before: Option<bool>,
 }

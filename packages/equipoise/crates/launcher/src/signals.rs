@@ -13,16 +13,15 @@ const STOP_SIGNALS: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGHUP, libc::SIGQU
 /// Highest signal number of Linux on the processors that Rust supports, except MIPS.
 const MAX_SIGNAL: libc::c_int = 64;
 
-/// The launcher's signals, after `set_up`.
 pub struct Signals {
-    /// Descriptor that is readable as soon as a signal stops the launcher.
+    /// Descriptor that becomes readable when a signal stops the launcher.
     pub stop: OwnedFd,
     /// Signals that the launcher ignores, but its children must not ignore.
     pub ignored: Vec<libc::c_int>,
 }
 
 impl Signals {
-    /// Ignores an interrupt from the terminal (the client then closes the pipe), and makes
+    /// Ignores interrupts from the terminal, because the client then closes the pipe. Makes
     /// `STOP_SIGNALS` readable from a descriptor.
     pub fn set_up() -> io::Result<Self> {
         // SAFETY: ignoring a signal installs no handler.
@@ -31,8 +30,7 @@ impl Signals {
             libc::signal(libc::SIGPIPE, libc::SIG_IGN);
         }
         let mut set = MaybeUninit::<libc::sigset_t>::uninit();
-        // SAFETY: sigemptyset initialises the set, and then it is only added to and
-        // read. signalfd returns a new descriptor.
+        // SAFETY: sigemptyset initialises the set first. signalfd returns a new descriptor.
         let stop = unsafe {
             libc::sigemptyset(set.as_mut_ptr());
             for signal in STOP_SIGNALS {
@@ -54,8 +52,7 @@ fn ignored_signals() -> Vec<libc::c_int> {
     (1..=MAX_SIGNAL)
         .filter(|&signal| {
             let mut action = MaybeUninit::<libc::sigaction>::uninit();
-            // SAFETY: with no new action the call only writes the current action; it fails for the
-            // numbers that libc reserves, and then nothing is read.
+            // SAFETY: the call only writes the current action. If it fails, the action is not read.
             unsafe {
                 libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) == 0
                     && action.assume_init().sa_sigaction == libc::SIG_IGN
@@ -64,9 +61,8 @@ fn ignored_signals() -> Vec<libc::c_int> {
         .collect()
 }
 
-/// Restores the default actions of these signals in a child, and unblocks all signals.
-///
-/// Safe to call between vfork and exec.
+/// Restores the default actions of these signals in a child, and unblocks all signals. Safe to call
+/// between vfork and exec.
 pub fn reset(ignored: &[libc::c_int]) {
     let mut empty_set = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: only async-signal-safe calls; the set is initialised before it is read.

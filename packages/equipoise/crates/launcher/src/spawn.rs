@@ -16,14 +16,14 @@ use crate::protocol::Bytes;
 use crate::settings::{Setting, Settings};
 use crate::signals;
 
-/// The standard streams of a child.
 pub struct Streams {
     pub input: OwnedFd,
     pub output: OwnedFd,
     pub error: OwnedFd,
 }
 
-/// A program to start, in the format that the kernel reads; prepared before the clock is read.
+/// A program to start, in the format that the kernel reads. It is prepared before the clock is
+/// read.
 pub struct Program<'a> {
     file: &'a CStr,
     arguments: Vec<*const c_char>,
@@ -36,9 +36,9 @@ pub struct Program<'a> {
     outcome: Outcome,
 }
 
-/// Errors of a start, which the child writes into the memory that it shares with the launcher.
+/// Errors of a start. The child writes them into the memory that it shares with the launcher.
 struct Outcome {
-    /// Position in `STEPS`, counted from 1, of the resource that failed; 0 is success.
+    /// Number in `STEPS`, from 1, of the resource that failed; 0 for success.
     step: AtomicUsize,
     errno: AtomicI32,
     affinity_errno: AtomicI32,
@@ -54,10 +54,9 @@ const STEPS: [Resource; 6] = [
     Resource::Program,
 ];
 
-/// Exit status of a child that could not execute its program; no report shows this status.
+/// Exit status of a child that could not execute its program. It is never reported.
 const NOT_EXECUTED: libc::c_int = 127;
 
-/// A program that was started.
 pub struct Started {
     /// Process id, which is also the id of the process group.
     pub pid: libc::pid_t,
@@ -65,29 +64,24 @@ pub struct Started {
     pub process: OwnedFd,
     /// Time just before the start, by the monotonic clock.
     pub at_ns: u64,
-    /// Error that leaves the program on one CPU only.
+    /// Error that keeps the program on one CPU.
     pub affinity_error: Option<io::Error>,
 }
 
-/// Why a program was not started.
 #[derive(Debug)]
 pub struct StartError {
     /// Resource that could not be used.
     pub resource: Resource,
-    /// Error of the system.
     pub error: io::Error,
 }
 
 /// A resource that a start needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resource {
-    /// A new process.
     Process,
     Streams,
     WorkingFolder,
-    /// The file of the program.
     Program,
-    /// A setting of the process.
     Setting(Setting),
 }
 
@@ -123,19 +117,18 @@ impl<'a> Program<'a> {
         self
     }
 
-    /// Lets the child use these CPUs, from just before it executes its program.
+    /// Lets the child use these CPUs. They are set just before it executes its program.
     pub fn with_cpus(mut self, cpus: Option<Cpus>) -> Self {
         self.cpus = cpus;
         self
     }
 
-    /// Applies these settings to the child; if one is refused, the program is not started.
     pub fn with_settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Starts the program, directly in a cgroup if one is given.
+    /// Starts the program, in a cgroup if one is given.
     pub fn start(
         &self,
         stack: &Stack,
@@ -144,8 +137,7 @@ impl<'a> Program<'a> {
         let argument = ptr::from_ref(self).cast_mut().cast::<c_void>();
         let at_ns = monotonic_ns();
         // SAFETY: `run_child` leaves by exec or _exit, allocates nothing, takes no lock and writes
-        // only to the atomics of `outcome`; the parent sleeps until then, so that `self`
-        // outlives its use.
+        // only to the atomics of `outcome`. The parent sleeps until then, so `self` stays valid.
         let cloned = unsafe { clone::vfork_with(stack, cgroup, run_child, argument) };
         let (pid, process) = cloned.map_err(|error| StartError {
             resource: Resource::Process,
@@ -171,11 +163,10 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Executes the program, in the child, which shares the memory of the sleeping launcher;
-    /// returns only if it fails, with the resource that could not be used.
+    /// Executes the program in the child, which shares the memory of the sleeping launcher. Returns
+    /// only if it fails, with the resource that could not be used.
     fn become_program(&self) -> Resource {
-        // SAFETY: only async-signal-safe calls, on descriptors that the parent keeps open and
-        // on NUL-terminated strings and NULL-terminated arrays that it keeps alive.
+        // SAFETY: only async-signal-safe calls. The parent keeps all descriptors and strings valid.
         unsafe {
             libc::setpgid(0, 0);
             // If the launcher itself is killed, no other process would end the trial.
@@ -187,7 +178,7 @@ impl<'a> Program<'a> {
                 return Resource::WorkingFolder;
             }
             signals::reset(self.ignored_signals);
-            // Last: until here parent and child share one CPU that is awake.
+            // This comes last: before it, parent and child share one CPU that is awake.
             if let Some(error) = self.cpus.and_then(|cpus| cpus.apply().err()) {
                 let errno = error.raw_os_error().unwrap_or(libc::EINVAL);
                 self.outcome.affinity_errno.store(errno, Ordering::Relaxed);
@@ -211,8 +202,7 @@ impl<'a> Program<'a> {
             &self.streams.error,
         ];
         (0..).zip(streams).all(|(number, stream)| {
-            // SAFETY: passes numbers only. Every stream is above 2, as the launcher's own
-            // standard streams are open, so dup2 clears close-on-exec.
+            // SAFETY: passes numbers only. Every stream is above 2, so dup2 clears close-on-exec.
             unsafe { libc::dup2(stream.as_raw_fd(), number) == number }
         })
     }
@@ -220,7 +210,7 @@ impl<'a> Program<'a> {
 
 /// Executes a `Program` in the child, and stores the error if that fails.
 extern "C" fn run_child(argument: *mut c_void) -> libc::c_int {
-    // SAFETY: `argument` is the Program that `start` passed and keeps alive.
+    // SAFETY: `argument` is the Program that `start` passed and keeps.
     let program = unsafe { &*argument.cast::<Program<'_>>() };
     let unusable_resource = program.become_program();
     let errno = io::Error::last_os_error().raw_os_error();
@@ -239,7 +229,6 @@ fn pointers(strings: &[Bytes]) -> Vec<*const c_char> {
     pointers.chain([ptr::null()]).collect()
 }
 
-/// Opens a file for a child's standard input.
 pub fn open_input(path: &CStr) -> io::Result<OwnedFd> {
     open(path, libc::O_RDONLY)
 }

@@ -18,18 +18,14 @@ use crate::settings::{HugePages, Setting, Settings};
 use crate::signals::Signals;
 use crate::spawn::{self, Program, Resource, StartError, Started, Streams};
 
-/// Interval at which the launcher reaps orphans and trims the output of a running trial.
+/// Time between two calls of `upkeep`.
 const UPKEEP_NS: u64 = SECOND_NS / 10;
 
 const NOT_STARTED: &str = "it could not be started";
 
-/// Runs the trials of a campaign, one after the other.
 pub struct TrialRunner {
-    /// Signals of the launcher.
     pub signals: Signals,
-    /// Stack that a child uses until it executes its program.
     pub stack: Stack,
-    /// File for standard error.
     pub stderr: Capture,
     /// File for standard output, if the launcher counts its bytes.
     pub stdout: Capture,
@@ -41,7 +37,6 @@ pub struct TrialRunner {
     pub inherit_stdout: Option<OwnedFd>,
     /// Nanoseconds for which the launcher keeps its CPU busy before each start.
     pub awake_ns: u64,
-    /// Performance counters to read for each trial.
     pub counters: Counters,
     /// Features that do not work here, with the reasons.
     pub limitations: Vec<(&'static str, String)>,
@@ -50,8 +45,9 @@ pub struct TrialRunner {
 impl TrialRunner {
     /// Runs one trial; returns `None` if the client closed the pipe or a signal arrived meanwhile.
     ///
-    /// Starts the program, waits, reads clock and counters, reaps the program, and kills what it
-    /// left behind. `client` is the descriptor of the pipe. The report has errors of the trial.
+    /// Starts the program, waits, reads clock and counters, reaps the program, and kills the
+    /// processes that are left. `client` is the descriptor of the pipe. The report has errors of
+    /// the trial.
     pub fn run(&mut self, request: &Request, client: RawFd) -> io::Result<Option<Report>> {
         if let Some(Err(reason)) = self.leaf.as_mut().map(Leaf::renew_if_killed) {
             self.leaf = None;
@@ -115,10 +111,8 @@ impl TrialRunner {
         }
     }
 
-    /// Starts the program of a request; `None` if that failed, and the report has the reason.
-    ///
-    /// Opens the streams, applies the settings, and starts the program in the cgroup. If the kernel
-    /// refuses a start in a cgroup, this trial and all later trials start without one.
+    /// Starts the program of a request; `None` if that failed, and the report has the reason. If
+    /// the kernel refuses a start in a cgroup, this trial and all later trials start without one.
     fn start(&mut self, request: &Request, report: &mut Report) -> Option<Started> {
         let file = request.program.as_ref().or(request.argv.first())?;
         let streams = match self.open_streams(request) {
@@ -159,8 +153,8 @@ impl TrialRunner {
             && self.leaf.is_some()
             && !lacks_resources(&failure.error)
         {
-            // A seccomp profile may refuse clone3 although cgroups can be created; no other system
-            // call starts a process in a cgroup.
+            // A seccomp profile may refuse clone3, the only system call that starts a process in a
+            // cgroup.
             let reason = format!("clone3 into the cgroup: {}", failure.error);
             self.leaf = None;
             self.limitations.push(("cgroup", reason.clone()));
@@ -184,7 +178,7 @@ impl TrialRunner {
         }
     }
 
-    /// Keeps the launcher on its current CPU until `allow_all_cpus`; returns the CPUs for a child.
+    /// Keeps the launcher on its current CPU; returns the CPUs for a child.
     fn stay_on_one_cpu(&self, report: &mut Report) -> Option<Cpus> {
         let cpus = self.cpus?;
         match Cpus::current().and_then(|cpu| cpu.apply()) {
@@ -197,7 +191,6 @@ impl TrialRunner {
         }
     }
 
-    /// Lets the launcher run on all of its CPUs again.
     fn allow_all_cpus(&self, report: &mut Report) {
         if let Some(Err(error)) = self.cpus.map(|cpus| cpus.apply()) {
             let reason = format!("the launcher stays on one CPU: {error}");
@@ -205,7 +198,7 @@ impl TrialRunner {
         }
     }
 
-    /// Opens the standard streams of a trial; an error comes with the name of the stream.
+    /// Opens the standard streams of a trial. An error has the name of the stream.
     fn open_streams(&mut self, request: &Request) -> Result<Streams, (String, io::Error)> {
         let null = c"/dev/null";
         let (input, input_name) = match &request.input {
@@ -274,7 +267,7 @@ impl TrialRunner {
     /// Reaps ended orphans, and frees the disk space of output that is not reported.
     fn upkeep(&mut self, pid: libc::pid_t, error_cap_bytes: u32) {
         contain::reap_orphans(pid);
-        // A failure is harmless: the next call frees the space, and the length stays exact.
+        // A failure is harmless: the next call frees the space.
         drop(self.stderr.trim(error_cap_bytes));
         drop(self.stdout.trim(0));
     }
@@ -299,7 +292,7 @@ impl TrialRunner {
         }
     }
 
-    /// Reports whether memory ran out, from the number of kills for this reason before the trial.
+    /// Reports whether memory ran out. `before` is the number of such kills before the trial.
     fn report_out_of_memory(&self, before: Option<Result<u64, String>>, report: &mut Report) {
         if report.signal != Some(libc::SIGKILL) || report.timed_out {
             report.out_of_memory = Some(false);
@@ -319,7 +312,6 @@ impl TrialRunner {
     }
 }
 
-/// Returns the settings of the trial's process; an error if a CPU number is too large.
 fn settings_of(request: &Request) -> io::Result<Settings> {
     Ok(Settings {
         cpus: request.cpus.as_deref().map(cpus_of).transpose()?,
@@ -333,10 +325,8 @@ fn cpus_of(numbers: &[u32]) -> io::Result<Cpus> {
     Cpus::from_numbers(numbers.map(|number| number.unwrap_or(usize::MAX)))
 }
 
-/// Keeps this CPU busy for some nanoseconds.
-///
-/// A virtual CPU that has just been woken runs its next system calls several times slower. The loop
-/// gives the CPU and the scheduler of the host time to settle before the launcher reads the clock.
+/// Keeps this CPU busy for some nanoseconds. A virtual CPU that was just woken is slow in its next
+/// system calls. This loop lets the CPU settle before the launcher reads the clock.
 fn keep_cpu_busy(duration_ns: u64) {
     let end = monotonic_ns() + duration_ns;
     while monotonic_ns() < end {
@@ -344,8 +334,8 @@ fn keep_cpu_busy(duration_ns: u64) {
     }
 }
 
-/// Whether a signal is one by which the kernel stops a process that uses a terminal. Such a process
-/// stays stopped, because no other process continues it.
+/// Whether the kernel stops a process by this signal because the process used a terminal. No other
+/// process would continue it.
 fn is_terminal_stop(signal: libc::c_int) -> bool {
     matches!(signal, libc::SIGTTIN | libc::SIGTTOU | libc::SIGTSTP)
 }
@@ -357,7 +347,8 @@ fn lacks_resources(error: &io::Error) -> bool {
 
 fn report_not_started(report: &mut Report, name: &str, error: &io::Error) {
     let message = error.to_string();
-    // Removes the number from "No such file or directory (os error 2)"; `start_errno` has it.
+    // Removes the number from "No such file or directory (os error 2)"; `start_errno` has the
+    // number.
     let message = message.split(" (os error").next().unwrap_or_default();
     report.could_not_start = Some(format!("{name}: {message}"));
     report.start_errno = error.raw_os_error();
@@ -382,7 +373,6 @@ fn name_of(resource: Resource, request: &Request, file: String) -> String {
     }
 }
 
-/// Converts seconds to nanoseconds; longer times are cut to `i32::MAX` seconds (68 years).
 fn nanoseconds(seconds: f64) -> u64 {
     let max_seconds = f64::from(i32::MAX);
     let duration = std::time::Duration::from_secs_f64(seconds.clamp(0.0, max_seconds));

@@ -1,4 +1,4 @@
-"""Reading and writing of complete files, also if a disk is full or a pipe has no writer.
+"""Reading and writing of complete files, and messages about full disks and other limits.
 
 writing: reads a file or a pipe; replaces the content of a file completely or not at all.
 state: the folder for data that Equipoise keeps between commands; the identity of this host.

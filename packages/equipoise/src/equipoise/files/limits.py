@@ -1,4 +1,4 @@
-"""Recognise errors that a limit or a fault of the system causes, and give each a hint."""
+"""Return a message with a hint for errors of the system, such as a full disk."""
 
 from __future__ import annotations
 
@@ -38,13 +38,12 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _is_about_open_files(error: BaseException) -> bool:
-    """Return whether the limit of open files caused an error."""
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         return True
     if isinstance(error, EquipoiseError) and f"(os error {errno.EMFILE})" in error.what:
         # One of Equipoise's native programs reported it.
         return True
-    # SQLite and tempfile report which file failed, but not why.
+    # SQLite and tempfile report which file failed, but no reason.
     lacks_reason = getattr(error, "sqlite_errorcode", None) == _SQLITE_CANTOPEN or (
         isinstance(error, OSError) and _is_without_temporary_folder(error)
     )
@@ -59,7 +58,7 @@ def _is_without_temporary_folder(error: OSError) -> bool:
 
 
 def environment_fault(error: OSError) -> UnusableInput | None:
-    """Return an error with a hint for a fault that any file access may have; else ``None``."""
+    """Return an error with a hint for a fault that any file may have; else ``None``."""
     name = "" if error.filename is None else str(error.filename)
     if error.errno == errno.ENAMETOOLONG:
         return UnusableInput(

@@ -3,12 +3,9 @@
 The folder is ``$XDG_STATE_HOME/equipoise``, else ``~/.local/state/equipoise`` (XDG Base Directory
 Specification 0.8). Only the user can write to it, and only the user can read the folders in it.
 
-The folder has a random identity of this host. Several machines may share a home folder, so each has
-a file for its identity. The name of the file is a digest of ``/etc/machine-id``, because
-machine-id(5) asks to keep the id itself secret. If there is no machine id, the name is a digest of
-the machine's name.
-
-The ledger is elsewhere: by default under the current folder.
+The folder has a random identity of this host. Several machines may share a home folder, so each
+machine has a file for its identity. The name of this file is a digest of ``/etc/machine-id``: the
+id itself must stay secret (machine-id(5)). A machine without an id uses a digest of its name.
 """
 
 from __future__ import annotations
@@ -47,7 +44,7 @@ _IDENTITY_PATTERN = re.compile(f"[0-9a-f]{{{2 * _IDENTITY_BYTES}}}")
 
 
 def default_ledger() -> Path:
-    """Return the path in ``EQUIPOISE_LEDGER``, else that of the ledger in the current folder."""
+    """Return the path in ``EQUIPOISE_LEDGER``, else the ledger's path in the current folder."""
     return Path(os.environ.get(LEDGER_VARIABLE) or DEFAULT_LEDGER)
 
 
@@ -90,8 +87,7 @@ def open_state(name: str) -> Iterator[int]:
 def private_folder(name: str) -> Path:
     """Return the path of a folder in the state folder, created if missing.
 
-    No other user can add or read files there, or replace the folder: the folder belongs to this
-    user and has the mode 0700, and neither it nor the state folder is a symbolic link. Raise
+    The folder belongs to this user, so no other user can add, read or replace files there. Raise
     `UnusableInput` if the folder cannot be created or trusted.
     """
     try:
@@ -107,8 +103,8 @@ def private_folder(name: str) -> Path:
 def _state_home() -> Path:
     """Return the folder in which programs of this user keep their state.
 
-    If ``HOME`` is the folder of another user, as ``sudo`` may leave it, the home folder of the
-    account is used instead.
+    ``sudo`` may leave ``HOME`` as the folder of another user. Then the home folder of the account
+    is used.
     """
     state_home = os.environ.get("XDG_STATE_HOME", "")
     if os.path.isabs(state_home) and not _belongs_to_another_user(state_home):
@@ -160,7 +156,7 @@ def host_name() -> str:
 
 
 def _read_or_create_identity() -> str:
-    """Return the stored identity of this host; the first process that calls this stores one.
+    """Return the stored identity of this host; create and store it if it is missing.
 
     Raise `OSError` or `StateFolderUnusable` if it cannot be stored, or the stored text is invalid.
     """

@@ -1,11 +1,11 @@
 """Functions that read a complete file, and that replace a file completely or not at all.
 
-To replace a file, new content is written to a new file in the same folder, flushed to the disk and
-renamed. A device, a FIFO or a descriptor such as ``/dev/stdout`` is written in place.
+To replace a file, the new content is first written to another file in the same folder. That file is
+flushed to the disk and then renamed. A device or a FIFO is written in place.
 
-Regular files and pipes can be read, but not folders, devices and sockets. Reading a pipe without a
-name, such as the shell's ``<(command)``, waits for the writer without a limit. Reading a FIFO (a
-pipe with a name) waits for the writer for some seconds.
+Regular files and pipes can be read, but not folders, devices and sockets. A FIFO is a pipe with a
+name; reading a FIFO waits at most some seconds for a writer. Reading a pipe without a name, such as
+the shell's ``<(command)``, waits without a limit.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from pathlib import Path
 from equipoise.model.errors import UnusableInput
 
 WRITER_TIMEOUT_S = 10.0
-"""Maximum seconds to wait for something to read in a FIFO."""
+"""Maximum seconds to wait until a FIFO has data."""
 _CHUNK_BYTES = 1 << 20
 _READ_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""Flags to open a folder, but not a link to a folder."""
+"""Flags to open a folder, but no link to a folder."""
 OPEN_UNTRUSTED = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-"""Flags to open a path that somebody else may control, without following links or waiting."""
+"""Flags to open a path of another user: no link is followed, and the call does not wait."""
 
 
 def read_whole(path: Path, *, hint: str, max_bytes: int | None = None) -> bytes:
     """Return the content of a file or a pipe.
 
-    Reading stops after more than ``max_bytes``, so a longer result means that the file is too large
-    for the caller. Raise `UnusableInput` with ``hint`` if the file cannot be read, is neither a
-    regular file nor a pipe, or is a FIFO without a writer.
+    Reading stops after more than ``max_bytes`` bytes, so a longer result means a file that is too
+    large. Raise `UnusableInput` with ``hint`` if the file cannot be read or is not a regular file
+    or a pipe. Raise it also for a FIFO without a writer.
     """
 
     def refusal(reason: str) -> UnusableInput:
@@ -66,10 +66,10 @@ def read_whole(path: Path, *, hint: str, max_bytes: int | None = None) -> bytes:
 
 
 def becomes_readable(descriptor: int, timeout_s: float | None) -> bool:
-    """Wait until something can be read or the other end is closed; return False on a timeout.
+    """Wait for data or for the end of the writer; return False on a timeout.
 
-    A descriptor of a process (pidfd) becomes readable when the process ends. ``None`` waits without
-    a limit.
+    ``timeout_s`` is in seconds; ``None`` waits without a limit. A pidfd (a descriptor of a process)
+    becomes readable when the process ends.
     """
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
@@ -115,10 +115,10 @@ _REPLACEMENT_ERRORS = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.E
 def write_whole(path: Path, content: bytes) -> None:
     """Replace the content of a file; if that fails, the old file is kept.
 
-    The file keeps its mode and, if the system permits it, its owner. A symbolic link stays, and its
-    target is replaced. If the folder does not accept a new file, or the file is a mount point, the
-    file is written in place. Raise `OSError` if the file cannot be written, or a FIFO has no reader
-    for `READER_TIMEOUT_S` seconds.
+    The file keeps its mode and, if the system permits it, its owner. If ``path`` is a symbolic
+    link, the target is replaced. If the folder does not accept a new file, the file is written in
+    place. Raise `OSError` if the file cannot be written, or a FIFO has no reader for
+    `READER_TIMEOUT_S` seconds.
     """
     target = _follow_links(path)
     descriptor = _own_descriptor(target)
@@ -149,10 +149,7 @@ def write_or_refuse(path: Path, content: bytes, hint: str) -> None:
 
 
 def _follow_links(path: Path) -> str:
-    """Return the target of symbolic links; a link in /proc is not followed.
-
-    A link in /proc leads to an open file, and its text may not be a path.
-    """
+    """Return the target of links; a link in /proc is kept, because its text may not be a path."""
     target = os.path.abspath(path)
     for _ in range(_MAX_LINKS):
         folder, name = os.path.split(target)
@@ -164,7 +161,7 @@ def _follow_links(path: Path) -> str:
 
 
 def _own_descriptor(path: str) -> int | None:
-    """Return the descriptor if a path means an open descriptor of this process; else ``None``."""
+    """Return the descriptor of this process that a path names, such as /dev/fd/3; else ``None``."""
     folder, name = os.path.split(path)
     is_own = folder in (f"/proc/{os.getpid()}/fd", f"/proc/{os.getpid()}/task/{os.getpid()}/fd")
     return int(name) if is_own and name.isdecimal() else None
@@ -173,7 +170,7 @@ def _own_descriptor(path: str) -> int | None:
 def _replace(target: str, content: bytes, old_status: os.stat_result | None) -> None:
     """Replace a file by a new file; write in place if the folder does not accept a new file."""
     if old_status is not None and not os.access(target, os.W_OK):
-        # A rename would replace a file that is write-protected.
+        # A rename would replace a write-protected file.
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), target)
     new_path = os.path.join(os.path.dirname(target), UNFINISHED_PREFIX + secrets.token_hex(8))
     try:
@@ -195,7 +192,7 @@ def _write_new_file(new_path: str, content: bytes, old_status: os.stat_result | 
         if old_status is not None:
             owner = (old_status.st_uid, old_status.st_gid)
             if (os.geteuid(), os.getegid()) != owner:
-                # Only root may change the owner; otherwise this user owns the new file.
+                # Only root may change the owner; without this change, this user owns the new file.
                 with contextlib.suppress(PermissionError):
                     os.fchown(descriptor, *owner)
             os.fchmod(descriptor, stat.S_IMODE(old_status.st_mode))
@@ -224,7 +221,6 @@ def _write_to_fifo(target: str, content: bytes) -> None:
 
 
 def _open_fifo(target: str) -> int:
-    """Open a FIFO for writing once it has a reader."""
     deadline = time.monotonic() + READER_TIMEOUT_S
     while True:
         try:

@@ -5,34 +5,31 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
 /**
- * Reports a program's own metrics to Equipoise. One file, the standard library alone: copy it.
+ * Reports a program's own metrics to Equipoise. This file needs only the standard library; copy it.
  *
- * <p>Outside of Equipoise, where EQUIPOISE_METRICS is not set, reports go nowhere.
+ * <p>Equipoise sets EQUIPOISE_METRICS. Without this variable nothing is reported.
  */
 public final class EquipoiseMetrics {
     private EquipoiseMetrics() {}
 
-    /** A metric of the trial, of which less is better. The name is a plain word. */
+    /** Reports a metric of the trial, of which less is better. Its name is a plain word. */
     public static void report(String metric, double value) {
         append("{\"metric\": \"" + metric + "\", \"value\": " + value + "}\n");
     }
 
-    /** As above, with the smallest step that the value can make, in its unit, above 0. */
+    /** Reports a metric with its resolution: the smallest step of the value, above 0. */
     public static void report(String metric, double value, double resolution) {
         append(
                 "{\"metric\": \"" + metric + "\", \"value\": " + value
                         + ", \"resolution\": " + resolution + "}\n");
     }
 
-    /** The values of iterations, in order, and their mean as the metric of the trial. */
+    /** Reports the values of iterations, and their mean as the metric of the trial. */
     public static void reportIterations(String metric, double[] values) {
         reportIterations(metric, values, 0.0);
     }
 
-    /**
-     * As above, with the smallest step that a value can make, in its unit; 0 if unknown. Seconds
-     * from System.nanoTime have steps of 1e-9.
-     */
+    /** Reports values with their resolution; 0 if unknown, 1e-9 for seconds of System.nanoTime. */
     public static void reportIterations(String metric, double[] values, double resolution) {
         StringBuilder lines = new StringBuilder();
         double sum = 0.0;

@@ -1,6 +1,6 @@
 """Programs and functions with which a workload reports its own metrics.
 
-equipoise_metrics  functions with which a Python program reports metrics; the file may be copied
+equipoise_metrics  reports the metrics of a Python program; the file may be copied
 harness            times a Python callable or a command
 pytest_plugin      a fixture for pytest
 benchmark_tool     runs a benchmark tool, such as criterion, and reports its results

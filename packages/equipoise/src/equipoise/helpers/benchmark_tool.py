@@ -5,9 +5,9 @@
     python -m equipoise.helpers.benchmark_tool go -- go test -bench .
 
 The mean of each benchmark goes to the file ``EQUIPOISE_METRICS`` as ``NAME time_s``, one value for
-each process. A program of Google Benchmark runs one benchmark in each process, and reports
-``time_s``, ``cpu_time_s`` and the number of ``iterations`` that it chose. pytest reports through a
-plugin (`equipoise.helpers.pytest_plugin`).
+each process. A process of Google Benchmark runs only one benchmark. It reports ``time_s``,
+``cpu_time_s`` and the number of ``iterations``. pytest reports through a plugin
+(`equipoise.helpers.pytest_plugin`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from equipoise.model.errors import EquipoiseError
 
 _TAIL_BYTES = 4096
 _LATEST_RUN = "new"
-"""Criterion's name for the results of the latest run."""
 _GOOGLE_BENCHMARK = "google-benchmark"
 
 
@@ -125,7 +124,7 @@ def _criterion_folder() -> Path:
 
 
 def _remove_earlier_results() -> None:
-    # A gate sets both variables; without them, the folder may contain results of the user.
+    # A gate sets both variables. Without them, the folder may contain results of the user.
     if os.environ.get(VARIABLE) and os.environ.get("CARGO_TARGET_DIR"):
         shutil.rmtree(_criterion_folder(), ignore_errors=True)
 

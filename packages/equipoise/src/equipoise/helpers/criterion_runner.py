@@ -5,8 +5,8 @@
     python -m equipoise.helpers.criterion_runner target/release/deps/parse-0123 --bench
 
 Criterion repeats each benchmark for 8 s in one process, but a gate needs many short processes.
-cargo passes the same arguments to every program, and programs without criterion refuse criterion's
-options. So this module runs each program, and adds the options only for criterion.
+Cargo passes the same arguments to all programs. Programs without criterion would refuse criterion's
+options, so this module adds the options only for criterion.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ SHORT_RUN = {
     "--sample-size": "10",
     "--nresamples": "1000",
 }
-"""Criterion's options for a short run: seconds, seconds, number of samples, and number of resamples
-of an analysis that nobody reads. Options of the user have precedence."""
+"""Options for a short run: warm-up seconds, measured seconds, samples, and resamples of criterion's
+own analysis, which nobody reads. Options of the user have precedence."""
 _OTHER_MODE_OPTIONS = frozenset({"--list", "--test", "--quick", "--profile-time", "--help"})
 """Options with which criterion measures in another way, or does not measure."""
 
@@ -42,7 +42,7 @@ def short_arguments(arguments: Sequence[str]) -> Iterator[str]:
 
 
 def uses_criterion(program: Path) -> bool:
-    """Return whether the program uses criterion: whether it contains the names of its options."""
+    """Return whether a program contains the names of criterion's options."""
     with program.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as content:
         return all(content.find(name[2:].encode()) >= 0 for name in SHORT_RUN)
 
@@ -50,7 +50,7 @@ def uses_criterion(program: Path) -> bool:
 def cargo_options() -> tuple[str, str]:
     """Return options for cargo to run each program through this module.
 
-    A runner that the user configured for the target has precedence.
+    If the user configured a runner for the target, cargo uses the user's runner.
     """
     runner = ", ".join(f"'{argument}'" for argument in (sys.executable, "-P", "-m", __name__))
     return "--config", f"target.'cfg(all())'.runner = [{runner}]"

@@ -7,7 +7,7 @@
     report("latency_s", 0.0012, unit="s", resolution=0.0001)
     timed_iterations("request_s", handle_one_request, 200)
 
-If ``EQUIPOISE_METRICS``, the path of a file, is not set, reports are dropped.
+``EQUIPOISE_METRICS`` is the path of a file. Without this variable nothing is reported.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def report(
     better: str = "lower",
     resolution: float | None = None,
 ) -> None:
-    """Report one metric, of the whole trial or of one iteration (counted from 1).
+    """Report one metric of the whole trial, or of one iteration (counted from 1).
 
     ``resolution`` is the smallest difference between values, in their unit; ``None`` if unknown.
     """
@@ -39,9 +39,9 @@ def report(
 
 
 def timed_iterations(metric: str, work: Callable[[], Any], count: int) -> list[float]:
-    """Call a function ``count`` times; report each call's seconds and their mean.
+    """Call a function ``count`` times; report the seconds of each call and their mean.
 
-    All lines are written after the last call, so that nothing is written between calls.
+    All lines are written after the last call, because writing would disturb the calls.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def timed_iterations(metric: str, work: Callable[[], Any], count: int) -> list[f
 
 
 def report_iterations(metric: str, seconds: list[float], resolution_s: float) -> None:
-    """Report the seconds of each iteration, and their mean; each has this resolution."""
+    """Report the seconds of each iteration and their mean, all with this resolution."""
     lines = [
         _line(metric, call_s, {"iteration": number, "unit": "s", "resolution": resolution_s})
         for number, call_s in enumerate(seconds, 1)

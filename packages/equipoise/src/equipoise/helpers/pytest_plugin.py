@@ -7,9 +7,9 @@
 
 The fixture `benchmark` of pytest-benchmark is supported as well, if that plugin is installed.
 
-Under a gate each pytest process is one trial: the fixture calls the function many times, and the
-mean of the calls is the metric ``file.py::test_parse time_s`` of the trial. In any other run of
-pytest the fixture calls the function once, without timing.
+Under a gate each pytest process is one trial. The fixture calls the function many times, and the
+mean seconds of a call are the metric ``file.py::test_parse time_s``. In any other run of pytest the
+fixture calls the function once, without timing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ VARIABLE = "EQUIPOISE_METRICS"
 REVISION_TREE = "EQUIPOISE_GATE_TREE"
 """Environment variable with the working tree of the measured revision."""
 USER_TREE = "EQUIPOISE_GATE_INSTEAD_OF"
-"""Environment variable with the user's own working tree, which no module may be imported from."""
+"""Environment variable with the user's own working tree; no module may be imported from there."""
 
 BATCHES = 10
 """Number of timed batches of calls."""
@@ -61,7 +61,7 @@ class Benchmark:
     ) -> Returned:
         """Call the function, many times under a gate; return the result of the first call.
 
-        Raise `RuntimeError` if a test calls the fixture twice, because it has only one metric.
+        Raise `RuntimeError` if a test calls the fixture twice: a test has only one metric.
         """
         if self._was_used:
             raise RuntimeError(f"{FIXTURE} was called twice in {self._name}: write two tests")
@@ -78,7 +78,7 @@ class Benchmark:
 
 @pytest.fixture
 def equipoise_benchmark(request: pytest.FixtureRequest) -> Benchmark:
-    """Fixture that calls a function, whose times `equipoise gate` compares between revisions."""
+    """Fixture that calls a function; `equipoise gate` compares its times between revisions."""
     return Benchmark(request.node.nodeid)
 
 
@@ -100,7 +100,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
     if not os.environ.get(VARIABLE) or not os.environ.get(REVISION_TREE):
         return
     fixture = getattr(item, "funcargs", {}).get(PYTEST_BENCHMARK)
-    # Another fixture with the same name does not have these statistics.
+    # Another fixture may have the same name, but not these statistics.
     stats = getattr(getattr(fixture, "stats", None), "stats", None)
     mean = getattr(stats, "mean", None)
     if isinstance(mean, float):
@@ -124,7 +124,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Under a gate, refuse modules from the user's tree, which both revisions would share."""
+    """Under a gate, refuse modules from the user's tree: both revisions would use them."""
     user_tree = os.environ.get(USER_TREE)
     if not os.environ.get(REVISION_TREE) or not user_tree:
         return
@@ -141,7 +141,7 @@ def _modules_from(tree: Path) -> Iterator[str]:
     prefix = f"{tree.resolve()}{os.sep}"
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
-        # A package installed in an environment inside the tree is not a source of the tree.
+        # An environment inside the tree may contain installed packages, which are allowed.
         if not isinstance(file, str) or any(folder in file for folder in _INSTALLATION_FOLDERS):
             continue
         is_helper = name == "equipoise" or name.startswith("equipoise.helpers")
@@ -150,7 +150,7 @@ def _modules_from(tree: Path) -> Iterator[str]:
 
 
 def _time_calls(call: Callable[[], object]) -> tuple[list[float], float]:
-    """Return the mean seconds of a call in each batch, and the resolution of the means."""
+    """Return the mean seconds of a call in each batch, and the resolution of these means."""
 
     def batch_s(call_count: int) -> float:
         started = time.perf_counter()

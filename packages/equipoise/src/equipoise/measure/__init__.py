@@ -11,7 +11,7 @@ Files, in reading order:
 - ``environment``: the facts of the host, and covariates of each trial.
 - ``disturbances``: disturbances of measurements on this host.
 - ``measurement_lock``: lets only one campaign at a time measure on a host.
-- ``scratch``: the private folder of a campaign, and its lock; ``leftovers``: removes what killed
-  campaigns left; ``abandoned``: ends their processes.
+- ``scratch``: the private folder of a campaign, and its lock.
+- ``leftovers``, ``abandoned``: remove the files and end the processes of killed campaigns.
 - ``installation``: native programs and libraries on this host.
 """

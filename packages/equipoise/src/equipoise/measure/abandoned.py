@@ -1,11 +1,11 @@
-"""End the processes of a trial or a build, if the process that should end them was killed.
+"""End the processes of a trial or a build if their launcher or builder was killed.
 
-A process belongs to a campaign if its environment names a file in the campaign's scratch folder, or
-if it descends from such a process. A process whose working folder is in the scratch folder may be a
-user's shell, so it is reported, but not killed.
+A process belongs to a campaign if its environment names a file in the campaign's scratch folder.
+All its descendants belong to the campaign, too. Another process with its working folder there may
+be a user's shell, so it is reported, but not killed.
 
-Each process is killed through a pidfd, a descriptor of the process, which is opened before its
-environment is read. So a new process with the same number is never killed by mistake.
+A pidfd is a descriptor of a process. It is opened before the environment of the process is read. So
+a new process with the same number is never killed by mistake.
 
 A launcher runs each trial in a cgroup of its own, called a leaf (crates/launcher/src/cgroup.rs).
 The name of a leaf is ``equipoise-IDENTITY-PID-NUMBER``: the identity of the campaign, the process
@@ -31,7 +31,7 @@ from equipoise.measure.workload_metrics import METRICS_VARIABLE
 BUILD_VARIABLE = "EQUIPOISE_BUILD"
 """Variable that names the folder of a build."""
 CAMPAIGN_VARIABLE = "EQUIPOISE_CAMPAIGN"
-"""Variable of a build outside the scratch folder, with the path of that folder and a slash."""
+"""Variable of a build outside the scratch folder: the path of the scratch folder and a slash."""
 _CAMPAIGN_VARIABLES = (METRICS_VARIABLE, BUILD_VARIABLE, CAMPAIGN_VARIABLE)
 _PROC = Path("/proc")
 _CGROUP_PREFIX = "equipoise-"
@@ -72,7 +72,7 @@ def end_build(folder: str) -> int:
 
 
 VariableTest = Callable[[bytes], bool]
-"""Function that returns whether a process with this variable, ``NAME=value``, must end."""
+"""Function of a variable, ``NAME=value``; returns whether a process with it must end."""
 
 
 def _end_processes(is_match: VariableTest) -> int:
@@ -92,7 +92,7 @@ def _end_processes(is_match: VariableTest) -> int:
 
 
 def processes_working_in(folder: Path) -> tuple[int, ...]:
-    """Return the processes whose working folder is a folder or is inside it."""
+    """Return the processes whose working folder is ``folder`` or inside it."""
     prefix = f"{os.path.realpath(folder)}/"
     processes = []
     for process in _process_numbers():
@@ -114,7 +114,7 @@ def _opened_processes(is_match: VariableTest) -> Iterator[Mapping[int, int]]:
         for process in candidates:
             if _has_variable(process, is_match):
                 _open_process(process, is_match, pidfds, stack)
-        # Parents do not always come before their children: repeat until nothing is added.
+        # A parent may come after its child in the list: repeat until nothing is added.
         previous_count = -1
         while previous_count != len(pidfds):
             previous_count = len(pidfds)
@@ -127,7 +127,7 @@ def _opened_processes(is_match: VariableTest) -> Iterator[Mapping[int, int]]:
 def _open_process(
     process: int, is_match: VariableTest, pidfds: dict[int, int], stack: contextlib.ExitStack
 ) -> None:
-    """Open the pidfd of a process, and add it to ``pidfds`` if the process must end and lives."""
+    """Add the pidfd of a process to ``pidfds`` if the process lives and must end."""
     try:
         pidfd = os.pidfd_open(process)
     except ProcessLookupError:
@@ -151,8 +151,8 @@ def _self_and_ancestors(parents: Mapping[int, int]) -> set[int]:
 def environment_of(process: int) -> bytes:
     """Return the environment of a process: ``NAME=value`` entries, each with a NUL at its end.
 
-    While a process starts a new program it has neither environment nor arguments for a moment. This
-    function waits for them, at most ten seconds. Raise `OSError` if the process has ended, or
+    While a process starts a new program, its environment is empty for a moment. This function waits
+    for the end of this moment, at most ten seconds. Raise `OSError` if the process has ended, or
     belongs to another user.
     """
     folder = _PROC / str(process)
@@ -163,7 +163,7 @@ def environment_of(process: int) -> bytes:
         argv_before, environment, argv_after = (
             (folder / name).read_bytes() for name in ("cmdline", "environ", "cmdline")
         )
-        # The same program ran before and after this reading, so its environment is really empty.
+        # The same program ran before and after this reading: its environment is empty.
         if environment or (argv_before and argv_before == argv_after):
             break
         time.sleep(_PAUSE_S)

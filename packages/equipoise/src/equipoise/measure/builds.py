@@ -34,10 +34,10 @@ def build_levels(
 ) -> dict[str, str]:
     """Build each level in a new folder below ``home``; return the folders by level.
 
-    ``lines`` has the shell line that builds each level. In a line ``{build}`` stands for the
-    folder, which is also the value of ``$EQUIPOISE_BUILD``. The folders stay, so that a resumed
-    campaign runs the same programs. Raise `ConditionFailed` if a line fails, `UnusableInput` if a
-    line contains ``{build}`` and the shell would misread the name of the folder.
+    ``lines`` has the shell line that builds each level. The line names the folder as ``{build}`` or
+    ``$EQUIPOISE_BUILD``. The folders stay, so that a resumed campaign runs the same programs. Raise
+    `ConditionFailed` if a line fails. Raise `UnusableInput` if the shell would misread the folder's
+    name in place of ``{build}``.
     """
     for line in lines.values():
         refuse_in_shell_line(
@@ -67,15 +67,15 @@ def build_revision(
 ) -> None:
     """Run the shell line that builds a revision.
 
-    The line runs in ``folder``, which is ``home`` or below it. ``home`` is the working tree and the
-    value of ``$EQUIPOISE_BUILD``, by which the processes of a build are found and ended. Raise
+    The line runs in ``folder``, which is ``home`` or below it. ``home`` is the working tree.
+    ``$EQUIPOISE_BUILD`` has the path of ``home``, and marks the processes of the build. Raise
     `ConditionFailed` with the end of the output if the line fails.
     """
     status, output = _run_build(line, str(folder), str(home), environment)
     if status == 0:
         return
     hint = "run the line by hand in a fresh clone, which lacks files that are not committed"
-    # A compiler often writes its error about a full disk to the same disk, so the error is lost.
+    # A compiler that finds the disk full often cannot write its error to the same disk.
     if shutil.disk_usage(home).free < _MIN_FREE_BYTES:
         hint = f"the disk of {home} is full: set {BUILDS_VARIABLE} to a folder on another disk"
     raise ConditionFailed(
@@ -90,8 +90,8 @@ def _run_build(
 ) -> tuple[int, str]:
     """Run the shell line of a build; return its exit status and the end of its output.
 
-    After a successful build, its background processes continue. A build that failed or was
-    interrupted is ended with all processes that it started.
+    After a successful build, its background processes continue. If a build fails or is interrupted,
+    all processes that it started are ended.
     """
     # A file, not a pipe: a process in the background would hold a pipe open.
     with tempfile.TemporaryFile() as output:
@@ -106,7 +106,7 @@ def _run_build(
         )
         succeeded = False
         try:
-            # The process is not reaped yet, so that its group keeps its number until it is ended.
+            # The process is not reaped yet, so its group keeps its number until the group is ended.
             end = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
             succeeded = end is not None and (end.si_code, end.si_status) == (os.CLD_EXITED, 0)
         finally:
@@ -127,7 +127,7 @@ class Layouts(Struct, frozen=True):
 
 
 def host_linker() -> Linker:
-    """Return a linker that can shuffle sections, or ``objects`` to vary only the object order."""
+    """Return a linker that shuffles sections; else ``objects``, which varies the object order."""
     if shutil.which("ld.lld"):
         return "lld"
     return "mold" if shutil.which("mold") else "objects"

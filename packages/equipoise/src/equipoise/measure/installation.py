@@ -26,9 +26,9 @@ def native_programs() -> Path:
 
 
 def launcher_program() -> Path:
-    """Return the path of the launcher: the package's own, or the value of ``EQUIPOISE_LAUNCHER``.
+    """Return the value of ``EQUIPOISE_LAUNCHER``, else the path of the package's own launcher.
 
-    Raise `UnusableInput` if it is missing.
+    Raise `UnusableInput` if the launcher is missing.
     """
     configured_path = os.environ.get("EQUIPOISE_LAUNCHER")
     program = Path(configured_path) if configured_path else native_programs() / "equipoise-launcher"
@@ -54,8 +54,9 @@ def host_site() -> Site:
 def installed_library(name: str, own_folder: Path, environment: Mapping[str, str]) -> str | None:
     """Return the absolute path of a library that the dynamic loader would find, or ``None``.
 
-    ``name`` is a file name or a path. Libraries in ``own_folder``, which belong to Equipoise or to
-    a package that extends it, come first. Then ``LD_LIBRARY_PATH`` in ``environment`` is searched.
+    ``name`` is a file name or a path. The libraries of Equipoise and of its extensions are in
+    ``own_folder``, which is searched first. ``LD_LIBRARY_PATH`` in ``environment`` is searched
+    next.
     """
     if "/" in name:
         return os.path.abspath(name) if os.path.isfile(name) else None

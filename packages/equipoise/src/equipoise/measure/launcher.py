@@ -3,9 +3,9 @@
 The launcher is a separate small program (``crates/launcher``), because the Python process must not
 be in the measurement (rule 4). One launcher receives all trials of a campaign through a pipe.
 
-On request the launcher counts events with ``perf_event_open``: in the trial's process, from its
-exec to its observed end, and in all descendants. docs/evidence/counters.md explains each counter,
-and the cost of counting. The file crates/launcher/src/counters.rs has the same names of counters.
+On request the launcher counts events with ``perf_event_open``, in the trial's process and all its
+descendants. docs/evidence/counters.md explains each counter, and the cost of counting. The file
+crates/launcher/src/counters.rs has the same names of counters.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ COUNTERS = (*SOFTWARE_COUNTERS, *HARDWARE_COUNTERS)
 _ON_WAIT_INTERVAL_S = 1.0
 _CHUNK_BYTES = 1 << 16
 _MAX_CLOSING_S = 30.0
-"""Maximum time for the launcher to end; it waits up to twice 10 s for unkillable processes."""
+"""Maximum seconds until the launcher ends; it may wait twice 10 s for unkillable processes."""
 
 
 def counters_among(metrics: Iterable[str]) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ class Request(Struct, frozen=True):
     """
 
     argv: tuple[str, ...]
-    """Argument vector; ``program`` is the file to execute."""
+    """Arguments, the first of which is usually the program."""
     environment: Mapping[str, str]
     """Complete environment."""
     working_folder: str
@@ -98,14 +98,14 @@ class Report(Struct, frozen=True):
     wall_ns: int | None
     """Nanoseconds of the monotonic clock from just before the start to the observed end."""
     user_s: float | None
-    """User CPU seconds of the process and of its children that were waited for. All counts below
-    cover the same processes."""
+    """User CPU seconds of the process and of its children that were waited for. The counts below
+    are of the same processes."""
     sys_s: float | None
     max_rss_bytes: int | None
     """Peak memory of the largest of these processes. If it is near ``floor_rss_bytes``, the trial
     may have used less."""
     floor_rss_bytes: int | None
-    """The launcher's own peak memory, with which the kernel starts the peak of the trial."""
+    """The launcher's own peak memory. The kernel lets the peak of the trial begin there."""
     minor_faults: int | None
     major_faults: int | None
     voluntary_switches: int | None
@@ -138,8 +138,8 @@ class Report(Struct, frozen=True):
     out_of_memory: bool | None
     """Whether the kernel killed the trial because memory ran out."""
     counters: dict[str, float | None] = field(default_factory=dict)
-    """Requested counters by name, of the process and all its descendants, from the exec to the
-    observed end of the process."""
+    """Requested counters by name, of the process and all its descendants. They count from the exec
+    to the observed end of the process."""
     unknown: dict[str, str] = field(default_factory=dict)
     """Reason for each value that is ``None`` or incomplete (rule 7)."""
 
@@ -155,12 +155,12 @@ class Starter(Protocol):
 class Launcher(AbstractContextManager["Launcher"]):
     """A running launcher; a context manager.
 
-    ``containment`` says how the descendants of a trial are kept together. ``auto`` chooses the best
-    way (crates/launcher/README.md). With ``cgroup``, a process group is used if no cgroup can be
-    created, and ``unknown["cgroup"]`` of the report has the reason. Trials that inherit standard
-    output use the descriptor ``inherit_stdout``. ``counters`` are the names of `COUNTERS` to count
-    in each trial. If this machine lacks or forbids a counter, each report has ``None`` for the
-    counter, and the reason.
+    ``containment`` says how the descendants of a trial are kept together
+    (crates/launcher/README.md). ``auto`` chooses the best way. With ``cgroup``, a process group is
+    used if no cgroup can be created; ``unknown["cgroup"]`` of the report has the reason.
+    ``inherit_stdout`` is the descriptor that a trial inherits as standard output. ``counters`` are
+    names of `COUNTERS`. If this machine lacks or forbids a counter, reports have ``None`` for it,
+    and the reason.
 
     ``scratch`` is the scratch folder of the campaign. The launcher removes this folder when it
     ends, even if this process is killed. If another launcher removes the folder, pass it as
@@ -189,7 +189,7 @@ class Launcher(AbstractContextManager["Launcher"]):
         if scratch is not None:
             arguments += ["--scratch", str(scratch)]
         descriptors: tuple[int, ...] = ()
-        # The launcher reports a closed descriptor for each trial that inherits it.
+        # If the descriptor is closed, the launcher reports this for each trial that inherits it.
         with suppress(OSError):
             descriptors = (os.dup(inherit_stdout),)
             arguments += ["--inherit-stdout", str(descriptors[0])]
@@ -214,8 +214,8 @@ class Launcher(AbstractContextManager["Launcher"]):
     def run(self, request: Request, on_wait: OnWait | None = None) -> Report:
         """Run one trial to its end and return its report.
 
-        A program that cannot be started gives a report, not an exception. An interruption (Ctrl-C,
-        an error in ``on_wait``) ends the trial with all its descendants, and the launcher. Raise
+        If the program cannot be started, the report has the reason. An interruption (Ctrl-C, or an
+        error in ``on_wait``) ends the launcher, the trial and all its descendants. Raise
         `EquipoiseError` if the launcher refuses the request or has died.
         """
         self.begin(request)
@@ -243,7 +243,7 @@ class Launcher(AbstractContextManager["Launcher"]):
         return _decode(answer)
 
     def close(self) -> None:
-        """End the launcher, and with it a running trial; may be called again."""
+        """End the launcher and a running trial; may be called again."""
         self._requests.close()
         try:
             self._process.wait(_MAX_CLOSING_S)
@@ -251,7 +251,7 @@ class Launcher(AbstractContextManager["Launcher"]):
             self._process.kill()
             self._process.wait()
         if self._process.returncode < 0:
-            # The launcher was killed and could not end its descendants.
+            # A killed launcher could not end its descendants.
             end_descendants(self.pid, self._identity, self._campaign)
         self._reports.close()
         self._errors.close()
@@ -281,7 +281,7 @@ class Launcher(AbstractContextManager["Launcher"]):
         return bytes(answer)
 
     def _death_error(self) -> EquipoiseError:
-        # The launcher writes at most one line to this pipe, so it never blocks there.
+        # The launcher writes at most one line to this pipe, so writing never blocks it.
         output = os.read(self._errors.fileno(), _CHUNK_BYTES)
         status_text = describe_status(self._process.wait())
         reason = output.decode("utf-8", "replace").strip()
@@ -300,7 +300,7 @@ def _check_counters(names: Iterable[str]) -> None:
 
 
 def _start_launcher(arguments: list[str], descriptors: tuple[int, ...]) -> subprocess.Popen[bytes]:
-    # No other variable is needed; a preload would increase each reported peak of memory.
+    # Other variables are not passed on: a preload would increase each reported peak of memory.
     environment = {name: os.environ[name] for name in ("TMPDIR",) if name in os.environ}
     try:
         return subprocess.Popen(

@@ -1,8 +1,8 @@
-"""Remove what killed campaigns left, if their launchers were killed as well.
+"""Remove the files of killed campaigns whose launchers were killed, too.
 
 The folder of a user has a lock file for each campaign (`equipoise.measure.scratch`). Nobody else
-can write there, so a lock file that is not locked proves that its campaign was killed. Doubtful
-files and folders are left and reported.
+can write there. So if a lock file is not locked, its campaign was killed. Files and folders in
+doubt are left and reported.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from equipoise.measure.scratch import (
 _REMOVE_HINT = "remove it yourself if nothing in it is yours"
 _MAX_LOCK_BYTES = 1 << 16
 _PROBE_FOLDER = re.compile(r"equipoise-probe-[A-Za-z0-9]{6}")
-"""Name of a folder that a probe creates and its cleaner removes (scratch.rs of the probes)."""
+"""Name of a folder of a probe (scratch.rs of the probes); the probe's cleaner removes it."""
 
 
 class RemovedFolder(Struct, frozen=True):
@@ -75,7 +75,7 @@ class Clearance(Struct, frozen=True):
 
 
 class _Obstacle(Exception):
-    """Reason why a path is not removed: it may not belong to Equipoise, or removing it fails."""
+    """Reason why a path is not removed: it may belong to others, or removing it fails."""
 
     def __init__(self, path: Path, reason: str, hint: str = _REMOVE_HINT) -> None:
         super().__init__(reason)
@@ -104,8 +104,8 @@ def clear_leftovers() -> Clearance:
 def abandoned_probes(parent: Path | None = None) -> tuple[Leftover, ...]:
     """Return the folders of this user's probes whose cleaner was killed.
 
-    ``parent`` is the folder to search, by default the folder for temporary files. No lock file
-    proves that a folder with such a name belongs to Equipoise.
+    ``parent`` is the folder to search; by default the folder for temporary files. Nothing proves
+    that a folder with such a name belongs to Equipoise.
     """
     parent = parent or Path(tempfile.gettempdir())
     reason = "it looks like the folder of a probe, but nothing proves it"
@@ -117,17 +117,18 @@ def abandoned_probes(parent: Path | None = None) -> tuple[Leftover, ...]:
 
 
 def _remove_leftover(user_folder: int, path: Path, name: str) -> list[RemovedFolder]:
-    """Remove the folder of a killed campaign whose lock file is ``name``; return it in a list.
+    """Remove the folder of a killed campaign; return it in a list, empty if there was nothing.
 
-    ``user_folder`` is the open folder ``path`` that contains both. The list is empty if there was
-    nothing to remove. Raise `_Obstacle` if the folder or the lock file must stay.
+    ``name`` is the lock file of the campaign, in the folder ``path``. ``user_folder`` is the
+    descriptor of this folder. Raise `_Obstacle` if the campaign's folder or the lock file must
+    stay.
     """
     identity = name.removesuffix(LOCK_SUFFIX)
     if not is_identity(identity):
         return []
     folder = path / identity
     if identity == name:
-        # The lock file of a folder is created before the folder and removed after it.
+        # The lock file is created before the folder of the campaign, and removed after it.
         if not os.path.lexists(path / (name + LOCK_SUFFIX)) and os.path.lexists(folder):
             raise _Obstacle(folder, "it has no lock file")
         return []
@@ -171,7 +172,7 @@ def _free_lock(user_folder: int, path: Path) -> Iterator[LockContent | None]:
             yield None
         elif encoded := os.pread(descriptor, _MAX_LOCK_BYTES, 0):
             content = _decode_lock(encoded, path)
-            # Hosts may share a folder; each removes only its own leftovers.
+            # Hosts may share a folder. Each host removes only its own leftovers.
             yield content if content.host == os.uname().nodename else None
         else:
             # The campaign was killed before it wrote to its lock file, and created nothing else.

@@ -1,10 +1,9 @@
 """Lock a host, so that only one campaign at a time measures on it.
 
-The lock is an abstract Unix socket (unix(7)). It needs no file with permissions, which a cleaner
-could remove or a crash leave behind. Any user can take it, and the kernel releases it when its
-owner ends, however that happens. A waiting campaign sleeps in the kernel, so that it disturbs
-nothing. Campaigns in another network namespace, as in most containers, are invisible;
-`equipoise doctor` reports the CPU time that they take.
+The lock is an abstract Unix socket (unix(7)), so there is no file that could be left behind. Any
+user can take the lock. The kernel releases it when its owner ends, even if the owner is killed. A
+waiting campaign sleeps in the kernel, so it disturbs nothing. Campaigns in another network
+namespace, as in most containers, are invisible. `equipoise doctor` reports their CPU time.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _CREDENTIALS = struct.Struct("3i")
 """Process, user and group number of the owner of a socket: ``struct ucred`` of unix(7)."""
 _MAX_WAITERS = 128
 _RETRY_INTERVAL_S = 1.0
-"""Seconds between two attempts to take the lock, if waiting for the owner is impossible."""
+"""Seconds between two attempts to take the lock, if this process cannot wait for the owner."""
 
 
 class LockOwner(Struct, frozen=True):
@@ -45,10 +44,7 @@ class LockOwner(Struct, frozen=True):
 
 
 MeasurementLock = socket.socket
-"""A lock that this process owns; closing the socket releases the lock.
-
-The lock is released at the latest with the end of the process. Trials do not inherit the socket.
-"""
+"""A lock that this process owns; closing the socket, or the end of the process, releases it."""
 
 
 def lock_host(
@@ -63,9 +59,9 @@ def lock_host(
     ``timeout_s`` seconds (``None``: without a limit; 0: not at all). Tests use other names than
     `LOCK_NAME`.
 
-    Raise `UnusableInput` if another process still has the lock after ``timeout_s``, or if the owner
-    is an ancestor of this process and waits for it. Raise `EquipoiseError` if the system does not
-    allow such a socket.
+    Raise `UnusableInput` if another process still has the lock after ``timeout_s``. Raise it also
+    if the owner is an ancestor of this process: the owner waits for this process. Raise
+    `EquipoiseError` if the system does not allow such a socket.
     """
     deadline_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
     known_owner: LockOwner | None = None
@@ -89,7 +85,7 @@ def lock_host(
             if owner is None:
                 time.sleep(min(_RETRY_INTERVAL_S, remaining_s))
             else:
-                # The owner never answers; the connection ends when the owner closes the lock.
+                # The owner never answers. The connection ends when the owner releases the lock.
                 becomes_readable(client.fileno(), None if timeout_s is None else remaining_s)
     return lock
 
@@ -97,8 +93,8 @@ def lock_host(
 def lock_run(run_id: str, key: str) -> MeasurementLock:
     """Take the lock of one run of a ledger, so that only this process adds trials to the run.
 
-    ``run_id`` names the run in messages. ``key`` identifies the run among all ledgers. Raise
-    `UnusableInput` if another process is measuring the run, `EquipoiseError` if the system does not
+    ``run_id`` names the run in messages, and ``key`` identifies it among all ledgers. Raise
+    `UnusableInput` if another process has the lock. Raise `EquipoiseError` if the system does not
     allow such a socket.
     """
     name = f"{LOCK_NAME}-{key}"
@@ -132,7 +128,7 @@ def _try_lock(name: str) -> MeasurementLock | None:
 
 def _connect_to_owner(client: socket.socket, name: str) -> LockOwner | None:
     """Connect to the owner; return ``None`` while the owner takes or releases the lock."""
-    # Without a limit, connecting would hang if too many processes are waiting.
+    # Without a time limit, connecting would hang if too many processes are waiting.
     client.settimeout(0)
     try:
         client.connect(f"\0{name}")
@@ -148,7 +144,7 @@ def _refuse_ancestor(owner: LockOwner) -> None:
     import psutil
 
     ancestors: list[psutil.Process] = []
-    # The chain stops at an ancestor that cannot be read, because it has ended or is hidden.
+    # An ancestor that has ended or is hidden cannot be read.
     with contextlib.suppress(psutil.Error):
         ancestors = psutil.Process().parents()
     if owner.process in [ancestor.pid for ancestor in ancestors]:

@@ -1,11 +1,10 @@
 """The private folder of a campaign, and the lock that shows whether the campaign still runs.
 
-Each user has one folder ``equipoise-UID`` in the folder for temporary files; nobody else can write
-to it. For each campaign it has a scratch folder ``IDENTITY`` and a lock file ``IDENTITY.lock``,
-which is locked (flock(2)) while the campaign runs. The identity is 64 random bits. The lock file is
-created before the scratch folder and removed after it, so a campaign that is killed at any moment
-never leaves a folder without a lock file. A lock file that is not locked therefore marks a leftover
-(`equipoise.measure.leftovers`).
+Each user has one folder ``equipoise-UID`` in the folder for temporary files. Nobody else can write
+to it. For each campaign it has a scratch folder ``IDENTITY`` and a lock file ``IDENTITY.lock``. The
+identity is 64 random bits. The file is locked (flock(2)) while the campaign runs. It is created
+before the scratch folder and removed after it. If the file is not locked, the campaign was killed,
+and the folder is a leftover (`equipoise.measure.leftovers`).
 
 If another user has taken the name ``equipoise-UID``, a campaign creates its own folder
 ``equipoise-UID-XXXXXXXX`` instead.
@@ -77,7 +76,7 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def let_others_enter(scratch: Path) -> None:
-    """Let programs of other users enter a scratch folder if they know its name."""
+    """Let other users enter a scratch folder if they know its name."""
     os.chmod(scratch, _ENTER_ONLY_MODE)
     if is_identity(scratch.name):
         os.chmod(scratch.parent, _ENTER_ONLY_MODE)
@@ -86,7 +85,7 @@ def let_others_enter(scratch: Path) -> None:
 def identity_of(folder: Path | None) -> str:
     """Return the identity of the campaign with this scratch folder, or a new identity.
 
-    An identity has 16 hexadecimal digits. The names of a campaign's cgroups contain the identity.
+    An identity has 16 hexadecimal digits. It is a part of the names of the campaign's cgroups.
     """
     if folder is not None and is_identity(folder.name):
         return folder.name
@@ -105,7 +104,7 @@ def user_folder_path() -> Path:
 
 @contextmanager
 def open_user_folder(path: Path) -> Iterator[int]:
-    """Open this user's folder for campaigns; remove the folder at the end if it is empty.
+    """Open this user's folder for campaigns; at the end, remove the folder if it is empty.
 
     Raise `UserFolderUnusable` if it is missing or a link, or if other users could change it.
     """
@@ -140,8 +139,8 @@ def remove_campaign_folder(user_folder: int, identity: str) -> bool:
 def _new_lock(identity: str, cgroup: Path | None, stack: contextlib.ExitStack) -> tuple[int, Path]:
     """Create and lock the lock file of a campaign; return the open user folder and its path.
 
-    ``stack`` closes both. Another campaign may meanwhile remove the empty user folder, or the file
-    before it is locked. Then the function tries again.
+    ``stack`` closes both. Another campaign may meanwhile remove the empty user folder, or the
+    unlocked file. Then the function tries again.
     """
     content = LockContent(
         host=os.uname().nodename, cgroup=None if cgroup is None else as_latin1(cgroup)
@@ -174,10 +173,10 @@ def _new_lock(identity: str, cgroup: Path | None, stack: contextlib.ExitStack) -
 
 
 def as_latin1(path: str | Path) -> str:
-    """Return the bytes of a path as text; each byte becomes the character U+0000 to U+00FF."""
+    """Return the bytes of a path as text: each byte is one character, U+0000 to U+00FF."""
     return os.fsencode(path).decode("latin-1")
 
 
 def path_from_latin1(text: str) -> Path:
-    """Return the path that `as_latin1` converted."""
+    """Return the path whose bytes `as_latin1` returned as text."""
     return Path(os.fsdecode(text.encode("latin-1")))

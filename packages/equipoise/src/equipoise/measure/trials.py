@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from equipoise.measure.servers import Servers, Service
 
 OUTPUT_ROOM = "output_room"
-"""Key of the launcher's reason if the disk had no room for a trial's output (crates/launcher)."""
+"""Key of the launcher's reason if the disk was too full for a trial's output (crates/launcher)."""
 ITERATION_VARIABLE = "HYPERFINE_ITERATION"
-"""Variable with the number of the trial, such as ``0`` or ``warmup-0``, as hyperfine sets it."""
+"""Variable with the number of the trial, such as ``0`` or ``warmup-0``, as in hyperfine."""
 _LAUNCHER_COVARIATES = ("cpu", "run_delay_s")
 
 
@@ -71,9 +71,9 @@ class TrialRunner(Struct):
     def trials_at(self, draw: Draw, position: int) -> tuple[Callable[[], TrialReport], ...]:
         """Return functions that run the trials at one position of a block.
 
-        In most blocks there is one function. In a block with washouts there are two: the washout,
-        and then the trial that counts. The caller stores each trial in the ledger before it starts
-        the next.
+        Most blocks have one function for each position. In a block with washouts there are two: the
+        washout, and then the counted trial. The caller stores each trial in the ledger before it
+        starts the next.
         """
         condition, washout = draw.order[position], draw.washout
         if washout is None:
@@ -118,7 +118,7 @@ class TrialRunner(Struct):
         if service is not None:
             samples += service.samples
             if service.failure is not None:
-                # The client's own failure is only a consequence.
+                # The server's failure caused any failure of the client.
                 client = "" if failure is None else f", and its client: {failure}"
                 failure_kind = "timed out" if report.timed_out else "failed"
                 failure = f"its server ended: {service.failure}{client}"
@@ -204,7 +204,7 @@ def _mentions_iteration(condition: Condition) -> bool:
 def in_layout(request: Request, layout: Layout) -> Request:
     """Return the request in a memory layout.
 
-    If the condition itself sets whether addresses are random, that setting has precedence.
+    If the condition itself sets whether addresses are random, the condition's setting holds.
     """
     process = request.process
     if process.random_addresses is None:

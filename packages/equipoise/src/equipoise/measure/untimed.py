@@ -1,7 +1,7 @@
 """Run commands untimed: hooks around trials, and runs that examine a command.
 
-Hooks are shell lines of the user, such as ``--prepare``. The launcher does not start them: it ends
-every process that a trial leaves behind, but ``--setup`` may start a server in the background.
+Hooks are shell lines of the user, such as ``--prepare``. The launcher does not start them, because
+``--setup`` may start a server that must go on. The launcher would end it.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ def run_untimed(
     """Run a command to its end; return its exit status, negative if a signal ended it.
 
     ``environment`` is complete. Standard error goes to ``errors`` and standard output to
-    ``output``; by default they are discarded. The process group is ended if the command takes
-    longer than ``timeout_s`` seconds (`subprocess.TimeoutExpired`) or is interrupted. Raise
-    `OSError` if the command cannot be started.
+    ``output``; by default they are discarded. If the command is interrupted, its process group is
+    ended. If it takes longer than ``timeout_s`` seconds, the group is ended, too; raise
+    `subprocess.TimeoutExpired`. Raise `OSError` if the command cannot be started.
     """
     process = subprocess.Popen(
         command,
@@ -90,7 +90,7 @@ def run_untimed(
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """End a process that leads a session, with all processes still in its group."""
+    """End all processes in the group of a process that leads a session."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -128,8 +128,8 @@ class _Unavailable(Struct, frozen=True):
 def unavailable_reason(status: int | None, error_text: str) -> str | None:
     """Return the reason why this machine cannot run a workload (rule 7); ``None`` if it can.
 
-    Such a workload exits with status 69, and its last line on standard error is ``{"unavailable":
-    "it needs two CPUs"}``. This distinguishes an unsuitable machine from a broken workload.
+    Such a workload exits with status 69. Its last line on standard error is, for example,
+    ``{"unavailable": "it needs two CPUs"}``.
     """
     lines = error_text.strip().splitlines()
     if status != UNAVAILABLE_STATUS or not lines:

@@ -1,7 +1,7 @@
 """Read the metrics that a workload reports: JSON lines in the file named by EQUIPOISE_METRICS.
 
-The file belongs to the measured program, which may be hostile: only a regular file is read, without
-following a link and without blocking, and only up to the limits below.
+The measured program, which may be hostile, can change the file. So only a regular file is read, up
+to the limits below, without following a link and without waiting.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ MAX_BYTES = 64 * 1024 * 1024
 MAX_LINES = 2_000_000
 MAX_LINE_BYTES = 1024 * 1024
 MAX_ITERATION = 2**53
-"""Maximum integer that every JSON reader, and the ledger, keeps exactly."""
+"""Maximum integer that every JSON reader and the ledger keep exactly."""
 
 ALL_METRICS = "metrics"
-"""Key among a trial's unknown values; the reason holds for every metric of the workload."""
+"""Key among a trial's unknown values, whose reason holds for every metric of the workload."""
 
 _LAUNCHER_METRICS = frozenset(Accounting.__struct_fields__)
 """Metrics that the launcher measures; a workload may not report them."""
 _ACCOUNTED_METRICS = _LAUNCHER_METRICS | {"cpu_s"}
-"""Metrics that no workload needs to report; ``cpu_s`` is computed from two others."""
+"""Metrics that a workload need not report; ``cpu_s`` is computed from two others."""
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FILE_TYPES = {
     stat.S_IFLNK: "a symbolic link",
@@ -91,8 +91,8 @@ class MetricsFile:
         """Value of ``EQUIPOISE_METRICS``."""
 
     def clear(self) -> None:
-        """Remove the file of the previous trial, and make sure that the folder is writable."""
-        # An existing folder stays; `read` reports a replaced folder.
+        """Remove the file of the previous trial, and make the folder writable."""
+        # An existing folder stays. If it was replaced, `read` reports that.
         with suppress(FileExistsError):
             self._folder.mkdir(mode=0o700)
         try:
@@ -145,11 +145,11 @@ def with_missing_metrics(
 
 
 def _read_lines(folder: int, name: str) -> list[bytes]:
-    # The type is checked before the file is opened: opening a device may change its state.
+    # The type is checked first, because opening a device may change the device.
     _check_file_type(os.lstat(name, dir_fd=folder))
     with open(os.open(name, _FILE_FLAGS, dir_fd=folder), "rb") as file:
         _check_file_type(os.fstat(file.fileno()))
-        # Another process may still write to the file, so its size is not a limit.
+        # Another process may still write to the file, so the file may grow beyond its size.
         content = file.read(MAX_BYTES + 1)
     _check_size(len(content))
     if content.count(b"\n") + content.count(b"\r") > MAX_LINES:
@@ -216,8 +216,8 @@ def run_for_metrics(
     """Run a condition once, untimed; return the samples that it reported about the whole process.
 
     The condition's own environment is added to ``environment``. ``scratch`` is a private folder for
-    the metrics file. Raise `ConditionFailed` if the run fails, takes longer than ``timeout_s``
-    seconds, or reports nothing readable.
+    the metrics file. Raise `ConditionFailed` if the run fails or takes longer than ``timeout_s``
+    seconds. Raise it also if the metrics file has no good line.
     """
     file = MetricsFile(scratch)
     file.clear()

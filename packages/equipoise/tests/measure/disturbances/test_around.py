@@ -32,7 +32,7 @@ def test_a_process_that_takes_a_cpu_meanwhile_is_named(tmp_path: Path) -> None:
     host = quiet_host(tmp_path, {"proc/4711/stat": SPINNING.format(ticks=100)})
     happens = {"proc/4711/stat": SPINNING.format(ticks=900), "proc/stat": BUSY.format(busy=1800)}
     assert warned_of(host, happens) == (
-        "busy_host: this host was busy: while it measured, others used 80 % of a CPU: "
+        "busy_host: this host was busy: during the campaign, others used 80 % of a CPU: "
         "process 4711 (spin) 80 %"
     )
 
@@ -64,8 +64,8 @@ def test_stolen_time_and_swapping_are_reported(tmp_path: Path) -> None:
         "proc/vmstat": "nr_free_pages 100\npswpin 110\npswpout 20\n",
     }
     warning = warned_of(quiet_host(tmp_path), happens)
-    assert "while it measured, the hypervisor takes away 50 % of the CPU time" in warning
-    assert "while it measured, the host is swapping: 100 pages in 10.0 s" in warning
+    assert "during the campaign, the hypervisor takes away 50 % of the CPU time" in warning
+    assert "during the campaign, the host is swapping: 100 pages in 10.0 s" in warning
 
 
 def test_a_host_without_processes_to_see_is_not_watched(tmp_path: Path) -> None:

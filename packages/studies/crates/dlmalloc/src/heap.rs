@@ -1,7 +1,7 @@
 //! The heap of the process: Doug Lea's malloc behind a lock.
 //!
-//! Doug Lea calls a block together with the word before it a *chunk*. This word is the *head* of
-//! the block: the size of the chunk, with three flags in the lowest bits.
+//! A chunk is a block with the word before it. This word is the *head* of the block: the size of
+//! the chunk, with three flags in the lowest bits.
 
 use std::cell::UnsafeCell;
 
@@ -11,13 +11,12 @@ use crate::lock::Lock;
 use crate::mapped;
 
 const WORD: usize = size_of::<usize>();
-/// Alignment of every block.
 const BLOCK_ALIGNMENT: usize = 2 * WORD;
 
 /// The heap that every exported function uses.
 pub static HEAP: Heap = Heap::new();
 
-/// Doug Lea's malloc, which one thread at a time uses.
+/// Doug Lea's malloc, which only one thread at a time uses.
 pub struct Heap {
     lock: Lock,
     allocator: UnsafeCell<Dlmalloc>,
@@ -54,13 +53,14 @@ impl Heap {
     }
 
     /// Allocates `size` bytes at a multiple of `alignment`; null if there is no memory. `alignment`
-    /// is a power of two and much smaller than the address space.
+    /// is a power of two, at most `MAX_ALIGNMENT`.
     pub fn allocate_aligned(&self, alignment: usize, size: usize) -> *mut u8 {
         // SAFETY: the alignment is a power of two.
         self.with_lock(|allocator| unsafe { allocator.c_memalign(alignment, size) })
     }
 
-    /// Resizes a block, and returns its address; null, with the block unchanged, on failure.
+    /// Resizes a block, and returns its address. If that fails, returns null, and the block is
+    /// unchanged.
     ///
     /// # Safety
     /// `block` is null or a live block of this heap.
@@ -82,7 +82,7 @@ impl Heap {
         }
     }
 
-    /// Moves a block to a new block of `size` bytes; null, with the block unchanged, on failure.
+    /// Moves a block to a new block of `size` bytes. If that fails, returns null.
     ///
     /// # Safety
     /// `block` is a live block of this heap.
@@ -120,7 +120,7 @@ impl Heap {
 
     /// Returns the number of bytes that the owner of a block may use.
     ///
-    /// A chunk is one word longer than its block, and the chunk of a mapped block two words.
+    /// It is one word less than the size of the chunk; for a mapped block two words less.
     ///
     /// # Safety
     /// `block` is a live block of this heap.
@@ -144,8 +144,7 @@ impl Heap {
     }
 }
 
-/// Reads the head of a block. The lock must be held, because a thread that allocates or frees a
-/// neighbouring block may change the flags.
+/// Reads the head of a block. The lock must be held, because another thread may change the flags.
 ///
 /// # Safety
 /// `block` is a live block of the heap.
@@ -154,7 +153,7 @@ unsafe fn read_head(block: *mut u8) -> usize {
     usize::from_ne_bytes(unsafe { block.sub(WORD).cast::<[u8; WORD]>().read() })
 }
 
-/// Holds the lock across a fork, so that the child finds a consistent heap.
+/// Holds the lock during a fork, so that the child finds a consistent heap.
 #[cfg(not(test))]
 mod fork {
     use equipoise_interpose::process::abort_with;
@@ -177,7 +176,7 @@ mod fork {
         }
     }
 
-    // At load, before any handler of the program is registered. So handlers of the program run
-    // before the lock is taken at a fork, and after it is released.
+    // Registered at load, before any handler of the program. So handlers of the program run before
+    // the lock is taken, and after it is released.
     equipoise_interpose::at_load!(register);
 }

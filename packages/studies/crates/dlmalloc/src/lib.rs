@@ -1,7 +1,7 @@
 //! Doug Lea's malloc as a library for `LD_PRELOAD`.
 //!
-//! The exported functions are those that a replacement of malloc must have (GNU C library manual,
-//! "Replacing malloc"), with the errors of POSIX.1-2017 and C17.
+//! The exported functions are malloc and its relatives (GNU C library manual, "Replacing malloc"),
+//! with the errors of POSIX.1-2017 and C17.
 
 // A test program does not export the functions, so nothing calls them there.
 #![cfg_attr(test, allow(dead_code))]
@@ -19,7 +19,7 @@ use equipoise_interpose::errno;
 
 use crate::heap::HEAP;
 
-/// Maximum alignment. With an alignment near the size of the address space, sizes would overflow.
+/// Maximum alignment. Near the size of the address space, sizes would overflow.
 const MAX_ALIGNMENT: usize = 1 << 40;
 const PAGE: usize = 4096;
 
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void
     block_or_enomem(unsafe { HEAP.reallocate(block.cast(), size) })
 }
 
-/// C17 7.22.3.3: frees a block, and does not change `errno`, as POSIX.1-2024 requires.
+/// C17 7.22.3.3: frees a block. `errno` stays unchanged, as POSIX.1-2024 requires.
 ///
 /// # Safety
 /// `block` is null or came from a function of this library and has not been freed.
@@ -66,13 +66,14 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
     errno::preserved(|| unsafe { HEAP.release(block.cast()) });
 }
 
-/// C17 7.22.3.1: does the same as `memalign`.
+/// C17 7.22.3.1: the same function as `memalign`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn aligned_alloc(alignment: usize, size: usize) -> *mut c_void {
     memalign(alignment, size)
 }
 
-/// Allocates `size` bytes at a multiple of `alignment`, a power of two; null with `errno`.
+/// Allocates `size` bytes at a multiple of `alignment`, a power of two. On failure, returns null
+/// and sets `errno`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn memalign(alignment: usize, size: usize) -> *mut c_void {
     if !alignment.is_power_of_two() {
@@ -82,7 +83,7 @@ pub extern "C" fn memalign(alignment: usize, size: usize) -> *mut c_void {
     block_or_enomem(allocate_aligned(alignment, size))
 }
 
-/// POSIX.1-2017: returns 0, `EINVAL` or `ENOMEM`, and does not change `errno`.
+/// POSIX.1-2017: returns 0, `EINVAL` or `ENOMEM`; `errno` stays unchanged.
 ///
 /// # Safety
 /// `result` is valid for writing a pointer.

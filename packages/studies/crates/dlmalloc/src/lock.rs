@@ -1,7 +1,5 @@
-//! A mutex that allocates nothing and lives in a static.
-//!
-//! It is mutex 2 of Drepper, "Futexes Are Tricky" (2011). Before a thread sleeps, it spins for a
-//! short time, because the lock of the heap is usually held for some tens of nanoseconds.
+//! A mutex in a static, without an allocation: mutex 2 of Drepper, "Futexes Are Tricky" (2011). The
+//! heap holds its lock for some tens of nanoseconds, so a waiting thread spins before it sleeps.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -15,8 +13,8 @@ const NO_OWNER: usize = 0;
 
 pub struct Lock {
     state: AtomicU32,
-    /// The thread that holds the lock, identified by the address of its `errno`. The address is
-    /// unique among live threads, the same after a fork, and known without a system call.
+    /// Address of the `errno` of the thread that holds the lock. The address is unique for each
+    /// thread, and stays the same after a fork.
     owner: AtomicUsize,
 }
 
@@ -28,10 +26,8 @@ impl Lock {
         }
     }
 
-    /// Waits until this thread holds the lock.
-    ///
-    /// A thread that already holds the lock was interrupted inside the allocator (by a signal
-    /// handler or a panic that allocates). The process then aborts instead of waiting forever.
+    /// Waits until this thread holds the lock. If it already holds the lock, a signal handler or a
+    /// panic has interrupted the allocator. The process then aborts instead of waiting forever.
     pub fn acquire(&self) {
         let thread = this_thread();
         if !self.try_change(FREE, HELD) {
@@ -125,7 +121,7 @@ mod tests {
         // SAFETY: the child calls only functions that are safe after a fork, and never returns.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            // SAFETY: plain system calls. The alarm ends a child that hangs after all.
+            // SAFETY: plain system calls. The alarm ends a child that hangs.
             unsafe {
                 libc::close(libc::STDERR_FILENO);
                 libc::alarm(20);

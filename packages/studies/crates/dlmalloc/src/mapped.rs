@@ -1,18 +1,18 @@
-//! Large blocks, each in a separate mapping that is returned to the kernel when the block is freed.
+//! Large blocks, each in a separate mapping. Freeing the block returns the mapping to the kernel.
 //!
-//! The Rust port of Doug Lea's malloc lacks his `M_MMAP_THRESHOLD`, which is 256 KiB in malloc
-//! 2.8.3 (2005). As in that version, a mapping begins with an unused word, then the head, then the
-//! block. The head contains the length of the mapping, without the flags of all other heads in use.
+//! Doug Lea's malloc 2.8.3 (2005) maps blocks from 256 KiB on; its Rust port does not. As in that
+//! version, a mapping begins with an unused word, then the head, then the block. The head is the
+//! length of the mapping, without flags.
 
 use std::ptr::null_mut;
 
-/// Blocks from this size on are mapped.
+/// Smallest size of a mapped block.
 pub const THRESHOLD: usize = 256 * 1024;
 
 const WORD: usize = size_of::<usize>();
-/// Number of bytes before a block: the unused word, which keeps the block aligned, and the head.
+/// Number of bytes before a block: the unused word, which aligns the block, and the head.
 const BYTES_BEFORE_BLOCK: usize = 2 * WORD;
-/// Flags in the head of a block in use; a mapped block has neither.
+/// Flags in the head of a block in use. A mapped block has none of them.
 const IN_USE: usize = 0b11;
 const PAGE: usize = 4096;
 
@@ -50,7 +50,8 @@ pub unsafe fn release(block: *mut u8, head: usize) {
     unsafe { libc::munmap(block.sub(BYTES_BEFORE_BLOCK).cast(), head) };
 }
 
-/// Resizes a mapped block, and returns its address; null, with the block unchanged, on failure.
+/// Resizes a mapped block, and returns its address. If that fails, returns null, and the block is
+/// unchanged.
 ///
 /// # Safety
 /// The block is live and mapped, and `head` is its head.
@@ -87,7 +88,7 @@ unsafe fn with_head(start: *mut libc::c_void, length: usize) -> *mut u8 {
     if start == libc::MAP_FAILED {
         return null_mut();
     }
-    // SAFETY: a mapping is at least a page long and aligned to one.
+    // SAFETY: a mapping is at least a page long, and begins at a page.
     unsafe {
         let block = start.cast::<u8>().add(BYTES_BEFORE_BLOCK);
         let head = block.sub(WORD).cast::<[u8; WORD]>();

@@ -1,13 +1,13 @@
 //! The fork server: a small static program, like one in C, that creates child processes on request.
 //!
-//! - Without arguments it ends at once, with an exit status that no shell and no failure returns.
-//! - `fork_server fork BYTES` first allocates BYTES of memory; its children end at once.
-//! - `fork_server exec PATH` and `fork_server sh PATH`: each child executes PATH, directly or by
-//!   `/bin/sh -c`.
+//! - Without arguments it ends at once with the exit status `DONE`.
+//! - `fork_server fork BYTES` first allocates BYTES of memory. Its children end at once.
+//! - `fork_server exec PATH`: each child executes PATH.
+//! - `fork_server sh PATH`: each child executes PATH by `/bin/sh -c`.
 //!
-//! With arguments, the program reads requests from standard input: each is a number of children (8
-//! bytes, native order), which it creates one after the other. The answer to a request is 24 bytes:
-//! the nanoseconds that all children took, an error code, and the detail of the error.
+//! With arguments, the program reads requests from standard input. A request is a number of children
+//! (8 bytes, native order), which are created one after the other. The answer is 24 bytes: the
+//! nanoseconds for all children, an error code, and the detail of the error.
 
 #![no_std]
 #![no_main]
@@ -15,7 +15,7 @@
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::{null, null_mut};
 
-/// Exit status of a child that succeeded.
+/// Exit status of a child that succeeded. No shell and no failure returns it.
 const DONE: c_int = 242;
 
 /// Error codes, which `src/probes/processes.rs` reads.
@@ -28,7 +28,6 @@ const MEMORY: u64 = 4;
 const CLOCK_MONOTONIC: c_int = 1;
 const PAGE: usize = 4096;
 
-/// The C type `struct timespec`.
 #[repr(C)]
 struct Time {
     seconds: c_long,
@@ -54,16 +53,13 @@ unsafe extern "C" {
     fn __errno_location() -> *mut c_int;
 }
 
-/// Work of each child.
 enum Work {
     End,
     Execute(*const c_char, [*const c_char; 4]),
 }
 
-/// An error code and its detail.
 type Failure = (u64, c_int);
 
-/// Starts the program, once the C library is ready.
 #[unsafe(no_mangle)]
 extern "C" fn main(count: c_int, arguments: *const *const c_char) -> c_int {
     if count < 3 {
@@ -131,7 +127,7 @@ fn do_work(work: &Work) -> ! {
     unsafe { _exit(DONE) }
 }
 
-/// Allocates memory and touches each page of it, without huge pages.
+/// Allocates memory and touches every page, without huge pages.
 fn allocate(bytes: usize) -> Result<(), Failure> {
     const PR_SET_THP_DISABLE: c_int = 41;
     const UNUSED: c_long = 0;
@@ -139,7 +135,7 @@ fn allocate(bytes: usize) -> Result<(), Failure> {
     if bytes == 0 {
         return Ok(());
     }
-    // SAFETY: passes numbers only. A kernel that refuses this has no huge pages.
+    // SAFETY: passes numbers only. If a kernel refuses this call, it has no huge pages.
     unsafe { prctl(PR_SET_THP_DISABLE, DISABLE, UNUSED, UNUSED, UNUSED) };
     // SAFETY: the block is never freed.
     let start = unsafe { malloc(bytes) };

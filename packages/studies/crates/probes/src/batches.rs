@@ -1,4 +1,4 @@
-//! Times operations in batches, each long enough for the resolution of the clock.
+//! Times operations in batches. A batch is long enough for the resolution of the clock.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +7,8 @@ use equipoise_reporting::problem::Problem;
 
 use crate::probe::Operation;
 
-/// Number and length of batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batching {
-    /// Number of batches.
     pub batches: u64,
     /// Approximate length of a batch, including the untimed parts of its operations.
     pub duration: Duration,
@@ -25,20 +23,19 @@ impl Default for Batching {
     }
 }
 
-/// Maximum factor by which the number of operations grows from one trial run to the next. A run of
-/// a sixteenth of a batch is long enough to calculate the operations of a whole batch.
+/// Maximum factor by which the number of operations grows from one trial run to the next. The last
+/// trial run takes at least a sixteenth of a batch, which is long enough for an estimate.
 const MAX_GROWTH: f64 = 16.0;
 
 /// Maximum number of trial runs, which is enough for operations of a nanosecond.
 const MAX_TRIAL_RUNS: u32 = 16;
 
-/// The times of all batches.
 #[derive(Debug)]
 pub struct Batches {
     /// Seconds of one operation, for each batch.
     pub times: Vec<f64>,
     /// Number of operations in each batch.
-    pub operations: u64,
+    pub operations_per_batch: u64,
 }
 
 /// Measures the seconds of one operation in each batch; a time of 0 is an error.
@@ -62,12 +59,12 @@ pub fn measure(operation: &mut dyn Operation, batching: &Batching) -> Result<Bat
         .collect::<Result<_, _>>()?;
     Ok(Batches {
         times,
-        operations: count,
+        operations_per_batch: count,
     })
 }
 
-/// Returns the seconds of an operation, which a probe subtracts from its own times. They are the
-/// median of some short batches, because a disturbance of a single batch does not change a median.
+/// Returns the seconds of an operation, which a probe subtracts from its own times. The result is
+/// the median of some short batches, so a disturbance of one batch does not change it.
 pub fn time_to_subtract(operation: &mut dyn Operation) -> Result<f64, Problem> {
     let batching = Batching {
         duration: Duration::from_micros(500),
@@ -77,18 +74,18 @@ pub fn time_to_subtract(operation: &mut dyn Operation) -> Result<f64, Problem> {
         .ok_or_else(|| Problem::failure("there was no batch"))
 }
 
-/// Subtracts `seconds_each` for each of `count` operations from a time; the result is at least 0.
+/// Subtracts `count` times `seconds_each` from a time; the result is at least 0.
 pub fn subtract(time: Duration, count: u64, seconds_each: f64) -> Duration {
     let difference = time.as_secs_f64() - seconds_each * count as f64;
     Duration::try_from_secs_f64(difference).unwrap_or_default()
 }
 
-/// Returns the number of operations that last about `duration`. The trial runs also warm up.
+/// Returns the number of operations that take about `duration`. The trial runs also warm up.
 fn calibrate(
     duration: Duration,
     mut wall_time_of: impl FnMut(u64) -> Result<Duration, Problem>,
 ) -> Result<u64, Problem> {
-    // The very first operation is slower, because its caches are cold.
+    // The first operation is slower, because its caches are cold.
     wall_time_of(1)?;
     let mut count = 1;
     for _ in 0..MAX_TRIAL_RUNS {
@@ -169,13 +166,15 @@ mod tests {
             batches: 3,
             duration: Duration::from_micros(200),
         };
-        let Batches { times, operations } =
-            measure(&mut operation, &batching).expect("no operation fails");
+        let Batches {
+            times,
+            operations_per_batch,
+        } = measure(&mut operation, &batching).expect("no operation fails");
         assert_eq!(times.len(), 3);
         for time in times {
             assert!((time - 5e-6).abs() < 1e-12);
         }
-        assert_eq!(counts[counts.len() - 3..], [operations; 3]);
+        assert_eq!(counts[counts.len() - 3..], [operations_per_batch; 3]);
     }
 
     #[test]

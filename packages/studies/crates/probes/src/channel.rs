@@ -11,7 +11,6 @@ use equipoise_reporting::problem::Problem;
 
 use crate::system::{check_negative, check_result, problem_of, wrong_result};
 
-/// One end of a channel.
 pub struct End {
     incoming: File,
     outgoing: File,
@@ -83,7 +82,7 @@ pub fn pipes() -> Result<Ends, Problem> {
     Ok(two_way(pipe()?, pipe()?))
 }
 
-/// Makes a channel of two one-way connections, each with a reading and a writing end.
+/// Makes a channel of two one-way connections. Each connection has a reading and a writing end.
 pub fn two_way<Reader, Writer>(question: (Reader, Writer), answer: (Reader, Writer)) -> Ends
 where
     Reader: Into<OwnedFd>,
@@ -114,7 +113,7 @@ pub fn udp_sockets() -> Result<Ends, Problem> {
     Ok((End::of_socket(one)?, End::of_socket(other)?))
 }
 
-/// Opens a TCP connection over 127.0.0.1 on which every byte is sent at once.
+/// Opens a TCP connection over 127.0.0.1 that sends every byte at once.
 pub fn tcp_streams() -> Result<Ends, Problem> {
     let (one, other) = tcp_pair()?;
     for stream in [&one, &other] {
@@ -138,14 +137,14 @@ pub fn tcp_pair() -> Result<(TcpStream, TcpStream), Problem> {
     let address = one.local_addr().map_err(problem)?;
     loop {
         let (other, peer) = listener.accept().map_err(problem)?;
-        // Another process of this machine may have connected first.
+        // Another process of this machine may have connected to the listener.
         if peer == address {
             return Ok((one, other));
         }
     }
 }
 
-/// Listens on a port that the kernel chooses. Accepted connections are reset when they are closed.
+/// Listens on a port that the kernel chooses. Its connections are reset when they are closed.
 pub fn tcp_listener() -> Result<TcpListener, Problem> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(problem_of(TCP))?;
     reset_on_close(&listener)?;
@@ -179,7 +178,7 @@ pub fn tcp_connect(port: u16) -> Result<TcpStream, Problem> {
     Ok(socket)
 }
 
-/// Makes a connection, or all connections of a listener, reset when closed.
+/// Lets the kernel reset a connection, or all connections of a listener, when they are closed.
 #[inline]
 pub fn reset_on_close(socket: &impl AsRawFd) -> Result<(), Problem> {
     let linger = libc::linger {

@@ -1,8 +1,7 @@
 //! Child processes, and helpers: children that run on a CPU of their own and work for the probe.
 //!
-//! A child ends with the probe, however the probe ends. A helper reports its CPU before the
-//! measurement starts, and the probe ends if a helper ends too early. So nothing is measured
-//! without the helper.
+//! A child ends with the probe, even if the probe is killed. A helper reports its CPU before the
+//! measurement starts. If a helper ends too early, the probe ends, too.
 
 use std::ffi::c_int;
 use std::io::{self, Read, Write};
@@ -18,17 +17,14 @@ use crate::handlers::Action;
 use crate::probe::{OpenProbe, Operation, ProbeOptions};
 use crate::system::{check_negative, problem_of};
 
-/// A child process, which is killed and reaped when dropped.
-///
-/// The child stays in the process group of the probe, so that it ends with the group. The kernel
-/// kills the child when the probe dies.
+/// A child process, which is killed and reaped when dropped. The child is in the process group of
+/// the probe, so a signal to the group ends both. If the probe dies, the kernel kills the child.
 pub struct Child {
     pid: libc::pid_t,
 }
 
 impl Child {
     /// Starts a copy of this process that does `work` and exits. This process must have one thread.
-    ///
     /// A problem of the work is written to standard error.
     pub fn start(work: impl FnOnce() -> Result<(), Problem>) -> Result<Self, Problem> {
         let parent = process::id();
@@ -38,7 +34,7 @@ impl Child {
         })
     }
 
-    /// Starts a copy in a separate session, which is not killed when the probe dies.
+    /// Starts a copy in a separate session. The copy is not killed when the probe dies.
     pub fn start_session(work: impl FnOnce() -> Result<(), Problem>) -> Result<Self, Problem> {
         Self::fork(move || {
             // SAFETY: takes no arguments; a new child leads no process group.
@@ -48,7 +44,7 @@ impl Child {
     }
 
     fn fork(work: impl FnOnce() -> Result<(), Problem>) -> Result<Self, Problem> {
-        // SAFETY: this process has one thread, so the copy finds every lock as it was.
+        // SAFETY: this process has one thread, so no lock is held in the copy.
         let pid = check_negative("fork", unsafe { libc::fork() })?;
         if pid > 0 {
             return Ok(Self { pid });
@@ -56,7 +52,7 @@ impl Child {
         let status = match work() {
             Ok(()) => 0,
             Err(problem) => {
-                // Standard error may be closed; there is nowhere else to report the problem.
+                // If standard error is closed, the problem cannot be reported.
                 let _ = writeln!(io::stderr(), "the other side of the probe: {problem}");
                 1
             }
@@ -73,10 +69,8 @@ impl Child {
     }
 }
 
-/// Makes the kernel kill this process when the thread that started it ends. `parent` is the process
-/// of this thread. It is an error if the parent has already ended.
-///
-/// The function allocates nothing and takes no lock.
+/// Lets the kernel kill this process when the thread that started it ends. `parent` is the process
+/// of that thread. It is an error if `parent` has ended. Allocates nothing and takes no lock.
 pub fn end_with_parent(parent: u32) -> io::Result<()> {
     die_with_parent()?;
     if std::os::unix::process::parent_id() != parent {
@@ -101,8 +95,8 @@ pub struct Helper {
 }
 
 impl Helper {
-    /// Starts a helper on a CPU; for `None` the kernel chooses. `work` must continue until the
-    /// helper is dropped. Descriptors that are moved into `work` are closed in this process.
+    /// Starts a helper on a CPU (`None`: any CPU). `work` must continue until the helper is
+    /// dropped. Descriptors that are moved into `work` are closed in this process.
     pub fn start(
         cpu: Option<usize>,
         work: impl FnOnce() -> Result<(), Problem>,
@@ -136,8 +130,8 @@ impl Drop for Helper {
     }
 }
 
-/// Returns a probe with a channel. A helper does `work` at the other end. The operation, `repeat`,
-/// is at this end and moves `bytes`.
+/// Returns a probe with a channel and a helper, which does `work` at the other end. The operation,
+/// `repeat`, is at this end and moves `bytes`.
 pub fn exchange(
     options: &ProbeOptions,
     ends: impl FnOnce() -> Result<Ends, Problem>,
@@ -160,8 +154,8 @@ pub fn exchange(
         .with_fact("helper_cpu", helper_cpu))
 }
 
-/// This end of a channel, with the helper at the other end. The helper is dropped first, because a
-/// closed channel would end it too early.
+/// This end of a channel, and the helper at the other end. The helper is dropped first: a closed
+/// channel would end it with an error.
 struct Exchange<Repeat> {
     _helper: Helper,
     end: End,
@@ -177,8 +171,8 @@ where
     }
 }
 
-/// Sets whether this process exits when a child ends. The process may wait for a datagram or a
-/// futex without an end of file, so that nothing else would wake it.
+/// Sets whether this process exits when a child ends. Without this, the process could wait forever
+/// for a datagram or a futex.
 fn set_exit_on_child_end(exits: bool) -> Result<(), Problem> {
     let handler = if exits {
         exit_with_message as *const () as libc::sighandler_t

@@ -14,12 +14,11 @@ use crate::system::problem_of;
 pub struct SideCpus {
     /// CPU of the side that is timed.
     pub measured: Option<usize>,
-    /// CPU of the other side.
     pub other: Option<usize>,
 }
 
-/// Returns the CPUs of both sides. Two CPUs are on two cores if possible; without a second CPU the
-/// placement is unavailable.
+/// Returns the CPUs of both sides. Two CPUs are on two cores if possible. It is an error if the
+/// placement needs two CPUs and there is only one.
 pub fn side_cpus(placement: Placement) -> Result<SideCpus, Problem> {
     choose_cpus(placement, &allowed_cpus()?, core_siblings)
 }
@@ -47,7 +46,7 @@ fn choose_cpus(
     Ok(SideCpus { measured, other })
 }
 
-/// Pins the calling thread to one CPU, below 1024; `None` changes nothing.
+/// Pins the calling thread to a CPU, below 1024; `None` changes nothing.
 pub fn pin_thread(cpu: Option<usize>) -> Result<(), Problem> {
     let Some(cpu) = cpu else { return Ok(()) };
     let cpus =
@@ -61,7 +60,6 @@ fn allowed_cpus() -> Result<Vec<usize>, Problem> {
         .map_err(problem_of("sched_getaffinity"))
 }
 
-/// Returns the CPU that the calling thread runs on.
 pub fn current_cpu() -> Result<c_int, Problem> {
     cpus::current_cpu().map_err(problem_of("sched_getcpu"))
 }

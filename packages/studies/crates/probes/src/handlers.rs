@@ -8,10 +8,9 @@ use equipoise_reporting::problem::Problem;
 
 use crate::system::check_result;
 
-/// Number of handled signals; static, because a handler gets no other data.
+/// Number of handled signals; static, because a handler has no argument for it.
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 
-/// Returns the number of signals handled so far.
 pub fn handled() -> u64 {
     HANDLED.load(Ordering::Relaxed)
 }
@@ -21,18 +20,16 @@ pub fn count_signal() {
     HANDLED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// A handler that only counts.
 pub extern "C" fn counting_handler(_: libc::c_int) {
     count_signal();
 }
 
-/// The action for a signal.
 pub struct Action(libc::sigaction);
 
 impl Action {
     /// Makes an action; `handler` is the address of an async-signal-safe function, or `SIG_IGN`.
     pub fn new(handler: libc::sighandler_t, flags: libc::c_int) -> Self {
-        // SAFETY: all-zero is a valid action without flags that blocks no other signal.
+        // SAFETY: all-zero is a valid action, without flags and blocked signals.
         let mut action: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
         action.sa_sigaction = handler;
         action.sa_flags = flags;
@@ -47,7 +44,6 @@ impl Action {
     }
 }
 
-/// Sends a signal to a process.
 #[inline]
 pub fn send_signal(process: libc::pid_t, signal: libc::c_int) -> Result<(), Problem> {
     // SAFETY: passes numbers only.

@@ -61,13 +61,11 @@ pub fn options_of(row: &Row) -> Vec<String> {
     .collect()
 }
 
-/// Returns the output of `--help`.
 pub fn help() -> String {
     let line = |probe: &&Probe| format!("{:<18}{}\n", probe.name, probe.summary);
     format!("{USAGE}\n{}", PROBES.iter().map(line).collect::<String>())
 }
 
-/// Returns the output of `NAME --help`.
 pub fn help_of(probe: &Probe) -> String {
     let mut usage = vec![format!("usage: equipoise-probe {}", probe.name)];
     let mut details = Vec::new();

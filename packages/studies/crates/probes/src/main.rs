@@ -31,11 +31,10 @@ fn main() -> ExitCode {
     )
 }
 
-/// Runs a command, and returns the text for standard output.
 fn run(command: Command) -> Result<String, Problem> {
     match command {
         Command::Text(text) => Ok(text),
-        // One operation, which is not reported, shows whether the probe works here.
+        // One operation shows whether the probe works here. It is not reported.
         Command::Check(request) => {
             open(&request)?.operation.repeat(1)?;
             Ok(String::new())
@@ -48,11 +47,13 @@ fn measure(request: &Request) -> Result<Report, Problem> {
     let OpenProbe {
         mut operation,
         bytes,
-        facts,
+        facts: probe_facts,
     } = open(request)?;
-    let batches::Batches { times, operations } =
-        batches::measure(operation.as_mut(), &request.batching)?;
-    let resolution_s = monotonic_resolution_s() / operations as f64;
+    let batches::Batches {
+        times,
+        operations_per_batch,
+    } = batches::measure(operation.as_mut(), &request.batching)?;
+    let resolution_s = monotonic_resolution_s() / operations_per_batch as f64;
     let report = match request.probe.metric {
         Metric::Latency => {
             Report::default().batches("latency_s", &times, "s", Better::Lower, |_| resolution_s)
@@ -60,13 +61,13 @@ fn measure(request: &Request) -> Result<Report, Problem> {
         Metric::Bandwidth => {
             let bytes = bytes as f64;
             let rates: Vec<f64> = times.iter().map(|time| bytes / time).collect();
-            // A rate is the inverse of a time, so its relative resolution is the same.
+            // The rate is the inverse of the time, so both have the same relative resolution.
             let resolution = |rate: f64| rate * resolution_s / (bytes / rate);
             let name = "bandwidth_bytes_per_s";
             Report::default().batches(name, &rates, "B/s", Better::Higher, resolution)
         }
     };
-    Ok(facts
+    Ok(probe_facts
         .into_iter()
         .fold(report, |report, (name, value)| report.fact(name, value)))
 }

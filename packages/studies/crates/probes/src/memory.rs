@@ -19,7 +19,7 @@ pub const MEMORY_SIZE: Parameter = Parameter {
     maximum: 16 << 30,
 };
 
-/// Free bytes that a probe requires for each byte it uses: other programs share the machine.
+/// A probe requires so many free bytes for each byte it uses, because other programs run.
 const FREE_FACTOR: u64 = 4;
 
 /// Returns a number of bytes as `usize`; unavailable if the machine has too little memory.
@@ -35,12 +35,12 @@ pub fn check_free_memory(bytes: u64) -> Result<usize, Problem> {
     }
 }
 
-/// Returns the sum of the words modulo 2^64, which the compiler computes with vector instructions.
+/// Returns the sum of the words modulo 2^64. The compiler can use vector instructions for it.
 pub fn wrapping_sum(words: &[u64]) -> u64 {
     words.iter().fold(0, |sum, &word| sum.wrapping_add(word))
 }
 
-/// Returns the free bytes of the machine, or of the container if it has fewer; `None` if unknown.
+/// Returns the free bytes of the machine or, if this is less, of the container; `None` if unknown.
 fn free_bytes() -> Option<u64> {
     let machine = free_in_machine(&read_to_string("/proc/meminfo").ok()?)?;
     Some(free_in_container().map_or(machine, |container| container.min(machine)))
@@ -107,7 +107,7 @@ impl Mapping {
     pub fn touch_pages(&self, page: usize, part: Range<usize>) {
         assert!(part.end <= self.bytes, "{part:?} is beyond {}", self.bytes);
         for offset in part.step_by(page) {
-            // SAFETY: within the mapping; volatile, so that the compiler does not remove it.
+            // SAFETY: within the mapping. The compiler keeps volatile writes.
             unsafe { self.start.as_ptr().add(offset).write_volatile(1) };
         }
     }
@@ -120,7 +120,7 @@ impl Mapping {
     }
 
     fn unmap(&self) -> libc::c_int {
-        // SAFETY: exactly the mapping that `new` made; no reference to it remains.
+        // SAFETY: exactly the mapping of `new`, and no reference to it remains.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) }
     }
 }
@@ -131,16 +131,14 @@ impl Drop for Mapping {
     }
 }
 
-/// Returns the size of a memory page in bytes.
 pub fn page_size() -> Result<usize, Problem> {
     // SAFETY: reads a constant of the system.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) })
         .map_err(|_| last_problem("sysconf(_SC_PAGESIZE)"))
 }
 
-/// Turns transparent huge pages off for this process.
 pub fn disable_huge_pages() {
-    // A kernel that does not support this request has no transparent huge pages.
+    // A kernel that refuses this request has no transparent huge pages.
     // SAFETY: passes numbers only.
     unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
 }

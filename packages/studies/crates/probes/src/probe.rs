@@ -1,6 +1,6 @@
 //! The definition of a probe: its description, its options, and the operation that it repeats.
 //!
-//! A row is a line of the table that `equipoise os` prints: a probe with certain options.
+//! A row is a line of the table of `equipoise os`: a probe with certain options.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -18,7 +18,6 @@ pub struct Probe {
     pub class: Class,
     /// Description of one operation.
     pub summary: &'static str,
-    /// The metric that is reported.
     pub metric: Metric,
     /// Permitted placements of the processes or threads on CPUs; the first is the default.
     pub placements: &'static [Placement],
@@ -31,7 +30,6 @@ pub struct Probe {
     /// Rows of the probe; their names begin with the name of the probe.
     #[serde(skip)]
     pub rows: &'static [Row],
-    /// Function that prepares the operation.
     #[serde(skip)]
     pub open: Open,
 }
@@ -63,7 +61,7 @@ impl Probe {
         probe
     }
 
-    /// Returns the same probe with two sides (threads or processes), on one CPU or on two.
+    /// Returns the probe with two sides (threads or processes), on one CPU or on two.
     pub const fn two_sided(mut self) -> Self {
         self.placements = &[Placement::SameCpu, Placement::AcrossCpus];
         self.rows = Row::TWO_SIDES;
@@ -71,16 +69,13 @@ impl Probe {
     }
 }
 
-/// Options with which a probe is opened.
 #[derive(Clone, Debug)]
 pub struct ProbeOptions {
-    /// Placement of the processes or threads on CPUs.
     pub placement: Placement,
     /// Value of `--size` in bytes; 0 for a probe without this option.
     pub size: u64,
     /// Value of `--count`; 0 for a probe without this option.
     pub count: u64,
-    /// Folder for files, if the command line names one.
     pub folder: Option<PathBuf>,
 }
 
@@ -88,26 +83,20 @@ pub struct ProbeOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// Creating and ending processes.
     Process,
     /// Creating and ending threads, and waking one thread from another.
     Thread,
-    /// System calls with almost no work.
     SystemCalls,
-    /// Signals and faults that become signals.
     Signals,
-    /// Communication between processes.
     Ipc,
     /// Switching from one process to the next.
     ContextSwitch,
     /// Memory accesses, mappings and page faults.
     Memory,
     Files,
-    /// The clock and the timer.
     Time,
 }
 
-/// The metric of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Metric {
     /// Seconds of one operation.
@@ -121,11 +110,8 @@ pub enum Metric {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
-    /// The kernel chooses.
     None,
-    /// All are on one CPU.
     SameCpu,
-    /// The two sides are on two CPUs.
     AcrossCpus,
 }
 
@@ -142,16 +128,12 @@ macro_rules! display_serde_name {
 
 display_serde_name!(Class, Metric, Placement);
 
-/// A numeric option of a probe.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Parameter {
     /// What the number means.
     pub summary: &'static str,
-    /// Value if the option is absent.
     pub default: u64,
-    /// Smallest permitted value.
     pub minimum: u64,
-    /// Largest permitted value.
     pub maximum: u64,
 }
 
@@ -203,7 +185,6 @@ impl Row {
     }
 }
 
-/// A probe that is ready to be measured.
 pub struct OpenProbe {
     /// The operation. Dropping it frees all resources of the probe.
     pub operation: Box<dyn Operation>,
@@ -234,7 +215,6 @@ impl OpenProbe {
     }
 }
 
-/// An operation that is repeated and timed.
 pub trait Operation {
     /// Repeats the operation, checks every result, and returns the measured time.
     fn repeat(&mut self, count: u64) -> Result<Duration, Problem>;
@@ -246,9 +226,8 @@ impl<Repeat: FnMut(u64) -> Result<Duration, Problem>> Operation for Repeat {
     }
 }
 
-/// Repeats some work, and returns the time of all repetitions.
-///
-/// The loop itself takes less than a nanosecond for each operation (docs/reference/primitives.md).
+/// Repeats `work`, and returns the time of all repetitions. The loop itself takes less than a
+/// nanosecond for each operation (docs/reference/primitives.md).
 pub fn timed(
     count: u64,
     mut work: impl FnMut() -> Result<(), Problem>,

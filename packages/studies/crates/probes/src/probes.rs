@@ -4,6 +4,7 @@ mod connects;
 mod context_switch;
 mod fcntl_lock;
 mod futex;
+mod io_uring_calls;
 mod memory_bandwidth;
 mod memory_latency;
 mod new_files;
@@ -13,7 +14,6 @@ mod reread;
 mod round_trips;
 mod signals;
 mod sleep_50us;
-mod submissions;
 mod system_calls;
 mod threads;
 mod transfers;
@@ -38,8 +38,8 @@ pub const PROBES: &[&Probe] = &[
     &watching::SELECT_TCP,
     &watching::POLL_TCP,
     &watching::EPOLL_TCP,
-    &submissions::IO_URING_NOP,
-    &submissions::IO_URING_READ_BYTE,
+    &io_uring_calls::IO_URING_NOP,
+    &io_uring_calls::IO_URING_READ_BYTE,
     &signals::SIGNAL_INSTALL,
     &signals::SIGNAL_HANDLE,
     &signals::PROTECTION_FAULT,

@@ -1,10 +1,10 @@
-//! A temporary folder for the files of a probe, which is removed however the probe ends.
+//! A temporary folder for the files of a probe. It is removed even if the probe is killed.
 //!
-//! A child process, the cleaner, creates the folder, waits on a pipe that closes when the probe
-//! ends, and then removes the folder. The cleaner has a session of its own, so it survives when the
-//! process group of the probe is killed. If a campaign kills the cleaner too, it also removes the
-//! folder of `EQUIPOISE_METRICS`, which contains this one. Without a campaign, the cleaner locks
-//! the folder (`flock(2)`), and `equipoise doctor` reports folders without a lock.
+//! A child process, the cleaner, creates the folder. It waits on a pipe that closes when the probe
+//! ends, and then removes the folder. The cleaner has its own session, so it survives a kill of the
+//! process group. If a campaign kills the cleaner, too, it also removes the folder of
+//! `EQUIPOISE_METRICS`, which contains this folder. Without a campaign, the cleaner locks the
+//! folder (`flock(2)`), and `equipoise doctor` reports folders without a lock.
 
 use std::env;
 use std::ffi::{CString, OsStr};
@@ -20,7 +20,7 @@ use crate::child::Child;
 use crate::probe::ProbeOptions;
 use crate::system::{check_negative, check_result, problem_of};
 
-/// The temporary folder, which is removed when dropped, and when the probe dies.
+/// The temporary folder. It is removed when this is dropped, and when the probe dies.
 pub struct Scratch {
     folder: PathBuf,
     /// Pipe to the cleaner. The cleaner removes the folder when the pipe closes.
@@ -29,7 +29,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Creates the folder in `--folder`, or without it next to the file of metrics or in `TMPDIR`.
+    /// Creates the folder in `--folder`; by default next to the metrics file, or in `TMPDIR`.
     pub fn new(options: &ProbeOptions) -> Result<Self, Problem> {
         let parent = options.folder.clone().unwrap_or_else(default_parent);
         let (end_of_probe, lifeline) = pipe().map_err(problem_of("pipe"))?;
@@ -38,7 +38,8 @@ impl Scratch {
         let cleaner_parent = parent.clone();
         let cleaner = Child::start_session(move || {
             for descriptor in probe_descriptors {
-                // SAFETY: the cleaner's copy; while it is open, the pipe does not hang up.
+                // SAFETY: closes the cleaner's copy of the writing end. The pipe could not close
+                // otherwise.
                 unsafe { libc::close(descriptor) };
             }
             create_and_clean(&cleaner_parent, answer_writer, end_of_probe)
@@ -90,9 +91,9 @@ fn default_parent() -> PathBuf {
         .unwrap_or_else(env::temp_dir)
 }
 
-/// First byte of the cleaner's answer if the path of the folder follows.
+/// First byte of the cleaner's answer before the path of the folder.
 const CREATED: u8 = b'+';
-/// First byte of the cleaner's answer if the reason follows why there is no folder.
+/// First byte of the cleaner's answer before the reason why there is no folder.
 const NOT_CREATED: u8 = b'-';
 
 fn prefixed(tag: u8, text: &[u8]) -> Vec<u8> {
@@ -108,7 +109,7 @@ fn create_and_clean(
     close_streams()?;
     rename_process();
     let result = create_locked(parent);
-    // If the probe ended before it could read the answer, the folder must be removed all the same.
+    // If the probe has ended, it cannot read the answer. The folder is removed nevertheless.
     let _ = answer_writer.write_all(&match &result {
         Ok((folder, _)) => prefixed(CREATED, folder.as_os_str().as_bytes()),
         Err(problem) => prefixed(NOT_CREATED, problem.to_string().as_bytes()),
@@ -142,8 +143,8 @@ fn close_streams() -> Result<(), Problem> {
     Ok(())
 }
 
-/// Creates the folder, and returns it with its lock. The folder gets its final name only when it is
-/// locked, so that it never looks like an abandoned folder.
+/// Creates the folder, and returns it with its lock. It gets its final name only when it is locked,
+/// so it never looks like an abandoned folder.
 fn create_locked(parent: &Path) -> Result<(PathBuf, File), Problem> {
     let new_folder = create_new(parent)?;
     let problem = problem_of("the folder of the files");
@@ -173,7 +174,7 @@ fn create_new(parent: &Path) -> Result<PathBuf, Problem> {
     Ok(OsStr::from_bytes(&template).into())
 }
 
-/// Returns the name of a file's file system, or of a rare file system the magic number (statfs(2)).
+/// Returns the name of a file's file system; for a rare one, the magic number (statfs(2)).
 pub fn file_system_of(file: &File) -> Result<String, Problem> {
     // SAFETY: all-zero is a valid answer.
     let mut system: libc::statfs = unsafe { std::mem::zeroed() };

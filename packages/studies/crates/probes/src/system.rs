@@ -4,7 +4,7 @@ use std::io;
 
 use equipoise_reporting::problem::Problem;
 
-/// Errors that mean that the machine forbids the operation or lacks a resource.
+/// Errors with which the machine forbids the operation or reports a missing resource.
 const UNAVAILABLE_ERRORS: [i32; 16] = [
     libc::EPERM,
     libc::EACCES,
@@ -30,7 +30,7 @@ pub fn last_problem(call: &str) -> Problem {
     problem_of(call)(io::Error::last_os_error())
 }
 
-/// Turns an error into the problem of a call: unavailable if the machine causes it, else a failure.
+/// Turns an error into the problem of a call. An error that the machine causes is `unavailable`.
 pub fn problem_of(call: &str) -> impl Fn(io::Error) -> Problem + Copy + '_ {
     move |error| {
         let text = format!("{call}: {error}");
@@ -41,7 +41,6 @@ pub fn problem_of(call: &str) -> impl Fn(io::Error) -> Problem + Copy + '_ {
     }
 }
 
-/// Checks the result of a call that returns an error number.
 #[inline]
 pub fn check_error_number(call: &str, code: libc::c_int) -> Result<(), Problem> {
     match code {
@@ -50,7 +49,7 @@ pub fn check_error_number(call: &str, code: libc::c_int) -> Result<(), Problem> 
     }
 }
 
-/// Checks the result of a call that returns a negative number on an error; returns other results.
+/// Checks the result of a call, which is negative after an error; returns any other result.
 #[inline]
 pub fn check_negative<Number: PartialOrd + Default>(
     call: &str,
@@ -62,7 +61,6 @@ pub fn check_negative<Number: PartialOrd + Default>(
     Ok(result)
 }
 
-/// Returns the problem of a call with a wrong result.
 #[cold]
 pub fn wrong_result(
     call: &str,
@@ -72,7 +70,7 @@ pub fn wrong_result(
     Problem::failure(format!("{call} gave {result} instead of {expected}"))
 }
 
-/// Checks that a call returned the expected result. After a negative result, errno has an error.
+/// Checks that a call returned the expected result. After a negative result, `errno` has the error.
 #[inline]
 pub fn check_result<Number>(call: &str, result: Number, expected: Number) -> Result<(), Problem>
 where

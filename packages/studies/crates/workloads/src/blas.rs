@@ -1,7 +1,7 @@
 //! Multiplies and inverts matrices by the system's BLAS and LAPACK, which are opened at run time.
 //!
 //! The calls use the Fortran interface of the reference implementation (netlib.org/blas,
-//! netlib.org/lapack): matrices are stored column by column, integers have 32 bits, and the lengths
+//! netlib.org/lapack). Matrices are stored column by column, and integers have 32 bits. The lengths
 //! of character arguments follow at the end.
 
 use std::ffi::{c_char, c_int, c_void};
@@ -10,9 +10,9 @@ use std::path::Path;
 use crate::library::{Library, file_of};
 use crate::problem::Problem;
 
-/// The soname that every BLAS of Debian provides.
+/// The library name of the BLAS on Debian.
 pub const BLAS: &str = "libblas.so.3";
-/// The soname that every LAPACK of Debian provides.
+/// The library name of the LAPACK on Debian.
 const LAPACK: &str = "liblapack.so.3";
 
 const BLAS_PACKAGES: &str = "libblas3, libatlas3-base, libopenblas0-pthread, libblis4-pthread";
@@ -127,9 +127,9 @@ pub struct Lapack {
 }
 
 impl Lapack {
-    /// Opens the LAPACK for an open BLAS: the first that exists of the LAPACK in the folder of the
-    /// BLAS, the reference implementation in Debian's folder, and the LAPACK that the dynamic
-    /// linker finds. A LAPACK that needs `libblas.so.3` uses the open BLAS.
+    /// Opens the LAPACK for an open BLAS. Tries, in this order, the folder of the BLAS, Debian's
+    /// reference implementation, and the LAPACK that the dynamic linker finds. If a LAPACK needs
+    /// `libblas.so.3`, it uses the open BLAS.
     pub fn open_for(blas: &Blas) -> Result<Self, Problem> {
         let file = blas.file();
         let folder = Path::new(&file).parent().unwrap_or(Path::new("/"));
@@ -179,7 +179,7 @@ impl Lapack {
         }
         if status == 0 {
             let work_length = self.call_dgetri(matrix, &pivots, n, &mut [0.0], -1).1;
-            // With length -1, dgetri only returns the length that the work space needs.
+            // With length -1, dgetri only returns the necessary length of the work space.
             let mut work = vec![0.0; work_length];
             let length = to_fortran(work.len());
             status = self.call_dgetri(matrix, &pivots, n, &mut work, length).0;
@@ -192,7 +192,7 @@ impl Lapack {
         Ok(())
     }
 
-    /// Calls dgetri; returns its status and the length of the work space that it needs.
+    /// Calls dgetri; returns its status and the necessary length of the work space.
     fn call_dgetri(
         &self,
         matrix: &mut [f64],
@@ -230,7 +230,7 @@ pub mod tests {
     use super::{Blas, Dgemm};
     use std::ffi::{c_char, c_int, c_void};
 
-    /// Returns a BLAS for tests without a library, with a simple implementation of dgemm.
+    /// Returns a BLAS for tests: a simple implementation of dgemm, without a library.
     pub fn test_blas() -> Blas {
         Blas {
             address: test_dgemm as *mut c_void,
@@ -276,7 +276,7 @@ pub mod tests {
 
     #[test]
     fn sizes_and_leading_dimensions_are_passed_as_fortran_expects() {
-        // Stored column by column: (1 2 3; 4 5 6) times (7 8; 9 10; 11 12), by hand.
+        // Product of (1 2 3; 4 5 6) and (7 8; 9 10; 11 12), stored column by column, by hand.
         let left = [1.0, 4.0, 2.0, 5.0, 3.0, 6.0];
         let right = [7.0, 9.0, 11.0, 8.0, 10.0, 12.0];
         let mut product = [0.0; 4];

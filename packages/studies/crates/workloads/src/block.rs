@@ -1,18 +1,16 @@
-//! A block of memory from `malloc`, whichever allocator provides this function of the C library.
+//! A block of memory from `malloc`, which any allocator may provide.
 
 use std::ffi::c_void;
 use std::hint::black_box;
 
 use crate::problem::Problem;
 
-/// Which bytes of a block are written before the block is freed.
+/// Bytes of a block that are written before the block is freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
-    /// None.
     None,
     /// One byte of each page, so that the kernel must provide the page.
     Page,
-    /// Every byte.
     All,
 }
 
@@ -32,9 +30,8 @@ pub struct Block {
 }
 
 impl Block {
-    /// Allocates a block and writes to it.
-    ///
-    /// `black_box` and the volatile writes keep the compiler from removing malloc and free.
+    /// Allocates a block and writes to it. `black_box` and the volatile writes prevent the compiler
+    /// from removing malloc and free.
     pub fn new(size: usize, touch: Touch, page: usize) -> Result<Self, OutOfMemory> {
         // SAFETY: malloc may be called with any size.
         let start = black_box(unsafe { libc::malloc(size) });
@@ -76,7 +73,6 @@ impl Drop for Block {
     }
 }
 
-/// Returns the size of a memory page in bytes.
 pub fn page_size() -> usize {
     // SAFETY: sysconf reads a constant of the system.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };

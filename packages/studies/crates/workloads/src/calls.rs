@@ -1,20 +1,20 @@
 //! Counts the system calls of a function.
 //!
-//! A traced copy of the process (ptrace(2)) runs the function again. Tracing makes a system call a
-//! hundred times as slow, so the traced run is never timed.
+//! A traced copy of the process (ptrace(2)) runs the function again. Tracing makes system calls
+//! about a hundred times slower, so the traced run is never timed.
 
 use std::mem::size_of;
 
 use libc::{c_int, pid_t};
 
-/// System call that marks the start and the end of the work; the work itself never makes this call.
+/// System call that marks the start and the end of the work. The work never makes this call.
 const MARK: libc::c_long = libc::SYS_getppid;
 /// Value of `ptrace_syscall_info.op` at the entry of a system call.
 const ENTRY: u8 = 1;
 
-/// Returns the number of system calls of `work`; `None` if a process may not trace its own child.
+/// Returns the number of system calls of `work`; `None` if tracing a child is forbidden.
 pub fn count_system_calls(work: impl FnOnce()) -> Option<u64> {
-    // SAFETY: the copy runs `work` and ends by `_exit`: no cleanup of this process runs twice.
+    // SAFETY: the copy runs `work` and ends by `_exit`, so no cleanup runs twice.
     let child = unsafe { libc::fork() };
     match child {
         -1 => None,

@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ops::RangeInclusive;
 
-/// A range of sizes without any size, so that nothing is counted.
+/// An empty range of sizes: nothing is counted.
 const NO_SIZES: (usize, usize) = (1, 0);
 
 thread_local! {
@@ -46,7 +46,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Runs `work`; returns how many blocks in a range of sizes this thread allocated, and the result.
+/// Runs `work`; returns its result, and how many blocks in a range of sizes this thread allocated.
 pub fn allocations_of<Answer>(
     sizes: RangeInclusive<usize>,
     work: impl FnOnce() -> Answer,

@@ -26,7 +26,7 @@ over the mean). Standard output names the file that the product came from. The p
     run,
 };
 
-/// Maximum relative error. Rounding errors stay below, and a wrong element is far above.
+/// Maximum relative error: far above rounding errors, and far below the error of a wrong element.
 const MAX_ERROR: f64 = 1e-10;
 
 fn run(options: &mut Options) -> Result<Report, Problem> {
@@ -66,8 +66,8 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
         .timed("gflop_per_s", rate, "Gflop/s", Better::Higher, total))
 }
 
-/// Returns a matrix with uniform elements in [0, 1). Positive products do not cancel in a sum, so
-/// relative errors are small.
+/// Returns a matrix with uniform elements in [0, 1). The elements are positive, so relative errors
+/// of a product are small.
 pub fn random_matrix(size: usize, seed: u64) -> Vec<f64> {
     let draws = Draws::new(seed);
     (0..(size * size) as u64)

@@ -1,7 +1,7 @@
 //! Workload `fragment`: allocates blocks with mixed lifetimes, which leave holes in the heap.
 //!
-//! An allocator returns freed blocks above a threshold to the kernel, so these leave no holes; the
-//! holes are the drawback of a high threshold. Robson (1974) gives the worst case of any allocator.
+//! An allocator may return a freed block to the kernel if the block is larger than a threshold.
+//! Smaller blocks leave holes. Robson (1974) gives the worst case of any allocator.
 
 use std::time::Instant;
 
@@ -34,7 +34,6 @@ memory after all blocks were freed. Memory that was resident before is subtracte
     run,
 };
 
-/// The options of the workload.
 struct Plan {
     live: usize,
     rounds: u64,
@@ -82,7 +81,7 @@ fn measure(plan: &Plan) -> Result<Report, Problem> {
     let page = page_size();
     let mut random = Xorshift64::default();
     let mut blocks = Blocks::default();
-    // The list of the blocks must not grow during the measurement.
+    // The list must not grow during the measurement.
     blocks
         .list
         .reserve_exact(1 + plan.live.div_ceil(plan.smallest));
@@ -142,8 +141,8 @@ impl Blocks {
     }
 }
 
-/// Draws a size whose logarithm is about uniform: first a random power of two times the smallest
-/// size, then a size from there up to the next power.
+/// Draws a size whose logarithm is about uniform: a uniform size between `smallest` times a random
+/// power of two and the double of it.
 fn draw_size(smallest: usize, largest: usize, random: &mut Xorshift64) -> usize {
     let doublings = (largest / smallest).ilog2();
     let power = random.below(doublings as usize + 1);
@@ -180,7 +179,7 @@ mod tests {
         let before = blocks.list.len();
         blocks.keep_percent(20, &mut random);
         let share = blocks.list.len() as f64 / before as f64;
-        // Five standard errors.
+        // The limit is five standard errors.
         assert!((share - 0.2).abs() < 5.0 * (0.2 * 0.8 / before as f64).sqrt());
         blocks.keep_percent(0, &mut random);
         assert_eq!((blocks.list.len(), blocks.live), (0, 0));

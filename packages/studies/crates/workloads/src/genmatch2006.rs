@@ -1,9 +1,10 @@
 //! Workload `genmatch2006`: the genetic matching of Sekhon's "The Art of Benchmarking" (2006), by
 //! three algorithms that find the same matches.
 //!
-//! A search evaluates a list of candidates. A candidate has a weight for each covariate: the search
-//! matches every unit to the nearest units of the other arm (treated or control) by these weights,
-//! and tests the balance of the matches. docs/reference/workloads.md describes the algorithms.
+//! A search evaluates a list of candidates. A candidate has a weight for each covariate. By these
+//! weights the search matches every unit to the nearest units of the other arm (treated or
+//! control). Then it tests the balance of the matches. docs/reference/workloads.md describes the
+//! algorithms.
 
 mod candidates;
 mod data;
@@ -58,9 +59,7 @@ const GENERATED: &str = "made-up";
 
 /// The matches of all candidates, and the best candidate.
 struct SearchResult {
-    /// Number of pairs.
     pairs: u64,
-    /// Hash of all pairs.
     fingerprint: u64,
     /// The p-values of the best candidate, in ascending order.
     best: Vec<f64>,
@@ -169,10 +168,9 @@ fn search(matching: &mut dyn Matching, data: &Data, candidates: &[Vec<f64>]) -> 
     result
 }
 
-/// Whether a candidate is better than the best one so far.
-///
-/// The better candidate has the larger smallest p-value; if these are equal, the larger second
-/// smallest p-value, and so on (Sekhon 2011, section 2.3).
+/// Whether a candidate is better than the best candidate so far. The candidate with the larger
+/// smallest p-value is better. If these are equal, the second smallest p-values decide, and so on
+/// (Sekhon 2011, section 2.3).
 fn is_better(candidate: &[f64], best: &[f64]) -> bool {
     candidate
         .iter()

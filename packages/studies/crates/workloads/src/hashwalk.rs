@@ -1,7 +1,7 @@
-//! Workload `hashwalk`: visits the entries of a map with a random seed until one value is found.
+//! Workload `hashwalk`: visits the entries of a hash map until one value is found.
 //!
 //! This is the first program of Tratt, "Minimum Times Tend to Mislead When Benchmarking" (2019),
-//! rewritten. The seed decides where the value is in the map, and so the length of each walk.
+//! rewritten. A random seed decides where the value is, and so how long the walk is.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
@@ -34,7 +34,6 @@ search_s, the time of all walks, and steps, the number of visited entries.
     run,
 };
 
-/// The SHA-256 of a word.
 type Key = [u8; 32];
 
 /// The standard library's hash with a fixed seed.
@@ -93,7 +92,7 @@ fn map_by_digest(words: Vec<String>, seed: SeededHash) -> HashMap<Key, String, S
     map
 }
 
-/// Returns the number of entries that a walk visits until it finds the value.
+/// Returns the number of visited entries until the value is found.
 fn walk(map: &HashMap<Key, String, SeededHash>, value: &str) -> usize {
     let position = map.values().position(|word| word == value);
     position.map_or(map.len(), |position| position + 1)

@@ -26,7 +26,7 @@ factorisation and the product came from. It is checked that the inverse is one.
     run,
 };
 
-/// Maximum relative error. Rounding errors stay below, and a wrong element is far above.
+/// Maximum relative error: far above rounding errors, and far below the error of a wrong element.
 const MAX_ERROR: f64 = 1e-8;
 
 fn run(options: &mut Options) -> Result<Report, Problem> {
@@ -44,7 +44,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
         Some(name) => Lapack::open(&name)?,
         None => Lapack::open_for(&Blas::open(BLAS)?)?,
     };
-    // With a large diagonal the inverse exists, and its errors are small.
+    // A matrix with a large diagonal has an inverse, with small errors.
     let matrix = with_diagonal(random_matrix(size, 3), size, size as f64);
     let mut inverse = Vec::new();
     let invert = |_| {
@@ -68,7 +68,6 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
         .times("call_s", &times))
 }
 
-/// Adds a number to each element of the diagonal.
 fn with_diagonal(mut matrix: Vec<f64>, size: usize, addend: f64) -> Vec<f64> {
     matrix
         .iter_mut()

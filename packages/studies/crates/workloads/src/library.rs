@@ -4,15 +4,15 @@ use std::ffi::{CStr, CString, c_void};
 
 use crate::problem::Problem;
 
-/// An open library. It is never closed, because its functions may be called until the process ends.
+/// An open library. It is never closed, because its functions may still be called.
 pub struct Library {
     name: String,
     handle: *mut c_void,
 }
 
 impl Library {
-    /// Opens a library by its path, or by a name that the dynamic linker searches for. `packages`
-    /// are the Debian packages with the library, for the error message.
+    /// Opens a library by its path, or by a name for the dynamic linker. `packages` are its Debian
+    /// packages, for the error message.
     pub fn open(name: &str, packages: &str) -> Result<Self, Problem> {
         let c_name = CString::new(name)
             .map_err(|_| Problem::usage(format!("--library {name:?} is not a file name")))?;
@@ -63,7 +63,7 @@ pub fn file_of(address: *mut c_void) -> String {
 }
 
 fn last_error() -> String {
-    // SAFETY: no other thread opens libraries, so the string does not change while it is copied.
+    // SAFETY: no other thread opens libraries, so the string does not change meanwhile.
     unsafe {
         let message = libc::dlerror();
         if message.is_null() {

@@ -31,7 +31,6 @@ use lexopt::{Arg, Parser};
 use crate::problem::Problem;
 use crate::workload::Workload;
 
-/// Every workload. A new workload needs a file and a line here.
 const WORKLOADS: [Workload; 9] = [
     dgemm::WORKLOAD,
     fragment::WORKLOAD,
@@ -53,7 +52,6 @@ fn main() -> ExitCode {
     finish("equipoise-workload", run(Parser::from_env()))
 }
 
-/// Runs the command line, and returns the text for standard output.
 fn run(mut parser: Parser) -> Result<String, Problem> {
     let name = match parser.next()? {
         Some(Arg::Long("list")) => return Ok(listing()),

@@ -1,7 +1,8 @@
-//! Workload `malloc`: allocates, touches and frees blocks by malloc and free.
+//! Workload `malloc`: allocates, touches and frees blocks.
 //!
 //! The benchmark of Sekhon's "The Art of Benchmarking" (2006) spends most of its time in such
-//! calls. Some allocators take its buffers of 35 KB from lists, others from the kernel each time.
+//! calls. Its buffers have 35 KB. Some allocators take them from lists, others from the kernel each
+//! time.
 
 use std::ops::RangeInclusive;
 use std::sync::Barrier;
@@ -55,7 +56,7 @@ const TOUCHES: [(&str, Touch); 3] = [
     ("none", Touch::None),
 ];
 
-/// Which block is freed after a new block was allocated. The number is the number of live blocks.
+/// Which block is freed after a new block was allocated. The number counts the live blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pattern {
     Immediate,
@@ -63,7 +64,6 @@ enum Pattern {
     Random(usize),
 }
 
-/// Work of one thread.
 #[derive(Clone, Copy, Debug)]
 struct Job {
     size: usize,
@@ -109,7 +109,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     let baseline = MemoryBaseline::now();
     let faults = minor_faults();
     let elapsed = if threads == 1 {
-        // glibc gives other threads other arenas, so a single thread must be the main thread.
+        // glibc gives other threads other arenas (heaps), so a single job runs on the main thread.
         time_job(&job)
     } else {
         time_on_threads(&job, threads)
@@ -136,7 +136,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     Ok(report)
 }
 
-/// Returns the number of system calls for each of `pairs` more pairs of malloc and free; `None` if
+/// Returns the number of system calls for each of `pairs` pairs of malloc and free. `None` if
 /// `pairs` is 0 or tracing is not permitted.
 fn traced_calls(job: &Job, pairs: u64) -> Option<f64> {
     if pairs == 0 {
@@ -145,7 +145,7 @@ fn traced_calls(job: &Job, pairs: u64) -> Option<f64> {
     let count = pairs;
     let job = Job { count, ..*job };
     let calls = count_system_calls(|| {
-        // An error would have occurred in the timed run before.
+        // An error would have occurred in the timed run.
         let _ = time_job(&job);
     })?;
     Some(calls as f64 / pairs as f64)
@@ -209,10 +209,9 @@ fn time_job(job: &Job) -> Result<Duration, OutOfMemory> {
     }
 }
 
-/// Times pairs of malloc and free with up to `live` blocks. Each new block replaces the block in
-/// the slot that `choose` returns, which is then freed.
-///
-/// The slots are allocated before the clock starts, and the last blocks are freed before it stops.
+/// Times pairs of malloc and free with up to `live` blocks. Each new block replaces the block at
+/// the index that `choose` returns. The replaced block is freed. The list is allocated before the
+/// clock starts. The last blocks are freed before the clock stops.
 fn time_with_live_blocks(
     job: &Job,
     live: usize,

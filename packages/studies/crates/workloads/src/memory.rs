@@ -4,7 +4,7 @@ use std::fs::read_to_string;
 
 use crate::metrics::Report;
 
-/// Resident bytes before the work, which are subtracted; `None` if the kernel does not report them.
+/// Resident bytes before the work; `None` if the kernel does not report them.
 pub struct MemoryBaseline(Option<u64>);
 
 impl MemoryBaseline {
@@ -12,13 +12,13 @@ impl MemoryBaseline {
         Self(resident_bytes())
     }
 
-    /// Returns the present resident bytes, less the resident bytes before the work.
+    /// Returns the present resident bytes minus the resident bytes before the work.
     pub fn bytes_since(&self) -> Option<u64> {
         Some(resident_bytes()?.saturating_sub(self.0?))
     }
 
-    /// Adds `peak_bytes` and `retained_bytes` to a report: the largest and the present number of
-    /// resident bytes, less those before the work. Call this after everything was freed.
+    /// Adds `peak_bytes` and `retained_bytes` to a report: the largest and the present resident
+    /// bytes, minus the bytes before the work. Call this after everything was freed.
     #[must_use]
     pub fn add_to(&self, report: Report) -> Report {
         let retained = self.bytes_since();
@@ -35,20 +35,19 @@ impl MemoryBaseline {
     }
 }
 
-/// Returns the resident bytes, which the kernel counts page by page for this file. (The counters in
-/// `/proc/self/statm` are late by some pages for each processor.)
+/// Returns the resident bytes. The kernel counts all pages for this file; the counters in
+/// `/proc/self/statm` are late by some pages for each processor.
 fn resident_bytes() -> Option<u64> {
     bytes_in_line(&read_to_string("/proc/self/smaps_rollup").ok()?, "Rss:")
 }
 
-/// Returns the bytes in the line of a file in /proc that begins with a name and is in kB.
+/// Returns the bytes in the line that begins with `name`; the number in the line is in kB.
 fn bytes_in_line(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.starts_with(name))?;
     let number: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(number * 1024)
 }
 
-/// Returns the number of minor page faults of all threads of the process so far.
 pub fn minor_faults() -> u64 {
     // SAFETY: zero is a valid value of every field.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };

@@ -1,10 +1,10 @@
-//! Checks a product of two matrices without computing it again.
+//! Checks the product of two matrices without computing it again (Freivalds 1979).
 
 use equipoise_random::Draws;
 
-/// Returns the largest relative error of `product` (size × size, stored by columns) as the product
-/// of `left` and `right`. Both sides are multiplied by one random vector (Freivalds 1979). So three
-/// products of a matrix and a vector find a wrong element.
+/// Returns the largest relative error of `product` as the product of `left` and `right`. All are
+/// size × size, stored by columns. A random vector is multiplied by `right` and `left`, and by
+/// `product`. So three products of a matrix and a vector find a wrong element.
 pub fn relative_error_of_product(size: usize, left: &[f64], right: &[f64], product: &[f64]) -> f64 {
     let draws = Draws::new(size as u64);
     let probe: Vec<f64> = (0..size as u64)
@@ -30,7 +30,6 @@ fn times_vector(matrix: &[f64], vector: &[f64]) -> Vec<f64> {
     product
 }
 
-/// Returns the largest absolute value; NaN if any value is NaN.
 fn largest(values: impl Iterator<Item = f64>) -> f64 {
     values.fold(0.0, |largest, value| {
         if value.is_nan() || value.abs() >= largest {

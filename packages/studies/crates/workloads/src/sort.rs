@@ -1,7 +1,7 @@
-//! Workload `sort`: a merge sort that allocates a scratch area by malloc for each merge.
+//! Workload `sort`: a merge sort that allocates a scratch area for each merge.
 //!
-//! So it allocates blocks of every size up to the size of the array, and frees each block soon. The
-//! largest blocks are above the size from which any allocator returns blocks to the kernel.
+//! So it allocates blocks of every size up to the size of the array, and frees each block soon. Any
+//! allocator returns the largest of these blocks to the kernel.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -28,7 +28,6 @@ was resident before. Checks that the sorted numbers are in order and complete.
     run,
 };
 
-/// Maximum length of an array that is sorted by insertion.
 const MAX_INSERTION_SORT: usize = 16;
 
 fn run(options: &mut Options) -> Result<Report, Problem> {
@@ -52,7 +51,6 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     Ok(baseline.add_to(report.cost("faults_per_sort", faults, "1")))
 }
 
-/// Returns the time of one sort, and checks the result.
 fn time_sort(draws: Draws, count: u64) -> Result<Duration, Problem> {
     let mut numbers: Vec<f64> = (0..count).map(|number| draws.uniform(number)).collect();
     let expected = fingerprint(&numbers);
@@ -96,9 +94,9 @@ fn insertion_sort(numbers: &mut [f64]) {
     }
 }
 
-/// Merges two sorted parts: the numbers before `middle`, and those from `middle` on.
+/// Merges two sorted parts: the numbers before `middle`, and the numbers from `middle` on.
 fn merge(numbers: &mut [f64], middle: usize) {
-    // Rust allocates by malloc; black_box keeps the compiler from removing the allocation.
+    // Rust allocates by malloc; `black_box` prevents the compiler from removing the allocation.
     let mut scratch = black_box(Vec::with_capacity(numbers.len()));
     let (mut left, mut right) = (0, middle);
     while left < middle && right < numbers.len() {

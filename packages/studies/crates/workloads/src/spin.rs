@@ -1,4 +1,4 @@
-//! Workload `spin`: a given number of integer operations, each of which needs the previous result.
+//! Workload `spin`: a given number of integer operations. Each operation needs the previous result.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -36,8 +36,8 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     Ok(Report::default().timed("ns_per_step", nanoseconds, "ns", Better::Lower, elapsed))
 }
 
-/// Returns the state after `work` steps. A step is a shift, an exclusive or and a product, so that
-/// a compiler finds no closed form for many steps.
+/// Returns the state after `work` steps. A step is a shift, an exclusive or and a product. A
+/// compiler cannot replace many such steps by a formula.
 fn steps(seed: u64, work: u64) -> u64 {
     let mut state = seed;
     for _ in 0..work {

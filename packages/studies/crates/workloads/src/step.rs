@@ -1,7 +1,7 @@
 //! Finds the smallest block that the allocator returns to the kernel as soon as it is freed.
 //!
-//! Each size is tried in a new copy of the process, as the first block after a small block, because
-//! an allocator may adapt to earlier frees (as glibc's threshold does).
+//! An allocator may adapt to earlier frees, as glibc's does. So each size is tried in a new copy of
+//! the process, after only one small block.
 
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -10,23 +10,19 @@ use libc::c_int;
 
 use crate::block::{Block, Touch};
 
-/// The first size that is tried.
 const FIRST_SIZE: usize = 1024;
 /// Exit status of a copy whose allocator kept the freed block.
 const KEPT: c_int = 0;
 /// Exit status of a copy whose allocator returned the freed block to the kernel.
 const RETURNED: c_int = 1;
 
-/// Result of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchResult {
-    /// The smallest size that is returned to the kernel.
     Found(usize),
-    /// No tried size is returned to the kernel.
     NotFound,
 }
 
-/// Searches for the smallest returned size up to `largest`, to the byte; `None` if a trial failed.
+/// Searches for the smallest returned size, to the byte, up to `largest`; `None` if a trial failed.
 pub fn smallest_returned(largest: usize, page: usize) -> Option<SearchResult> {
     let mut kept = 0;
     let mut returned = FIRST_SIZE.min(largest);
@@ -48,10 +44,10 @@ pub fn smallest_returned(largest: usize, page: usize) -> Option<SearchResult> {
     Some(SearchResult::Found(returned))
 }
 
-/// Whether the allocator returns a freed block of this size to the kernel, in a copy of this
-/// process; `None` if that cannot be determined.
+/// Whether the allocator returns a freed block of this size to the kernel; `None` if unknown. A
+/// copy of this process tries it.
 fn is_returned(size: usize, page: usize) -> Option<bool> {
-    // SAFETY: the copy tries one block and ends by `_exit`: no cleanup of this process runs twice.
+    // SAFETY: the copy tries one block and ends by `_exit`, so no cleanup runs twice.
     match unsafe { libc::fork() } {
         -1 => None,
         0 => {
@@ -72,7 +68,7 @@ fn free_and_check(size: usize, page: usize) -> Option<c_int> {
     let first = black_box(Block::new(16, Touch::All, page).ok()?);
     let block = Block::new(size, Touch::None, page).ok()?;
     let start = block.address();
-    // The first page that belongs to the block alone; a small block has no such page.
+    // The first page that only this block uses; a small block has no such page.
     let mut address = start.next_multiple_of(page);
     if address + page > start + size {
         address = start / page * page;
@@ -80,7 +76,7 @@ fn free_and_check(size: usize, page: usize) -> Option<c_int> {
     block.touch_at(address.saturating_sub(start));
     drop(block);
     let mut resident = 0;
-    // SAFETY: writes the state of one page; if the address is not mapped, the call fails.
+    // SAFETY: writes the state of one page. The call fails if the address is not mapped.
     let status = unsafe { libc::mincore(address as *mut c_void, page, &raw mut resident) };
     drop(first);
     let is_returned = status != 0 || resident & 1 == 0;

@@ -26,11 +26,9 @@ pub struct Words {
     pub source: String,
 }
 
-/// Reads a dictionary, or generates a list of words.
-///
-/// `dictionary` is a path or `made`; by default the system's dictionary is used, or `made` if there
-/// is none. If `count` is given, returns this number of evenly spaced words of the dictionary; it
-/// is an error if the dictionary has fewer words.
+/// Reads a dictionary, or generates a list of words. `dictionary` is a path or `made`. Its default
+/// is the system's dictionary or, if there is none, `made`. If `count` is given, returns `count`
+/// evenly spaced words. It is an error if the dictionary has fewer words.
 pub fn words(dictionary: Option<&str>, count: Option<usize>) -> Result<Words, Problem> {
     let words = match dictionary {
         Some(MADE) => generate(GENERATED_WORDS),
@@ -49,7 +47,6 @@ pub fn words(dictionary: Option<&str>, count: Option<usize>) -> Result<Words, Pr
     }
 }
 
-/// Parses the value of `--words`; `None` for `all`.
 pub fn read_count(options: &mut Options) -> Result<Option<usize>, Problem> {
     parse_count(&options.text()?)
 }

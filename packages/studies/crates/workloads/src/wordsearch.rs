@@ -1,7 +1,7 @@
 //! Workload `wordsearch`: searches repeatedly for one random word, by linear or binary search.
 //!
 //! This is the second program of Tratt, "Minimum Times Tend to Mislead When Benchmarking" (2019),
-//! rewritten. The word is drawn in each process and decides how long a linear search takes.
+//! rewritten. Each process draws a word, which decides how long a linear search takes.
 
 use std::cmp::Ordering;
 use std::hash::{BuildHasher, RandomState};
@@ -43,7 +43,6 @@ const ALGORITHMS: [(&str, Algorithm); 2] =
     [("linear", Algorithm::Linear), ("binary", Algorithm::Binary)];
 
 impl Algorithm {
-    /// Finds a word by this algorithm; `visit` is called for every comparison.
     fn find(self, words: &[String], word: &str, mut visit: impl FnMut()) -> Option<usize> {
         match self {
             Self::Linear => words.iter().position(|candidate| {
@@ -84,7 +83,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
         words.list.sort_unstable();
         report = report.time("sort_s", started.elapsed());
     }
-    // The comparisons are counted before, so that the timed searches do not count.
+    // The comparisons are counted first, because counting would slow the timed searches.
     let mut steps = 0_u64;
     if algorithm.find(&words.list, &word, || steps += 1).is_none() {
         return Err(Problem::failure("a word of the list was not found in it"));
@@ -100,7 +99,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
         .fact("words_from", words.source))
 }
 
-/// Returns the index of the word to search for, which is uniform if the seed is uniform.
+/// Returns the index of the word to search for. A uniform seed gives a uniform index.
 fn word_index(seed: u64, count: usize) -> usize {
     usize::try_from((u128::from(seed) * count as u128) >> 64).expect("below the count")
 }

@@ -1,8 +1,8 @@
 """The built-in studies, one folder each.
 
 - ``study.toml``: the programs and their comparison
-- ``analysis.py``: ``findings``: tables and paragraphs that the study adds to its result
-- ``charts.py``: ``figures``: the charts
+- ``analysis.py``: the function ``findings``, with tables and paragraphs for the result
+- ``charts.py``: the function ``figures``, with the charts
 - ``page.md``: the description of the study
 """
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def study_data(document: ResultDocument) -> StudyData:
-    """Return a result as the modules of the studies read it."""
+    """Return a result document as `StudyData`."""
     from equipoise_studies.study_data import StudyData
 
     return StudyData(document)

@@ -1,5 +1,5 @@
-"""Load generators of database servers, run as clients that report their measurements.
+"""Load generators of database servers: clients that report their measurements.
 
-- ``load_generator``: run a load generator, report its results, and pass a server's password
+- ``load_generator``: runs a load generator, reports its results, and passes a server's password
 - ``pgbench``, ``sysbench``: ``python -m equipoise_studies.load_generators.pgbench …``
 """

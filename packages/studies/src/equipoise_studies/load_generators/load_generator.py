@@ -1,6 +1,6 @@
 """Run a load generator of a database server, and report its results.
 
-The generator gets the server's password in a file that only this user may read.
+The generator reads the server's password from a file that only this user may read.
 """
 
 from __future__ import annotations
@@ -20,19 +20,15 @@ from equipoise.helpers.equipoise_metrics import VARIABLE, report
 
 PERCENTILES = (50, 95, 99)
 _LAST_LINES = 3
-"""Number of lines of a failed program's output that an error shows."""
 PASSWORD_OPTION = "--password-file="
-"""Option of both clients: in a study, ``--password-file={password_file}``.
-
-Other users can read command lines and environments, but not this file.
-"""
+"""Option of both clients; a file, because other users can read command lines and environments."""
 _MAX_PASSWORD_BYTES = 1024
 _PLAIN_PASSWORD = re.compile(r"[A-Za-z0-9_-]{1,512}")
 """Passwords that need no quotes in any configuration file."""
 
 
 class LoadInterval(Struct, frozen=True):
-    """An interval of a run, usually one second."""
+    """An interval of a run, usually of one second."""
 
     throughput_per_s: float
     latency_p99_s: float | None
@@ -42,8 +38,8 @@ class LoadInterval(Struct, frozen=True):
 class Load(Struct, frozen=True):
     """Results of the clients of a server; times in seconds.
 
-    At a fixed rate, a latency begins when the request was due, even if no client was free to send
-    it. So the latency includes the wait during a stall.
+    At a fixed rate, a latency begins when the request is due. So it includes the time until a
+    client is free to send the request.
     """
 
     throughput_per_s: float
@@ -64,9 +60,9 @@ def run_and_report(
 ) -> None:
     """Run a load generator to its end, and report its results through ``EQUIPOISE_METRICS``.
 
-    ``read`` reads the standard output of the program. By default the program has the environment of
-    this process. Raise `SystemExit` if the program cannot be started, fails (with the last lines of
-    its output), or writes output that cannot be read.
+    ``read`` parses the standard output of the program. The default environment is that of this
+    process. Raise `SystemExit` if the program cannot be started or fails, or if its output
+    cannot be read.
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryFile("w+", errors="replace") as file:
@@ -144,7 +140,7 @@ def read_password(path: str) -> str:
 def private_folder() -> Iterator[Path]:
     """Make a folder that only this user may enter, and remove the folder after the block.
 
-    Its parent is the folder of ``EQUIPOISE_METRICS``, which Equipoise removes even if this process
+    It is in the folder of ``EQUIPOISE_METRICS``. Equipoise removes that folder even if this process
     is killed.
     """
     metrics_file = os.environ.get(VARIABLE)

@@ -4,7 +4,7 @@
 
     python -m equipoise_studies.load_generators.pgbench --client=4 --jobs=4 --time=10 …
 
-Percentiles come from pgbench's log of all transactions, which is in a temporary folder. With
+Percentiles come from pgbench's log of all transactions, in a temporary folder. With
 ``--password-file=FILE`` pgbench gets a password through ``PGPASSFILE``.
 """
 
@@ -65,7 +65,7 @@ def _transactions(log: Path) -> Iterator[tuple[float, int]]:
 
 
 def _intervals_by_second(transactions: list[tuple[float, int]]) -> Iterator[LoadInterval]:
-    """Yield an interval for each second of the clock, without the incomplete first and last."""
+    """Yield an interval for each second, without the incomplete first and last second."""
     by_second = defaultdict(list)
     for latency, second in transactions:
         by_second[second].append(latency)
@@ -77,7 +77,7 @@ def _intervals_by_second(transactions: list[tuple[float, int]]) -> Iterator[Load
 
 
 def _percentile(latencies: list[float], percent: int) -> float:
-    """Return the smallest latency that at least ``percent`` of the latencies do not exceed."""
+    """Return the smallest latency that is not below ``percent`` of the latencies."""
     return latencies[max(0, -(-percent * len(latencies) // 100) - 1)]
 
 

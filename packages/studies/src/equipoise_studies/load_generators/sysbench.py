@@ -4,7 +4,7 @@
 
     python -m equipoise_studies.load_generators.sysbench --threads=4 --time=10 … oltp_read_only run
 
-Percentiles come from sysbench's histogram, whose steps are 1.8 % wide. With
+Percentiles come from sysbench's histogram, whose bars are 1.8 % wide. With
 ``--password-file=FILE`` sysbench gets a password through ``--config-file``.
 """
 
@@ -32,7 +32,7 @@ _INTERVAL_LINE = re.compile(
     r"^\[ \d+s \] thds: \d+ tps: ([\d.]+) .* lat \(ms,99%\): ([\d.]+)", re.M
 )
 _BUCKET_LINE = re.compile(r"^\s*([\d.]+) \|\**\s+(\d+)$", re.M)
-"""Line of the histogram: the latency of a bucket in ms, a bar, and the number of transactions."""
+"""Line of the histogram: a latency in ms, a bar, and the number of transactions."""
 
 
 def read(output: str) -> Load:

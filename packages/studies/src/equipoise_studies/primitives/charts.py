@@ -36,7 +36,7 @@ _LABEL = (
 """Expression that labels each tick in a suitable unit."""
 ROW_HEIGHT = 17
 HEAD_HEIGHT = 70
-"""Height of the axis and the legend above the rows, in pixels like ``ROW_HEIGHT``."""
+"""Height of the axis and the legend above the rows, in pixels."""
 
 
 def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
@@ -53,7 +53,7 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
     )
     axis = alt.Axis(
         title=None,
-        # A long figure is read from its top.
+        # A long chart is read from its top, so the axis is there.
         orient="top",
         values=quantity.ticks() or alt.Undefined,
         labelExpr=_LABEL if quantity.unit == "µs" else alt.Undefined,
@@ -98,7 +98,7 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
 
 
 def _quantity(metric: str, values: dict[str, list[float]]) -> DrawnQuantity:
-    """Return the quantity in the unit of the middle row, with a range for all processes."""
+    """Return the values in the unit of the middle row, and the range of all processes."""
     groups = list(values.values())
     quantity = drawn_quantity(metric, groups, statistics.median(map(statistics.median, groups)))
     scaled = [quantity.scaled(value) for group in groups for value in group]

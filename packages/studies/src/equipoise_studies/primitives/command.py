@@ -66,7 +66,7 @@ class OsRequest(Struct, frozen=True, kw_only=True):
     "--timeout",
     default=TIMEOUT_S,
     metavar="SECONDS",
-    help="Time limit of a process, which then has no number.",
+    help="Time limit; a slower process has no number.",
 )
 @options.number_option(
     "--alpha",
@@ -95,16 +95,16 @@ def command(request: OsRequest) -> int:
     batch of operations of a process. If this machine forbids a row, the table has the reason
     instead of a number.
     """
-    output, access = request.output.checked(), request.hosts.access()
+    output, host_access = request.output.checked(), request.hosts.access()
     if output.reference_result is not None and output.allowed is not None:
-        # Refuse a difference before the measurement, not after it.
+        # A comparison that is not allowed is refused now, not after the measurement.
         host = snapshot(environment=own_environment())
         warnings_if_allowed(differences_to_host(output.reference_result, host), output.allowed)
     names = probe_names(request.only)
     plan = primitives_plan(names, request.limits, quick=request.quick)
     plan = replace(plan, command_line=typed_command(seed=plan.seed))
-    if access is not None:
-        return measure_on_hosts(plan, access, request.hosts, output)
+    if host_access is not None:
+        return measure_on_hosts(plan, host_access, request.hosts, output)
     with measuring(output) as (ledger, listener):
         run_id = conduct.start(plan, ledger, listener)
         result = analyse(run_id, ledger, output)

@@ -25,8 +25,9 @@ from equipoise_studies.primitives.rows import (
 def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bool = False) -> Plan:
     """Return the plan that measures primitives of the operating system.
 
-    ``names`` are those of rows, probes or tables; all rows if empty. Raise `UnusableInput` if a
-    name is unknown, the limits contradict each other, or the probes are missing.
+    ``names`` has names of rows, probes or tables; without names, all rows are measured. Raise
+    `UnusableInput` if a name is unknown, the limits contradict each other, or the probes are
+    missing.
     """
     program = probes.probe_program()
     rows = probes.chosen_rows(probes.probe_rows(program), names)
@@ -36,7 +37,7 @@ def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bo
     return Plan(
         study=OS_STUDY,
         conditions=probes.conditions_of_rows(rows, program, effort),
-        # A row that cannot be measured here is reported, and must not end the campaign.
+        # If a row cannot be measured here, the report has the reason, and the campaign goes on.
         measure=limits.measure(Measure(os.getcwd(), timeout_s=TIMEOUT_S, ignore_failure=True)),
         stopping=limits.stopping(default),
         judgement=limits.judgement(default=Judgement(alpha=ALPHA, min_effect=MIN_EFFECT)),
@@ -55,7 +56,7 @@ class PrimitivesRules(Terms):
 
 
 class PrimitivesAnalysis(AnalysisKind):
-    """Analysis of a campaign of primitives, which compares each row by the metric of its probe."""
+    """Analysis of a campaign of primitives. Each row is compared by the metric of its probe."""
 
     keeps_rows_with_failures = True
 

@@ -1,4 +1,4 @@
-"""The probes of operating system primitives: their rows, and their availability on this host."""
+"""The probes of operating system primitives: their rows, and which rows work on this host."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class _Row(Struct, frozen=True):
 
 
 class _ListedProbe(msgspec.Struct, frozen=True, rename={"group": "class"}):
-    """A line of ``equipoise-probe --list``, without the fields that Equipoise does not use."""
+    """A line of ``equipoise-probe --list``, without unused fields."""
 
     name: str
     metric: str
     summary: str
     rows: tuple[_Row, ...]
     group: str
-    """Table in which the rows are shown."""
+    """Table that shows the rows."""
     placements: tuple[str, ...] = ("none",)
     """Possible values of ``--placement``, the default first."""
 
@@ -54,7 +54,7 @@ def probe_program() -> Path:
 
 
 def probe_rows(program: Path) -> tuple[ProbeRow, ...]:
-    """Return every row that the probes measure, in the order of their tables.
+    """Return all rows of the probes, in the order of their tables.
 
     Raise `UnusableInput` if the program does not list its probes.
     """
@@ -104,7 +104,7 @@ def conditions_of_rows(
 
 
 def why_unavailable(program: Path, row: ProbeRow) -> str | None:
-    """Return the reason why one operation of a row fails on this host, or ``None``."""
+    """Run one operation of a row; return the reason if it fails on this host, or ``None``."""
     try:
         result = subprocess.run(
             [program, row.probe, *row.options, "--check"],

@@ -1,7 +1,7 @@
 """The report of primitives: a table for each class, and each row with its own metric.
 
-The report is for results in which every condition is a probe and nothing was compared: results of
-`equipoise os`, and of studies that register a kind of campaign with this report.
+The report is for results with only probes as conditions, and without comparisons. Such results come
+from `equipoise os`, and from studies whose kind of campaign uses this report.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from equipoise.shared.spelling import option
 from equipoise_studies.primitives.rows import CLASS, PRIMITIVE_METRICS
 
 WIDE_PERCENT = 10
-"""Spread between processes above which the analysis looks for a cause."""
+"""Spread between processes above which a row counts as varying."""
 
 
 class PrimitivesReport(ReportKind):
-    """Report of a campaign of probes; other campaigns have the report of a comparison."""
+    """Report of a campaign of probes. Other campaigns have the report of a comparison."""
 
     first_figures = frozenset(f"primitives_{metric}" for metric in PRIMITIVE_METRICS)
 
@@ -127,7 +127,6 @@ def _first_of_each_class(document: ResultDocument) -> Iterator[tuple[str, str, C
 
 
 def _tiles(document: ResultDocument) -> Iterator[tuple[str, str]]:
-    """Yield name and median of the first row of each class that has a number."""
     for class_name, metric, condition in _first_of_each_class(document):
         median = metric_formatter(metric)(condition.metrics[metric].median)
         yield f"{class_name}: {condition.name}", median
@@ -173,7 +172,6 @@ def _sentences(document: ResultDocument) -> tuple[str, ...]:
 
 
 def _row(condition: ConditionResult, processes: Sequence[TrialRow]) -> Mapping[str, Cell]:
-    """Return the row of a condition from its summary and its analysed processes."""
     metric = probe_metric(condition) or PRIMITIVE_METRICS[0]
     summary, show = condition.metrics.get(metric), metric_formatter(metric)
     median: Cell = UNKNOWN

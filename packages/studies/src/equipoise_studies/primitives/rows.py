@@ -14,15 +14,15 @@ PRIMITIVE_METRICS = (LATENCY, BANDWIDTH)
 """Metrics of probes; each probe reports one of them."""
 
 CLASS, PROBE, PLACEMENT = "class", "probe", "placement"
-"""Factors that a row's condition has: its table, its probe, and the CPUs of its processes."""
+"""Factors of a row's condition: its table, its probe, and the CPUs of its processes."""
 
 PROBE_PROGRAM = "equipoise-probe"
 
 MIN_BLOCKS = 6
-"""Minimum number of processes for an exact 95 % interval of a row's median
+"""Minimum number of processes for an exact 95 % interval of the median
 (docs/methods/distribution.md)."""
 TIMEOUT_S = 60.0
-"""Maximum number of seconds of a process."""
+"""Maximum seconds of a process."""
 ALPHA, MIN_EFFECT = 0.05, 5.0
 """Defaults of `equipoise os`; the effect in percent."""
 
@@ -59,6 +59,6 @@ class Effort(Struct, frozen=True):
 
 
 QUICK = Effort(batches=7, batch_ms=4, blocks=13, budget_s=42.0)
-"""Effort for all rows in less than a minute: a trial takes about 35 ms and a process start."""
+"""Effort with which all rows take less than a minute; a trial takes about 35 ms and a start."""
 FULL = Effort(batches=11, batch_ms=10, blocks=15, budget_s=230.0)
-"""Effort for all rows in less than five minutes."""
+"""Effort with which all rows take less than five minutes."""

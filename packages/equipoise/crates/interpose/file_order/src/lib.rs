@@ -1,7 +1,9 @@
 //! A library for `LD_PRELOAD` with which a program lists each folder in the order of names.
 //!
-//! Signatures and errors follow POSIX.1-2017 and readdir(3). The C library still opens, reads and
-//! closes the folder streams; `streams` keeps a sorted `listing` for each open stream.
+//! Signatures and errors follow POSIX.1-2017 and readdir(3). The C library opens, reads and closes
+//! the folder streams, and `streams` keeps a sorted `listing` for each open stream. `hooks!`
+//! exports functions that replace functions of the C library; `next::` calls the replaced
+//! functions. `exports!` exports functions that never call the replaced functions.
 
 // A test program does not export the functions, so nothing calls them there.
 #![cfg_attr(test, allow(dead_code))]
@@ -26,7 +28,7 @@ pub type Compare = unsafe extern "C" fn(*mut *const dirent64, *mut *const dirent
 /// # Safety
 /// The stream is open, and no other thread uses it.
 unsafe fn read_folder(stream: *mut DIR) {
-    // SAFETY: the caller vouches for the stream, and an entry stays until the next one is read.
+    // SAFETY: the caller vouches for the stream. An entry stays until the next entry is read.
     unsafe { streams::read_folder(stream, || next::readdir(stream)) };
 }
 
@@ -43,19 +45,17 @@ hooks! {
         })
     }
 
-    /// Moves to the first entry, and reads the folder again.
     fn rewinddir(stream: *mut DIR) {
         streams::forget(stream);
         next::rewinddir(stream);
     }
 
-    /// Closes the stream.
     fn closedir(stream: *mut DIR) -> c_int {
         streams::forget(stream);
         next::closedir(stream)
     }
 
-    /// Returns the entries of a folder, in the order of names unless `compare` gives another order.
+    /// Returns the entries of a folder, sorted by `compare` or, if it is absent, by name.
     fn scandir(
         folder: *const c_char, entries: *mut *mut *mut dirent64, filter: Option<Filter>,
         compare: Option<Compare>,
@@ -83,7 +83,6 @@ exports! {
         streams::position(stream)
     }
 
-    /// Moves to a position that `telldir` returned.
     fn seekdir(stream: *mut DIR, position: c_long) {
         errno::preserved(|| read_folder(stream));
         streams::go_to(stream, position);

@@ -7,12 +7,13 @@ use std::ptr;
 use libc::dirent64;
 
 const WORD_BYTES: usize = size_of::<u64>();
-/// Number of words that a program reads if it copies a whole `dirent64` for a short entry.
+/// Number of words of the longest entry. A program may copy so many words, even of a short entry.
 const ENTRY_WORDS: usize = size_of::<dirent64>().div_ceil(WORD_BYTES);
 
-/// The entries of a folder as the C library read them, and the position of the next entry.
+/// The sorted entries of a folder, and the position of the next entry.
 pub struct Listing {
-    /// Entries one after the other, each at the start of a word, and `ENTRY_WORDS` more words.
+    /// Entries one after the other, each at the start of a word, and `ENTRY_WORDS` words of
+    /// padding.
     entries: Vec<u64>,
     /// Index in `entries` at which each entry starts, in the order of names.
     starts: Vec<usize>,
@@ -62,6 +63,7 @@ impl Listing {
         let entries = &self.entries;
         self.starts.sort_by_key(|start| name_at(entries, *start));
         for (position, start) in self.starts.iter().enumerate() {
+            // `d_off` is the position of the next entry (readdir(3)).
             let after = i64::try_from(position + 1).unwrap_or(i64::MAX);
             self.entries[start + offset_of!(dirent64, d_off) / WORD_BYTES] = after.cast_unsigned();
         }
@@ -84,7 +86,6 @@ impl Listing {
         self.position
     }
 
-    /// Moves to a position.
     pub fn go_to(&mut self, position: usize) {
         self.position = position.min(self.starts.len());
     }
@@ -100,7 +101,6 @@ fn name_at(entries: &[u64], start: usize) -> &CStr {
 mod tests {
     use super::*;
 
-    /// Returns an entry with this name and this `d_off`.
     fn entry_of(name: &str, off: i64) -> dirent64 {
         // SAFETY: all of an entry may be zero.
         let mut entry: dirent64 = unsafe { std::mem::zeroed() };

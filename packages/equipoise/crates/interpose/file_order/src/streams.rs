@@ -27,7 +27,7 @@ pub unsafe fn read_folder(stream: *mut DIR, mut read_entry: impl FnMut() -> *mut
     if listings().contains_key(&stream.addr()) {
         return;
     }
-    // The lock is free meanwhile, so that other threads can list other folders.
+    // The lock is not held, so other threads can list other folders meanwhile.
     // SAFETY: the caller vouches for the entries.
     let listing = unsafe {
         Listing::read(
@@ -57,7 +57,6 @@ pub fn position(stream: *mut DIR) -> c_long {
     c_long::try_from(position).unwrap_or(c_long::MAX)
 }
 
-/// Moves to a position.
 pub fn go_to(stream: *mut DIR, position: c_long) {
     if let Some(listing) = listings().get_mut(&stream.addr()) {
         listing.go_to(usize::try_from(position).unwrap_or(0));

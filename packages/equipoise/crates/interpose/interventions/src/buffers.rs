@@ -1,4 +1,5 @@
-//! Large buffers for streams of the C library, in the static memory of this library.
+//! Large buffers for streams of the C library, in the static memory of this library. A slot is the
+//! place of a buffer.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_char;
@@ -7,24 +8,22 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use libc::FILE;
 
-/// Size of a large buffer.
 pub const BUFFER_BYTES: usize = 256 << 10;
 const BUFFER_COUNT: usize = 64;
 
 struct Buffers(UnsafeCell<[[c_char; BUFFER_BYTES]; BUFFER_COUNT]>);
 
-// SAFETY: only the stream that owns the slot uses its buffer, under the stream's own lock.
+// SAFETY: a buffer belongs to one stream, which uses it under the stream's own lock.
 unsafe impl Sync for Buffers {}
 
-/// Memory of the buffers; unused buffers take no memory, because their pages are never touched.
+/// Memory of the buffers. The pages of unused buffers are never touched, so they take no memory.
 static MEMORY: Buffers = Buffers(UnsafeCell::new([[0; BUFFER_BYTES]; BUFFER_COUNT]));
 /// Stream of each slot; null if the slot is free.
 static STREAMS: [AtomicPtr<FILE>; BUFFER_COUNT] =
     [const { AtomicPtr::new(ptr::null_mut()) }; BUFFER_COUNT];
-/// Number of slots in use; while it is 0, a search for a stream ends at once.
+/// Number of slots in use. If it is 0, a search for a stream ends at once.
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 
-/// Index of a buffer.
 pub struct Slot(usize);
 
 impl Slot {
@@ -38,10 +37,9 @@ impl Slot {
         Some(Self(index))
     }
 
-    /// Takes the slot from a stream that is about to be closed, and returns the slot.
-    ///
-    /// Until its release, the slot belongs to no stream but is not free, because the C library may
-    /// open another stream at the same address.
+    /// Takes the slot from a stream that is about to be closed, and returns the slot. The C library
+    /// may soon open another stream at this address. So the slot belongs to no stream until it is
+    /// released.
     pub fn take_from(stream: *mut FILE) -> Option<Self> {
         let slot = slot_of(stream)?;
         STREAMS[slot].store(closing_mark(), Ordering::Release);
@@ -59,7 +57,7 @@ impl Slot {
     }
 }
 
-/// Returns an address that marks a slot as taken from its stream; no stream has this address.
+/// Returns an address that no stream has; it marks a slot that was taken from its stream.
 fn closing_mark() -> *mut FILE {
     MEMORY.0.get().cast()
 }
@@ -76,7 +74,6 @@ pub fn has_buffer(stream: *mut FILE) -> bool {
     slot_of(stream).is_some()
 }
 
-/// Calls `work` for each stream that has a large buffer.
 pub fn for_each_stream(work: impl Fn(*mut FILE)) {
     for slot in &STREAMS {
         let stream = slot.load(Ordering::Acquire);

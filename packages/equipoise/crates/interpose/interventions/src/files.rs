@@ -1,5 +1,6 @@
-//! The interventions `quick_sync` (syncs return at once, although the data are not on the disk) and
-//! `keep_cache` (files that the program drops from the page cache stay there).
+//! The interventions `quick_sync` and `keep_cache`. With `quick_sync`, syncs return at once, before
+//! the data are on the disk. With `keep_cache`, files stay in the page cache, although the program
+//! drops them.
 
 use std::ffi::{c_int, c_uint, c_void};
 
@@ -23,17 +24,14 @@ fn result_without_sync(descriptor: c_int) -> c_int {
 }
 
 equipoise_interpose::hooks! {
-    /// POSIX.
     fn fsync(descriptor: c_int) -> c_int {
         if skips_sync() { result_without_sync(descriptor) } else { next::fsync(descriptor) }
     }
 
-    /// POSIX.
     fn fdatasync(descriptor: c_int) -> c_int {
         if skips_sync() { result_without_sync(descriptor) } else { next::fdatasync(descriptor) }
     }
 
-    /// Linux.
     fn sync_file_range(descriptor: c_int, offset: off64_t, bytes: off64_t, flags: c_uint) -> c_int {
         if skips_sync() {
             return result_without_sync(descriptor);
@@ -41,19 +39,16 @@ equipoise_interpose::hooks! {
         next::sync_file_range(descriptor, offset, bytes, flags)
     }
 
-    /// Linux.
     fn syncfs(descriptor: c_int) -> c_int {
         if skips_sync() { result_without_sync(descriptor) } else { next::syncfs(descriptor) }
     }
 
-    /// POSIX.
     fn sync() {
         if !skips_sync() {
             next::sync();
         }
     }
 
-    /// POSIX.
     fn msync(address: *mut c_void, bytes: size_t, flags: c_int) -> c_int {
         if skips_sync() && flags & libc::MS_INVALIDATE == 0 {
             return 0;
@@ -61,7 +56,7 @@ equipoise_interpose::hooks! {
         next::msync(address, bytes, flags)
     }
 
-    /// POSIX; the result is the error number.
+    /// The result is the error number.
     fn posix_fadvise(descriptor: c_int, offset: off64_t, bytes: off64_t, advice: c_int) -> c_int {
         if advice == libc::POSIX_FADV_DONTNEED && current() == Intervention::KeepCache {
             return if is_open(descriptor) { 0 } else { libc::EBADF };

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use equipoise_interpose::process;
 
-/// A change of the program's behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Intervention {
@@ -41,7 +40,7 @@ impl Intervention {
     }
 }
 
-/// Returns the intervention. It is read only once, because a program may change its environment.
+/// Returns the intervention. The variable is read only once: a program may change its environment.
 #[inline]
 pub fn current() -> Intervention {
     static CURRENT: AtomicU8 = AtomicU8::new(0);

@@ -1,4 +1,4 @@
-//! A library for `LD_PRELOAD` that changes one behaviour of a program (an intervention), so that
+//! A library for `LD_PRELOAD` that changes one behaviour of a program (an intervention). So
 //! `equipoise why` can see whether a difference in time disappears.
 //!
 //! `EQUIPOISE_INTERVENTION` names the change. Without it, or with `nothing`, each function only

@@ -1,5 +1,6 @@
-//! The interventions `keep_pages` (pages that the program gives back are zeroed and kept) and
-//! `huge_mappings` (large mappings get huge pages, whatever the program advises).
+//! The interventions `keep_pages` and `huge_mappings`. With `keep_pages`, pages that the program
+//! gives back are zeroed and kept. With `huge_mappings`, large mappings get huge pages, whatever
+//! the program advises.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -21,12 +22,13 @@ unsafe impl Sync for LockedRanges {}
 /// The memory that may be kept.
 static RANGES: LockedRanges = LockedRanges(UnsafeCell::new(Ranges::new()));
 static LOCKED: AtomicBool = AtomicBool::new(false);
-/// Whether an attempt to take the lock failed. The ranges may then be wrong, so they are not used.
+/// Whether the lock could not be taken. The ranges may then be wrong, so they are not used any
+/// more.
 static GIVEN_UP: AtomicBool = AtomicBool::new(false);
 /// Size of a huge page on most machines.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
-/// Number of attempts to take the lock. Its owner may be a thread that does not exist in this
-/// forked child, or the code that a signal handler has interrupted.
+/// Number of attempts to take the lock. Its owner may never release it: a fork does not copy it, or
+/// a signal handler has interrupted it.
 const MAX_ATTEMPTS: usize = 10_000;
 
 fn tracks_ranges() -> bool {
@@ -75,7 +77,6 @@ fn forget(address: *mut c_void, bytes: size_t) {
 }
 
 equipoise_interpose::hooks! {
-    /// POSIX.
     fn mmap(
         address: *mut c_void, bytes: size_t, protection: c_int, flags: c_int, descriptor: c_int,
         offset: off64_t,
@@ -104,13 +105,12 @@ equipoise_interpose::hooks! {
         mapped
     }
 
-    /// POSIX.
     fn munmap(address: *mut c_void, bytes: size_t) -> c_int {
         forget(address, bytes);
         next::munmap(address, bytes)
     }
 
-    /// Linux. The last argument is present for some flags only; it is passed on unchanged.
+    /// The last argument exists only with some flags; it is passed on unchanged.
     fn mremap(
         address: *mut c_void, bytes: size_t, new_bytes: size_t, flags: c_int, to: *mut c_void,
     ) -> *mut c_void {
@@ -121,7 +121,6 @@ equipoise_interpose::hooks! {
         next::mremap(address, bytes, new_bytes, flags, to)
     }
 
-    /// POSIX.
     fn mprotect(address: *mut c_void, bytes: size_t, protection: c_int) -> c_int {
         if tracks_ranges() {
             let (start, end) = page_range(address, bytes);
@@ -130,7 +129,7 @@ equipoise_interpose::hooks! {
         next::mprotect(address, bytes, protection)
     }
 
-    /// Linux. A key permits and forbids writing without a system call, so such memory is forgotten.
+    /// A program may change a key without a system call. So memory with a key is not kept.
     fn pkey_mprotect(
         address: *mut c_void, bytes: size_t, protection: c_int, key: c_int,
     ) -> c_int {
@@ -138,9 +137,9 @@ equipoise_interpose::hooks! {
         next::pkey_mprotect(address, bytes, protection, key)
     }
 
-    /// Linux.
     fn madvise(address: *mut c_void, bytes: size_t, advice: c_int) -> c_int {
         if matches!(advice, libc::MADV_DONTNEED | libc::MADV_FREE) && can_keep(address, bytes) {
+            // After MADV_FREE, a page may keep its content, so nothing needs to be done.
             return if advice == libc::MADV_FREE { 0 } else { zero(address, bytes) };
         }
         if advice == libc::MADV_NOHUGEPAGE && current() == Intervention::HugeMappings {
@@ -164,14 +163,14 @@ fn can_keep(address: *mut c_void, bytes: size_t) -> bool {
     let (start, end) = page_range(address, bytes);
     tracks_ranges()
         && start.is_multiple_of(page_bytes())
-        && with_ranges(|ranges| ranges.covers(start, end, true)) == Some(true)
+        && with_ranges(|ranges| ranges.covers(start, end, Range::is_writable)) == Some(true)
         && !GIVEN_UP.load(Ordering::Acquire)
 }
 
 /// Maximum number of pages for one call of mincore.
 const MAX_PAGES_PER_CALL: usize = 1024;
 
-/// Writes zeroes to the pages in memory; the kernel drops all other pages, swapped pages included.
+/// Writes zeroes to the pages that are in memory, and lets the kernel drop all other pages.
 ///
 /// # Safety
 /// The pages are private, without a file, and may be written to.

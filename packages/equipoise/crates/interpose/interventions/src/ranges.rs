@@ -8,16 +8,21 @@ pub struct Range {
     pub writable: bool,
 }
 
+impl Range {
+    pub fn is_writable(&self) -> bool {
+        self.writable
+    }
+}
+
 const CAPACITY: usize = 512;
 
-/// Ranges that do not overlap. If the list is full, a new range is left out and counts as unknown.
+/// Ranges that do not overlap. If the list is full, further ranges are left out.
 pub struct Ranges {
     ranges: [Range; CAPACITY],
     count: usize,
 }
 
 impl Ranges {
-    /// Makes an empty list.
     pub const fn new() -> Self {
         const NONE: Range = Range {
             start: 0,
@@ -30,7 +35,6 @@ impl Ranges {
         }
     }
 
-    /// Adds memory that was just mapped.
     pub fn add(&mut self, range: Range) {
         self.remove(range.start, range.end);
         let neighbour = self.ranges[..self.count].iter_mut().find(|known| {
@@ -45,7 +49,6 @@ impl Ranges {
         self.push(range);
     }
 
-    /// Forgets the addresses from `start` to `end`.
     pub fn remove(&mut self, start: usize, end: usize) {
         let mut index = 0;
         while index < self.count {
@@ -56,7 +59,7 @@ impl Ranges {
             }
             self.count -= 1;
             self.ranges[index] = self.ranges[self.count];
-            // The remaining parts go to the end of the list, where this loop skips them.
+            // The remaining parts go to the end of the list, behind the ranges of this loop.
             if range.start < start {
                 self.push(Range {
                     end: start,
@@ -72,9 +75,9 @@ impl Ranges {
         }
     }
 
-    /// Changes whether a range is writable; an unknown range stays unknown.
+    /// Changes whether a range is writable, if the range is in the list.
     pub fn protect(&mut self, start: usize, end: usize, writable: bool) {
-        let is_known = self.covers(start, end, false);
+        let is_known = self.covers(start, end, |_| true);
         self.remove(start, end);
         if is_known {
             self.add(Range {
@@ -85,13 +88,13 @@ impl Ranges {
         }
     }
 
-    /// Whether all addresses from `start` to `end` are known, and writable if `must_be_writable`.
-    pub fn covers(&self, start: usize, end: usize, must_be_writable: bool) -> bool {
+    /// Whether all addresses from `start` to `end` are in ranges of the list that `accept` accepts.
+    pub fn covers(&self, start: usize, end: usize, accept: fn(&Range) -> bool) -> bool {
         let mut address = start;
         while address < end {
             let contains = |range: &&Range| (range.start..range.end).contains(&address);
             let range = self.ranges[..self.count].iter().find(contains);
-            match range.filter(|range| range.writable || !must_be_writable) {
+            match range.filter(|range| accept(range)) {
                 Some(range) => address = range.end,
                 None => return false,
             }
@@ -124,12 +127,12 @@ mod tests {
         let mut ranges = Ranges::new();
         ranges.add(writable(10, 50));
         ranges.remove(20, 30);
-        assert!(ranges.covers(10, 20, true));
-        assert!(ranges.covers(30, 50, true));
-        assert!(!ranges.covers(19, 21, true));
-        assert!(!ranges.covers(29, 31, true));
+        assert!(ranges.covers(10, 20, Range::is_writable));
+        assert!(ranges.covers(30, 50, Range::is_writable));
+        assert!(!ranges.covers(19, 21, Range::is_writable));
+        assert!(!ranges.covers(29, 31, Range::is_writable));
         ranges.remove(0, 100);
-        assert!(!ranges.covers(10, 11, false));
+        assert!(!ranges.covers(10, 11, |_| true));
     }
 
     #[test]
@@ -138,7 +141,7 @@ mod tests {
         for start in 0..2 * CAPACITY {
             ranges.add(writable(start, start + 1));
         }
-        assert!(ranges.covers(0, 2 * CAPACITY, true));
+        assert!(ranges.covers(0, 2 * CAPACITY, Range::is_writable));
         assert_eq!(ranges.count, 1);
     }
 
@@ -147,12 +150,12 @@ mod tests {
         let mut ranges = Ranges::new();
         ranges.add(writable(0, 100));
         ranges.protect(40, 60, false);
-        assert!(ranges.covers(0, 100, false));
-        assert!(!ranges.covers(0, 100, true));
+        assert!(ranges.covers(0, 100, |_| true));
+        assert!(!ranges.covers(0, 100, Range::is_writable));
         ranges.protect(40, 60, true);
-        assert!(ranges.covers(0, 100, true));
+        assert!(ranges.covers(0, 100, Range::is_writable));
         ranges.protect(90, 110, true);
-        assert!(!ranges.covers(95, 105, false));
+        assert!(!ranges.covers(95, 105, |_| true));
     }
 
     #[test]
@@ -161,7 +164,7 @@ mod tests {
         for number in 0..=CAPACITY {
             ranges.add(writable(10 * number, 10 * number + 5));
         }
-        assert!(ranges.covers(0, 5, true));
-        assert!(!ranges.covers(10 * CAPACITY, 10 * CAPACITY + 5, true));
+        assert!(ranges.covers(0, 5, Range::is_writable));
+        assert!(!ranges.covers(10 * CAPACITY, 10 * CAPACITY + 5, Range::is_writable));
     }
 }

@@ -7,8 +7,8 @@ use libc::{fd_set, nfds_t, pollfd, sigset_t, timespec, timeval};
 
 use crate::intervention::{Intervention, current};
 
-/// Whether to return from a call at once, because it is a sleep and the intervention skips sleeps.
-/// The thread then yields its CPU, because another thread may need it.
+/// Whether to return from a call at once, because it is a sleep and sleeps are skipped. The thread
+/// then yields its CPU, which another thread may need.
 fn skips(is_sleep: impl FnOnce() -> bool) -> bool {
     let is_skipped = current() == Intervention::NoSleep && is_sleep();
     if is_skipped {
@@ -29,12 +29,10 @@ unsafe fn is_valid(time: *const timespec) -> bool {
 }
 
 equipoise_interpose::hooks! {
-    /// POSIX.
     fn nanosleep(time: *const timespec, rest: *mut timespec) -> c_int {
         if skips(|| is_valid(time)) { 0 } else { next::nanosleep(time, rest) }
     }
 
-    /// POSIX.
     fn clock_nanosleep(
         clock: libc::clockid_t, flags: c_int, time: *const timespec, rest: *mut timespec,
     ) -> c_int {
@@ -44,22 +42,19 @@ equipoise_interpose::hooks! {
         next::clock_nanosleep(clock, flags, time, rest)
     }
 
-    /// POSIX until 2001.
     fn usleep(microseconds: c_uint) -> c_int {
         if skips(|| true) { 0 } else { next::usleep(microseconds) }
     }
 
-    /// POSIX.
     fn sleep(seconds: c_uint) -> c_uint {
         if skips(|| true) { 0 } else { next::sleep(seconds) }
     }
 
-    /// C11.
     fn thrd_sleep(time: *const timespec, rest: *mut timespec) -> c_int {
         if skips(|| is_valid(time)) { 0 } else { next::thrd_sleep(time, rest) }
     }
 
-    /// POSIX. A call without descriptors is a sleep, unless it waits for a signal without a limit.
+    /// A call without descriptors is a sleep; without a time limit it waits for a signal.
     fn poll(descriptors: *mut pollfd, count: nfds_t, milliseconds: c_int) -> c_int {
         if skips(|| count == 0 && milliseconds >= 0) {
             return 0;
@@ -67,7 +62,7 @@ equipoise_interpose::hooks! {
         next::poll(descriptors, count, milliseconds)
     }
 
-    /// Linux; as `poll`.
+    /// As `poll`.
     fn ppoll(
         descriptors: *mut pollfd, count: nfds_t, time: *const timespec, signals: *const sigset_t,
     ) -> c_int {
@@ -77,7 +72,7 @@ equipoise_interpose::hooks! {
         next::ppoll(descriptors, count, time, signals)
     }
 
-    /// POSIX; as `poll`.
+    /// As `poll`.
     fn select(
         count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set,
         time: *mut timeval,
@@ -90,7 +85,7 @@ equipoise_interpose::hooks! {
         next::select(count, read, write, except, time)
     }
 
-    /// POSIX; as `poll`.
+    /// As `poll`.
     fn pselect(
         count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set,
         time: *const timespec, signals: *const sigset_t,

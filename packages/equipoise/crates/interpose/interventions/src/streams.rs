@@ -1,5 +1,5 @@
-//! The interventions `large_buffers` and `late_flush`: streams of the C library get large buffers,
-//! whatever size the program requests; with `late_flush` they also ignore flushes.
+//! The interventions `large_buffers` and `late_flush`. Streams of the C library get large buffers,
+//! whatever size the program requests. With `late_flush`, streams also ignore flushes.
 
 use std::ffi::{c_char, c_int};
 
@@ -24,7 +24,7 @@ pub fn enlarge_standard_streams() {
     }
 }
 
-/// Writes the pending output in the large buffers of one descriptor, or of all.
+/// Writes the pending output in the large buffers of one descriptor (`None`: of all).
 pub fn write_pending(descriptor: Option<c_int>) {
     buffers::for_each_stream(|stream| {
         // SAFETY: a stream with a large buffer is open.
@@ -45,7 +45,7 @@ unsafe fn enlarge(stream: *mut FILE) {
     let Some(slot) = Slot::claim(stream) else {
         return;
     };
-    // SAFETY: the caller vouches for the stream, which alone uses the buffer until it is closed.
+    // SAFETY: the caller vouches for the stream. Only this stream uses the buffer.
     let status =
         unsafe { next::setvbuf(stream, slot.buffer(), libc::_IOFBF, buffers::BUFFER_BYTES) };
     if status != 0 {
@@ -65,7 +65,7 @@ unsafe fn enlarge_opened(stream: *mut FILE) -> *mut FILE {
     stream
 }
 
-/// Closes a stream by `close`, which may open it again, and frees its slot.
+/// Closes a stream by `close`, and frees its slot. `close` may open the stream again.
 fn close_and_release<T>(stream: *mut FILE, close: impl FnOnce() -> T) -> T {
     let slot = Slot::take_from(stream);
     let result = close();
@@ -76,37 +76,30 @@ fn close_and_release<T>(stream: *mut FILE, close: impl FnOnce() -> T) -> T {
 }
 
 equipoise_interpose::hooks! {
-    /// C17 7.21.5.3.
     fn fopen(path: *const c_char, mode: *const c_char) -> *mut FILE {
         enlarge_opened(next::fopen(path, mode))
     }
 
-    /// The same function on machines of 64 bits.
     fn fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE {
         enlarge_opened(next::fopen64(path, mode))
     }
 
-    /// POSIX.
     fn fdopen(descriptor: c_int, mode: *const c_char) -> *mut FILE {
         enlarge_opened(next::fdopen(descriptor, mode))
     }
 
-    /// C17 7.21.5.4.
     fn freopen(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE {
         enlarge_opened(close_and_release(stream, || next::freopen(path, mode, stream)))
     }
 
-    /// The same function on machines of 64 bits.
     fn freopen64(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE {
         enlarge_opened(close_and_release(stream, || next::freopen64(path, mode, stream)))
     }
 
-    /// C17 7.21.5.1.
     fn fclose(stream: *mut FILE) -> c_int {
         close_and_release(stream, || next::fclose(stream))
     }
 
-    /// C17 7.21.5.2.
     fn fflush(stream: *mut FILE) -> c_int {
         let is_late = current() == Intervention::LateFlush;
         if is_late && (stream.is_null() || buffers::has_buffer(stream)) {
@@ -115,7 +108,7 @@ equipoise_interpose::hooks! {
         next::fflush(stream)
     }
 
-    /// `stdio_ext.h`. The program assumes that its earlier output was flushed, so it is written.
+    /// The program assumes that its earlier output was flushed, so this output is written.
     fn __fpurge(stream: *mut FILE) {
         if current() == Intervention::LateFlush && buffers::has_buffer(stream) {
             next::fflush(stream);
@@ -123,7 +116,6 @@ equipoise_interpose::hooks! {
         next::__fpurge(stream);
     }
 
-    /// C17 7.21.5.6.
     fn setvbuf(stream: *mut FILE, buffer: *mut c_char, mode: c_int, size: size_t) -> c_int {
         if buffers::has_buffer(stream) {
             return 0;
@@ -131,21 +123,18 @@ equipoise_interpose::hooks! {
         next::setvbuf(stream, buffer, mode, size)
     }
 
-    /// C17 7.21.5.5.
     fn setbuf(stream: *mut FILE, buffer: *mut c_char) {
         if !buffers::has_buffer(stream) {
             next::setbuf(stream, buffer);
         }
     }
 
-    /// BSD.
     fn setbuffer(stream: *mut FILE, buffer: *mut c_char, size: size_t) {
         if !buffers::has_buffer(stream) {
             next::setbuffer(stream, buffer, size);
         }
     }
 
-    /// BSD.
     fn setlinebuf(stream: *mut FILE) {
         if !buffers::has_buffer(stream) {
             next::setlinebuf(stream);

@@ -1,10 +1,9 @@
 //! Table of the births of living blocks: when each block was allocated, and its size class.
 //!
-//! The table has one word for each address at which a block can begin. A header before each block
-//! would change the requests to the allocator, and would not distinguish recorded blocks from
-//! blocks of unknown origin. The addresses are divided into regions of one GiB. Each region with
-//! blocks has a leaf, a part of the table in separate reserved memory. Only written pages of a leaf
-//! use memory, and two reads find the word of a block.
+//! The table has one word for each address at which a block can begin. A header in front of each
+//! block would change the requests to the allocator. The addresses are divided into regions of one
+//! GiB. Each region with blocks has a leaf: a part of the table, in separate reserved memory. Only
+//! written pages of a leaf use memory, and two reads find the word of a block.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -18,17 +17,17 @@ use crate::system;
 const ADDRESS_BITS: u32 = 48;
 const REGION_BITS: u32 = 30;
 const REGIONS: usize = 1 << (ADDRESS_BITS - REGION_BITS);
-/// Lowest bits of an address that are 0: some allocators align small blocks to 8 bytes only.
+/// Number of lowest bits of a block's address that are 0; some allocators align to 8 bytes only.
 const ALIGNMENT_BITS: u32 = 3;
 const LEAF_BYTES: usize = 1 << (REGION_BITS - ALIGNMENT_BITS) << 3;
 
-/// The leaf of each region: null until the region has a block, or `NO_MEMORY`.
+/// The leaf of each region: null before the region has a block, `NO_MEMORY` without memory for it.
 static LEAVES: [AtomicPtr<AtomicU64>; REGIONS] =
     [const { AtomicPtr::new(ptr::null_mut()) }; REGIONS];
-/// Marks a region for whose leaf the kernel had no memory.
+/// Marks a region whose leaf got no memory from the kernel.
 const NO_MEMORY: *mut AtomicU64 = ptr::without_provenance_mut(1);
 
-/// A block's size class, and the ticks at its birth. They wrap around after months (2^56 ticks).
+/// A block's size class, and the ticks at its birth, which wrap around after months (2^56 ticks).
 #[derive(Clone, Copy)]
 pub struct Birth {
     pub class: usize,
@@ -105,7 +104,7 @@ fn reserve_leaf(leaf: &AtomicPtr<AtomicU64>) -> *mut AtomicU64 {
             leaf.store(NO_MEMORY, Ordering::Release);
             return NO_MEMORY;
         }
-        // A huge page for a few words would use more memory than the whole recording.
+        // A huge page for a few words would waste memory.
         system::advise(memory, LEAF_BYTES, libc::MADV_NOHUGEPAGE);
         let words = memory.cast::<AtomicU64>();
         let exchanged =

@@ -22,8 +22,7 @@ pub fn ticks() -> u64 {
 }
 
 /// Returns the present time by two clocks: the ticks, and the nanoseconds of the monotonic clock.
-///
-/// The kernel may suspend the thread between two readings, so the closest of several pairs is used.
+/// The kernel may suspend the thread between two readings, so the closest pair of several counts.
 pub fn ticks_and_ns() -> (u64, u64) {
     const READINGS: usize = 8;
     let readings = (0..READINGS).map(|_| {

@@ -1,8 +1,8 @@
 //! Records `new` and `delete` of C++, under their mangled names.
 //!
-//! Allocators such as jemalloc and mimalloc have their own `new` and `delete`, which do not call
-//! malloc, so that a recording of malloc alone would miss them. `free` accepts the blocks of all of
-//! these allocators and of the C++ library.
+//! Some allocators, such as jemalloc, have their own `new` and `delete`, which do not call malloc.
+//! A recording of malloc alone would miss them. `free` accepts the blocks of all of these
+//! allocators and of the C++ library.
 
 use std::ffi::c_void;
 use std::mem::transmute;
@@ -14,7 +14,7 @@ use crate::{free, next};
 
 macro_rules! new {
     ($($name:ident = $symbol:literal ( $($extra:ident: $kind:ty),* ), $aligned:expr;)*) => { $(
-        /// An `operator new`. If there is no memory, the next `operator new` reports it.
+        /// An `operator new`. If there is no memory, the next `operator new` reports the failure.
         #[unsafe(export_name = $symbol)]
         pub unsafe extern "C-unwind" fn $name(size: usize $(, $extra: $kind)*) -> *mut c_void {
             static NEXT: Next = Next::new(concat!($symbol, "\0"));
@@ -27,7 +27,7 @@ macro_rules! new {
                 }
             };
             if block.is_null() {
-                let function = NEXT.unless_looking_up();
+                let function = NEXT.address_or_null();
                 if function.is_null() {
                     return block;
                 }
@@ -61,14 +61,14 @@ type NoThrow = *const c_void;
 new! {
     new = "_Znwm"(), None;
     new_array = "_Znam"(), None;
-    new_quiet = "_ZnwmRKSt9nothrow_t"(quiet: NoThrow), None;
-    new_array_quiet = "_ZnamRKSt9nothrow_t"(quiet: NoThrow), None;
+    new_nothrow = "_ZnwmRKSt9nothrow_t"(nothrow: NoThrow), None;
+    new_array_nothrow = "_ZnamRKSt9nothrow_t"(nothrow: NoThrow), None;
     new_aligned = "_ZnwmSt11align_val_t"(alignment: usize), Some(alignment);
     new_array_aligned = "_ZnamSt11align_val_t"(alignment: usize), Some(alignment);
-    new_aligned_quiet =
-        "_ZnwmSt11align_val_tRKSt9nothrow_t"(alignment: usize, quiet: NoThrow), Some(alignment);
-    new_array_aligned_quiet =
-        "_ZnamSt11align_val_tRKSt9nothrow_t"(alignment: usize, quiet: NoThrow), Some(alignment);
+    new_aligned_nothrow =
+        "_ZnwmSt11align_val_tRKSt9nothrow_t"(alignment: usize, nothrow: NoThrow), Some(alignment);
+    new_array_aligned_nothrow =
+        "_ZnamSt11align_val_tRKSt9nothrow_t"(alignment: usize, nothrow: NoThrow), Some(alignment);
 }
 
 #[rustfmt::skip]
@@ -77,14 +77,14 @@ delete! {
     delete_array = "_ZdaPv"();
     delete_sized = "_ZdlPvm"(size: usize);
     delete_array_sized = "_ZdaPvm"(size: usize);
-    delete_quiet = "_ZdlPvRKSt9nothrow_t"(quiet: NoThrow);
-    delete_array_quiet = "_ZdaPvRKSt9nothrow_t"(quiet: NoThrow);
+    delete_nothrow = "_ZdlPvRKSt9nothrow_t"(nothrow: NoThrow);
+    delete_array_nothrow = "_ZdaPvRKSt9nothrow_t"(nothrow: NoThrow);
     delete_aligned = "_ZdlPvSt11align_val_t"(alignment: usize);
     delete_array_aligned = "_ZdaPvSt11align_val_t"(alignment: usize);
     delete_sized_aligned = "_ZdlPvmSt11align_val_t"(size: usize, alignment: usize);
     delete_array_sized_aligned = "_ZdaPvmSt11align_val_t"(size: usize, alignment: usize);
-    delete_aligned_quiet =
-        "_ZdlPvSt11align_val_tRKSt9nothrow_t"(alignment: usize, quiet: NoThrow);
-    delete_array_aligned_quiet =
-        "_ZdaPvSt11align_val_tRKSt9nothrow_t"(alignment: usize, quiet: NoThrow);
+    delete_aligned_nothrow =
+        "_ZdlPvSt11align_val_tRKSt9nothrow_t"(alignment: usize, nothrow: NoThrow);
+    delete_array_aligned_nothrow =
+        "_ZdaPvSt11align_val_tRKSt9nothrow_t"(alignment: usize, nothrow: NoThrow);
 }

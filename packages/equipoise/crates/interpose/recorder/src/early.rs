@@ -1,4 +1,4 @@
-//! Allocates early blocks, which the C library requests while a hook looks up the allocator.
+//! Allocates early blocks: the C library requests them while a hook looks up the allocator.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use equipoise_interpose::errno;
 
-/// Memory of early blocks, which are never freed.
 static mut MEMORY: [Unit; UNITS] = [[0; UNIT_WORDS]; UNITS];
 static USED: AtomicUsize = AtomicUsize::new(0);
 
@@ -30,7 +29,6 @@ pub fn allocate(size: usize) -> *mut c_void {
     }
 }
 
-/// Returns null with `ENOMEM`.
 pub fn out_of_memory() -> *mut c_void {
     errno::set(libc::ENOMEM);
     ptr::null_mut()

@@ -11,7 +11,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"EQALLOC1");
 
 /// Number of size classes: four for each power of two.
 pub const CLASSES: usize = 192;
-/// Number of lifetime classes: a class for each number of bits of the ticks.
+/// Number of lifetime classes; the class is the number of bits of the lifetime in ticks.
 pub const LIFETIMES: usize = 50;
 
 pub const PAGE: usize = 4096;
@@ -21,16 +21,14 @@ pub const TABLE_BYTES: usize = size_of::<Table>().next_multiple_of(PAGE);
 pub const MAPS_OFFSET: usize = PAGE + TABLES * TABLE_BYTES;
 pub const MAPS_BYTES: usize = 1 << 19;
 pub const SAMPLES_OFFSET: usize = MAPS_OFFSET + MAPS_BYTES;
-/// Maximum number of samples.
 pub const SAMPLES: usize = 4096;
 pub const FILE_BYTES: usize = SAMPLES_OFFSET + SAMPLES * size_of::<Sample>();
 
-/// Length of the file if the disk was full, so that there is no recording.
-///
-/// Setting a length needs no disk space. Every other file is at least as long as a header.
+/// Length of the file if the disk was full, so that there is no recording. Setting the length needs
+/// no disk space. Every other file is longer.
 pub const NO_ROOM_BYTES: usize = 1;
 
-/// A number in the file, which the process and the reader of the file share.
+/// A number in the file. The process and the reader of the file share it.
 #[derive(Default)]
 #[repr(transparent)]
 pub struct Number(AtomicU64);
@@ -44,7 +42,7 @@ impl Number {
         self.0.store(value, Ordering::Relaxed);
     }
 
-    /// Adds to a number that only one thread writes, without a locked instruction.
+    /// Adds to a number that only one thread writes.
     #[inline]
     pub fn add(&self, value: u64) {
         self.set(self.get().wrapping_add(value));
@@ -55,7 +53,6 @@ impl Number {
         self.0.fetch_add(value, Ordering::Relaxed)
     }
 
-    /// Replaces `before` by `after`; returns whether the number was `before`.
     pub fn exchange(&self, before: u64, after: u64) -> bool {
         self.0
             .compare_exchange(before, after, Ordering::AcqRel, Ordering::Relaxed)
@@ -74,7 +71,6 @@ pub struct Header {
     pub tables_used: Number,
     pub classes: Number,
     pub lifetimes: Number,
-    /// Number of words in a row of a table.
     pub row_words: Number,
     pub maps_offset: Number,
     pub maps_bytes: Number,
@@ -114,16 +110,14 @@ pub struct Header {
 const _: () = assert!(size_of::<Header>() <= PAGE);
 
 impl Header {
-    /// Returns a pointer to this offset in the mapped file, which begins with the header.
-    ///
-    /// A pointer made from the reference would be valid for the header only. So the pointer is made
-    /// from the address, as the pointer to the mapping was.
+    /// Returns a pointer to this offset in the mapped file, which begins with the header. A pointer
+    /// made from the reference would be valid for the header only, so it is made from the address.
     pub fn pointer_at<T>(&self, offset: usize) -> *mut T {
         ptr::with_exposed_provenance_mut(ptr::from_ref(self).addr() + offset)
     }
 }
 
-/// Counts of one thread, and of ended threads that owned the table before.
+/// Counts of one thread, and of ended threads that had the same table.
 #[repr(C)]
 pub struct Table {
     /// Id of the thread that owns the table; 0 if no thread has owned it.
@@ -140,16 +134,15 @@ pub struct Table {
     pub rows: [Row; CLASSES],
 }
 
-/// Counts of one size class.
 #[repr(C)]
 pub struct Row {
     pub allocations: Number,
     pub bytes: Number,
     /// Size of more than half of the blocks, if there is one (Boyer and Moore's majority vote).
     pub majority: Number,
-    /// Votes for the majority size less votes for other sizes, since it became the majority.
+    /// Votes for the majority size minus votes for other sizes, since the majority size changed.
     votes: Number,
-    /// Number of blocks of the majority size since it became the majority.
+    /// Number of blocks of the majority size since that change.
     pub majority_seen: Number,
     spare: u64,
     pub lifetimes: [Number; LIFETIMES],
@@ -186,7 +179,8 @@ impl Row {
     }
 }
 
-/// Returns the size class: four times the power of two, and the next two bits of the size.
+/// Returns the size class: 4 p + r, where p is the power of two and r the next two bits of the
+/// size.
 #[inline]
 pub fn class_of(size: usize) -> usize {
     let size = size.clamp(1, (1 << (CLASSES / 4)) - 1);

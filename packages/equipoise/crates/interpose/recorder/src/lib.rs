@@ -1,8 +1,8 @@
-//! A library for `LD_PRELOAD` that records the allocations of a process with any allocator: sizes,
-//! lifetimes and sampled stacks, in a file for each process.
+//! A library for `LD_PRELOAD` that records the allocations of a process: sizes, lifetimes and
+//! sampled stacks. Any allocator is supported, and each process has its own file.
 //!
-//! A block is the memory that one allocation returns. The exported functions are those that a
-//! replacement of malloc must have (GNU C library manual, "Replacing malloc"). Each calls the
+//! A block is the memory that one allocation returns. The exported functions are the functions of
+//! malloc and its relatives (GNU C library manual, "Replacing malloc"). Each function calls the
 //! function that the program would call without this library.
 //!
 //! - `record`: counts each allocation and each free.
@@ -38,12 +38,10 @@ equipoise_interpose::at_load!(recording::library_started);
 equipoise_interpose::at_exit!(recording::finish);
 
 equipoise_interpose::hooks! {
-    /// C17 7.22.3.4.
     fn malloc(size: usize) -> *mut c_void, else { early::allocate(size) } {
         record_block(next::malloc(size), size, Origin::Plain)
     }
 
-    /// C17 7.22.3.2.
     fn calloc(count: usize, size: usize) -> *mut c_void, else {
         count.checked_mul(size).map_or(ptr::null_mut(), early::allocate)
     } {
@@ -63,7 +61,8 @@ equipoise_interpose::hooks! {
             }
             return new_block;
         }
-        // Before the call: another thread may get the same address as soon as the block is free.
+        // The birth is taken before the block is free, because another thread may then get its
+        // address.
         let birth = births::take(block);
         let new_block = next::realloc(block, size);
         if new_block.is_null() && size != 0 {
@@ -74,7 +73,7 @@ equipoise_interpose::hooks! {
         record_block(new_block, size, Origin::Resized)
     }
 
-    /// C17 7.22.3.3; does not change `errno`, unless the allocator does.
+    /// C17 7.22.3.3; `errno` changes only if the allocator changes it.
     fn free(block: *mut c_void), else { } {
         if block.is_null() || early::size_of_block(block).is_some() {
             return;
@@ -83,19 +82,16 @@ equipoise_interpose::hooks! {
         next::free(block);
     }
 
-    /// C17 7.22.3.1.
     fn aligned_alloc(alignment: usize, size: usize) -> *mut c_void, else {
         early::out_of_memory()
     } {
         record_block(next::aligned_alloc(alignment, size), size, Origin::Aligned)
     }
 
-    /// GNU.
     fn memalign(alignment: usize, size: usize) -> *mut c_void, else { early::out_of_memory() } {
         record_block(next::memalign(alignment, size), size, Origin::Aligned)
     }
 
-    /// POSIX.1-2017.
     fn posix_memalign(
         result: *mut *mut c_void, alignment: usize, size: usize,
     ) -> c_int, else { libc::ENOMEM } {
@@ -106,12 +102,10 @@ equipoise_interpose::hooks! {
         error
     }
 
-    /// GNU.
     fn valloc(size: usize) -> *mut c_void, else { early::out_of_memory() } {
         record_block(next::valloc(size), size, Origin::Aligned)
     }
 
-    /// GNU.
     fn pvalloc(size: usize) -> *mut c_void, else { early::out_of_memory() } {
         record_block(next::pvalloc(size), size, Origin::Aligned)
     }

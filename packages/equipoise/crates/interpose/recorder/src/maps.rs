@@ -1,4 +1,5 @@
-//! Copies the memory maps of this process into its file, where they give sampled functions names.
+//! Copies the memory maps of this process into its file. The maps give sampled functions their
+//! names.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,11 +10,9 @@ use crate::system;
 /// File with the maps of this process. `/proc/self/maps` is empty once the first thread has ended.
 const MAPS_PATH: &CStr = c"/proc/thread-self/maps";
 
-/// Writes as many maps of the process to its file as fit.
-///
-/// The thread with the lock writes the maps. A thread that finds the lock taken does nothing,
-/// because the owner of the lock reads the same maps. So neither a signal handler nor a forked
-/// child waits for a thread that has stopped.
+/// Writes as many maps of the process to its file as fit. The thread that has the lock writes the
+/// maps. If a thread finds the lock taken, it does nothing: the owner reads the same maps. So no
+/// thread waits for a thread that has stopped.
 pub fn write_to_file(header: &Header, lock: &AtomicBool) {
     if lock.swap(true, Ordering::Acquire) {
         return;
@@ -23,8 +22,8 @@ pub fn write_to_file(header: &Header, lock: &AtomicBool) {
         let mut without_room = false;
         while length < MAPS_BYTES {
             let target = header.pointer_at::<u8>(MAPS_OFFSET + length);
-            // SAFETY: the target is inside the mapping. One thread at a time writes to it, and the
-            // reader of the file waits for the end of the process. No reference points there.
+            // SAFETY: the target is inside the mapping. Only the owner of the lock writes to it,
+            // and no reference points there.
             match unsafe { system::read_to(descriptor, target, MAPS_BYTES - length) } {
                 Ok(0) => break,
                 Ok(read) => length += read,
@@ -63,17 +62,17 @@ pub fn mapping_of(address: usize) -> (usize, usize) {
     range
 }
 
-/// Parser of lines such as `low-high r-xp …`, which reads them byte by byte.
+/// Parser of lines such as `low-high r-xp …`, byte by byte.
 #[derive(Default)]
 struct RangeParser {
     low: usize,
     high: usize,
-    /// 0 before the hyphen, 1 up to the end of the addresses, 2 after them.
+    /// 0 before the hyphen, 1 up to the end of the addresses, 2 behind the addresses.
     field: u8,
 }
 
 impl RangeParser {
-    /// Parses one byte; returns a range of addresses if the byte ends it.
+    /// Parses one byte; returns a range of addresses if the byte completes one.
     fn next(&mut self, byte: u8) -> Option<(usize, usize)> {
         let digit = char::from(byte).to_digit(16).map(|digit| digit as usize);
         match (self.field, byte, digit) {
@@ -144,7 +143,7 @@ mod tests {
                 });
             }
         });
-        // The complete maps of the last writer: two writers at once would leave parts of both.
+        // The maps of the last writer are complete: two writers at once would mix their maps.
         let maps = kept_maps(header);
         assert!(maps.iter().all(|(low, high)| low < high));
         assert!(maps.is_sorted());

@@ -58,7 +58,7 @@ fn record(block: *mut c_void, size: usize, origin: Origin) {
     }
 }
 
-/// Records the free of a block with this birth. A block of unknown origin has no birth.
+/// Records the free of a block. `birth` is `None` if the allocation of the block was not recorded.
 #[inline]
 pub fn record_free(birth: Option<Birth>) {
     let Some((_, table)) = thread_and_table() else {
@@ -80,18 +80,17 @@ pub fn record_free(birth: Option<Birth>) {
     }
 }
 
-/// Puts the birth of a block back, because the block was not freed after all.
+/// Stores the birth of a block again, because the block was not freed.
 pub fn put_back(block: *mut c_void, birth: Option<Birth>) {
     if let Some(birth) = birth {
         births::store(block, birth);
     }
 }
 
-/// Returns the thread and its table, if this process is recorded.
 #[inline]
 fn thread_and_table() -> Option<(&'static Thread, &'static Table)> {
-    // SAFETY: the thread's own state, which exists as long as the thread. The reference stays in
-    // this thread, and cells permit several references to the same state.
+    // SAFETY: the state exists as long as the thread. The reference stays in this thread, and cells
+    // permit several references.
     let thread = unsafe { &*thread::current() };
     if !recording::is_attached(thread) {
         recording::attach(thread);

@@ -19,10 +19,9 @@ use crate::samples;
 use crate::system;
 use crate::thread::Thread;
 
-/// Environment variable with the folder for the files of all processes.
 const FOLDER_VARIABLE: &CStr = c"EQUIPOISE_ALLOCATIONS";
 const MAX_PATH_BYTES: usize = 4096;
-/// Maximum number of programs that a process may execute one after another, each with its own file.
+/// Maximum number of programs that a process executes in turn, each with its own file.
 const MAX_PROGRAMS: u32 = 1000;
 /// Minimum time between the two readings of both clocks.
 const CALIBRATION_NS: u64 = 20_000;
@@ -30,22 +29,22 @@ const CALIBRATION_NS: u64 = 20_000;
 /// State of the process, on a page that the kernel sets to zero in every forked child.
 #[repr(C)]
 struct ProcessState {
-    /// Key of this process, which its threads store; 0 until the recording was started or refused.
+    /// Key of this process, which its threads store; 0 before the recording was started or refused.
     key: AtomicU64,
     starting: AtomicBool,
     header: AtomicPtr<Header>,
     start_ticks: AtomicU64,
     /// Whether a thread is writing the maps of the process to the file.
     writes_maps: AtomicBool,
-    /// A bit for each table that has disk space. Other tables must not even be read, because a file
-    /// system in memory allocates pages for reads, too.
+    /// A bit for each table that has disk space. Other tables are not even read: in a file system
+    /// in memory, reading allocates pages.
     tables_with_space: [AtomicU64; TABLES / BITS],
 }
 
 const BITS: usize = u64::BITS as usize;
 const _: () = assert!(size_of::<ProcessState>() <= PAGE);
 
-/// State of a process whose own state page does not exist yet.
+/// State of a process without a state page.
 static NO_PROCESS: ProcessState = ProcessState {
     key: AtomicU64::new(0),
     starting: AtomicBool::new(false),
@@ -55,9 +54,9 @@ static NO_PROCESS: ProcessState = ProcessState {
     tables_with_space: [const { AtomicU64::new(0) }; TABLES / BITS],
 };
 static PROCESS: AtomicPtr<ProcessState> = AtomicPtr::new((&raw const NO_PROCESS).cast_mut());
-/// File of the process; in a forked child, the parent's file until the child has its own.
+/// File of the process. A forked child has the parent's file until it creates a file of its own.
 static INHERITED_HEADER: AtomicPtr<Header> = AtomicPtr::new(ptr::null_mut());
-/// Whether the C library has started, so that the environment can be read.
+/// Whether the C library has started; the environment can then be read.
 static LIBRARY_STARTED: AtomicBool = AtomicBool::new(false);
 static NEXT_KEY: AtomicU64 = AtomicU64::new(2);
 
@@ -73,7 +72,6 @@ pub fn is_attached(thread: &Thread) -> bool {
     thread.key.get() == process_state().key.load(Ordering::Relaxed)
 }
 
-/// Returns the file of this process, if it has one.
 pub fn header() -> Option<&'static Header> {
     // SAFETY: it is null or a mapping that is never unmapped.
     unsafe { process_state().header.load(Ordering::Acquire).as_ref() }
@@ -108,7 +106,6 @@ pub fn write_maps(header: &Header) {
     maps::write_to_file(header, &process_state().writes_maps);
 }
 
-/// Remembers that the C library has started.
 pub fn library_started() {
     LIBRARY_STARTED.store(true, Ordering::Relaxed);
 }
@@ -121,8 +118,8 @@ pub fn finish() {
     }
 }
 
-/// Starts the recording of this process, unless it was started or refused before; returns the key
-/// of the process. `None` if the environment cannot be read yet.
+/// Starts the recording, unless it was started or refused before; returns the key of the process.
+/// `None` if the environment cannot be read yet.
 fn start_recording() -> Option<u64> {
     let state = state_page()?;
     loop {
@@ -153,7 +150,7 @@ fn start_recording() -> Option<u64> {
     }
 }
 
-/// Returns the state of this process, on a page that is zero in a forked child.
+/// Returns a new state page. The kernel sets it to zero in every forked child.
 fn state_page() -> Option<&'static ProcessState> {
     let no_process = (&raw const NO_PROCESS).cast_mut();
     if PROCESS.load(Ordering::Acquire) == no_process {
@@ -220,8 +217,8 @@ fn create_file(folder: &CStr) -> *mut Header {
     ptr::null_mut()
 }
 
-/// Maps the whole file, with disk space for its header; null if that fails. If the disk is full,
-/// the length of the file is `NO_ROOM_BYTES`.
+/// Maps the file, with disk space for its header; null if that fails. If the disk is full, the
+/// length of the file is set to `NO_ROOM_BYTES`.
 fn map_with_header(descriptor: c_int) -> *mut Header {
     if !system::lengthen(descriptor, FILE_BYTES) {
         return ptr::null_mut();
@@ -262,11 +259,12 @@ fn fill_header(header: &Header) {
     let (ticks, ns) = clock::ticks_and_ns();
     header.second_ticks.set(ticks);
     header.second_ns.set(ns);
-    // Last: a file without the magic number is incomplete.
+    // This is set last: a file without the magic number is incomplete.
     header.magic.set(MAGIC);
 }
 
-/// Claims a table whose owner has ended, or a new table, for a thread; null if there is none.
+/// Claims a table for a thread: a new table, or a table whose owner has ended. Null without a
+/// table.
 fn claim_table(header: &'static Header, thread: u32) -> *const Table {
     let owner = u64::from(thread);
     let used = usize::try_from(header.tables_used.get()).unwrap_or(TABLES);
@@ -282,8 +280,8 @@ fn claim_table(header: &'static Header, thread: u32) -> *const Table {
     if index >= TABLES {
         return ptr::null();
     }
-    // SAFETY: the table is inside the mapping, and no other call gets the same index; no thread
-    // reads the table before its bit is set.
+    // SAFETY: the table is inside the mapping. No other call gets the index, and no thread reads
+    // the table before its bit is set.
     if !unsafe { system::allocate_disk_space(table_pointer(header, index).cast(), TABLE_BYTES) } {
         header.tables_without_room.add_shared(1);
         return ptr::null();
@@ -304,9 +302,8 @@ fn table_pointer(header: &Header, index: usize) -> *mut Table {
     header.pointer_at(PAGE + index * TABLE_BYTES)
 }
 
-/// Returns a table that has disk space.
 fn table_at(header: &'static Header, index: usize) -> &'static Table {
-    // SAFETY: `index` is below TABLES, so the table is inside the mapping, which is never unmapped
-    // and is zero where nothing was written. All numbers that threads share are atomic.
+    // SAFETY: `index` is below TABLES, so the table is inside the mapping, which is never unmapped.
+    // All numbers that threads share are atomic.
     unsafe { &*table_pointer(header, index) }
 }

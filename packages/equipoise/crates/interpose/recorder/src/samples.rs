@@ -1,9 +1,9 @@
 //! Samples the stack after a random number of allocated bytes. A sample keeps the registers and the
 //! top of the stack; the reader of the file unwinds the stack.
 //!
-//! The number of bytes between two samples has an exponential distribution, so that the samples do
-//! not depend on the program's rhythm. Its mean doubles after every `SAMPLES_PER_MEAN` samples: a
-//! short run has enough samples, and a long run does not pay for too many.
+//! The number of bytes between two samples is exponential, so the samples do not follow the
+//! program's rhythm. Its mean doubles after every `SAMPLES_PER_MEAN` samples. So a short run has
+//! enough samples, and a long run has not too many.
 
 use std::ptr;
 
@@ -21,7 +21,7 @@ const MAX_DOUBLINGS: u64 = 40;
 /// Index of the stack pointer in the registers of a sample.
 const STACK_POINTER: usize = 1;
 
-/// The processor, as in `Header::machine`.
+/// Number of this processor in `Header::machine`.
 #[cfg(target_arch = "x86_64")]
 pub const MACHINE: u64 = 1;
 #[cfg(target_arch = "aarch64")]
@@ -37,7 +37,6 @@ pub fn start(thread: &Thread, header: &Header) {
     draw_interval(thread, header);
 }
 
-/// Draws the number of bytes until the thread's next sample.
 fn draw_interval(thread: &Thread, header: &Header) {
     let doublings = (header.samples_taken.get() / SAMPLES_PER_MEAN).min(MAX_DOUBLINGS);
     let interval = FIRST_MEAN_BYTES << doublings;
@@ -55,7 +54,7 @@ fn exponential(uniform: f64) -> f64 {
     -uniform.ln()
 }
 
-/// Samples the allocation that the thread is in; `write_maps` updates the maps in the file.
+/// Samples the present allocation of the thread; `write_maps` updates the maps in the file.
 #[cold]
 #[inline(never)]
 pub fn take(thread: &Thread, header: &Header, write_maps: fn(&Header), size: usize, ticks: u64) {
@@ -79,18 +78,17 @@ pub fn take(thread: &Thread, header: &Header, write_maps: fn(&Header), size: usi
             register.set(value);
         }
         copy_stack(thread, sample, registers[STACK_POINTER]);
-        // Last: a sample without an interval is incomplete.
+        // This is set last: a sample without an interval is incomplete.
         sample.interval.set(interval);
     });
     thread.is_in_library.set(false);
 }
 
-/// Returns the sample with this number, with disk space; `None` if there is no space.
+/// Returns the sample with this number; `None` if the disk has no space for it.
 fn new_sample(header: &Header, number: u64) -> Option<&Sample> {
     let index = usize::try_from(number).ok().filter(|n| *n < SAMPLES)?;
     let pointer = header.pointer_at::<Sample>(SAMPLES_OFFSET + index * size_of::<Sample>());
-    // SAFETY: the sample is inside the mapping, which is zero where nothing was written, and no
-    // other call gets the same number.
+    // SAFETY: the sample is inside the mapping, and no other call gets this number.
     if unsafe { system::allocate_disk_space(pointer.cast(), size_of::<Sample>()) } {
         // SAFETY: as above; the mapping is never unmapped.
         Some(unsafe { &*pointer })
@@ -170,7 +168,7 @@ mod tests {
         let mut random = Xorshift64::from_state(1);
         let draws = 20_000;
         let sum: f64 = (0..draws).map(|_| exponential(random.uniform())).sum();
-        // The standard error of the mean is 1 / sqrt(20000) = 0.007.
+        // The standard error of the mean is 1 / √20000 = 0.007.
         assert!((sum / f64::from(draws) - 1.0).abs() < 0.03);
     }
 }

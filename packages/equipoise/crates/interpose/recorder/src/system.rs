@@ -37,7 +37,7 @@ pub fn read(descriptor: c_int, buffer: &mut [u8]) -> usize {
 /// Reads to an address and returns the number of bytes; 0 at the end of the file.
 ///
 /// # Errors
-/// The error number. `EFAULT`: the target is in a mapped file, and the disk is full.
+/// The error number. `EFAULT` means a full disk, if the target is in a mapped file.
 ///
 /// # Safety
 /// The target is mapped for writing over that many bytes, and no other thread uses it meanwhile.
@@ -47,9 +47,8 @@ pub unsafe fn read_to(descriptor: c_int, target: *mut u8, bytes: usize) -> Resul
     usize::try_from(result).map_err(|_| errno::get())
 }
 
-/// Lengthens a file, and returns whether it now has that many bytes.
-///
-/// Checks the limit of file sizes (`ulimit -f`) first: beyond it, the kernel would end the process.
+/// Lengthens a file, and returns whether it now has that many bytes. The kernel would end a process
+/// that exceeds the limit `ulimit -f`, so this limit is checked first.
 pub fn lengthen(descriptor: c_int, bytes: usize) -> bool {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -76,10 +75,9 @@ pub fn shorten(descriptor: c_int, bytes: usize) {
 
 /// Allocates disk space for an unused part of a mapped file; returns `false` if the disk is full.
 ///
-/// A direct write to a page without disk space would end the process by SIGBUS. So a system call
-/// that sandboxes permit (`clock_gettime`) writes to each page: the kernel then allocates the
-/// space, or returns `EFAULT` if the disk is full. `fallocate` would need a descriptor, which the
-/// program may have closed, and `MADV_POPULATE_WRITE` needs Linux 5.14.
+/// A write to a page without disk space would end the process by SIGBUS. So a system call writes to
+/// each page: it returns `EFAULT` if the disk is full. `clock_gettime` is a call that sandboxes
+/// permit.
 ///
 /// # Safety
 /// The part is mapped for writing, begins at a page, is all zero, and is not used yet.
@@ -98,13 +96,13 @@ pub unsafe fn allocate_disk_space(begin: *mut c_void, bytes: usize) -> bool {
     })
 }
 
-/// Reserves zeroed private memory, of which only used pages take memory; null if there is none.
+/// Reserves zeroed private memory; null if there is none. Only used pages take memory.
 pub fn reserve(bytes: usize) -> *mut c_void {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     map(bytes, flags, -1)
 }
 
-/// Maps a file as shared memory, which outlives this process; null if the kernel refuses.
+/// Maps a file as shared memory; null if the kernel refuses.
 pub fn map_file(descriptor: c_int, bytes: usize) -> *mut c_void {
     map(bytes, libc::MAP_SHARED, descriptor)
 }
@@ -160,7 +158,6 @@ pub fn thread() -> u32 {
     number(unsafe { libc::syscall(libc::SYS_gettid) })
 }
 
-/// Whether a thread of this process has ended.
 pub fn has_ended(thread: u32) -> bool {
     // SAFETY: signal 0 is not sent.
     let refused = unsafe { libc::syscall(libc::SYS_tgkill, process(), thread, 0) != 0 };
@@ -182,8 +179,8 @@ mod tests {
         assert!(file >= 0 && lengthen(file, PAGE));
         let memory = map_file(file, 3 * PAGE);
         assert!(!memory.is_null());
-        // SAFETY: mapped for writing and unused. Memory after the end of the file is like a full
-        // disk: writing to it raises SIGBUS.
+        // SAFETY: mapped for writing and unused. Writing behind the end of the file raises SIGBUS,
+        // as on a full disk.
         unsafe {
             assert!(allocate_disk_space(memory, PAGE));
             assert_eq!(memory.cast::<[u64; 2]>().read(), [0, 0]);

@@ -1,16 +1,14 @@
-//! The state of each thread, which is read without a function call and never allocated.
+//! The state of each thread. Reading it needs no function call and no allocation.
 
 use std::cell::Cell;
 
 use crate::file::Table;
 
-/// State of one thread. Until the thread first allocates, all fields but the key are zero.
-///
-/// A signal handler that allocates may interrupt its thread anywhere, so the thread never has
-/// exclusive access to its state; cells permit that.
+/// State of one thread. Before the first allocation of the thread, only the key is not zero. A
+/// signal handler that allocates may interrupt its thread anywhere, so the fields are cells.
 #[repr(C, align(64))]
 pub struct Thread {
-    /// Key of the process for which the other fields are valid; no process has key 1.
+    /// Key of the process to which the other fields belong; no process has key 1.
     pub key: Cell<u64>,
     /// Table of the thread; null if the thread is not recorded.
     pub table: Cell<*const Table>,
@@ -30,8 +28,8 @@ pub struct Thread {
 mod thread_local {
     use super::Thread;
 
-    // In a shared library, Rust's thread-locals need a call of `__tls_get_addr`. This one needs
-    // none: its offset is fixed when the program starts, because the library is preloaded.
+    // Rust's thread-locals need a function call in a shared library. A preloaded library can avoid
+    // it: the offset of this variable is fixed when the program starts.
     core::arch::global_asm!(
         ".section .tdata.equipoise_recorder_thread,\"awT\",@progbits",
         ".p2align 6",
@@ -48,7 +46,7 @@ mod thread_local {
     #[inline]
     pub fn current() -> *const Thread {
         let thread: *const Thread;
-        // SAFETY: reads the thread's own address and the offset that the loader entered.
+        // SAFETY: reads the thread's own address and an offset that the loader wrote.
         unsafe {
             core::arch::asm!(
                 "mov {thread}, qword ptr [rip + equipoise_recorder_thread@GOTTPOFF]",

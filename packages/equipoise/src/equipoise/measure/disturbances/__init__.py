@@ -7,8 +7,8 @@ Files, in reading order:
 - ``settings``: power, variables that slow programs, addresses; the clock, missing counters.
 
 A check is a function that takes a `HostState` and yields disturbances. It changes nothing, and
-raises ``Unknown`` if it cannot decide. No check suggests switching off mitigations of processor
-faults: a faster benchmark is not worth an insecure machine.
+raises ``Unknown`` if it cannot decide. No check suggests switching off the mitigations of processor
+faults, because that would make the host insecure.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ CHECKS: Mapping[str, Callable[[HostState], Iterable[Disturbance]]] = {
         settings.unread_covariates,
     )
 }
-"""Checks by name, the most serious first. A new check is one function and one line here."""
+"""Checks by name, the most serious first."""
 
 
 def observe_host() -> HostState:
@@ -62,7 +62,7 @@ def examine(state: HostState) -> Examination:
     for name, check in CHECKS.items():
         try:
             for disturbance in check(state):
-                # One by one, so that a disturbance counts even if the check then fails.
+                # A disturbance counts even if the check fails after it.
                 disturbances.append(disturbance)
             checked.append(name)
         except Unknown as reason:

@@ -1,8 +1,8 @@
 """Check for other work on the processors, full memory, and a full disk.
 
 `begin_watch` and `busy_host` run cheap checks before and after a campaign: two readings of /proc
-take milliseconds. Our own work is not a disturbance: the work of our process, and of its children
-that ended before the second reading (the launcher and all trials).
+take milliseconds. Our own work is not a disturbance. It includes the work of our children that
+ended before the second reading: the launcher and all trials.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from equipoise.model.host import Disturbance
 from equipoise.model.record import CampaignWarning
 
 MIN_NAMED_SHARE = 0.05
-"""Smallest share of one CPU of a process that is named."""
+"""A process is named if it uses at least this share of one CPU."""
 MIN_UNNAMED_SHARE = 0.10
-"""Smallest total share of one CPU of unnamed processes that is reported."""
+"""Unnamed processes are reported if they use at least this share of one CPU together."""
 MIN_UNSEEN_SHARE = 0.25
-"""Smallest share of one CPU of invisible processes that is reported; small shares are errors of
+"""Invisible processes are reported from this share of one CPU on. Smaller shares may be errors of
 the clock ticks."""
 MAX_NAMED_PROCESSES = 5
 MIN_LOAD_PER_CPU = 0.5
-"""Load per CPU from which on a trial often shares a CPU, a cache or a frequency limit."""
+"""Load per CPU from which on trials often share a CPU, a cache or a frequency limit."""
 MIN_LOAD = 0.75
 MIN_STEAL_NOW, MIN_STEAL_SINCE_BOOT = 0.03, 0.02
 """Smallest reported fractions of the CPU time that the hypervisor takes away."""
 MIN_FREE_MEMORY_SHARE = 0.10
 MIN_FREE_BYTES, AMPLE_FREE_BYTES = 256 << 20, 1 << 30
-"""A disk with fewer free bytes is always nearly full; a disk with ample free bytes never is."""
+"""Below the first number of free bytes a disk is nearly full; from the second on it never is."""
 MIN_FREE_DISK_SHARE = 0.05
 MIN_FREE_FILES = 1000
 
@@ -104,7 +104,7 @@ def load(state: HostState) -> Iterator[Disturbance]:
 
 
 def cpu_quota(state: HostState) -> Iterator[Disturbance]:
-    """Report a quota of CPU time below the number of CPUs, which stops busy threads."""
+    """Report a quota of CPU time below the number of CPUs: it stops busy threads."""
     quota = cgroups.cpu_quota(state.host)
     if quota is None or quota.value >= len(online_cpus(state.host)):
         return
@@ -205,7 +205,7 @@ def full_temporary_folder(state: HostState) -> Iterator[Disturbance]:
         space = state.free_space(state.scratch)
     except OSError as error:
         raise Unknown(f"{state.scratch}: {error.strerror}") from None
-    # A trial cannot use the room that is reserved for root (f_bfree).
+    # A trial cannot use the space that is reserved for root (f_bfree).
     free_bytes, total_bytes = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
     name = readable(str(state.scratch))
     hint = "make room, or use another folder: export TMPDIR=/var/tmp"
@@ -220,7 +220,7 @@ def full_temporary_folder(state: HostState) -> Iterator[Disturbance]:
 
 MIN_BUSY_SHARE = 0.25
 """Smallest share of one CPU for which the work of others is reported after a campaign."""
-_HINT = "end the other processes: `equipoise doctor` names them"
+_HINT = "run `equipoise doctor`: it names each disturbance, and what ends it"
 _CHECKS_BEFORE = (load, full_memory)
 _CHECKS_AFTER = (steal, cpu_quota, swap)
 
@@ -233,13 +233,13 @@ class HostWatch(Struct, frozen=True):
     host: Host
     first: Moment
     children_s: float
-    """CPU seconds of the children for which we had waited before the campaign."""
+    """CPU seconds of our children that had ended before the campaign."""
     disturbances: tuple[str, ...]
     """Sentences about disturbances before the campaign."""
 
 
 def children_seconds() -> float:
-    """Return the CPU seconds of all children for which we have waited, and of their children."""
+    """Return the CPU seconds of our ended children, and of the children of these."""
     times = os.times()
     return times.children_user + times.children_system
 
@@ -269,10 +269,10 @@ def busy_host(
         if state.activity.seconds >= WATCH_S:
             work = _work_of_others(state.activity, children_s() - watch.children_s)
             disturbances = (*work, *_present_disturbances(_CHECKS_AFTER, state))
-            clauses += [f"while it measured, {disturbance}" for disturbance in disturbances]
+            clauses += [f"during the campaign, {disturbance}" for disturbance in disturbances]
     except Unknown as reason:
         if clauses:
-            clauses.append(f"what others did while it measured is unknown ({reason})")
+            clauses.append(f"the work of others during the campaign is unknown ({reason})")
     if not clauses:
         return None
     return CampaignWarning("busy_host", f"this host was busy: {'; '.join(clauses)}", _HINT)
@@ -298,7 +298,6 @@ def _present_disturbances(
 
 
 def _work_of_others(activity: Activity, own_children_s: float) -> Iterator[str]:
-    """Yield a clause about the CPU time of other processes, if they used much."""
     processes = activity.busy_processes()
     own_share = own_children_s / activity.seconds
     unseen_share = max(0.0, activity.unseen_share() - own_share)

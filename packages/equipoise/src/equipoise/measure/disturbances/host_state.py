@@ -1,6 +1,6 @@
 """Observe a host for half a second, as the input of checks for disturbances.
 
-A method or function raises `Unknown` if it needs a counter that could not be read.
+A function raises `Unknown` if a counter that it needs could not be read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from equipoise.measure.environment.system import Facts, Host, Unknown, read_fact
 WATCH_S = 0.5
 """Seconds for which a host is observed."""
 _FLAGS, _USER_TIME, _SYSTEM_TIME, _START_TIME = 6, 11, 12, 19
-"""Indices of fields of /proc/PID/stat after the name, which may itself contain blanks."""
+"""Indices in /proc/PID/stat, counted from the field after the name of the process."""
 _KERNEL_THREAD_FLAG = 0x00200000
 """PF_KTHREAD of include/linux/sched.h."""
 
@@ -30,7 +30,7 @@ class Process(Struct, frozen=True):
 
     name: str
     start_ticks: int
-    """Ticks from boot to start, which distinguish the process from another with the same pid."""
+    """Ticks from boot to start; they distinguish two processes with the same number."""
     cpu_ticks: int
     """CPU time used so far, in ticks."""
     is_kernel_thread: bool = False
@@ -93,7 +93,7 @@ class Activity(Struct, frozen=True):
         return sorted(busy, key=lambda process: (-process.share, process.pid))
 
     def unseen_share(self) -> float:
-        """Return the share of one CPU that invisible processes used, such as ended ones."""
+        """Return the share of one CPU that unlisted processes used, such as ended processes."""
         processes = self.last.processes.items()
         visible_share = sum(self._share_of(pid, process) for pid, process in processes)
         return max(0.0, self._share_of_ticks(self.change("busy_ticks")) - visible_share)
@@ -183,7 +183,7 @@ def _processes(host: Host) -> Iterator[tuple[int, Process]]:
 
 
 def _printable(name: str) -> str:
-    # A process chooses its own name, which must not reach a terminal as an escape sequence.
+    # A process chooses its own name. Escape sequences in it must not reach a terminal.
     return "".join(character if character.isprintable() else "?" for character in name)
 
 

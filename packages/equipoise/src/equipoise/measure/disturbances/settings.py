@@ -37,7 +37,7 @@ SLOWING_VARIABLES = {
 """Effects of environment variables that slow programs down."""
 SANITIZERS = ("ASAN_OPTIONS", "LSAN_OPTIONS", "MSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS")
 HARMLESS_VALUES = {"MALLOC_CHECK_": {"", "0"}, "PYTHONMALLOC": {"", "pymalloc", "default"}}
-"""Values that slow nothing down, by variable; for other variables only the empty value."""
+"""Values with which a variable slows nothing down; for other variables only the empty value."""
 SHOWN_VARIABLES = frozenset(
     {"MALLOC_CHECK_", "MALLOC_PERTURB_", "LD_DEBUG", "LD_PRELOAD", "PYTHONMALLOC"}
 )
@@ -54,13 +54,12 @@ FAST_CLOCKS = frozenset(
         "tod",
     }
 )
-"""Clock sources of x86, ARM, RISC-V, POWER and s390 that a program reads without the kernel."""
+"""Clock sources that a program reads without the kernel (x86, ARM, RISC-V, POWER, s390)."""
 PARANOID_LEVEL_FILE = "/proc/sys/kernel/perf_event_paranoid"
 DEVICES_FOLDER = "/sys/bus/event_source/devices"
 MAX_PARANOID_LEVEL = 2
-"""Highest level at which users may count in their own processes (perf_event_open(2))."""
+"""Highest ``perf_event_paranoid`` at which users may count events (perf_event_open(2))."""
 _PROCESSOR_DEVICES = ("cpu", "armv", "power_pmu")
-"""Prefixes of the names of devices that count events of the processor."""
 _COVARIATE_HINTS = {
     "load": "mount /proc",
     "pressure": "start the kernel with psi=1",
@@ -73,7 +72,7 @@ _COVARIATE_HINTS = {
 
 
 def battery(state: HostState) -> Iterator[Disturbance]:
-    """Report a discharging battery of the machine, not of a device such as a mouse."""
+    """Report a discharging battery of the machine, but not of a device such as a mouse."""
     host = state.host
     for name in host.names(SUPPLIES_FOLDER) if host.has(SUPPLIES_FOLDER) else ():
         folder = f"{SUPPLIES_FOLDER}/{name}"
@@ -145,7 +144,7 @@ def fixed_addresses(state: HostState) -> Iterator[Disturbance]:
 
 
 def huge_pages(state: HostState) -> Iterator[Disturbance]:
-    """Report that any process may get huge pages, which depends on free memory."""
+    """Report that every process may get huge pages, which depends on free memory."""
     if hardware.transparent_huge_pages(state.host) == "always":
         yield Disturbance(
             "huge_pages",

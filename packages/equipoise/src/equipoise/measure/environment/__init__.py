@@ -2,12 +2,11 @@
 
 Files, in reading order:
 
-- ``system``: reads files of /proc and /sys; facts, and `Unknown` facts with the reason; kernel, C
-  library, and environment variables.
+- ``system``: reads files of /proc and /sys; kernel, C library, and environment variables.
 - ``hardware``: processor, memory, clock source, virtual machine.
 - ``cgroups``: limits of our own control groups.
 - ``covariates``: load, pressure, steal, frequency and temperature around each trial.
-- ``libraries``: libraries that a command loads, tunables and BLAS cores that are in force.
+- ``libraries``: libraries that a command loads, and the settings of its C library and BLAS.
 """
 
 from __future__ import annotations
@@ -30,11 +29,12 @@ def snapshot(
 ) -> dict[str, Any]:
     """Return the facts of a host and of environment variables, ready for JSON.
 
-    The defaults are this host and the variables of this process. Equipoise calls this function once
-    for each segment of a campaign, before its first trial.
+    The defaults are this host and the variables of this process. Equipoise calls this function
+    before the first trial of each segment of a campaign.
 
-    Bytes, seconds and CPUs are plain numbers. ``"unlimited"`` and ``"none"`` stand for limits and
-    things that do not exist, ``None`` for an unreadable fact; ``unknown`` has the reasons.
+    Bytes, seconds and CPUs are plain numbers. A limit that does not exist is ``"unlimited"``;
+    another thing that does not exist is ``"none"``. An unreadable fact is ``None``, and ``unknown``
+    has the reason.
     """
     environment = os.environ if environment is None else environment
     facts = {**system.FACTS, **hardware.FACTS, **cgroups.FACTS}

@@ -1,7 +1,7 @@
 """Read the limits of our own control groups (cgroup v1 and v2), which also hold for trials.
 
-Each limit is read in our own group and in all groups above it, and the smallest limit counts. In a
-container, the groups above the container's own group are invisible.
+Each limit is read in our own group and in all groups above it, and the smallest limit counts. A
+container hides the groups above its own group.
 
 A function raises `Unknown` if there is no group, or if the expected line is missing.
 """
@@ -18,7 +18,7 @@ from msgspec import Struct
 from equipoise.measure.environment.system import UNLIMITED, Facts, Host, Unknown
 
 _V1_UNLIMITED = 1 << 60
-"""Smallest value that means no limit: v1 then writes the largest multiple of the page size."""
+"""Smallest value that means no limit; v1 writes the largest multiple of the page size."""
 _ESCAPED_CHARACTER = re.compile(r"\\([0-7]{3})")
 
 
@@ -90,7 +90,7 @@ def times_throttled(host: Host) -> int:
     """Return the number of times that we were stopped because the CPU quota was used up."""
     own_groups = groups(host, "cpu")
     quota = "cpu.max" if own_groups.version == 2 else "cpu.cfs_quota_us"
-    # The root group has no quota, and in v2 no line "nr_throttled".
+    # The root group has no quota. In v2 it has no line "nr_throttled".
     return sum(
         statistic(host, f"{folder}/cpu.stat", "nr_throttled")
         for folder in own_groups.folders
@@ -99,7 +99,7 @@ def times_throttled(host: Host) -> int:
 
 
 def statistic(host: Host, name: str, key: str) -> int:
-    """Return the number after ``key`` in a file with lines of a key and a number."""
+    """Return the number after ``key`` in a file whose lines have a key and a number."""
     for line in host.text(name).splitlines():
         line_key, _, value = line.partition(" ")
         if line_key == key and value.strip().isdigit():

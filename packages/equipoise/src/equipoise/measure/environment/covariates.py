@@ -1,7 +1,7 @@
 """Read covariates: values of the host that are observed around each trial, not set.
 
-Files are opened once and read repeatedly by pread. A source of covariates that takes too long to
-read on this host is left out with the reason: it must not disturb the measurement (rule 4).
+Files are opened once and read repeatedly by pread. Slow reading would disturb the measurement. So a
+source of covariates that is slow on this host is left out, with the reason (rule 4).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CountedReading = Literal["before", "after", "difference"]
 MAX_READING_S = 200e-6
 """Maximum time for both readings of one source, before and after a trial together."""
 _TIMED_READINGS = 5
-"""Number of timed readings of a source; the quickest counts, because others may be interrupted."""
+"""Number of timed readings of a source. Only the quickest counts: others may be interrupted."""
 
 _TOO_SHORT_REASON = "the previous trial was too short for the clock of this source"
 
@@ -37,9 +37,9 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
     """Reader of the covariates of each trial; a context manager.
 
     Call ``read_before`` just before a trial and ``read_after`` just after it, outside the timed
-    part. The default ``host`` is this host. ``clock`` measures the cost of reading a source, in
-    seconds, and ``now`` the time between readings. ``max_s`` is the longest time that the readings
-    of one source may take per trial.
+    part. The default ``host`` is this host. The function ``clock`` times the reading of a source,
+    in seconds. The function ``now`` gives the time of each reading. ``max_s`` limits the seconds
+    for reading one source per trial.
     """
 
     def __init__(
@@ -80,8 +80,8 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
     ) -> dict[str, float | None]:
         """Return the covariates of the trial that began after ``read_before``.
 
-        The launcher reports ``cpu``, on which the trial ran last, and ``run_delay_s``, the seconds
-        during which it was ready but did not run.
+        ``cpu`` is the CPU on which the trial ran last. ``run_delay_s`` has the seconds during which
+        the trial was ready but did not run. The launcher reports both.
 
         Returns
         -------
@@ -92,7 +92,7 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
             ``pressure_memory_before``, ``pressure_io_before`` (fractions of the time) and
             ``steal_before`` (fraction of the CPU time). After the trial: ``frequency_hz``. Over the
             trial, in seconds: ``pressure_cpu_s``, ``pressure_memory_s``, ``pressure_io_s``,
-            ``steal_s``, ``busy_s``, ``run_delay_s``; and ``cpu``.
+            ``steal_s``, ``busy_s``, ``run_delay_s``. The last is ``cpu``.
         """
         values: dict[str, float | None] = dict.fromkeys(
             name for names, _ in SOURCES for name in names
@@ -124,7 +124,6 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
         self.close()
 
     def _explain(self, names: Sequence[str], reason: object) -> None:
-        """Record the reason why the covariates with these names are unknown."""
         self.reasons.update(dict.fromkeys(names, str(reason)))
 
 
@@ -136,7 +135,7 @@ def _quick_source(
 ) -> Source:
     """Return the source if it is quick; else close the source and raise `Unknown`.
 
-    The first clock measures how long readings take. The second gives the time of each reading.
+    The first of ``clocks`` measures how long a reading takes. The second gives the time of each.
     """
     clock, now = clocks
     with ExitStack() as stack:
@@ -174,7 +173,7 @@ class OpenFile:
             raise Unknown(f"{name}: {error.strerror}") from None
 
     def parse(self, parser: Callable[[bytes], Value], max_bytes: int) -> Value:
-        """Parse the first bytes of the current content.
+        """Parse the first ``max_bytes`` bytes of the current content.
 
         Raise `Unknown` if they cannot be read or the parser raises `ValueError` or `IndexError`.
         """
@@ -191,7 +190,7 @@ class OpenFile:
 
 
 BetweenReadings = Callable[[tuple[float, ...], tuple[float, ...], float], tuple[float | None, ...]]
-"""Function of two consecutive readings and the seconds between them; returns covariates."""
+"""Function of two readings and the seconds between them; returns covariates."""
 
 
 class Source(Struct):
@@ -200,18 +199,17 @@ class Source(Struct):
     counted_reading: CountedReading
     """Reading that gives the covariates."""
     read: Callable[[int | None], tuple[float, ...]]
-    """Function that reads the source; its argument is the CPU on which the trial ran last, if
-    known. It raises `Unknown` if the host no longer has the source."""
+    """Function that reads the source. Its argument is the CPU on which the trial ran last; ``None``
+    if unknown. It raises `Unknown` if the host no longer has the source."""
     files: list[OpenFile]
     divisor: float = 1.0
     """Number by which a difference is divided."""
     difference_count: int = 1
     """Number of values whose difference is reported."""
     between_trials: BetweenReadings | None = None
-    """Function of the readings before two consecutive trials. Its values are reported after the
-    differences over the trial."""
+    """Function of the readings before two consecutive trials; its values are reported, too."""
     remember_cpu: Callable[[int | None], None] = lambda cpu: None
-    """Function that stores the CPU on which a trial ran last, for the reading before the next."""
+    """Function that stores the CPU of the last trial, for the reading before the next trial."""
     reading_before: tuple[float, ...] = ()
     read_at_s: float = 0.0
     """Time of the reading before the trial, in seconds."""
@@ -226,19 +224,19 @@ class Source(Struct):
         latest = self.reading_before = self.read(None)
         self.read_at_s = now
         if self.between_trials is not None:
-            # The first readings time the source and belong to no trial.
+            # The first readings only time the source.
             seconds = now - earlier_at_s
             self.values_between = self.between_trials(earlier or latest, latest, seconds)
 
     def read_after(self, cpu: int | None) -> tuple[float | None, ...]:
-        """Return the covariates of the trial, which ran on this CPU last."""
+        """Return the covariates of a trial that ran on this CPU last."""
         self.remember_cpu(cpu)
         if self.counted_reading == "before":
             return self.reading_before
         reading_after = self.read(cpu)
         if self.counted_reading == "after":
             return reading_after
-        # A reading may have further values that only ``between_trials`` needs.
+        # Further values of a reading are only for ``between_trials``.
         pairs = zip(self.reading_before[: self.difference_count], reading_after, strict=False)
         differences = ((after - before) / self.divisor for before, after in pairs)
         return (*differences, *self.values_between)
@@ -258,7 +256,7 @@ def _file_source(
     difference_count: int = 1,
     between_trials: BetweenReadings | None = None,
 ) -> Callable[[Host], Source]:
-    """Return a function that opens a source whose readings are the first bytes of one file."""
+    """Return a function that opens a source, which reads the first bytes of one file."""
 
     def open_source(host: Host) -> Source:
         file = OpenFile(host, name)
@@ -327,9 +325,10 @@ def frequency(host: Host) -> Source:
 
 
 def frequency_before(host: Host) -> Source:
-    """Open the source of the frequency, before a trial, of the last CPU of the previous trial.
+    """Open the source of the frequency before a trial.
 
-    The CPU of the trial itself is not known yet. Before the first trial, the first CPU is read.
+    The CPU of the trial is not known yet, so the last CPU of the previous trial is read. Before the
+    first trial, the first CPU is read.
     """
     files: list[OpenFile] = []
     frequency_of = _frequency_of(host, files)
@@ -362,11 +361,11 @@ _PROCESSOR_ZONES = ("x86_pkg_temp", "cpu", "soc")
 informative, and some take milliseconds to read."""
 _PROCESSOR_MONITORS = frozenset({"coretemp", "k10temp", "zenpower", "cpu_thermal"})
 _PACKAGE_SENSOR = "temp1_input"
-"""Sensor of the whole package; the sensors of the cores would cost one read each."""
+"""Sensor of the whole package; reading a sensor of each core would take longer."""
 
 
 def temperature(host: Host) -> Source:
-    """Open the source of the temperature of the processor's hottest sensor, before the trial.
+    """Open the source of the temperature before a trial, of the processor's hottest sensor.
 
     Source: the kernel's driver-api/thermal/sysfs-api.rst and hwmon/sysfs-interface.rst.
     """
@@ -406,14 +405,14 @@ def _pressure(resource: str) -> Callable[[Host], Source]:
 
 
 SOURCES: tuple[tuple[tuple[str, ...], Callable[[Host], Source]], ...] = (
-    # After the trial the load average would contain the trial (proc_loadavg(5)).
+    # After the trial, the load average would contain the trial (proc_loadavg(5)).
     (("load_1_minute",), _file_source("before", "/proc/loadavg", _parse_load, 64)),
     # Seconds during which some process of the host waited: Documentation/accounting/psi.rst.
     (("pressure_cpu_s", "pressure_cpu_before"), _pressure("cpu")),
     (("pressure_memory_s", "pressure_memory_before"), _pressure("memory")),
     (("pressure_io_s", "pressure_io_before"), _pressure("io")),
-    # Ticks, usually of 10 ms, that the hypervisor took away and that all processes used: in a short
-    # trial 0 or one tick (proc_stat(5)).
+    # Ticks, usually of 10 ms, that the hypervisor took away or that processes used (proc_stat(5)).
+    # A short trial has 0 ticks or one tick.
     (
         ("steal_s", "busy_s", "steal_before"),
         _file_source(
@@ -430,4 +429,4 @@ SOURCES: tuple[tuple[tuple[str, ...], Callable[[Host], Source]], ...] = (
     (("frequency_before_hz",), frequency_before),
     (("temperature_c",), temperature),
 )
-"""All sources with the names of their covariates; a new source is one line here."""
+"""All sources with the names of their covariates."""

@@ -17,13 +17,12 @@ HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage/enabled"
 CLOCK = "/sys/devices/system/clocksource/clocksource0"
 DMI = "/sys/class/dmi/id"
 _FIRST_CPU_BYTES = 16384
-"""Number of bytes of /proc/cpuinfo that contain the first CPU; the file is slow on large hosts."""
+"""Number of bytes of /proc/cpuinfo with the first CPU; reading the whole file may be slow."""
 _CACHE_SIZE = re.compile(r"(\d+)([KMG]?)")
 _UNIT_BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _BRACKETED_VALUE = re.compile(r"\[(\w+)\]")
 _HYPERVISOR_CLOCKS = {"kvm-clock": "KVM", "hyperv_clocksource_tsc_page": "Hyper-V", "xen": "Xen"}
 _CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
-"""Files that Docker and Podman create in a container."""
 
 
 def instructions(host: Host) -> frozenset[str] | None:
@@ -103,7 +102,7 @@ def hypervisor(host: Host) -> str:
     try:
         sources = available_clock_sources(host)
     except Unknown:
-        # The clock sources only tell the name of the hypervisor.
+        # The clock sources name the hypervisor.
         sources = []
     names = (_HYPERVISOR_CLOCKS[source] for source in sources if source in _HYPERVISOR_CLOCKS)
     return next(names, "unnamed")
@@ -118,7 +117,6 @@ def _distinct_cpu_values(host: Host, name: str) -> list[str]:
 
 
 def _cores(host: Host) -> list[tuple[int, int]]:
-    """Return the package and the core of each CPU that is switched on."""
     folders = [f"{CPUS}/cpu{cpu}/topology" for cpu in online_cpus(host)]
     return [
         (host.number(f"{folder}/physical_package_id"), host.number(f"{folder}/core_id"))

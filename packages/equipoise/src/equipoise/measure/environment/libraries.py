@@ -1,13 +1,14 @@
-"""Find the libraries that a command loads, and the settings in force of its C library and BLAS.
+"""Find the libraries that a command loads, and the settings of its C library and BLAS.
 
 The command's own dynamic loader lists the libraries and settings (ld.so(8)), in untimed runs:
 
-- ``LOADER --list PROGRAM`` lists the libraries that the program maps at its start, and ends before
-  the program's first instruction.
-- ``LD_DEBUG=libs`` names each library that a run initialises, also one that dlopen opens later.
-- ``LOADER --list-tunables`` lists the tunables in force (glibc 2.33 and later).
+- ``LOADER --list PROGRAM`` lists the libraries that the program maps at its start. It does not run
+  the program.
+- ``LD_DEBUG=libs`` names each library that a run initialises, also libraries opened by dlopen.
+- ``LOADER --list-tunables`` lists the values of the C library's tunables (glibc 2.33 and later).
 
-A BLAS, a library of linear algebra, writes to standard error for which type of core it is set.
+A BLAS is a library of linear algebra. It chooses its routines by the type of the processor core,
+and writes its choice to standard error.
 """
 
 from __future__ import annotations
@@ -34,7 +35,6 @@ BLIS_VARIABLE = "BLIS_ARCH_TYPE"
 CORE_VARIABLES = (OPENBLAS_VARIABLE, BLIS_VARIABLE)
 _LISTED_LIBRARY = re.compile(r"^\s*(?P<name>\S.*?)(?: => (?P<path>.*?))?(?: \(0x[0-9a-f]+\))?$")
 _VIRTUAL_LIBRARIES = ("linux-vdso", "linux-gate")
-"""Libraries that the kernel maps, and that have no file."""
 _INITIALISED_LIBRARY = re.compile(r"calling init: (?P<path>/.*)$", re.MULTILINE)
 _LISTED_TUNABLE = re.compile(r"^(?P<name>[\w.]+): (?P<value>\S+) \(min: .*\)$")
 _VERBOSE_VARIABLES = {"OPENBLAS_VERBOSE": "2", "BLIS_ARCH_DEBUG": "1"}
@@ -42,12 +42,12 @@ _VERBOSE_VARIABLES = {"OPENBLAS_VERBOSE": "2", "BLIS_ARCH_DEBUG": "1"}
 _OPENBLAS_CORE = re.compile(r"^Core: (?P<core>\S+)$", re.MULTILINE)
 _BLIS_CORE = re.compile(r"^libblis: selecting sub-configuration '(?P<core>\S+)'\.$", re.MULTILINE)
 _MAX_SCRIPTS = 5
-"""Maximum number of consecutive "#!" lines that the kernel follows (execve(2))."""
+"""Maximum number of scripts that run each other through "#!" lines (execve(2))."""
 _MAX_SCRIPT_LINE_BYTES = 256
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 _ELF_MAGIC = b"\x7fELF"
 _INTERPRETER_SEGMENT = 3
-"""Type of the segment with the path of the dynamic loader (PT_INTERP of elf(5))."""
+"""Type of the ELF segment with the path of the dynamic loader (PT_INTERP of elf(5))."""
 _MAX_SEGMENTS = 4096
 _MAX_PATH_BYTES = 4096
 _LOADER_TIMEOUT_S = 10.0
@@ -57,11 +57,11 @@ class MappedLibraries(Struct, frozen=True):
     """Libraries that a command maps at its start."""
 
     program: str | None
-    """File of the final program; for a script, its interpreter."""
+    """File of the program; for a script, its interpreter."""
     libraries: dict[str, str] | None
     """Real paths by file name; empty if the program is linked statically, ``None`` if unknown."""
     problems: tuple[str, ...] = ()
-    """Complaints of the loader: a preload that did not load, a library not found."""
+    """Complaints of the loader, such as a missing library."""
     unknown_because: str | None = None
     """Reason why the libraries are unknown."""
 
@@ -71,8 +71,9 @@ def mapped_libraries(
 ) -> MappedLibraries:
     """Find the libraries that a command maps at its start, without running the command.
 
-    A program without a slash is searched on the PATH of ``environment``, which is complete. Scripts
-    are followed to their interpreter, and ``env`` to the program that it starts.
+    ``environment`` is the complete environment of the command. A program without a slash is
+    searched on its PATH. For a script, the libraries of the interpreter are listed; for ``env``,
+    the libraries of the program that it starts.
     """
     program: str | None = None
     try:
@@ -87,7 +88,7 @@ def mapped_libraries(
         name = None if program is None else readable(program)
         return MappedLibraries(name, None, unknown_because=str(reason))
     except ValueError as error:
-        # A null byte in a name or in the environment prevents any start.
+        # A name or an environment with a null byte cannot start.
         return MappedLibraries(None, None, unknown_because=f"it cannot be started: {error}")
 
 
@@ -109,11 +110,11 @@ def opened_libraries(
 def ignored_tunables(
     command: Sequence[str], environment: Mapping[str, str], working_folder: str
 ) -> tuple[str, ...]:
-    """Return a sentence for each requested tunable of glibc that is not in force.
+    """Return a sentence for each requested tunable of glibc that has no effect.
 
-    The loader ignores an unknown name and a value out of range without a message. The result is
-    empty for a statically linked program. ``environment`` is the complete environment of the
-    condition. Raise `Unknown` if the program cannot be read, or its loader lists no tunables.
+    The loader ignores an unknown name or value without a message. The result is empty for a
+    statically linked program. ``environment`` is the complete environment of the condition. Raise
+    `Unknown` if the program cannot be read, or its loader lists no tunables.
     """
     loader = _elf_loader(_final_program(command, environment, working_folder)[0])
     if loader is None:
@@ -153,11 +154,8 @@ def blas_cores(
 ) -> BlasCores:
     """Run a command once; return the core types that its BLAS libraries chose.
 
-    OpenBLAS reports its choice when it is loaded, BLIS at its first use. OpenBLAS ignores an
-    unknown name; BLIS 0.9 ignores every name, because it accepts only numbers.
-
-    Raise `Unknown` if the command cannot be run, takes longer than ``timeout_s`` seconds, or is
-    ended by a signal.
+    OpenBLAS reports its choice when it is loaded, BLIS at its first use. Raise `Unknown` if the
+    command cannot be run, takes longer than ``timeout_s`` seconds, or is ended by a signal.
     """
     variables = {**environment, **_VERBOSE_VARIABLES}
     with tempfile.TemporaryFile() as errors:
@@ -177,7 +175,7 @@ def _distinct_cores(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
 def _final_program(
     command: Sequence[str], environment: Mapping[str, str], working_folder: str
 ) -> tuple[str, Mapping[str, str]]:
-    """Return the program that runs in the end, after each "#!" and ``env``, and its environment."""
+    """Return the program behind scripts ("#!") and ``env``, and its environment."""
     argv = tuple(command)
     for _ in range(_MAX_SCRIPTS):
         program = _program_file(argv[0] if argv else "", environment, working_folder)
@@ -203,7 +201,6 @@ def _program_file(name: str, environment: Mapping[str, str], working_folder: str
 def _command_of_env(
     argv: tuple[str, ...], environment: Mapping[str, str]
 ) -> tuple[tuple[str, ...], Mapping[str, str]]:
-    """Return the command that ``env`` starts, and the environment of that command."""
     environment = dict(environment)
     for index, argument in enumerate(argv[1:], start=1):
         if argument in ("-i", "-", "--ignore-environment"):
@@ -236,7 +233,7 @@ def _script_interpreter(program: str) -> tuple[str, ...] | None:
 
 
 def _elf_loader(program: str) -> str | None:
-    """Return the dynamic loader that an ELF program names (elf(5)); ``None`` if static."""
+    """Return the dynamic loader that an ELF program names (elf(5)); ``None`` if it names none."""
     try:
         with open(program, "rb") as file:
             return _read_interpreter_segment(file)
@@ -250,7 +247,7 @@ def _elf_loader(program: str) -> str | None:
 
 def _read_interpreter_segment(file: IO[bytes]) -> str | None:
     # Byte 4 of an ELF file gives the word size, and byte 5 the byte order. The header also has the
-    # start of the table of segments, the size of an entry and the number of entries.
+    # start of the segment table, and the size and number of its entries.
     identity = file.read(16)
     if len(identity) < 16 or not identity.startswith(_ELF_MAGIC):
         raise ValueError

@@ -3,8 +3,8 @@
 For a variable in ``WITHHELD_VARIABLES`` only the name is recorded, because the value may contain
 folders, tokens or hosts.
 
-`Host` reads /proc and /sys, or the folders of a test. A fact that cannot be read is `Unknown` with
-its reason, never a zero (rule 7).
+`Host` reads /proc and /sys, or the folders of a test. A fact that cannot be read raises `Unknown`
+with the reason; it never becomes a zero (rule 7).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Host(Struct, frozen=True):
     """Reader of the files of a host. A method raises `Unknown` if it cannot read the file."""
 
     root: Path = Path("/")
-    """Folder that stands for ``/``."""
+    """Folder that is the host's ``/``; tests use another folder."""
 
     def path(self, name: str) -> Path:
         """Return the path of the host's file ``name``."""
@@ -60,7 +60,7 @@ class Host(Struct, frozen=True):
             raise Unknown(f"{name}: {text[:40]!r} is not a whole number") from None
 
     def value(self, name: str, key: str, max_bytes: int = _MAX_READ_BYTES) -> str:
-        """Return the text after ``key:`` in the first line of a file that has it."""
+        """Return the text after ``key:`` in the first line that has this key."""
         for line in self.text(name, max_bytes).splitlines():
             line_key, colon, value = line.partition(":")
             if colon and line_key.strip() == key:
@@ -80,12 +80,11 @@ Fact = Callable[[Host], Any]
 Facts = Mapping[str, Fact]
 
 UNLIMITED, NONE = "unlimited", "none"
-"""Facts about a limit that does not exist, and about another thing that does not exist. ``None``
-stands for an unknown fact."""
+"""Values of a fact if a limit, or another thing, does not exist. ``None`` is an unknown fact."""
 
 
 def read_facts(facts: Facts, host: Host) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return all facts, ``None`` for an unknown fact, and the reasons for unknown facts."""
+    """Return all facts and the reasons for unknown facts, whose values are ``None``."""
     values: dict[str, Any] = {}
     unknown: dict[str, str] = {}
     for name, read in facts.items():
@@ -134,7 +133,7 @@ def environment_bytes(environment: Mapping[str, str]) -> int:
 
 
 def randomisation_off_for_us(host: Host) -> bool:
-    """Return whether our own personality(2), which trials inherit, keeps addresses fixed."""
+    """Return whether our personality(2), which trials inherit, switches off random addresses."""
     text = host.text("/proc/self/personality")
     try:
         return bool(int(text, 16) & _NO_RANDOMISATION)
@@ -145,8 +144,8 @@ def randomisation_off_for_us(host: Host) -> bool:
 def addresses_are_random(host: Host) -> bool:
     """Return whether the addresses of trials are drawn at random.
 
-    If the setting cannot be read, addresses count as random: a wrong "random" does no harm, but a
-    wrong "fixed" would hide the effect of random addresses.
+    If the setting cannot be read, the result is True: a wrong False would hide the effect of random
+    addresses.
     """
     try:
         return host.number(RANDOMISATION_FILE) != 0 and not randomisation_off_for_us(host)
@@ -155,7 +154,7 @@ def addresses_are_random(host: Host) -> bool:
 
 
 def addresses_can_be_held() -> bool:
-    """Return whether this host lets a process switch off its address randomisation."""
+    """Return whether a process on this host may switch off its own random addresses."""
     personality = ctypes.CDLL(None).personality
     current_flags = personality(ctypes.c_ulong(_QUERY_PERSONALITY))
     if current_flags < 0:

@@ -1,9 +1,8 @@
-"""Folder, port, password and user of one life of a server; consumption and settings checked.
+"""Create the folder, port and password of a server; read its consumption; check its settings.
 
 A life of a server lasts from its start to its end. Other users have no access to the folder and the
 password. The consumption of the processes is read from /proc (proc_pid_stat(5) and related pages).
-A setting of the plan may have no effect: a wrapper may drop a variable, the loader may refuse a
-preload, a daemon may set its own CPUs.
+A setting of the plan may have no effect; for example, a wrapper may drop a variable.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ PASSWORD_BYTES = 24
 """Number of random bytes of a password; 192 bits cannot be guessed."""
 _MAX_ATTEMPTS = 50
 _GROUP_ONLY_MODE = 0o710
-"""Mode of the outer folder of another user's server: only its own group may pass."""
+"""Mode of the outer folder if another user runs the server: only its own group may pass."""
 _PRIVATE_FOLDER_MODE, _PRIVATE_FILE_MODE = 0o700, 0o600
 UNPRIVILEGED_USERS = ("postgres", "nobody")
 """Users for a server that refuses root, in order of preference."""
@@ -47,8 +46,8 @@ _GROUP_MAP = Path("/proc/self/gid_map")
 class ServerHome(Struct, frozen=True):
     """Folder, port and password of one life of a server.
 
-    The server's user owns the folder and the password file. The outer folder and the log stay ours,
-    so that a process of that user cannot make us write through a link.
+    The server's user owns the folder and the password file. The outer folder and the log belong to
+    us, so that the server's user cannot replace them by links.
     """
 
     outer: str
@@ -115,20 +114,20 @@ def accepts(address: str | tuple[str, int]) -> bool:
         try:
             return client.connect_ex(address) == 0
         except OSError:
-            # The path is too long for a socket's address; the server reports that itself.
+            # If the path is too long for a socket's address, the server reports that itself.
             return False
 
 
 def free_port() -> int:
     """Return a port of the loopback interface on which nobody listens now.
 
-    The port is below the ports for outgoing connections, so that no such connection takes the port
-    before the server does. If there are no ports below, the kernel chooses.
+    The port is below the ports for outgoing connections, so no such connection can take the port.
+    If there are no ports below, the kernel chooses.
     """
     try:
         first_ephemeral = int(EPHEMERAL_PORTS_FILE.read_text().split()[0])
     except (OSError, ValueError, IndexError):
-        # Without the range, let the kernel choose.
+        # The range of outgoing ports is unknown: the kernel chooses.
         first_ephemeral = 0
     for _ in range(_MAX_ATTEMPTS if first_ephemeral > MIN_PORT else 0):
         with suppress(OSError):
@@ -144,9 +143,9 @@ def _bind_port(port: int) -> int:
 
 
 def unprivileged_user(name: str, group: int | None) -> User | None:
-    """Return the user that runs a condition's server if we are root; ``None`` if we are not.
+    """Return the user that runs a server that refuses root; ``None`` if we are not root.
 
-    The server refuses to run as root. ``group`` replaces the account's own group. Raise
+    ``name`` is the name of the condition. ``group`` replaces the account's own group. Raise
     `ConditionFailed` if this host has none of the `UNPRIVILEGED_USERS`.
     """
     if os.geteuid() != 0:
@@ -167,8 +166,8 @@ def unprivileged_user(name: str, group: int | None) -> User | None:
 def private_group() -> int | None:
     """Draw a group number that no account has; ``None`` if this user namespace has none.
 
-    Other processes may also run as `postgres` or `nobody`. Without this group they can neither
-    enter a server's folder nor trace its processes (the kernel compares users and groups).
+    Other processes may also run as `postgres` or `nobody`. They lack this group, so they can
+    neither enter a server's folder nor trace its processes.
     """
     group_ranges = _mapped_groups()
     for group in random.SystemRandom().sample(_FREE_GROUPS, _MAX_ATTEMPTS):
@@ -193,7 +192,6 @@ def _mapped_groups() -> list[range]:
 
 _PROC = Path("/proc")
 _METRIC_PREFIX = "server_"
-"""Prefix of the names of a server's metrics."""
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _STAT_FIELDS = {
     "user_s": (10, 12),
@@ -201,25 +199,25 @@ _STAT_FIELDS = {
     "minor_faults": (6, 7),
     "major_faults": (8, 9),
 }
-"""Indices of two fields after the state in ``stat``: for a process, and for its ended children."""
+"""Indices in ``stat`` after the state: the value of a process, and of its ended children."""
 _SWITCHES = {
     "voluntary_ctxt_switches": "voluntary_switches",
     "nonvoluntary_ctxt_switches": "involuntary_switches",
 }
-"""Names of metrics by the names of counts in the ``status`` file of a thread."""
+"""Names of metrics, by the keys in the ``status`` file of a thread."""
 
 Consumption = dict[str, float]
 """Consumption of all processes of a server since its start, by metric.
 
-A child's consumption is included in its parent's if the parent waits for the child. The switches
-cover only the present threads. ``user_s`` and ``sys_s`` have the resolution of the kernel's ticks,
-mostly 10 ms. ``pss_bytes`` counts shared memory once, and is missing if the kernel hides it;
+If a process waits for a child, the child's consumption is included. The context switches are only
+of threads that still run. ``user_s`` and ``sys_s`` have the resolution of the kernel's ticks,
+mostly 10 ms. ``pss_bytes`` counts shared memory once, and is missing if the kernel hides it.
 ``max_rss_bytes`` is the peak of the largest process.
 """
 
 
 def consumption(processes: tuple[int, ...]) -> Consumption:
-    """Return the sum of the consumption of processes; a process that ends meanwhile counts 0."""
+    """Return the sum of the consumption of processes; a process that has ended counts 0."""
     stats = [fields for process in processes if (fields := _stat(process))]
     total: Consumption = {
         name: sum(stat[index] for stat in stats for index in indices)
@@ -247,8 +245,8 @@ def samples_of(
 ) -> tuple[Sample, ...]:
     """Return the consumption of a server between two readings as samples.
 
-    ``life_report`` is the launcher's report of the server's whole life, if the life has ended. Only
-    this report includes the switches of processes that ended, and the peak memory of all processes.
+    ``life_report`` is the launcher's report if the server has ended; else ``None``. Only this
+    report includes the switches of processes that ended, and the peak memory of all processes.
     """
     values: dict[str, float | None] = {name: after[name] - before[name] for name in _STAT_FIELDS}
     values |= {name: after.get(name) for name in ("pss_bytes", "max_rss_bytes")}
@@ -257,7 +255,7 @@ def samples_of(
         for name in _SWITCHES.values():
             life_value: int | None = getattr(life_report, name)
             values[name] = None if life_value is None else life_value - before[name]
-    # If nobody waits for an ended process, its counts are lost, and a difference may be below 0.
+    # If nobody waits for an ended process, its counts are lost, so a difference may be negative.
     return tuple(
         Sample(_METRIC_PREFIX + name, float(value))
         for name, value in values.items()
@@ -279,8 +277,8 @@ def check_effect(name: str, server: Server, user: User | None, processes: tuple[
     """Check that all settings of a server took effect in each of the server's processes.
 
     ``name`` is the name of the condition. ``user`` is the user that should run the server; ``None``
-    is our own user. The first process in ``processes`` is the one that started the others. Raise
-    `ConditionFailed`, which names the process and the setting without effect.
+    is our own user. The first process in ``processes`` started the others. Raise `ConditionFailed`
+    with the process and the setting without effect.
     """
     for pid in processes:
         for problem in _problems(pid, server, user, is_first=pid == processes[0]):
@@ -316,17 +314,16 @@ def _problems(pid: int, server: Server, user: User | None, *, is_first: bool) ->
 def _started_without(pid: int, variable: str) -> bool:
     """Return whether a process started without a variable, ``NAME=value``.
 
-    Some servers overwrite their variables with a title; then the function returns False.
+    Some servers overwrite their variables with a title. Then the result is False.
     """
     variables = "".join(_lines(pid, "environ"))
     is_complete = f"\0{PADDING_VARIABLE}=" in variables
-    # The C library splits the value of its tunables in place.
+    # The C library overwrites parts of the value of its tunables.
     spellings = (variable, variable.replace(":", "\0"))
     return is_complete and not any(spelling in variables for spelling in spellings)
 
 
 def _lines(process: int, name: str) -> list[str]:
-    """Return the lines of a file of a process; empty if the process has ended."""
     try:
         return (_PROC / str(process) / name).read_text("utf-8", "replace").splitlines()
     except (FileNotFoundError, ProcessLookupError):
@@ -358,7 +355,6 @@ def _stat(process: int) -> list[int]:
 
 
 def _thread_status_lines(process: int) -> Iterator[str]:
-    """Yield the lines of the ``status`` of every present thread."""
     try:
         threads = os.listdir(_PROC / str(process) / "task")
     except (FileNotFoundError, ProcessLookupError):

@@ -1,7 +1,7 @@
 """Run servers for trials: start them with their initial data, wait until they are ready, stop them.
 
-A life of a server lasts from its start to its end. A trial is either a whole life (``life``), or an
-interval of a life that continues for the next trials of the condition (``interval``). The commands
+A life of a server lasts from its start to its end. With ``life``, each trial has its own life of
+the server. With ``interval``, a life continues for the next trials of the condition. The commands
 around a server, such as the command that fills it with data, also run through a launcher.
 """
 
@@ -43,7 +43,7 @@ from equipoise.model.record import Sample
 
 FIRST_PAUSE_S = 0.002
 MAX_PAUSE_S = 0.1
-"""Maximum pause between two checks whether a server is ready; the pause doubles each time."""
+"""Maximum seconds between two checks whether a server is ready; the pause doubles each time."""
 FULL_DISK_HINT = "make room there, or set TMPDIR to a folder on a larger disk"
 _FULL_DISK = re.compile(
     r"no space left|disk (is )?full|could not (write|extend).*space|\berr(or|no)[:=]? 28\b",
@@ -53,10 +53,10 @@ _PORT_IN_USE = re.compile(r"address (is )?already in use|port .{0,40}in use", re
 _TRUST_OPTION = re.compile(r"--auth(-host)?=trust\b|--auth-root-authentication-method=normal\b")
 _TCP_OPTION = re.compile(r"listen_addresses=\S|--bind-address\b")
 MAX_STARTS = 3
-"""Maximum number of starts of a server whose port is taken by another program."""
+"""Maximum number of starts of a server if other programs take its port."""
 _COPY_COMMAND = ("cp", "-a", "--reflink=auto")
 _DATA_TIMEOUT_S = 600.0
-"""Time limit for data_life or copying the initial data of a server."""
+"""Time limit for creating or copying the initial data of a server."""
 _TEST_PROGRAM = "/usr/bin/test"
 _NO_TIMEOUT_S = 1e8
 """Time limit of a server that runs for many trials; no campaign is so long."""
@@ -66,7 +66,7 @@ RequestWrapper = Callable[[Request], Request]
 
 
 class ServerCommand(Struct, frozen=True):
-    """One command that creates a server's data, checks whether the server is ready, or stops it."""
+    """A command that creates a server's data, checks whether the server is ready, or stops it."""
 
     key: str
     """Key of the command in a study."""
@@ -141,7 +141,7 @@ def describe_end(report: Report) -> str:
 
 
 def full_disk_error(failure: str, output: str, folder: str) -> ConditionFailed | None:
-    """Return the error about a full disk, if the output of a failed program reports a full disk."""
+    """Return the error about a full disk if the output of a failed program mentions one."""
     line = next((line.strip() for line in output.splitlines() if _FULL_DISK.search(line)), None)
     if line is None:
         return None
@@ -189,8 +189,8 @@ class Life(Struct, frozen=True):
         """Prepare and start the server; return when it is ready and its settings are checked.
 
         The client may take ``timeout_s`` seconds. Raise `PortTaken` if another program has the
-        port. Raise `ConditionFailed` if the server cannot be prepared, if it ended early or was not
-        ready in time, or if a setting did not take effect.
+        port. Raise `ConditionFailed` if the server cannot be prepared, ended early, or was not
+        ready in time. Raise it also if a setting did not take effect.
         """
         if self.server.prepare is not None:
             self.commands.run(self.command("prepare", self.server.prepare, self._environment()))
@@ -198,7 +198,7 @@ class Life(Struct, frozen=True):
             argv=self.home.fill_all(self.server.start),
             environment=self._environment(),
             working_folder=self._working_folder(),
-            # The client has its own limit; this one ends a server that is never stopped.
+            # This limit ends only a server that is never stopped; the client has its own limit.
             timeout_s=timeout_s + 3 * self.server.ready_s,
             output=Output("file", self.home.log),
             process=self.server.process,
@@ -215,13 +215,13 @@ class Life(Struct, frozen=True):
         return tuple(child.pid for child in self._children(recursive=True))
 
     def has_ended(self) -> bool:
-        """Return whether the server has ended, even if its launcher has not reported that yet."""
+        """Return whether the server has ended, even if its launcher has not reported it yet."""
         return self.launcher.has_ended() or not self._is_alive()
 
     def was_killed(self, report: Report) -> bool:
         """Return whether a SIGKILL that Equipoise did not send ended the server.
 
-        A killed process may live for another moment, and end only while Equipoise stops it.
+        A killed process may still exist for a moment, and end while Equipoise stops it.
         """
         return report.signal == signal.SIGKILL and not (
             report.timed_out or self.server.stop_signal.endswith("KILL")
@@ -255,7 +255,7 @@ class Life(Struct, frozen=True):
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + self.server.ready_s
         pause = FIRST_PAUSE_S
-        # Until its process exists, another program may answer, and no signal reaches the server.
+        # Before the server's process exists, another program may answer on the port.
         while not (self.processes() and self._is_ready(deadline)):
             if self.launcher.has_ended():
                 raise self._early_end_error(self.launcher.finish())
@@ -295,7 +295,6 @@ class Life(Struct, frozen=True):
         return self.commands.succeeds(replace(command, timeout_s=remaining_s))
 
     def _check_port(self, processes: tuple[int, ...]) -> None:
-        """Raise `PortTaken` if another program answers on the server's port."""
         port = self.home.port
         if not self._has_own_port() or any_listens(processes, port):
             return
@@ -327,7 +326,7 @@ class Life(Struct, frozen=True):
         return {**self._with_temporary_folder(self.base_environment), **own_variables}
 
     def _with_temporary_folder(self, environment: Mapping[str, str]) -> dict[str, str]:
-        # The server's user can write to this folder, and the folder is removed at the end.
+        # The server's user can write to this folder, which is removed at the end.
         return {**environment, "TMPDIR": self.home.folder}
 
     def _working_folder(self) -> str:
@@ -360,8 +359,8 @@ class Service(Struct):
 class Servers(AbstractContextManager["Servers"]):
     """All servers of a segment of a campaign; a context manager that stops them at the end.
 
-    Each server has a launcher, created by ``launcher``, and its own folder in ``scratch``. ``wrap``
-    adds an observer to the start of each server.
+    ``launcher`` creates the launcher of each server, and ``scratch`` has the folder of each server.
+    ``wrap`` adds an observer to the start of each server.
     """
 
     def __init__(
@@ -396,10 +395,10 @@ class Servers(AbstractContextManager["Servers"]):
     ) -> Iterator[Service]:
         """Provide a ready server while the block runs, and account for it.
 
-        The life of the server ends with the block, or with the segment if a trial is an interval of
-        the life. The server's own variables are added to ``environment``. The client may take
-        ``timeout_s`` seconds. Raise `ConditionFailed` if the initial data could not be created, if
-        the server was not ready in time or did not stop, or if a setting did not take effect.
+        The server ends with the block or, if a trial is an interval of its life, with the segment.
+        The server's own variables are added to ``environment``. The client may take ``timeout_s``
+        seconds. Raise `ConditionFailed` if the initial data could not be created, or a setting did
+        not take effect. Raise it also if the server was not ready in time or did not stop.
         """
         is_shared = server.trial == "interval"
         try:
@@ -410,7 +409,7 @@ class Servers(AbstractContextManager["Servers"]):
             service = Service(life.home)
             before = consumption(life.processes())
             yield service
-            # This is read before the server stops, because the client does not cause its stop.
+            # This is read before the server is stopped: a stop is not the client's work.
             after = consumption(life.processes())
             ended_early = life.has_ended()
             report = life.stop() if ended_early or not is_shared else None
@@ -423,7 +422,7 @@ class Servers(AbstractContextManager["Servers"]):
                     self._running.remove(life)
                     life.launcher.close()
         except BaseException:
-            # After any error, the servers end with their launchers.
+            # After any error, the launchers end the servers.
             self._close()
             raise
 
@@ -463,7 +462,7 @@ class Servers(AbstractContextManager["Servers"]):
     def _copy_data(self, life: Life) -> None:
         """Copy the initial data into the folder of a new life.
 
-        The data are created once in a segment, for all conditions with the same initial data.
+        A segment creates the data once, for all conditions with the same initial data.
         """
         server, folder = life.server, life.home.folder
         if server.install is None and server.fill is None:
@@ -481,7 +480,7 @@ class Servers(AbstractContextManager["Servers"]):
             )
         program = shutil.which(_COPY_COMMAND[0]) or _COPY_COMMAND[0]
         argv = (program, *_COPY_COMMAND[1:], os.path.join(data_folder, "."), folder)
-        # The server's own user copies: root would write through a link in that user's folder.
+        # The server's own user copies: root would follow links in that user's folder.
         environment, timeout_s = life.base_environment, _DATA_TIMEOUT_S
         self._commands.run(
             ServerCommand("copy", life.name, argv, environment, "/", timeout_s, life.user)
@@ -490,7 +489,7 @@ class Servers(AbstractContextManager["Servers"]):
     def _make_data(self, life: Life) -> tuple[str, int]:
         """Create the initial data in a life of their own; return their folder and size in bytes."""
         home = self._new_home(life.name, life.user)
-        # The levels of a study change the measured server, not its initial data.
+        # The levels of a study change the measured server, but not its initial data.
         server = replace(life.server, environment={}, process=Process(), prepare=None)
         environment = life.base_environment
         with self._make_launcher() as launcher:
@@ -537,8 +536,7 @@ class Servers(AbstractContextManager["Servers"]):
 def _refuse_open_server(name: str, server: Server) -> None:
     """Raise `ConditionFailed` for PostgreSQL and MariaDB without a password on TCP.
 
-    While such a server runs, every user of this host can read and change its data. A study, and a
-    plan that a ledger keeps, may contain its commands.
+    While such a server runs, every user of this host can read and change its data.
     """
     listens_on_tcp = any(map(_TCP_OPTION.search, server.start))
     matches = map(_TRUST_OPTION.search, (*(server.install or ()), *server.start))
@@ -552,7 +550,6 @@ def _refuse_open_server(name: str, server: Server) -> None:
 
 
 def _with_search_path(environment: Mapping[str, str], folders: tuple[str, ...]) -> dict[str, str]:
-    """Return the environment with these folders at the end of ``PATH``."""
     if not folders:
         return dict(environment)
     return {

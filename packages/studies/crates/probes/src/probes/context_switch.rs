@@ -1,10 +1,10 @@
 //! Probe `context_switch`: a switch from one process to the next, in a ring of pipes on one CPU.
 //!
 //! A token goes round the ring. A process that receives the token visits its own working set and
-//! sends the token to the next process, so a hop is a write, a switch, a read and a visit. Before
-//! the measurement, this process does the same write, read and visit alone, through a pipe that is
-//! never empty when it is read. The median of this time is subtracted. The rest is the time of the
-//! switch and of cold caches.
+//! sends the token to the next process. So a hop is a write, a switch, a read and a visit. Before
+//! the measurement, this process alone does the write, the read and the visit. It uses a pipe that
+//! is never empty. The median of this time is subtracted. The rest is the time of the switch and of
+//! cold caches.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -88,10 +88,9 @@ fn time_alone(working_set: &mut WorkingSet) -> Result<f64, Problem> {
     time_to_subtract(&mut hops)
 }
 
-/// The ring, with the end and the working set of this process.
-///
-/// A helper reports an error if the process before it in the ring ends first. So the helpers are
-/// dropped before this end closes, the last helper of the ring first.
+/// The ring, with the end and the working set of this process. A helper reports an error if the
+/// process before it in the ring ends first. So the last helper of the ring is dropped first, and
+/// this end closes last.
 struct Ring {
     helpers: Vec<Helper>,
     first: End,
@@ -111,7 +110,7 @@ impl Operation for Ring {
     }
 }
 
-/// Sends a token round the ring `laps` times; each of the other processes adds 1 to the token.
+/// Sends a token round the ring `laps` times. Each helper adds 1 to the token.
 fn go_round(
     end: &mut End,
     working_set: &mut WorkingSet,
@@ -143,7 +142,7 @@ fn pass_on(mut end: End, size: u64) -> Result<(), Problem> {
     }
 }
 
-/// Returns an end for each process of a ring. Each writes to the pipe that the next one reads.
+/// Returns an end for each process of a ring: it writes to the pipe that the next process reads.
 fn ring(processes: u64) -> Result<Vec<End>, Problem> {
     let (mut readers, writers): (Vec<_>, Vec<_>) = (0..processes)
         .map(|_| std::io::pipe().map_err(problem_of("pipe")))
@@ -163,7 +162,7 @@ const LINE_BYTES: usize = 64;
 
 const WORDS_PER_LINE: usize = LINE_BYTES / size_of::<u64>();
 
-/// Memory of which each visit reads and writes one word in each cache line.
+/// Memory in cache lines. A visit reads and writes one word of each line.
 struct WorkingSet(Vec<u64>);
 
 impl WorkingSet {

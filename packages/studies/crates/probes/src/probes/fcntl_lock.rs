@@ -1,4 +1,4 @@
-//! Probe `fcntl_lock`: a record lock that no other process wants.
+//! Probe `fcntl_lock`: lock and unlock a record that no other process locks.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd};

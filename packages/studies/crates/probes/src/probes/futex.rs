@@ -1,4 +1,4 @@
-//! Probe `futex`: a round trip of a token to another thread and back.
+//! Probe `futex`: a token goes from this thread to another thread and back.
 
 use std::ptr::null;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ pub const FUTEX: Probe = Probe {
     ..Probe::latency(Class::Thread, open).two_sided()
 };
 
-/// Value of the token that this thread has.
+/// Value of the token while this thread has it.
 const HERE: u32 = 0;
-/// Value of the token that the other thread has.
+/// Value of the token while the other thread has it.
 const THERE: u32 = 1;
-/// Value that tells the other thread to end.
+/// Value with which this thread ends the other thread.
 const END: u32 = 2;
-/// Value that shows that the other thread has failed.
+/// Value that the other thread sets if it fails.
 const FAILED: u32 = 3;
 
 fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
@@ -43,7 +43,7 @@ fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// The other thread, which returns the token each time; it ends when dropped.
+/// The other thread, which returns the token each time. Dropping this ends the thread.
 struct OtherThread {
     token: Arc<AtomicU32>,
     thread: Option<JoinHandle<()>>,
@@ -60,7 +60,7 @@ impl OtherThread {
             // The receiver exists, because the starting thread waits for the result.
             let _ = sender.send(result);
             if is_pinned && return_tokens(&shared_token).is_err() {
-                // Without this the measuring thread would wait forever.
+                // Without this value, the measuring thread would wait forever.
                 let _ = hand_over(&shared_token, FAILED);
             }
         });
@@ -76,7 +76,7 @@ impl OtherThread {
 
 impl Drop for OtherThread {
     fn drop(&mut self) {
-        // A thread that cannot be woken ends with the process.
+        // If the thread cannot be woken, it ends with the process.
         if hand_over(&self.token, END).is_ok()
             && let Some(thread) = self.thread.take()
         {
@@ -85,7 +85,7 @@ impl Drop for OtherThread {
     }
 }
 
-/// Returns the token each time, until it has another value than `THERE`.
+/// Returns the token each time. Ends when the token has another value than `THERE`.
 fn return_tokens(token: &AtomicU32) -> Result<(), Problem> {
     while wait_while(token, HERE)? == THERE {
         hand_over(token, HERE)?;
@@ -93,7 +93,7 @@ fn return_tokens(token: &AtomicU32) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Sleeps while the token has a value, and returns its new value.
+/// Sleeps while the token has the given value, and returns the new value.
 #[inline]
 fn wait_while(token: &AtomicU32, value: u32) -> Result<u32, Problem> {
     loop {

@@ -1,5 +1,5 @@
-//! `memory_read`, `memory_write`, `memory_copy`: read, write and copy memory larger than most
-//! caches, in the order of addresses.
+//! `memory_read`, `memory_write`, `memory_copy`: read, write and copy memory in the order of
+//! addresses. The memory is larger than most caches.
 
 use std::hint::black_box;
 
@@ -73,7 +73,7 @@ fn open_memory_copy(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let mut copy = vec![2_u64; words];
     let bytes = size_of_val(copy.as_slice()) as u64;
     Ok(OpenProbe::bandwidth(bytes, move |count| {
-        // The content changes, so that the check below refuses the copy of an earlier batch.
+        // The new content differs, so the check below would find the copy of an earlier batch.
         for end in [0, words - 1] {
             original[end] += 1;
         }

@@ -1,7 +1,7 @@
-//! Probe `memory_latency`: a load from the address that the previous load returned.
+//! Probe `memory_latency`: loads memory; each address is the result of the load before.
 //!
 //! The cache lines of the working set form one cycle in random order. So no prefetcher can predict
-//! the next line, and every line is visited before any line is visited again.
+//! the next line, and a cycle visits each line once.
 
 use std::hint::black_box;
 use std::ptr::{from_ref, null};
@@ -36,10 +36,10 @@ pub const MEMORY_LATENCY: Probe = Probe {
     ..Probe::latency(Class::Memory, open)
 };
 
-/// Seed of the order, which is the same in every process.
+/// Seed of the order. All processes have the same order.
 const SEED: u64 = 2005;
 
-/// A cache line that points to the next one.
+/// A cache line with a pointer to the next line.
 #[repr(align(64))]
 struct Line {
     next: *const Line,
@@ -53,7 +53,7 @@ fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
         let mut line = from_ref(&lines[order[visits % order.len()]]);
         let started = Instant::now();
         for _ in 0..count {
-            // SAFETY: every line points to a line of the same slice, which lives as long.
+            // SAFETY: every line points to a line of the same slice.
             line = unsafe { (*line).next };
         }
         let line = black_box(line);
@@ -68,20 +68,19 @@ fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// Returns the numbers of the lines in random order.
 fn random_order(lines: usize) -> Vec<usize> {
     let mut order: Vec<_> = (0..lines).collect();
     Rng::with_seed(SEED).shuffle(&mut order);
     order
 }
 
-/// Returns the lines, each pointing to the next one in the order, and the last to the first.
+/// Returns the lines. Each line points to the next line in the order, and the last to the first.
 fn link_lines(order: &[usize]) -> Vec<Line> {
     let mut lines: Vec<_> = order.iter().map(|_| Line { next: null() }).collect();
     let base = lines.as_ptr();
     for (step, &line) in order.iter().enumerate() {
         let next = order[(step + 1) % order.len()];
-        // SAFETY: the order holds numbers of lines.
+        // SAFETY: the order has only numbers of lines.
         lines[line].next = unsafe { base.add(next) };
     }
     lines
@@ -116,7 +115,7 @@ mod tests {
             .windows(2)
             .filter(|pair| pair[1] == pair[0] + 1)
             .count();
-        // About one is expected by chance.
+        // By chance, about one line is followed by its neighbour.
         assert!(neighbours < 10, "{neighbours}");
     }
 }

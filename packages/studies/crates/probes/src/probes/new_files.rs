@@ -1,4 +1,4 @@
-//! `file_create`, `file_delete`: create and delete files in a folder of their own.
+//! `file_create`, `file_delete`: create and delete files in a new folder.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -47,7 +47,6 @@ fn open(options: &ProbeOptions, timed: fn(Times) -> Duration) -> Result<OpenProb
     Ok(probe.with_fact("file_system", system))
 }
 
-/// The `--size` of the files.
 pub const FILE_SIZE: Parameter = Parameter {
     summary: "bytes that are written to each file",
     default: 0,
@@ -55,15 +54,12 @@ pub const FILE_SIZE: Parameter = Parameter {
     maximum: 1 << 20,
 };
 
-/// Maximum number of files that exist at once.
 const FILES_PER_ROUND: u64 = 256;
 
-/// The times of the two parts of a measurement.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
     /// Time to open with `O_CREAT`, write and close.
     pub creating: Duration,
-    /// Time to unlink.
     pub deleting: Duration,
 }
 
@@ -76,7 +72,6 @@ pub struct NewFiles {
 }
 
 impl NewFiles {
-    /// Creates the folder, without files.
     fn new(options: &ProbeOptions) -> Result<Self, Problem> {
         let scratch = Scratch::new(options)?;
         Ok(Self {

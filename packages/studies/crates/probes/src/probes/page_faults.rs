@@ -1,4 +1,4 @@
-//! `page_fault`, `mmap`: get memory from the kernel, and write to it for the first time.
+//! `page_fault`, `mmap`: get memory from the kernel and write to it.
 
 use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
@@ -16,8 +16,8 @@ pub const PAGE_FAULT: Probe = Probe {
     ..Probe::latency(Class::Memory, open_page_fault)
 };
 
-/// Number of pages in one mapping: 16 MiB with pages of 4 KiB. More pages do not change the time of
-/// one page (docs/reference/primitives.md).
+/// Number of pages in one mapping: 16 MiB with pages of 4 KiB. With more pages, a page takes the
+/// same time (docs/reference/primitives.md).
 const PAGES_PER_MAPPING: usize = 4096;
 
 fn open_page_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
@@ -37,8 +37,8 @@ fn open_page_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// Memory whose first pages were touched. Each batch continues with the next pages, so that the
-/// time of a page does not depend on the length of a batch.
+/// Memory whose first pages were touched. Each batch continues with the next pages. So the time of
+/// a page does not depend on the length of a batch.
 struct FreshMemory {
     mapping: Mapping,
     page_bytes: usize,
@@ -54,7 +54,6 @@ impl FreshMemory {
         })
     }
 
-    /// Touches up to `limit` new pages; returns their number and the time.
     fn touch(&mut self, limit: usize) -> Result<(usize, Duration), Problem> {
         if self.touched_pages == PAGES_PER_MAPPING {
             *self = Self::new(self.page_bytes)?;
@@ -70,8 +69,8 @@ impl FreshMemory {
     }
 }
 
-/// Checks that every page faulted. A few more faults are permitted, because the kernel may have
-/// reclaimed memory of the probe.
+/// Checks that every page faulted. The kernel may have reclaimed memory of the probe, so a few more
+/// faults are permitted.
 fn check_faults(count: u64, faults: u64) -> Result<(), Problem> {
     if (count..=count + count / 100 + 16).contains(&faults) {
         return Ok(());

@@ -1,8 +1,8 @@
 //! `fork`, `exec`, `sh`: the fork server, a small static program, creates processes.
 //!
-//! The time of a fork depends on the memory to copy, so a fork of the probe itself would include
-//! the probe's memory. The fork server (`fork_server/`, built by `build.rs`) is in a memory file
-//! without a name, so no file remains if the probe is killed.
+//! A fork copies page tables, so a fork of the probe would include the probe's memory. The fork
+//! server (`fork_server/`, built by `build.rs`) is in a memory file without a name. So no file
+//! remains if the probe is killed.
 
 use std::ffi::c_uint;
 use std::fs::File;
@@ -83,7 +83,6 @@ const NO_MEMORY: u64 = 4;
 
 const SHELL: &str = "/bin/sh";
 
-/// Work of each child of the fork server.
 #[derive(Clone, Copy, Debug)]
 enum Work {
     /// The child ends at once; the fork server has allocated some bytes of memory.
@@ -102,7 +101,7 @@ fn open_fork_server(options: &ProbeOptions, work: Work) -> Result<OpenProbe, Pro
     Ok(probe.with_fact("small_program_bytes", PROGRAM.len().to_string()))
 }
 
-/// The fork server, which ends when dropped, and when the probe dies.
+/// The fork server. It ends when this is dropped, and when the probe dies.
 struct ForkServer {
     process: Child,
     requests: Option<ChildStdin>,
@@ -111,7 +110,7 @@ struct ForkServer {
 }
 
 impl ForkServer {
-    /// Starts the fork server; unavailable if its children cannot execute their program here.
+    /// Starts the fork server. It is an error if its children cannot execute their program here.
     fn start(work: Work) -> Result<Self, Problem> {
         let program = memory_file()?;
         let path = format!("/proc/self/fd/{}", program.as_raw_fd());
@@ -144,7 +143,7 @@ impl ForkServer {
         })
     }
 
-    /// Creates children one after the other, and returns the time; each must exit with `DONE`.
+    /// Creates children one after the other, and returns the time. Each must exit with `DONE`.
     fn create_children(&mut self, count: u64) -> Result<Duration, Problem> {
         let answer = self.request(count).map_err(problem_of("the fork server"))?;
         let [nanoseconds, code, detail] = answer;
@@ -178,12 +177,12 @@ impl Drop for ForkServer {
     fn drop(&mut self) {
         // The fork server ends when its standard input is closed.
         drop(self.requests.take());
-        // Nothing can be done if the wait fails.
+        // If the wait fails, there is nothing to do.
         let _ = self.process.wait();
     }
 }
 
-/// Returns a memory file with the program, which can be executed through its descriptor.
+/// Returns a memory file with the program. It can be executed through its descriptor.
 fn memory_file() -> Result<File, Problem> {
     /// Flag of `memfd_create(2)`, from Linux 6.3 on.
     const MFD_EXEC: c_uint = 0x10;

@@ -1,4 +1,4 @@
-//! `file_reread`, `mmap_reread`: read a file that was just written, from the page cache.
+//! `file_reread`, `mmap_reread`: read a file from the page cache.
 
 use std::fs::File;
 use std::io::Write;
@@ -81,20 +81,19 @@ fn open_mmap_reread(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
 
 fn mapped_sum(file: &File, bytes: usize) -> Result<u64, Problem> {
     let (mode, flags) = (libc::PROT_READ, libc::MAP_SHARED);
-    // SAFETY: a new mapping, at no particular address.
+    // SAFETY: a new mapping, at any address.
     let start = unsafe { libc::mmap(null_mut(), bytes, mode, flags, file.as_raw_fd(), 0) };
     if start == libc::MAP_FAILED {
         return Err(last_problem("mmap"));
     }
-    // SAFETY: `bytes` bytes, whole pages, are mapped there; no other process has the file open.
+    // SAFETY: whole pages of `bytes` bytes are mapped; no other process has the file open.
     let words = unsafe { from_raw_parts(start.cast::<Word>(), bytes / size_of::<Word>()) };
     let sum = wrapping_sum(words);
-    // SAFETY: exactly the mapping of above; nothing points into it any more.
+    // SAFETY: exactly the mapping from above, and no reference to it remains.
     check_result("munmap", unsafe { libc::munmap(start, bytes) }, 0)?;
     Ok(sum)
 }
 
-/// The `--size` of the file.
 pub const FILE_SIZE: Parameter = Parameter {
     summary: "bytes of the file, in whole chunks of 64 KiB",
     default: 8 << 20,
@@ -105,7 +104,7 @@ pub const FILE_SIZE: Parameter = Parameter {
 /// Number of bytes that each call reads.
 pub const CHUNK_BYTES: usize = 64 << 10;
 
-/// A word of the file; its value is the number of the chunk that contains it, counted from 1.
+/// A word of the file. Its value is the number, from 1, of the chunk that contains it.
 pub type Word = u64;
 
 /// Writes the file, and removes its name.

@@ -28,7 +28,7 @@ pub const FIFO: Probe = Probe {
     ..Probe::latency(Class::Ipc, |options| open(options, || fifos(options))).two_sided()
 };
 
-/// Two named pipes, which lose their names once both ends are open.
+/// Two named pipes. Their names are removed when both ends are open.
 fn fifos(options: &ProbeOptions) -> Result<Ends, Problem> {
     let scratch = Scratch::new(options)?;
     let fifo = |name| open_fifo(&scratch.path().join(name));
@@ -106,7 +106,7 @@ fn answer(mut end: End) -> Result<(), Problem> {
     }
 }
 
-/// Returns the right answer to a question; it always differs from the question.
+/// Returns the right answer to a question. The answer always differs from the question.
 fn answer_to(question: u8) -> u8 {
     !question
 }

@@ -27,10 +27,8 @@ fn open_signal_install(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// Probe `signal_handle`.
-///
-/// The time to send the signal is measured first, while this process ignores the signal (the kernel
-/// then drops it on sending), and is subtracted.
+/// Probe `signal_handle`. The time to send a signal is measured first and subtracted. For this, the
+/// process ignores the signal.
 pub const SIGNAL_HANDLE: Probe = Probe {
     name: "signal_handle",
     summary: "a signal to oneself and its handler, less the same kill of an ignored signal",
@@ -73,7 +71,7 @@ fn open_protection_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let mapping = Mapping::new(page)?;
     mapping.touch_pages(page, 0..page);
     let start = mapping.start().as_ptr();
-    // SAFETY: the mapping is this probe's; only the forbidden write writes to it.
+    // SAFETY: only this probe uses the mapping, and only its forbidden write writes to it.
     let result = unsafe { libc::mprotect(start.cast(), page, libc::PROT_READ) };
     check_result("mprotect", result, 0)?;
     let handler = step_over as *const () as libc::sighandler_t;
@@ -98,7 +96,7 @@ fn write_forbidden(address: *mut u8) {
     unsafe { std::arch::asm!("mov byte ptr [rax], 1", in("rax") address, options(nostack)) };
 }
 
-/// Does the same on `AArch64`.
+/// Writes to the page on `AArch64`.
 #[cfg(target_arch = "aarch64")]
 #[inline]
 fn write_forbidden(address: *mut u8) {
@@ -112,7 +110,7 @@ extern "C" fn step_over(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut l
     // SAFETY: with SA_SIGINFO, the kernel passes the context in which the program continues.
     let registers = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
     let instruction = &mut registers[usize::try_from(libc::REG_RIP).unwrap_or_default()];
-    // SAFETY: the program was executing there, so there are instructions to read.
+    // SAFETY: the program executed the instruction there.
     if unsafe { *(*instruction as *const [u8; 3]) } != WRITE {
         return restore_default();
     }
@@ -126,7 +124,7 @@ extern "C" fn step_over(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut l
     const MASK_WITHOUT_ADDRESS: u32 = 0xFFFF_FC1F;
     // SAFETY: with SA_SIGINFO, the kernel passes the context in which the program continues.
     let instruction = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.pc };
-    // SAFETY: the program was executing there, so there is an instruction to read.
+    // SAFETY: the program executed the instruction there.
     if unsafe { *(*instruction as *const u32) } & MASK_WITHOUT_ADDRESS != STRB_OF_ZERO {
         return restore_default();
     }
@@ -137,6 +135,6 @@ extern "C" fn step_over(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut l
 /// Restores the default action, so that a fault of the probe itself kills the probe.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 fn restore_default() {
-    // SAFETY: the default action, after which the instruction faults again.
+    // SAFETY: the default action. The instruction then faults again.
     unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
 }

@@ -1,4 +1,4 @@
-//! Probe `sleep_50us`: how much later than requested a thread wakes.
+//! Probe `sleep_50us`: the delay between the requested end of a sleep and its real end.
 
 use std::ptr::null_mut;
 use std::time::Duration;

@@ -31,7 +31,7 @@ fn open_null_call(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// Probe `null_call_int80`: an older way to enter the kernel.
+/// Probe `null_call_int80`: an older instruction that enters the kernel.
 pub const NULL_CALL_INT80: Probe = Probe {
     name: "null_call_int80",
     summary: "getppid by int 0x80, the way of 32-bit programs",
@@ -55,7 +55,8 @@ fn open_null_call_int80(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// Checks in a child whether the kernel has 32-bit system calls; without them, it kills the child.
+/// Checks whether the kernel has 32-bit system calls. A child tries one, and is killed without
+/// them.
 #[cfg(target_arch = "x86_64")]
 fn check_support() -> Result<(), Problem> {
     let status = Child::start(|| {
@@ -164,7 +165,6 @@ fn open_stat(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     .with_fact("file_system", system))
 }
 
-/// Returns the inode number of `/etc/passwd`.
 #[inline]
 fn inode_number() -> Result<libc::ino_t, Problem> {
     let mut status = MaybeUninit::<libc::stat>::uninit();
@@ -196,7 +196,7 @@ fn open_and_close(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     .with_fact("file_system", system))
 }
 
-/// A path of two components, which exists on nearly every Linux and which every user may read.
+/// A path of two components. It exists on nearly every Linux, and every user may read it.
 const PASSWD: &CStr = c"/etc/passwd";
 
 /// Returns the name of the file system of `/etc/passwd`; unavailable if the file cannot be read.

@@ -1,4 +1,4 @@
-//! `thread`, `threads_many`: threads by pthreads directly, without the work that Rust adds.
+//! `thread`, `threads_many`: threads by pthreads, without the work of Rust's own threads.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;

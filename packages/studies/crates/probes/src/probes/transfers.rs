@@ -29,11 +29,11 @@ pub const TCP_BANDWIDTH: Probe = Probe {
     ..Probe::bandwidth(Class::Ipc, |options| open(options, tcp_streams)).two_sided()
 };
 
-/// Number of bytes in each write, and at most in each read.
+/// Number of bytes in each write, and maximum number in each read.
 const CHUNK: usize = 64 << 10;
 
-/// Returns a probe with a helper that sends as many chunks as this process requests. One operation
-/// is a chunk; a batch is one request and its chunks.
+/// Returns a probe with a helper, which sends the number of chunks that this process requests. One
+/// operation is a chunk. A batch is one request and its chunks.
 fn open(
     options: &ProbeOptions,
     ends: impl FnOnce() -> Result<Ends, Problem>,
@@ -55,7 +55,7 @@ fn fetch(end: &mut End, buffer: &mut [u8], chunks: u64) -> Result<Duration, Prob
         received += end.receive_some(&mut buffer[..limit])? as u64;
     }
     let elapsed = started.elapsed();
-    // The helper's count follows the last byte, so that a lost or extra byte is noticed.
+    // The helper's count comes after the last byte, so a lost or extra byte is noticed.
     let sent = end.receive_number()?;
     if sent != bytes {
         return Err(wrong_result("the other side's count of bytes", sent, bytes));

@@ -1,4 +1,4 @@
-//! `select_tcp`, `poll_tcp`, `epoll_tcp`: check many idle connections for something to read.
+//! `select_tcp`, `poll_tcp`, `epoll_tcp`: ask the kernel which of many idle connections have data.
 
 use std::mem::MaybeUninit;
 use std::net::TcpStream;
@@ -125,7 +125,6 @@ fn open_epoll_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// The `--count` of watched descriptors.
 const DESCRIPTOR_COUNT: Parameter = Parameter {
     summary: "TCP descriptors that are watched, of which none is ready",
     default: 100,
@@ -133,9 +132,8 @@ const DESCRIPTOR_COUNT: Parameter = Parameter {
     maximum: 900,
 };
 
-/// Opens connections over the loopback interface on which nothing is sent. Returns all ends, and
-/// the descriptors to watch. If their number is odd, only one end of the last connection is
-/// watched.
+/// Opens idle connections over the loopback interface. Returns all ends, and the descriptors to
+/// watch. If their number is odd, only one end of the last connection is watched.
 fn idle_connections(options: &ProbeOptions) -> Result<(Vec<TcpStream>, Vec<RawFd>), Problem> {
     let mut ends = Vec::new();
     for _ in 0..options.count.div_ceil(2) {

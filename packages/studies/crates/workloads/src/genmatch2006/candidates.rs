@@ -1,4 +1,4 @@
-//! The candidates of a search, each with a weight for every covariate; the same in every run.
+//! The candidates of a search. Each has a weight for every covariate. All runs have the same list.
 
 use crate::problem::Problem;
 use equipoise_random::Draws;
@@ -6,10 +6,10 @@ use equipoise_random::Draws;
 use super::data::COVARIATES;
 
 const SEED: u64 = 2006;
-/// Largest weight of `GenMatch` in 2006, whose weights are whole numbers from 1.
+/// Largest weight of `GenMatch` in 2006. Its weights were whole numbers from 1.
 const MAX_WEIGHT: f64 = 1000.0;
 
-/// Draws candidates with a weight for every column. A longer list starts with the shorter list.
+/// Draws candidates with a weight for every column. A longer list begins with the shorter list.
 pub fn weights(candidates: u64, columns: usize) -> Vec<Vec<f64>> {
     let draws = Draws::new(SEED);
     let columns = columns as u64;
@@ -22,7 +22,7 @@ pub fn weights(candidates: u64, columns: usize) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// Parses the weights of one candidate: a positive number for each covariate, with commas between.
+/// Parses the weights of one candidate: positive numbers with commas between.
 pub fn parse(text: &str) -> Result<Vec<f64>, Problem> {
     let parse_weight = |number: &str| -> Option<f64> {
         let weight: f64 = number.trim().parse().ok()?;

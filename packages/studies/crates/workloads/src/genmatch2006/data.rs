@@ -1,4 +1,4 @@
-//! The data of the search: a table of `LaLonde`'s experiment (1986), or generated rows like it.
+//! The data of the search: the table of `LaLonde`'s experiment (1986), or similar generated rows.
 //!
 //! The project contains no copy of the table; `equipoise_matching.matching.datasets.lalonde` writes
 //! it. The generated rows have the same arms (treated and control), columns and numbers of ties.
@@ -10,18 +10,14 @@ use equipoise_random::Draws;
 pub const COVARIATES: [&str; 10] = [
     "age", "educ", "black", "hisp", "married", "nodegr", "u74", "u75", "re75", "re74",
 ];
-/// Index of the earnings of 1975 among the covariates.
 pub const RE75: usize = 8;
-/// Index of the earnings of 1974 among the covariates.
 pub const RE74: usize = 9;
 const TREATMENT: &str = "treat";
 const TREATED: usize = 185;
 const ROWS: usize = 445;
 
-/// Units with their arm and their covariates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Data {
-    /// Whether each row is treated.
     pub treated: Vec<bool>,
     /// The values, row by row, with the columns in the order of `COVARIATES`.
     pub covariates: Vec<f64>,
@@ -86,8 +82,8 @@ impl Data {
         Ok(data)
     }
 
-    /// Generates 445 rows with the arms of the experiment. Both arms have the same distribution of
-    /// years of age, years of school and earnings, which are zero for most people.
+    /// Generates 445 rows with the arms of the experiment. Both arms have the same distributions of
+    /// age, years of school and earnings.
     pub fn generate() -> Self {
         let source = Draws::new(1986);
         let mut covariates = Vec::with_capacity(ROWS * COVARIATES.len());
@@ -126,8 +122,8 @@ impl Data {
         }
     }
 
-    /// Repeats the rows up to a number of rows, as the article made its larger data sets. It is an
-    /// error if an arm has no row then.
+    /// Repeats the rows up to a number of rows, as the article did. It is an error if an arm has no
+    /// row.
     pub fn repeated(&self, rows: usize) -> Result<Self, Problem> {
         let repeated = self.select_rows((0..self.rows()).cycle().take(rows));
         if repeated.treated.contains(&true) && repeated.treated.contains(&false) {
@@ -138,7 +134,6 @@ impl Data {
         )))
     }
 
-    /// Returns a selection of rows, in the order given.
     pub fn select_rows(&self, rows: impl Iterator<Item = usize> + Clone) -> Self {
         Self {
             treated: rows.clone().map(|row| self.treated[row]).collect(),
@@ -215,7 +210,7 @@ mod tests {
         assert!(column("re74").all(|value| value >= 0.0 && value.fract() == 0.0));
         assert!(column("age").all(|value| (17.0..=55.0).contains(&value)));
         let share = column("u74").sum::<f64>() / 445.0;
-        // Five standard errors.
+        // The limit is five standard errors.
         assert!((share - 0.73).abs() < 5.0 * (0.73_f64 * 0.27 / 445.0).sqrt());
         assert_eq!(data.treated.iter().filter(|&&treated| treated).count(), 185);
     }

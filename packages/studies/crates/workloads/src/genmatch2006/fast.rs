@@ -5,7 +5,6 @@ use equipoise_matching::{Estimand, Matcher, Method, Metric, Pairs, Problem, Rule
 use super::data::{COVARIATES, Data};
 use super::matching::{Matching, TOLERANCE};
 
-/// Equipoise's matching engine, for these data.
 pub struct Fast<'a>(pub &'a Data);
 
 impl Matching for Fast<'_> {

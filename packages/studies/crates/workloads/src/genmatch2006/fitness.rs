@@ -1,4 +1,4 @@
-//! Tests the balance of matched units: each column by paired t and Kolmogorov-Smirnov tests.
+//! Tests the balance of matched units by paired t and Kolmogorov-Smirnov tests of each column.
 //!
 //! The columns are the covariates and the product of the two earnings, as in the example of the R
 //! package Matching (docs/methods/genetic-matching.md, "pvals").
@@ -8,7 +8,7 @@ use puruspe::betai;
 
 use super::data::{COVARIATES, Data, RE74, RE75};
 
-/// Number of terms of each series. Further terms are below the precision of a number.
+/// Number of terms of each series. Further terms are smaller than rounding errors.
 const TERMS: i32 = 100;
 
 /// The data, and the columns whose balance is tested.
@@ -19,7 +19,7 @@ pub struct Balance<'a> {
 
 struct Column {
     values: Vec<f64>,
-    /// Whether the column has at most two values, so that the t test replaces the other test.
+    /// Whether the column has at most two values, so that only the t test is used.
     is_dichotomous: bool,
 }
 
@@ -72,8 +72,8 @@ fn count_distinct(values: &[f64]) -> usize {
     sorted.len()
 }
 
-/// Returns the two-sided p-value of a paired t test with weights, whose sum minus 1 is the degrees
-/// of freedom; 1 if no pair has a difference.
+/// Returns the two-sided p-value of a paired t test with weights; 1 if no pair has a difference.
+/// The degrees of freedom are the sum of the weights minus 1.
 fn paired_t(treated: &[f64], controls: &[f64], weights: &[f64]) -> f64 {
     let total: f64 = weights.iter().sum();
     let weighted_sum = |term: &dyn Fn(f64) -> f64| -> f64 {
@@ -119,8 +119,8 @@ fn kolmogorov_smirnov(mut first: Vec<f64>, mut second: Vec<f64>) -> f64 {
     upper_tail((n * m / (n + m)).sqrt() * largest)
 }
 
-/// Returns the upper tail of Kolmogorov's limiting distribution (1933), by the series that
-/// converges fast for arguments below 1 or from 1 on.
+/// Returns the upper tail of Kolmogorov's limiting distribution (1933). For small and for large
+/// `x`, two different series converge fast.
 fn upper_tail(x: f64) -> f64 {
     if x <= 0.0 {
         return 1.0;
@@ -148,11 +148,11 @@ mod tests {
     #[test]
     fn the_t_test_agrees_with_the_tables() {
         // The differences 1, 2, 3 and 4 have mean 2.5 and sum of squares 5. The variance of the
-        // mean divides the sum by n squared, as in the package Matching.
+        // mean is 5 / n², as in the package Matching.
         let differences = [1.0, 2.0, 3.0, 4.0];
         let t = 2.5 / (5.0_f64 / 16.0).sqrt();
         let p = paired_t(&differences, &[0.0; 4], &[1.0; 4]);
-        // Student's distribution with 3 degrees of freedom in closed form.
+        // Student's distribution with 3 degrees of freedom has a closed form.
         let angle = (t / 3.0_f64.sqrt()).atan();
         let expected = 1.0 - 2.0 / std::f64::consts::PI * (angle + angle.sin() * angle.cos());
         assert!((p - expected).abs() < 1e-8, "{p} {expected}");
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_largest_distance_of_the_distributions_counts_ties_once() {
-        // The distributions differ by 1/2 at 1, and by 0 at 2; the factor of the sizes is 1.
+        // The distributions differ by 1/2 at 1 and by 0 at 2; the sizes give the factor 1.
         let p = kolmogorov_smirnov(vec![1.0, 2.0], vec![2.0, 2.0]);
         assert!((p - upper_tail(0.5)).abs() < 1e-12);
     }

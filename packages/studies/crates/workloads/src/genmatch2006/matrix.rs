@@ -1,8 +1,8 @@
 //! A matrix class in the style of 2005, for the algorithm `scythe`.
 //!
-//! As docs/reference/workloads.md describes, the class does unnecessary work on purpose: it
-//! computes every result into a scratch array and then copies the array into the matrix; it passes
-//! every argument by value, as such a copy; and it checks both bounds at every read.
+//! The class does unnecessary work on purpose (docs/reference/workloads.md). It computes every
+//! result into a scratch array and copies the array into the matrix. It passes every argument by
+//! value, as a copy. It checks both bounds at every read.
 
 #![allow(
     clippy::needless_pass_by_value,
@@ -11,7 +11,6 @@
 
 use std::hint::black_box;
 
-/// A matrix of numbers, stored row by row.
 #[derive(Debug, PartialEq)]
 pub struct Matrix {
     rows: usize,
@@ -20,8 +19,8 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Returns a matrix with a copy of the elements. `black_box` keeps the compiler from removing
-    /// the copy or the scratch array.
+    /// Returns a matrix with a copy of the elements. `black_box` prevents the compiler from
+    /// removing the copy.
     #[inline(never)]
     pub fn from_scratch(rows: usize, columns: usize, scratch: &[f64]) -> Self {
         assert_eq!(scratch.len(), rows * columns, "rows times columns");
@@ -32,7 +31,6 @@ impl Matrix {
         }
     }
 
-    /// Returns a matrix with one column.
     pub fn column(elements: &[f64]) -> Self {
         Self::from_scratch(elements.len(), 1, elements)
     }
@@ -54,7 +52,7 @@ impl Matrix {
         Self::from_scratch(rows, columns, &scratch)
     }
 
-    /// Returns the copy that passing by value makes.
+    /// Returns a copy, as passing by value does.
     #[inline(never)]
     pub fn by_value(&self) -> Self {
         Self::filled(self.rows, self.columns, |row, column| self.at(row, column))
@@ -75,7 +73,6 @@ impl Matrix {
         self.columns
     }
 
-    /// Returns all elements, row by row.
     pub fn elements(&self) -> &[f64] {
         &self.elements
     }
@@ -85,12 +82,10 @@ pub fn ones(rows: usize) -> Matrix {
     Matrix::filled(rows, 1, |_, _| 1.0)
 }
 
-/// Returns one row as a matrix.
 pub fn row_of(matrix: Matrix, row: usize) -> Matrix {
     Matrix::filled(1, matrix.columns, |_, column| matrix.at(row, column))
 }
 
-/// Returns the matrix product, computed by three nested loops.
 pub fn product(left: Matrix, right: Matrix) -> Matrix {
     assert_eq!(left.columns, right.rows, "inner sizes");
     Matrix::filled(left.rows, right.columns, |row, column| {
@@ -102,17 +97,14 @@ pub fn product(left: Matrix, right: Matrix) -> Matrix {
     })
 }
 
-/// Subtracts two matrices, element by element.
 pub fn difference(left: Matrix, right: Matrix) -> Matrix {
     by_element(&left, &right, |left, right| left - right)
 }
 
-/// Adds two matrices, element by element.
 pub fn sum(left: Matrix, right: Matrix) -> Matrix {
     by_element(&left, &right, |left, right| left + right)
 }
 
-/// Multiplies two matrices, element by element.
 pub fn multiplied(left: Matrix, right: Matrix) -> Matrix {
     by_element(&left, &right, |left, right| left * right)
 }
@@ -134,7 +126,6 @@ pub fn transposed(matrix: Matrix) -> Matrix {
     })
 }
 
-/// Returns the sum of each column, as a column.
 pub fn column_sums(matrix: Matrix) -> Matrix {
     Matrix::filled(matrix.columns, 1, |column, _| {
         let mut sum = 0.0;
@@ -170,12 +161,11 @@ pub fn selected(column: Matrix, mask: Matrix) -> Matrix {
     Matrix::column(&scratch)
 }
 
-/// Returns the elements of the column in another order.
+/// Returns the elements of the column in the given order.
 pub fn reordered(column: Matrix, order: &[usize]) -> Matrix {
     Matrix::filled(order.len(), 1, |row, _| column.at(order[row], 0))
 }
 
-/// Returns the cumulative sums of the column.
 pub fn cumulated(column: Matrix) -> Matrix {
     let mut scratch = Vec::with_capacity(column.rows);
     let mut sum = 0.0;
@@ -256,7 +246,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "no such column")]
     fn both_bounds_are_checked() {
-        // Without the check, this would be the first element of the second row.
+        // Without a check of the bounds, this would read the first element of the second row.
         left().at(0, 3);
     }
 

@@ -1,4 +1,4 @@
-//! The algorithm of May 2006: it allocates its work space once, and calls dgemm once for each unit.
+//! The algorithm of May 2006. It allocates its work space once, and calls dgemm once for each unit.
 
 use equipoise_matching::Pairs;
 
@@ -9,7 +9,6 @@ use super::matching::{Matching, standardised};
 use super::matrix::Matrix;
 use super::selection::Selection;
 
-/// The algorithm with its data and its work space.
 pub struct OneDgemm<'a> {
     data: &'a Data,
     blas: &'a Blas,
@@ -21,7 +20,6 @@ pub struct OneDgemm<'a> {
 }
 
 impl<'a> OneDgemm<'a> {
-    /// Standardises the data and allocates the work space.
     pub fn new(data: &'a Data, blas: &'a Blas) -> Self {
         let covariates = standardised(data);
         let length = covariates.elements().len();
@@ -44,8 +42,8 @@ impl<'a> OneDgemm<'a> {
                 *cell -= value;
             }
         }
-        // The matrix is stored row by row, but the BLAS reads it column by column, as its
-        // transpose. So the factor, which is diagonal, is on the left.
+        // The matrix is stored row by row, but the BLAS reads it by columns and so sees its
+        // transpose. Therefore the diagonal factor is on the left.
         let sizes = (columns, columns, self.covariates.rows());
         self.blas.multiply(
             sizes,

@@ -1,7 +1,7 @@
 //! The algorithm of the release of November 2005.
 //!
-//! For every unit, one expression of matrix algebra computes the distances to all units. It has 13
-//! temporary matrices of the size of the data (the article's 35 KB), each allocated twice.
+//! For every unit, an expression of matrix algebra computes the distances to all units. It has 13
+//! temporary matrices of the size of the data (35 KB in the article), each allocated twice.
 
 use equipoise_matching::Pairs;
 
@@ -12,7 +12,6 @@ use super::matrix::{
 };
 use super::selection::Selection;
 
-/// The algorithm with its data.
 pub struct Scythe<'a> {
     data: &'a Data,
     covariates: Matrix,
@@ -40,7 +39,8 @@ impl Matching for Scythe<'_> {
     }
 }
 
-/// Returns the squared distance of every unit to one unit: the row sums of ((X - 1 x) W')^2.
+/// Returns the squared distance of every unit to one unit, x: the row sums of ((X - 1 x) W')². X
+/// has the covariates, and W is the factor.
 pub fn distances(covariates: &Matrix, factor: &Matrix, unit: usize) -> Matrix {
     let row = row_of(covariates.by_value(), unit);
     let repeated = product(ones(covariates.rows()).by_value(), row.by_value());

@@ -1,7 +1,7 @@
-//! Selects the matches of a unit from its distances, as both old algorithms do: by a full sort and
-//! masks, with results that grow by copying. (The release of May 2006 changed only the distances.)
+//! Selects the matches of a unit from its distances, as both old algorithms do. Full sorts, masks
+//! and copies of growing results make this slow.
 //!
-//! For every unit the loop allocates 25 columns as long as the data or as one arm; the distances of
+//! For every unit the loop allocates 25 columns as long as the data or as one arm. The distances of
 //! the first algorithm allocate 3 more.
 
 use equipoise_matching::Pairs;
@@ -14,23 +14,21 @@ use super::matrix::{
 
 /// Number of matches for every unit, before ties.
 const MATCHES: f64 = 1.0;
-/// Tolerance for rounding errors (docs/methods/matching.md#what-is-computed).
+/// Maximum rounding error of a sum of weights (docs/methods/matching.md#what-is-computed).
 const WEIGHT_ROUNDING: f64 = 1e-10;
 
-/// Data that the loop over the units reads, and its results.
+/// Data for the loop over the units, and its results.
 pub struct Selection {
     treated: Matrix,
     weights: Matrix,
     /// Sum of the weights with which each unit is used as a match.
     use_weights: Matrix,
-    /// Sum of the squares of these weights.
     squared_use_weights: Matrix,
     /// A row for each pair: unit, match, weight.
     results: Option<Matrix>,
 }
 
 impl Selection {
-    /// Prepares the data, before the first unit.
     pub fn new(data: &Data) -> Self {
         let treated: Vec<f64> = data
             .treated
@@ -80,7 +78,6 @@ impl Selection {
         });
     }
 
-    /// Returns the pairs of all units that were added.
     pub fn pairs(self) -> Pairs {
         let mut pairs = Pairs::default();
         let elements = self.results.as_ref().map_or(&[][..], Matrix::elements);
@@ -103,15 +100,14 @@ fn farthest_match(distances: &Matrix, weights: &Matrix) -> f64 {
     sorted[last.unwrap_or(sorted.len() - 1)]
 }
 
-/// Returns a row number that was stored in a matrix of floating point numbers.
+/// Returns the row number that is stored in a matrix as a floating point number.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn row_number(number: f64) -> usize {
     number as usize
 }
 
-/// Sorts the keys in ascending order, and `index` in the same way.
-///
-/// The algorithm is Shell's sort (Shell 1959; gaps of Knuth, The Art of Computer Programming 3).
+/// Sorts the keys in ascending order, and `index` in the same way, by Shell's sort (Shell 1959;
+/// gaps of Knuth, The Art of Computer Programming 3).
 fn shell_sort(keys: &mut [f64], index: &mut [usize]) {
     let mut gap = 1;
     while gap < keys.len() / 3 {

@@ -1,4 +1,4 @@
-//! Tests that the three algorithms find the same matches, and what they allocate.
+//! Tests the matches of the three algorithms and their allocations.
 
 use equipoise_matching::Pairs;
 
@@ -13,13 +13,13 @@ fn matched(algorithm: Algorithm, data: &Data, weights: &[f64]) -> Pairs {
     prepare(algorithm, data, blas.as_ref()).matches(weights)
 }
 
-/// Returns every fifth row of the data: both arms, and few rows, because tests are not optimised.
+/// Returns every fifth row of the data. Few rows are enough, because tests are not optimised.
 fn fifth_of_rows() -> Data {
     let all = Data::generate();
     all.select_rows((0..all.rows()).step_by(5))
 }
 
-/// Returns the pairs that an algorithm must find, computed from the definition.
+/// Returns the pairs that an algorithm must find, by the definition of a match.
 fn expected(data: &Data, weights: &[f64]) -> Vec<(usize, usize)> {
     let standardised = super::matching::standardised(data);
     let squared = |unit: usize, other: usize| -> f64 {
@@ -93,7 +93,7 @@ fn three_copies_of_the_rows_have_nine_times_the_pairs() {
 fn the_results_are_copied_for_each_unit() {
     let data = fifth_of_rows().repeated(5 * 89).unwrap();
     let weights = [1.0; COVARIATES.len()];
-    // Only the results are larger than the temporary matrices of the distances.
+    // Of all other allocations, only the results are larger than these temporary matrices.
     let temporary = data.rows() * COVARIATES.len() * size_of::<f64>();
     let mut matching = prepare(Algorithm::Scythe, &data, None);
     let (counted, pairs) =

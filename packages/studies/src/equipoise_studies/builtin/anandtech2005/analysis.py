@@ -32,8 +32,8 @@ class Column(Struct, frozen=True):
 
     heading: str
     rows: tuple[str, ...]
-    """Rows of `equipoise os` whose mean is compared. ``{placement}`` in the name of a row stands
-    for a placement."""
+    """Rows of `equipoise os`, whose mean is compared. The text ``{placement}`` in a row's name is
+    replaced by a placement."""
     microseconds: tuple[float, float, float, float]
     """Published times of the four machines, in their order."""
 
@@ -106,7 +106,7 @@ def findings(data: StudyData) -> Findings:
 
 
 def microseconds_here(data: StudyData, column: Column, placement: str) -> float | None:
-    """Return the time of a column on this host; ``None`` if one of its rows has no number."""
+    """Return the microseconds of a column on this host; ``None`` if a row has no number."""
     medians = [data.median(LATENCY, row=row.format(placement=placement)) for row in column.rows]
     known = [median for median in medians if median is not None]
     return 1e6 * statistics.fmean(known) if len(known) == len(medians) else None
@@ -131,7 +131,7 @@ def _published_table(data: StudyData, table: Table) -> FindingTable:
             system,
             _megahertz(data),
             *(
-                # A column without placements has one value, in the first row.
+                # A column without placements has only one value, shown in the first row.
                 _cell(data, column, placement) if index == 0 or _has_placements(column) else ""
                 for column in table.columns
             ),
@@ -173,7 +173,6 @@ def _reasons(data: StudyData, table: Table) -> Iterator[str]:
 
 
 def _thread_table(data: StudyData) -> FindingTable:
-    """Return the times of a thread, which readers of the article missed."""
     medians = data.medians(LATENCY, "row")
     return FindingTable(
         "Threads, which readers of the article missed, µs",
@@ -198,7 +197,7 @@ def _answer(data: StudyData) -> str:
 
 
 def _over_quickest(data: StudyData, table: Table) -> dict[str, float]:
-    """Return the time here over the shortest of the four machines' times, by column."""
+    """Return the ratio of this host's time to the shortest time of the four machines, by column."""
     return {
         column.heading: value / min(column.microseconds)
         for column in table.columns
@@ -207,7 +206,6 @@ def _over_quickest(data: StudyData, table: Table) -> dict[str, float]:
 
 
 def _quickest_sentence(data: StudyData, table: Table) -> str:
-    """Return the comparison of this host with the quickest of the four, column by column."""
     ratios = _over_quickest(data, table)
     if not ratios:
         return ""
@@ -223,7 +221,6 @@ def _quickest_sentence(data: StudyData, table: Table) -> str:
 
 
 def _systems_sentence() -> str:
-    """Return the article's conclusion from its two machines with the same processor."""
     ratios = {
         column.heading: column.microseconds[DARWIN] / column.microseconds[LINUX_ON_G5]
         for column in COLUMNS
@@ -240,7 +237,6 @@ def _systems_sentence() -> str:
 
 
 def _placement_sentence(data: StudyData) -> str:
-    """Return how much slower two CPUs are than one, and the differences between the machines."""
     ratios: list[str] = []
     for column in filter(_has_placements, IPC.columns):
         across, same = (

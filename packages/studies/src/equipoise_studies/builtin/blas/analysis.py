@@ -19,7 +19,7 @@ BASE_LEVELS = {"threads": "one", "huge_pages": "off"}
 CORE_TYPE_SEPARATOR = "_"
 """Separator of a library's name and its core type, in a level such as ``blis_zen``."""
 OPERATIONS = {"dgemm": 2.0, "invert": 2.0}
-"""Floating point operations over N³; ``invert`` is a factorisation (2/3) and an inverse (4/3)."""
+"""Floating point operations, divided by N³; ``invert`` factorises (2/3) and inverts (4/3)."""
 
 
 def findings(data: StudyData) -> Findings:
@@ -39,7 +39,6 @@ def findings(data: StudyData) -> Findings:
 
 
 def _answer(data: StudyData) -> str:
-    """Return a sentence on the fastest and the slowest library at the largest size."""
     sizes = data.levels("size")
     if not sizes:
         return ""
@@ -68,7 +67,7 @@ def _at_size_without_huge_pages(data: StudyData, size: str) -> StudyData:
 
 
 def _default_libraries(data: StudyData) -> list[str]:
-    """Return the levels without a core type: such a library chooses the core type itself."""
+    """Return the levels without a core type: these libraries choose the core type themselves."""
     libraries = data.levels("library")
     return [library for library in libraries if CORE_TYPE_SEPARATOR not in library]
 
@@ -80,7 +79,7 @@ def _speed(task: str, size: str, median: float | None) -> str:
 
 
 def _core_types(data: StudyData) -> FindingTable:
-    """Return a table of the changes in time if a library's core type is set by hand."""
+    """Return a table of the changes in time if the core type of a library is set by hand."""
     rows: list[tuple[str, ...]] = []
     base_levels = {name: level for name, level in BASE_LEVELS.items() if data.levels(name)}
     for library_level in data.levels("library"):

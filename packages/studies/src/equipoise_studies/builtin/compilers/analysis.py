@@ -84,8 +84,8 @@ def over_layouts(
 ) -> Levels | None:
     """Return the mean log time of a program, with the variance of layouts and of trials.
 
-    With a baseline, it is the mean log ratio to the baseline. Layouts with fewer than two trials
-    are left out. The result is ``None`` for fewer than ``MIN_LAYOUTS`` layouts.
+    With a baseline, the result is the mean log ratio to the baseline. Layouts with fewer than two
+    trials are left out; ``None`` for fewer than ``MIN_LAYOUTS`` layouts.
     """
     logs: list[float] = []
     units: list[int] = []
@@ -95,7 +95,7 @@ def over_layouts(
         if baseline is not None:
             baseline_times = data.values(METRIC, program=baseline, **levels)
             count = min(len(times), len(baseline_times))
-            # Every block runs every condition, so the same index is the same block.
+            # Every block runs every condition, so equal indices are of the same block.
             times = times[:count] - np.log(baseline_times[:count])
         if len(times) > 1:
             logs.extend(times)

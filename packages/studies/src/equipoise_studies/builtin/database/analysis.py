@@ -2,7 +2,7 @@
 
 A workload is a server with the work that its clients request. A setting is one change of the
 server, such as its allocator. A knee is the number of clients that saturates the server. Under
-closed load a client waits for each answer; under open load transactions start at a fixed rate.
+closed load, a client waits for each answer. Under open load, transactions start at a fixed rate.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ THROUGHPUT = "throughput_per_s"
 THREADS = "threads"
 """Factor with the number of clients."""
 BASELINE = "glibc"
-"""Setting with which the others are compared."""
+"""Setting with which all other settings are compared."""
 P99 = "latency_p99_s"
 TRANSACTIONS = "transactions"
 CLOSED, OPEN = "closed", "open"
@@ -32,7 +32,7 @@ _PER_TRANSACTION = {
     "server faults": ("server_minor_faults",),
     "server switches": ("server_voluntary_switches", "server_involuntary_switches"),
 }
-"""Headings of columns, each with metrics; a cell is their sum, divided by the transactions."""
+"""Metrics by the heading of a column. A cell is the sum of the metrics for one transaction."""
 Levels = dict[str, str]
 """Levels by factor."""
 
@@ -47,18 +47,17 @@ class Point(Struct, frozen=True):
 
 
 class Knee(Struct, frozen=True):
-    """The number of clients that saturates a server.
+    """The number of clients that saturates a server: N* = X_max / X(1).
 
-    With few clients throughput grows with their number, N X(1); with many it stays at its maximum.
-    The two bounds cross at N* = X_max / X(1): more clients than that mostly wait (asymptotic
-    bounds: Lazowska, Zahorjan, Graham and Sevcik, Quantitative System Performance, 1984,
-    chapter 5, without think time).
+    X(1) is the throughput with one client, and X_max the largest throughput. With more than N*
+    clients, most clients wait (asymptotic bounds: Lazowska, Zahorjan, Graham and Sevcik,
+    Quantitative System Performance, 1984, chapter 5).
     """
 
     clients: float
     interval: Interval
-    """Confidence sequence at 95 % of the ratio within blocks; a bound is ``None`` while unlimited.
-    It does not include that the maximum was selected by its median."""
+    """Confidence sequence of the knee at 95 %; ``None`` for a bound that is not known yet. The
+    selection of the largest median is not taken into account."""
     best_clients: int
     """Number of clients with the largest median."""
 
@@ -70,7 +69,7 @@ class Curve(Struct, frozen=True):
     points: tuple[Point, ...]
     """Points by the number of clients, at least one."""
     knee: Knee | None
-    """Knee; ``None`` without a point at one client, or with only that point."""
+    """Knee; ``None`` if no point has one client, or if it is the only point."""
 
 
 def findings(data: StudyData) -> Findings:
@@ -92,7 +91,7 @@ def findings(data: StudyData) -> Findings:
 
 
 def workloads(data: StudyData) -> Iterator[Levels]:
-    """Return the combinations of server and work in the campaign."""
+    """Yield the combinations of server and work in the campaign."""
     return data.combinations("server", "work")
 
 
@@ -140,7 +139,6 @@ def _knee_text(knee: Knee | None) -> str:
 
 
 def _best_phrase(curves: Sequence[Curve]) -> str:
-    """Return a phrase for the largest throughput and its setting."""
     throughput, clients, setting = max(
         (point.median, point.clients, curve.levels["setting"])
         for curve in curves
@@ -209,7 +207,7 @@ def _transaction_table(data: StudyData, title: str, curves: Sequence[Curve]) -> 
 
 
 def _per_transaction(data: StudyData, metrics: Sequence[str], levels: Levels) -> str:
-    """Return the median over trials of a sum of metrics, for one transaction."""
+    """Return the sum of the metrics for one transaction, as a median over trials."""
     transactions = data.values(TRANSACTIONS, **levels)
     columns = [data.values(metric, **levels) for metric in metrics]
     if not len(transactions) or any(len(column) != len(transactions) for column in columns):

@@ -1,6 +1,6 @@
-"""The client of each server of this study: a load generator with its options.
+"""Run the client of a server of this study: a load generator with its options.
 
-It runs as a program: ``python client.py mariadb --work=read_only …``.
+Usage: ``python client.py mariadb --work=read_only …``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PGBENCH_SCRIPTS = {"read_only": "select-only", "read_write": "simple-update"}
 def mariadb_command(options: argparse.Namespace) -> list[str]:
     """Return the arguments of sysbench.
 
-    Through the Unix socket, the server identifies the client by the account of its process.
+    Through the Unix socket, the server accepts the user of the client's process.
     """
     address = (
         [f"--mysql-user={_own_account()}", f"--mysql-socket={options.folder}/socket"]

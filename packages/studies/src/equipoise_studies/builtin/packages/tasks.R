@@ -1,5 +1,5 @@
-# One task, three times; the mean is written to EQUIPOISE_METRICS.
-# Arguments: the task, an option for the size as in the built-in workload, and the size.
+# One task, three times; the mean seconds are written to EQUIPOISE_METRICS.
+# Arguments: the task, the option for its size (as in the built-in workload), and the size.
 arguments <- commandArgs(trailingOnly = TRUE)
 task <- arguments[1]
 size <- as.numeric(arguments[length(arguments)])

@@ -1,7 +1,7 @@
 """Correlate the cost of each primitive with a server's throughput over the conditions.
 
-A primitive is an operation of the system, such as a TCP connection. Under each condition (such as
-an allocator and a transport) both the server and every primitive are measured.
+A primitive is an operation of the system, such as a TCP connection. A condition is, for example, an
+allocator with a transport. Under each condition both the server and every primitive are measured.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ THROUGHPUT = "throughput_per_s"
 COSTS = ("latency_s", "work_s")
 """Metrics of the primitives: seconds of one operation. Each primitive reports one of them."""
 FACTORS = ("transport", "placement", "memory")
-"""Factors that make the conditions."""
+"""Factors whose levels make a condition."""
 
 
 class Point(Struct, frozen=True):
@@ -38,7 +38,7 @@ class Point(Struct, frozen=True):
 
 
 class Primitive(Struct, frozen=True):
-    """A primitive, with the conditions in which the primitive and the server were measured."""
+    """A primitive, with the conditions under which it and the server were measured."""
 
     name: str
     points: tuple[Point, ...]
@@ -47,7 +47,7 @@ class Primitive(Struct, frozen=True):
 
 
 def findings(data: StudyData) -> Findings:
-    """Return the primitives by the strength of their correlation with the throughput."""
+    """Return the primitives, ordered by the strength of their correlation with the throughput."""
     ranked = primitives(data)
     if not ranked:
         return Findings()
@@ -57,8 +57,8 @@ def findings(data: StudyData) -> Findings:
         tuple(map(_row, ranked)),
         (
             "of the medians of the conditions; -1: throughput always falls as the cost rises",
-            "the interval is for conditions drawn like these, and for one primitive that was "
-            "named before the data were seen",
+            "the interval is for one primitive, chosen before the measurement, and for conditions "
+            "drawn like these",
         ),
     )
     best, correlation = ranked[0], ranked[0].correlation
@@ -68,25 +68,25 @@ def findings(data: StudyData) -> Findings:
     correlation_count = sum(primitive.correlation is not None for primitive in ranked)
     chance = chance_level(correlation.points, correlation_count)
     position = "beyond" if abs(correlation.value) > chance else "within"
-    conditions = correlation.points
+    condition_count = correlation.points
     strongest = f"{best.name} correlates most with the throughput"
     number, interval = _correlation_text(correlation)
     throughputs = [point.throughput_per_s for point in best.points]
     paragraphs = (
-        f"{strongest}: {number} ({interval}) over {conditions} conditions, in which throughput was "
-        f"{number_text(min(throughputs))} to {number_text(max(throughputs))} per s. That is "
-        f"{position} the range of chance.",
-        f"{conditions} conditions prove little: by chance alone, one correlation in twenty is "
-        f"larger than {chance_level(conditions, 1):.2f}, and the largest of {correlation_count} "
-        f"(the number of primitives here) is larger than {chance:.2f} in one study in twenty. The "
-        "conditions are not a random sample: each is a combination of a few switches, and one "
-        "switch that changes both makes a primitive correlate with the throughput. A correlation "
-        "is a reason to look, not a cause; `equipoise why` tests causes.",
+        f"{strongest}: {number} ({interval}) over {condition_count} conditions, in which "
+        f"throughput was {number_text(min(throughputs))} to {number_text(max(throughputs))} per s. "
+        f"That is {position} the range of chance.",
+        f"{condition_count} conditions prove little: by chance alone, a correlation exceeds "
+        f"{chance_level(condition_count, 1):.2f} in one study in twenty. The largest of "
+        f"{correlation_count} correlations, one for each primitive, exceeds {chance:.2f} in one "
+        "study in twenty. The conditions are not a random sample: each is a combination of a few "
+        "switches. One switch that changes both makes a primitive correlate with the throughput. A "
+        "correlation is a reason to look, not a cause; `equipoise why` tests causes.",
         *_opposite_sentence(ranked),
     )
     answer = (
-        f"{strongest} (rank correlation {number} over {conditions} conditions), {position} the "
-        "range of chance."
+        f"{strongest} (rank correlation {number} over {condition_count} conditions), {position} "
+        "the range of chance."
     )
     return Findings((table,), paragraphs, answer)
 

@@ -23,7 +23,7 @@ MAX_CHARTS = 3
 
 
 def figures(data: StudyData) -> Iterator[Figure]:
-    """Yield throughput against the primitives with the strongest correlations."""
+    """Yield charts of the throughput against the primitives with the strongest correlations."""
     ranked = [primitive for primitive in primitives(data) if primitive.correlation is not None]
     for primitive in ranked[:MAX_CHARTS]:
         yield Figure(f"beside_{primitive.name}", HOW_TO_READ, throughput_chart(primitive))

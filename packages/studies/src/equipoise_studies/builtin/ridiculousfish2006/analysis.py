@@ -1,7 +1,7 @@
 """Compare the reply's three systems, and the costs of malloc and free by the size of the block.
 
-The reply is a blog's answer to the article (page.md). With the *15 KB policy* of Mac OS X, blocks
-from 15 KB on go back to the kernel when they are freed: a step in the costs at that size.
+The reply is a blog's answer to the article (page.md). The *15 KB policy* of Mac OS X returns freed
+blocks of 15 KB or more to the kernel. So the costs have a step at that size.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from equipoise_studies.study_data import (
 )
 
 PROGRAM = "genmatch2006"
-"""Level of the factor ``block`` at which the article's program runs; other levels are sizes."""
+"""Level of the factor ``block`` for the article's program; all other levels are sizes."""
 TIME = "work_s"
 BASELINE = "glibc"
 SYSTEMS = (
@@ -34,13 +34,13 @@ SYSTEMS = (
     ("dlmalloc", "OS X with Doug Lea's malloc", "10 s"),
     ("glibc", "Windows XP", "10 s"),
 )
-"""Allocators, each with the system of the reply that it represents and the published time."""
+"""Allocators; each represents a system of the reply, with the published time."""
 BUFFER = "35840"
-"""Size of the article's buffers, 445 × 10 doubles in whole pages."""
+"""Size of the article's buffers: 445 × 10 doubles, rounded up to pages."""
 
 
 class Cost(Struct, frozen=True):
-    """A cost of a malloc and free."""
+    """A cost of a pair of malloc and free."""
 
     metric: str
     name: str
@@ -99,7 +99,6 @@ def block_rows(data: StudyData, metric: str) -> Iterator[dict[str, Any]]:
 
 
 def _policy_ratio(data: StudyData, baseline: str, block: str) -> Ratio | None:
-    """Return the ratio of the 15 KB policy to another allocator."""
     return data.ratio(TIME, "allocator", "glibc_15k", baseline, block=block)
 
 
@@ -162,7 +161,7 @@ def _kernel_size_table(data: StudyData) -> FindingTable:
 
 
 def _answer(data: StudyData) -> str:
-    """Return the cost of the 15 KB policy for the article's program, or for its blocks."""
+    """Return the cost of the 15 KB policy for the article's program, else for its blocks."""
     for block, subject in ((PROGRAM, "The article's program"), (BUFFER, "A block of 35 KB")):
         for baseline, name in (("dlmalloc", "Doug Lea's malloc"), (BASELINE, "the default")):
             ratio = _policy_ratio(data, baseline, block)

@@ -1,8 +1,8 @@
 """The table and Figure 1 of Sekhon (2006), with the published numbers and ours.
 
 The article compares a matching program under three operating systems. Here the allocators of these
-systems replace them. The *15 KB policy* is that of Mac OS X: malloc goes to the kernel from 15 KB
-on. The old algorithm and the BLAS algorithm are two releases of the program (page.md).
+systems replace them. With the *15 KB policy* of Mac OS X, malloc goes to the kernel from 15 KB on.
+The old algorithm and the BLAS algorithm are two releases of the program (page.md).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SYSTEMS: Mapping[str, str] = {
     "glibc_15k": "OS X, its own malloc (to the kernel from 15 KB)",
     "dlmalloc": "OS X with Doug Lea's malloc",
 }
-"""Allocators, each with the article's operating system that it represents."""
+"""Allocators; each represents an operating system of the article."""
 
 SECONDS: Mapping[tuple[str, ...], float] = {
     ("scythe", "445", "glibc"): 8.84,
@@ -39,7 +39,7 @@ SECONDS: Mapping[tuple[str, ...], float] = {
     ("blas", "445", "glibc"): 4.4,
     ("blas", "445", "glibc_15k"): 4.6,
 }
-"""Published best of three searches, by algorithm, rows, allocator (Windows XP, scythe: 9.38 s)."""
+"""Published best of three searches in seconds, by algorithm, rows and allocator."""
 
 RATIOS: Mapping[tuple[str, ...], float] = {
     ("scythe", "445", "glibc_15k"): 22.78 / 8.84,
@@ -61,13 +61,13 @@ P_VALUES: Mapping[tuple[str, ...], str] = {
 }
 """Published p-values of the empirical distribution, as printed."""
 SEARCH, BEST = "search_s", "best_search_s"
-"""Metrics: seconds of each search of a trial, and of its fastest search."""
+"""Metrics: seconds of each search of a trial, and of the fastest search."""
 DEFAULT, FROM_15K, LEA = "glibc", "glibc_15k", "dlmalloc"
 OLD, NEW = "scythe", "blas"
-"""Algorithms; the line above has allocators: the default, the 15 KB policy, and Doug Lea's."""
+"""Algorithms. The constants above are allocators: the default, the 15 KB policy, Doug Lea's."""
 MIN_RATIO_FAR_SLOWER = 1.5
 MAX_RATIO_WITHOUT_GAP = 1.05
-"""Maximum ratio that is not a gap: the article did not call 4.6 s against 4.4 s a real gap."""
+"""Maximum ratio without a gap; the article saw no real gap in 4.6 s against 4.4 s."""
 MEASURED, PUBLISHED = "here", "published in 2006"
 """Sources of a number in a chart."""
 CONDITION = ("algorithm", "rows", "allocator")
@@ -115,7 +115,7 @@ def findings(data: StudyData) -> Findings:
 
 
 def _answer(data: StudyData) -> str:
-    """Return the answer to the article's question: the cost of the 15 KB policy by algorithm."""
+    """Return the cost of the 15 KB policy by algorithm, which the article asked for."""
     rows = next(iter(data.levels("rows")), "")
     costs = [
         f"the {name} algorithm {factor_text(ratio.ratio)} "
@@ -129,7 +129,6 @@ def _answer(data: StudyData) -> str:
 
 
 def _ratios(data: StudyData, algorithm: str, candidate: str, baseline: str) -> dict[str, Ratio]:
-    """Return the ratio of two allocators at each number of rows at which both ran."""
     return data.ratios(SEARCH, "allocator", candidate, baseline, by="rows", algorithm=algorithm)
 
 
@@ -251,8 +250,8 @@ def _open_question(data: StudyData) -> Iterator[str]:
 def empirical_p(baseline: FloatArray, candidate: FloatArray) -> float | None:
     """Return the share of pairs in which the condition with the larger mean is not slower.
 
-    ``baseline``, shape (n,), and ``candidate``, shape (m,), have one value for each trial. Each
-    trial of one is paired with each trial of the other. Equal values count half.
+    ``baseline``, shape (n,), and ``candidate``, shape (m,), have one value for each trial. A pair
+    has one trial of each; all n × m pairs count. A pair with equal values counts half.
     """
     if len(baseline) == 0 or len(candidate) == 0:
         return None
@@ -262,7 +261,7 @@ def empirical_p(baseline: FloatArray, candidate: FloatArray) -> float | None:
 
 
 def normalise(seconds: float, rows: int) -> float:
-    """Return seconds over N² log N, as in Figure 1. N quicksorts of N values grow like N² log N."""
+    """Return seconds / (N² log N), as in Figure 1; N quicksorts of N values take N² log N steps."""
     return seconds / (rows**2 * math.log(rows))
 
 
@@ -294,7 +293,6 @@ def ratio_rows(data: StudyData) -> Iterator[dict[str, Any]]:
 def _published_numbers(
     data: StudyData, numbers: Mapping[tuple[str, ...], float]
 ) -> dict[tuple[str, ...], float]:
-    """Return the published numbers of the algorithms in the campaign."""
     return {key: numbers[key] for key in numbers if key[0] in data.levels("algorithm")}
 
 

@@ -29,11 +29,10 @@ HOW_TO_READ_RATIOS = (
 )
 _NOTE = "filled: here; hollow diamonds: published in 2006, on 2006 hardware"
 _DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
-"""Dash patterns of the algorithms: lengths of dashes and gaps."""
 
 
 def figures(data: StudyData) -> Iterator[Figure]:
-    """Yield Figure 1 and the ratios to the default, published and ours."""
+    """Yield Figure 1 and the ratios to the default, both published and measured."""
     seconds, ratios = list(figure_1_rows(data)), list(ratio_rows(data))
     if seconds:
         yield Figure("figure_1", HOW_TO_READ_SECONDS, seconds_chart(seconds))
@@ -73,7 +72,6 @@ def ratios_chart(rows: Rows) -> alt.LayerChart:
 
 
 def _layers(rows: Rows, y: alt.Y) -> Iterator[alt.Chart]:
-    """Yield our lines and points, and the published points."""
     x, names = _x(rows), _names(rows)
     algorithms = list(dict.fromkeys(row["algorithm"] for row in rows))
     dashes = [list(dash) for dash, _ in zip(itertools.cycle(_DASHES), algorithms, strict=False)]
@@ -98,5 +96,5 @@ def _x(rows: Rows) -> alt.X:
 
 
 def _names(rows: Rows) -> list[str]:
-    """Return the allocators; the default is first, so that all figures have the same colours."""
+    """Return the allocators with the default first, so that all figures have the same colours."""
     return list(dict.fromkeys((DEFAULT, *(str(row["condition"]) for row in rows))))

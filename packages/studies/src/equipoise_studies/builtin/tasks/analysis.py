@@ -32,7 +32,7 @@ def figures(data: StudyData) -> Iterator[Figure]:
 
 
 def _rankings(data: StudyData) -> list[Ranking]:
-    """Return a ranking of the libraries and one of the allocators, if two levels of it ran."""
+    """Return a ranking of the libraries and a ranking of the allocators, each if two levels ran."""
     levels = data.levels(EXCHANGED)
     groups = {
         "BLAS libraries": [level for level in levels if level in LIBRARIES],

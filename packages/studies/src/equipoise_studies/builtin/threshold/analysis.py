@@ -1,7 +1,8 @@
 """Compare thresholds of an allocator by time and memory.
 
 From its threshold on, an allocator takes each block from the kernel and gives it back when it is
-freed. A threshold is on the front unless another one is as good in both, and better in one.
+freed. One threshold beats another if it is at least as good in time and in memory, and better in
+one of them. The thresholds that no other threshold beats are the front.
 """
 
 from __future__ import annotations
@@ -83,7 +84,6 @@ def threshold_text(threshold: str) -> str:
 
 
 def _beats(first: Point, second: Point) -> bool:
-    """Return whether the first point is at least as good in both costs and better in one."""
     is_as_good = first.time_s <= second.time_s and first.peak_bytes <= second.peak_bytes
     return is_as_good and (first.time_s, first.peak_bytes) != (second.time_s, second.peak_bytes)
 

@@ -1,8 +1,4 @@
-"""Charts of time against peak memory, with the front.
-
-A threshold beats another if it is at least as good in time and in memory, and better in one of
-them. The front contains the thresholds that no other threshold beats.
-"""
+"""Charts of time against peak memory; a line connects the front (``analysis.py``)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Describe the times of two programs, and show how the minimum can mislead a comparison.
 
-``hashwalk`` walks a map until it meets a word; its number of steps depends on a random seed.
+``hashwalk`` walks a hash map until it finds a word. A random seed decides the number of steps.
 ``wordsearch`` searches a random word in a list, by linear or by binary search.
 """
 
@@ -16,7 +16,7 @@ from equipoise_studies.study_data import UNKNOWN, StudyData, findings_of, number
 
 TIME, STEPS, WALL = "search_s", "steps", "wall_s"
 MIN_RUNS = 10
-"""Minimum number of runs of a program that is described."""
+"""Minimum number of runs of a program in the result."""
 TENTHS = 10
 """Number of bars of a histogram."""
 WALK = {"program": "hashwalk", "algorithm": "linear"}
@@ -29,7 +29,7 @@ Rows = Iterator[tuple[str, ...]]
 
 
 def findings(data: StudyData) -> Findings:
-    """Return the range, histogram and steps of each program, and the statistics of the search."""
+    """Return ranges, histograms and steps of the programs, and statistics of the word searches."""
     tables = (
         FindingTable(
             "Performance points",
@@ -65,7 +65,7 @@ def findings(data: StudyData) -> Findings:
 
 
 def correlation(steps: FloatArray, seconds: FloatArray) -> float | None:
-    """Return Pearson's correlation of two columns; ``None`` for few runs or a constant column."""
+    """Return Pearson's correlation of two arrays; ``None`` for few or constant values."""
     if len(steps) != len(seconds) or len(steps) < MIN_RUNS:
         return None
     if np.ptp(steps) == 0 or np.ptp(seconds) == 0:
@@ -74,14 +74,14 @@ def correlation(steps: FloatArray, seconds: FloatArray) -> float | None:
 
 
 def rank_correlation(steps: FloatArray, seconds: FloatArray) -> float | None:
-    """Return the correlation of the ranks of two columns of shape (n,)."""
+    """Return the correlation of the ranks of two arrays of shape (n,)."""
     return correlation(shared_ranks(steps), shared_ranks(seconds))
 
 
 def shares_of_tenths(values: FloatArray) -> FloatArray:
     """Return the share of the values in each tenth of their range, shape (10,).
 
-    The range is from the 1st to the 99th percentile, so that one disturbed run does not stretch it.
+    The range is from the 1st to the 99th percentile: a disturbed run cannot stretch it.
     """
     low, high = np.quantile(values, [0.01, 0.99])
     inside = values[(values >= low) & (values <= high)]

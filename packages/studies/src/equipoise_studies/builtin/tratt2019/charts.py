@@ -22,7 +22,7 @@ HOW_TO_READ_HISTOGRAM = (
 HOW_TO_READ_STEPS = "One point for each run: its steps and its time."
 BINS = 40
 MAX_POINTS = 2000
-"""Maximum number of runs of which a chart draws a point."""
+"""Maximum number of points in a chart, one for each run."""
 
 
 def figures(data: StudyData) -> Iterator[Figure]:
@@ -41,7 +41,7 @@ def histogram(name: str, values: FloatArray) -> alt.LayerChart:
     """Draw a histogram of times; ``values`` of shape (n,), in seconds."""
     divisor, unit = unit_of("search_s", float(np.median(values)))
     scaled = values / divisor
-    # The upper end is cut: a few disturbed runs would stretch the range too far.
+    # Times above the upper end are cut: a few disturbed runs would stretch the range too far.
     high = float(np.quantile(scaled, 0.995))
     inside = scaled[scaled <= high]
     counts, edges = np.histogram(inside, bins=BINS, range=(float(scaled.min()), high))
@@ -84,7 +84,7 @@ def histogram(name: str, values: FloatArray) -> alt.LayerChart:
 
 
 def by_steps(name: str, steps: FloatArray, values: FloatArray) -> alt.LayerChart:
-    """Draw time by steps; both have shape (n,)."""
+    """Draw seconds by steps; both arrays have shape (n,)."""
     divisor, unit = unit_of("search_s", float(np.median(values)))
     step = max(1, -(-len(values) // MAX_POINTS))
     rows = [

@@ -14,7 +14,7 @@ METRIC = "iteration_s"
 
 
 def findings(data: StudyData) -> Findings:
-    """Return a table with a row for each runtime and kernel, and the pairs in each class."""
+    """Return a table with a row for each runtime and kernel, and the number of rows by class."""
     table = FindingTable(
         "Warm-up, by runtime and kernel",
         ("runtime", "kernel", "class", "steady from", "first", "steady", "times", "trials"),

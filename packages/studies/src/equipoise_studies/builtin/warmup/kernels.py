@@ -14,9 +14,9 @@ from functools import partial
 from equipoise.helpers.equipoise_metrics import report, timed_iterations
 
 STEPS, LENGTH, ORDER = 500, 7, 30
-"""Steps of ``nbody``, elements that ``fannkuch`` permutes, rows of the matrix of ``spectral``."""
+"""Steps of ``nbody``; elements that ``fannkuch`` permutes; rows of the matrix of ``spectral``."""
 DAYS, MASS = 365.24, 4 * math.pi * math.pi
-"""Days of a year; mass of the sun, in the unit in which the constant of gravitation is 1."""
+"""Days of a year; mass of the sun if the gravitational constant is 1."""
 BODIES = (
     (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0),
     (4.8414314424647209, -1.16032004402742839, -0.103622044471123109)
@@ -63,7 +63,7 @@ def nbody() -> float:
 
 
 def fannkuch() -> float:
-    """Return 1000 times the alternating sum of flips over all permutations, plus the maximum."""
+    """Return 1000 times the alternating sum of flips over all permutations, plus the most flips."""
     order = list(range(LENGTH))
     count = [0] * LENGTH
     max_flips = total = number = 0

@@ -39,7 +39,7 @@ fn open_io_uring_read_byte(options: &ProbeOptions) -> Result<OpenProbe, Problem>
     let file = File::open(PATH).map_err(problem_of(PATH))?;
     let mut byte = Box::new(1_u8);
     let read = Read::new(Fd(file.as_raw_fd()), &raw mut *byte, 1).build();
-    // SAFETY: the file and the byte, which stays in its box, are kept.
+    // SAFETY: the file and the byte are kept. The byte stays in its box.
     unsafe { open(options, read, 1, (file, byte)) }
 }
 
@@ -91,7 +91,8 @@ impl<Data> Submissions<Data> {
     fn submit(&mut self, operations: usize) -> Result<(), Problem> {
         let mut queue = self.ring.submission();
         for _ in 0..operations {
-            // SAFETY: as the caller of `open` promised; the operation ends before the return.
+            // SAFETY: the caller of `open` promised valid data, and the operation ends before the
+            // return.
             unsafe { queue.push(&self.operation) }
                 .map_err(|_| Problem::failure("the ring of io_uring is full"))?;
         }
