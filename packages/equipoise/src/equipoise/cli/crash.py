@@ -20,9 +20,9 @@ SECRET_MARK = "[left out]"
 MAX_SUMMARY_LETTERS = 200
 _ENV_OPTION = "--env"
 _SECRET_OPTIONS = (_ENV_OPTION, "--prepare", "--setup", "--conclude", "--cleanup", "--build")
-"""``--env``, and options with a shell line that may set variables."""
+"""Options whose values may contain secrets: environment variables and shell lines."""
 _MIN_SECRET_LETTERS = 4
-"""Minimum length of a value that is removed from the traceback; a shorter one is in many words."""
+"""Minimum length of a value that is removed from the traceback; a shorter value is too common."""
 
 
 def write_crash_file(error: BaseException, arguments: Sequence[str]) -> Path | None:
@@ -61,10 +61,9 @@ def summary(error: BaseException, arguments: Sequence[str]) -> str:
 
 
 def _possible_folders() -> Iterator[Path]:
-    """Yield the folders for a crash file, the preferred folder first."""
     home_folder = os.environ.get("HOME", "")
     state_folder = os.environ.get("XDG_STATE_HOME", "")
-    # The XDG specification says to ignore a relative path.
+    # By the XDG specification, a relative path is ignored.
     if os.path.isabs(state_folder):
         yield Path(state_folder) / CRASHES_FOLDER
     elif os.path.isabs(home_folder):
@@ -104,7 +103,7 @@ def without_secrets(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _public_value(option: str, value: str, secret_values: list[str]) -> str:
-    """Return the public text for an option's value; add its secret part to ``secret_values``."""
+    """Return the value of an option without its secret; add the secret to ``secret_values``."""
     variable, equals, secret = value.partition("=")
     if option == _ENV_OPTION and equals:
         secret_values.append(secret)

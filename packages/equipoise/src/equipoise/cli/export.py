@@ -116,7 +116,7 @@ def command(request: ExportRequest) -> int:
 
 
 def _write_slice(request: ExportRequest) -> None:
-    """Write a ledger with one run. As every ledger, only its owner can read it.
+    """Write a ledger with one run, which only the owner can read.
 
     Raise `UnusableInput` if there is no such run, or the file cannot be written.
     """
@@ -139,7 +139,7 @@ def _write_slice(request: ExportRequest) -> None:
         for refusal in report.refused:
             raise refusal
         with suppress(OSError):
-            # Create the file with the mode of a ledger; `write_file` keeps the mode.
+            # Create the file with the access rights of a ledger; `write_file` keeps the rights.
             os.close(os.open(output, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         write_file(output, slice_file.read_bytes())
 

@@ -50,7 +50,7 @@ def command(request: ResumeRequest) -> int:
         record = ledger.read_run(run)
     membership = record.plan.membership
     if membership is not None:
-        # If it were resumed here and by the whole campaign, two different records would result.
+        # Otherwise the copies of this record, here and at the coordinator, could differ.
         raise UnusableInput(
             f"run {record.id} is one host's part of a campaign on several hosts",
             hint=f"on the host that started the campaign, run equipoise resume {membership.whole}",

@@ -59,7 +59,7 @@ def command(request: ShowRequest) -> int:
     if request.pooled:
         _show_pooled(run, output)
         return 0
-    # The garbage collector would examine a large campaign again and again, in vain.
+    # Without this, the garbage collector would examine a large campaign again and again.
     with paused_garbage_collector():
         if other is not None:
             _show_two(run, other, output)
