@@ -1,6 +1,6 @@
 """Reports: a result of any kind becomes one document, which every renderer can write.
 
-document: the model of a report, as a list of parts in reading order.
+document: the model of a report, a list of parts in reading order.
 kind: the methods with which a kind of campaign changes its report.
 builders: a file for each kind of result, which turns the result into a document.
 renderers: a file for each output format: terminal, page, Markdown, LaTeX, CSV, notebook.

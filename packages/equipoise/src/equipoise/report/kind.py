@@ -27,7 +27,7 @@ class ReportKind:
     verb = "measured"
     """Verb before the time of the campaign, such as ``measured`` or ``imported``."""
     scope: str | None = None
-    """Scope of the claims in a result without comparisons: for which runs they hold."""
+    """Where the claims of a result without comparisons hold, such as ``on this host``."""
     first_figures: frozenset[str] = frozenset()
     """Names of the figures directly below the answer."""
     figures_per_comparison: frozenset[str] = frozenset()
@@ -36,7 +36,7 @@ class ReportKind:
     """Sentence before the command that runs the campaign again."""
 
     def scope_of(self, document: Any) -> str | None:
-        """Return the scope of the claims, for a result without comparisons."""
+        """Return where the claims hold, for a result without comparisons."""
         return self.scope
 
     def question(self, document: Any) -> str | None:

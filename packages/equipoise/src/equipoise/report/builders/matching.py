@@ -1,7 +1,7 @@
 """Builds the documents of `equipoise_matching`: match, balance, search for weights, log.
 
-In a match, a treated row is compared with control rows that have similar covariates. The naive
-difference is the difference between all treated rows and all control rows, without matching.
+A match compares a treated row with control rows that have similar covariates. The naive difference
+compares all treated rows with all control rows.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def answer_with_color(report: Report, verdict: str) -> Answer:
 def answers_by_form(
     report: Report, verdict: str, brief_remarks: tuple[str, ...]
 ) -> tuple[Answer, Answer]:
-    """Build the answer of a report, and its replacement on a brief screen, with other remarks."""
+    """Build two answers: for a brief screen with ``brief_remarks``, and for other forms."""
     answer = answer_with_color(report, verdict)
     (claim,) = answer.claims
     # On a brief screen, the sentence of the claim already has the estimate and its interval.
@@ -103,13 +103,13 @@ def table_of(table: TextTable) -> Table:
 _MAX_BRIEF_ROWS = 10
 """Maximum number of covariates that a terminal shows without ``--verbose``."""
 MAX_COVARIATES_WITH_FIGURES = 3
-"""Number of covariates with figures of their own: the covariates that differ most."""
+"""Maximum number of covariates with separate figures: the covariates that differ most."""
 _MATCHED_LABEL = "comparable units"
 _ALL_ROWS_LABEL = "all rows as they are"
 
 
 def table_document(match: TableMatch, command: str) -> Document:
-    """Build the document of a match, or of a search for weights and the best match.
+    """Build the document of a match, or of a search for weights with the best match.
 
     ``command`` is the command line that computes the result again.
     """
@@ -127,7 +127,7 @@ def match_document(
     question: MatchQuestion,
     command: str,
 ) -> Document:
-    """Build the document of a match; without an outcome, the answer is about its balance."""
+    """Build the document of a match; without an outcome, the answer is about the balance."""
     report = match_report(result, balance, naive, question)
     effect = matched_difference(result)
     return _document(report, question, balance, command, result, effect=effect, naive=naive)
@@ -300,7 +300,7 @@ def _effect_figures(
 
 
 def _balance_figures(balance: Balance, search: GenMatchResult | None) -> Iterator[Figure]:
-    """Draw the course of a search, all covariates, and the covariates that differ most."""
+    """Draw the course of a search, all covariates together, and the covariates that differ most."""
     from equipoise.figures.gallery import Figure
     from equipoise_matching.charts import balance as charts
 
@@ -342,7 +342,7 @@ def _weight_numbers(search: GenMatchResult | None) -> Iterator[NumberRow]:
 
 
 def observation_document(result: ObservationResult, command: str) -> Document:
-    """Build the document on the effect of a change that was estimated from a log.
+    """Build the document on the effect of a change, estimated from a log.
 
     ``command`` is the command line that computes the result again; empty if there is none.
     """

@@ -34,7 +34,7 @@ def origin_of(document: ResultDocument, command: str) -> Origin:
 
 
 def machine_of(environment: Mapping[str, Any]) -> str:
-    """Return the processor of a host, the number of its CPUs, and its system, as one text."""
+    """Return the processor, the number of CPUs and the system of a host, as one text."""
     facts = [str(environment.get("cpu_model") or "unknown processor")]
     if cpus := environment.get("cpus"):
         facts.append(f"{cpus} CPU{'' if cpus == 1 else 's'}")
@@ -80,7 +80,7 @@ def _question(document: ResultDocument) -> str:
 
 
 def _short_name(name: str) -> str:
-    """Return a name, or an empty text for a name that is too long for a question."""
+    """Return a name; an empty text if the name is too long for a question."""
     return name if len(name) <= _MAX_NAME_LETTERS else ""
 
 

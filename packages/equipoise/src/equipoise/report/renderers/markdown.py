@@ -33,8 +33,8 @@ from equipoise.shared.spelling import option
 _SPECIAL_CHARACTER = re.compile(r"[\\`*_{}\[\]|~$]")
 """Character with a meaning in CommonMark, tables, strikethrough or formulae."""
 _SPECIAL_BEGINNING = re.compile(r"^(\d*)([#+=.)/:-])")
-"""Beginning of a line that would be a heading, a list, or a command to GitLab (``/merge``) or
-GitHub (``::error::``)."""
+"""Beginning of a line that is a heading, a list, or a command to GitLab (``/merge``) or GitHub
+(``::error::``)."""
 _REFERENCE = re.compile(
     r"(?<=[@#!])(?=\w)|(?<=:)(?=[a-z+-][\w+-]*:|//)|(?<=\bwww)(?=\.)|(?<=\bGH)(?=-\d)",
     re.IGNORECASE,
@@ -47,11 +47,11 @@ _EMPTY_COMMENT = "<!-- -->"
 """Invisible text that prevents a link."""
 
 FigureWriter = Callable[[Figures], Iterable[tuple[str, str]]]
-"""Function that draws figures into files next to the text; it yields their titles and names."""
+"""Function that draws figures into files; it yields the title and the file name of each figure."""
 
 
 def write_no_figures(figures: Figures) -> Iterable[tuple[str, str]]:
-    """Draw nothing, for a text without files next to it."""
+    """Draw nothing, for a text without figures."""
     return ()
 
 
@@ -73,7 +73,7 @@ def line(plain_text: str) -> str:
 
 
 def code_block(*lines: str) -> str:
-    """Return lines as a block of code, whose fence is longer than any backticks in the lines."""
+    """Return lines as a block of code. The fence is longer than any backticks in the lines."""
     content = "\n".join(map(visible, lines))
     longest_run = max(map(len, re.findall("`+", content)), default=0)
     fence = "`" * max(3, longest_run + 1)
