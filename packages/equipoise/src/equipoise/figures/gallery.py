@@ -23,7 +23,7 @@ Sequences = Mapping[str, tuple[SequencePoint, ...]]
 """Intervals of the ratio on the primary metric, one after each block, by candidate."""
 
 _MAX_NAME_LENGTH = 80
-"""Maximum length of a figure's name, which may contain a very long command."""
+"""Maximum length of a figure's name; a command in the name may be longer."""
 _NOT_ALPHANUMERIC = re.compile("[^A-Za-z0-9]+")
 
 DocumentT = TypeVar("DocumentT", bound=ResultDocument)
@@ -64,7 +64,7 @@ def gallery(
     Parameters
     ----------
     sequences
-        Intervals after each block; a candidate without them gets no figure of its sequence.
+        Intervals after each block; a candidate without intervals gets no figure of its sequence.
     max_dots
         Maximum number of trials that a figure draws one by one.
     """
@@ -128,9 +128,9 @@ def optional_figure(name: str, how_to_read: str, chart: alt.LayerChart | None) -
 
 
 def as_value_ratios(document: DocumentT, sequences: Sequences) -> tuple[DocumentT, Sequences]:
-    """Return the document and the sequences with ratios of values instead of costs.
+    """Return the document and the sequences with ratios of values in place of costs.
 
-    The two differ only if more of the metric is better: a cost is then the inverse of a value.
+    They differ only if more of the metric is better: the cost is then the inverse of the value.
     """
     metrics_as_values = document.more_is_better
     comparisons = tuple(
@@ -153,7 +153,7 @@ def _value_point(point: SequencePoint) -> SequencePoint:
 
 
 def iteration_figures(document: ResultDocument) -> Iterator[Figure]:
-    """Draw the iterations of each condition and metric with classified iterations."""
+    """Draw the iterations of each condition, for each metric whose iterations were classified."""
     from equipoise.figures import iterations
 
     for condition in document.conditions:

@@ -235,9 +235,9 @@ def compared_factor(document: ResultDocument, comparison: Comparison) -> str | N
 
 
 def shown_comparison(document: ResultDocument, comparison: ComparisonT) -> ComparisonT:
-    """Return a comparison with ratios of values.
+    """Return a comparison with ratios of values; a result has ratios of costs.
 
-    In the result, ratios are ratios of costs: if more of a metric is better, they are inverse.
+    If more of a metric is better, the ratio of values is the inverse of the ratio of costs.
     """
     return (
         with_ratios_of_values(comparison)

@@ -111,7 +111,7 @@ class CampaignReport(Struct, frozen=True):
 def campaign_documents(reports: Sequence[CampaignReport]) -> list[Document]:
     """Build the documents of several campaigns for one page.
 
-    If all campaigns together have more than `MAX_DOTS` trials, each figure draws fewer dots.
+    If all campaigns together have more than `MAX_DOTS` trials, the limit of a campaign is lower.
     """
     trial_count = sum(len(report.document.trials) for report in reports)
     max_dots = MAX_DOTS if trial_count <= MAX_DOTS else MAX_DOTS // len(reports)
@@ -160,7 +160,7 @@ def _answer_for_each_form(document: ResultDocument, answer: Answer) -> tuple[Ans
 
 
 def brief_and_verbose(answer: Answer) -> tuple[Answer, Answer]:
-    """Return the answer for all forms except a brief screen, and a shorter answer for this form."""
+    """Return the answer for all forms but a brief screen, and a shorter answer for that screen."""
     claims = tuple(map(_brief_claim, answer.claims))
     return whole_and_brief(answer, replace(answer, claims=claims))
 
@@ -206,7 +206,7 @@ def claims_section(
 
 
 def _screen_shape_parts(document: ResultDocument) -> Iterator[Part]:
-    # In a comparison the random order protects from drift, so only a verbose screen has the lines.
+    # In a comparison, the random order protects from drift, so a brief screen omits the lines.
     forms = VERBOSE if document.comparisons else SCREEN
     yield from (replace(line, forms=forms) for line in shape.screen_shape_lines(document))
 
@@ -234,10 +234,7 @@ def _importance_rank(warning: CampaignWarning) -> int:
 
 
 def campaign_figures(report: CampaignReport) -> tuple[Figures, Figures]:
-    """Return the figures directly below the answer, and the other figures.
-
-    All figures are drawn together, and only once.
-    """
+    """Return the figures directly below the answer, and the other figures."""
     document, max_dots = report.document, report.max_dots
     is_long = len(document.primary_comparisons) > MAX_CLAIMS
     kind = report_kind(document)

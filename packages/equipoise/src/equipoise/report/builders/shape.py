@@ -76,7 +76,7 @@ _MAX_SCREEN_LINES = 6
 _MAX_DRIFT_P_VALUE = 0.01
 """Maximum p-value of a drift that is shown; small, because there may be many conditions."""
 _RUN_TIME_METRICS = (PRIMARY_METRIC, CALL_METRIC)
-"""Times of a complete run or call; a text on a drift does not name these metrics."""
+"""Times of a complete run or call: a condition with a shorter time is ``faster``, not lower."""
 _MIN_TAIL_RATIO = 2.0
 """Minimum ratio of the upper to the lower tail for a line on the upper tail."""
 _MIN_AUTOCORRELATION = 0.3
