@@ -27,7 +27,6 @@ class Picture(alt.LayerChart):
     """
 
     def _repr_mimebundle_(self, *_: Any, **options: Any) -> Any:
-        """Return the pictures for a notebook."""
         if alt.renderers.active != "default":
             return super()._repr_mimebundle_(**options)
         return notebook_pictures(self.to_dict(validate=False))

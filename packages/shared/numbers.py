@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 Interval = tuple[float | None, float | None]
 """Lower and upper bound; ``None`` for a bound that does not exist yet."""
 MAX_LISTED_VALUES = 6
-"""Maximum number of values that an error lists."""
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|(?:[nµm]?s|min|h|[kKMGT]?i?B)\b)")
 """Space between a number and its unit."""
 

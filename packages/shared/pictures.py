@@ -81,7 +81,6 @@ _ID = re.compile(r'(?<=\bid=")(?:clip|gradient_)\d+(?=")|(?<=url\(#)(?:clip|grad
 
 
 def _with_unique_ids(picture: str) -> str:
-    """Return an SVG picture whose ids differ from the ids of other pictures on a page."""
     digest = blake2b(_ID.sub("", picture).encode(), digest_size=6).hexdigest()
     numbers: dict[str, int] = {}
     return _ID.sub(

@@ -29,7 +29,6 @@ _AXIS: dict[Theme, str] = {"light": "#818b95", "dark": "#707b86"}
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 WIDTH = 720
-"""Width of a chart in pixels."""
 
 
 def color_of(index: int) -> str:

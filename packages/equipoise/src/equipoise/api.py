@@ -71,6 +71,10 @@ class Limits(TypedDict, total=False):
 
 
 OnOrOff = Literal["on", "off"]
+_FUNCTIONS_KIND = {
+    "purpose": "that compare Python functions",
+    "hint": "compare programs: eq.compare('a', 'b')",
+}
 
 
 class Result(Struct, frozen=True):
@@ -153,11 +157,9 @@ class Result(Struct, frozen=True):
         return with_picture(campaign_document(CampaignReport(self.document)), self.plot)
 
     def _repr_html_(self) -> str:
-        """Return the HTML that a notebook shows."""
         return str(self._repr_mimebundle_()[0]["text/html"])
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Print the result on a terminal of IPython."""
         printer.text(str(self))
 
     def __str__(self) -> str:
@@ -273,8 +275,7 @@ def compare(
             "aslr": aslr,
         }
         request = FunctionsRequest(all_limits, names, is_ranked, ledger, allow_concurrent, progress)
-        purpose, hint = "that compare Python functions", "compare programs: eq.compare('a', 'b')"
-        compare_functions = load_part("compare_callables", purpose, hint)
+        compare_functions = load_part("compare_callables", **_FUNCTIONS_KIND)
         record = compare_functions(commands, setup, request, options_of_commands)
         return _result_of(record, show_env=show_env)
     options = CompareOptions(
@@ -385,7 +386,6 @@ def run(
 
 @contextmanager
 def _open_measurement(ledger: Path | str | None, *, allow_concurrent: bool) -> Iterator[Ledger]:
-    """Open the ledger for writing, and hold the measurement lock of this host."""
     with (
         conduct.measurement_lock(conduct.warn_of_wait, allow_concurrent=allow_concurrent),
         open_for_writing(Path(ledger or default_ledger()), durable=False) as store,
@@ -444,7 +444,7 @@ def compare_code(
     """
     is_ranked, all_limits = _parse_ranking(ranking), CampaignLimits(**limits)
     request = FunctionsRequest(all_limits, names, is_ranked, ledger, allow_concurrent, progress)
-    record = load_part("compare_code", *_FUNCTIONS_KIND)(codes, setup, globals or {}, request)
+    record = load_part("compare_code", **_FUNCTIONS_KIND)(codes, setup, globals or {}, request)
     return _result_of(record, show_env=show_env)
 
 
@@ -484,7 +484,6 @@ def _common_options(
     limits: CampaignLimits,
     seed: int,
 ) -> dict[str, object]:
-    """Return the options that comparisons and studies share, by name."""
     on_or_off = None if ranking is None else "on" if ranking else "off"
     return {"layouts": layouts, "aslr": aslr, "ranking": on_or_off, **asdict(limits), "seed": seed}
 

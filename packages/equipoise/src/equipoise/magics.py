@@ -74,7 +74,6 @@ def _compare_code(line: str, cell: str | None, names: dict[str, object]) -> Resu
 
 
 def _split_options(line: str) -> tuple[dict[str, Any], str]:
-    """Return the options at the start of a line, and the rest of the line."""
     limits: dict[str, Any] = {}
     rest = line.strip()
     while match := re.match(r"--([a-z][a-z-]*)(?:=|\s+)(\S+)\s*", rest):

@@ -78,7 +78,6 @@ def typed_command(**fixed_values: object) -> tuple[str, ...]:
 
 
 def _typed_option(option: click.Parameter, value: Any) -> list[str]:
-    """Return the arguments that set an option."""
     name = max(option.opts, key=len)
     if isinstance(option, click.Option) and option.is_flag:
         return [name]

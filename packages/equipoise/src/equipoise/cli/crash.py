@@ -16,7 +16,6 @@ from pathlib import Path
 CRASHES_FOLDER = Path("equipoise", "crashes")
 """Folder of crash files, below the user's state folder."""
 SECRET_MARK = "[left out]"
-"""Text that replaces a secret value."""
 MAX_SUMMARY_LETTERS = 200
 _ENV_OPTION = "--env"
 _SECRET_OPTIONS = (_ENV_OPTION, "--prepare", "--setup", "--conclude", "--cleanup", "--build")

@@ -163,7 +163,6 @@ def _worker_pool(hosts: ClusterOptions) -> AbstractContextManager[Any]:
 
 
 def _search_as_json(result: TableMatch, search: GenMatchResult) -> dict[str, Any]:
-    """Return fields of the JSON document; the fields on balance are added later."""
     effect = None
     if result.estimate is not None:
         effect = {name: getattr(result.array_match, name) for name in _EFFECT_FIELDS}

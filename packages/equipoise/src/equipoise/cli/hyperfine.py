@@ -31,7 +31,6 @@ from equipoise.model.errors import UnusableInput
 
 DEFAULT_SHELL = "/bin/sh"
 STYLES = ("auto", "basic", "full", "nocolor", "color", "none")
-"""Values of ``--style``."""
 TIME_UNITS = {
     "ns": ("ns", "nanosecond", "nanoseconds"),
     "µs": ("us", "µs", "microsecond", "microseconds"),

@@ -195,7 +195,6 @@ def command(request: MatchRequest) -> int:
 
 
 def _strata_as_json(result: MatchResult) -> dict[str, Any]:
-    """Return fields of the JSON document: strata and their columns; empty without ``--by``."""
     from equipoise_matching.matching.stratified import MatchByResult
 
     if not isinstance(result, MatchByResult):

@@ -46,7 +46,6 @@ _ADDRESS_PREFIXES = ("tcp://", "tls://", "ssh:", "local:")
 def _split_assignment(
     context: click.Context, option: click.Parameter, value: str | None
 ) -> tuple[str, str] | None:
-    """Split ``COLUMN=VALUE`` into the column and the value."""
     if value is None:
         return None
     column, equals, assigned_value = value.partition("=")
@@ -58,7 +57,6 @@ def _split_assignment(
 def _split_treatment(
     context: click.Context, option: click.Parameter, value: str
 ) -> tuple[str, str | None]:
-    """Split ``COLUMN=CANDIDATE:BASELINE`` or ``COLUMN``."""
     if "=" not in value:
         return value, None
     return _split_assignment(context, option, value) or ("", None)
@@ -71,7 +69,6 @@ class ClusterValues(NamedTuple):
     """Columns in which dependent rows have equal values; ``("none",)`` if rows are independent.
     ``None``: use a column with a known name, such as ``day``."""
     address: str | None
-    """Address of the cluster of hosts."""
 
 
 def _split_clusters(

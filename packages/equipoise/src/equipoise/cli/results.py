@@ -39,7 +39,6 @@ class CampaignResult(Struct, frozen=True):
     document: ResultDocument
     record: RunRecord
     other_campaigns: Sequence[RunSummary]
-    """Other campaigns of the same commands."""
 
 
 def read_result(run: str, ledger: Ledger, output: OutputOptions) -> CampaignResult:

@@ -53,7 +53,6 @@ suite_options = options.option_group(
         "--suite", metavar="FILE.toml", help="Read several benchmarks from a file."
     ),
 )
-"""The options that name the benchmarks to run."""
 build_options = options.option_group(
     click.option(
         "--build", metavar="LINE", help="Build each commit with this command line, untimed."

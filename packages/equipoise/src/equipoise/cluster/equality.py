@@ -51,7 +51,6 @@ _KERNEL_FOLDERS = ("/proc/", "/sys/", "/dev/")
 _SHELL_CHARACTERS = re.compile(r"[|&;<>()$`*?\[\]{}~!#\n]")
 _SHELL_SEPARATORS = re.compile(r"[\s;&|<>()='\"`]+")
 _MAX_DIFFERENCES = 3
-"""Maximum number of differences in a message."""
 
 
 class HostComparison(Struct, frozen=True):
@@ -365,7 +364,6 @@ def _files_of_command(
 
 
 def _files_of_argument(argument: str, folder: str) -> Iterator[tuple[str, bool]]:
-    """Yield the file that an argument names, as ``FILE`` or as ``--option=FILE``."""
     yield from _existing_file(argument, folder)
     _, equals_sign, value = argument.partition("=")
     if equals_sign:

@@ -41,11 +41,8 @@ from equipoise.model.plan import Plan
 from equipoise.shared.spelling import option
 
 FOLDER_PLACEHOLDER = "{equipoise:folder}"
-"""Placeholder for the working folder of the campaign."""
 PACKAGE_PLACEHOLDER = "{equipoise:package}"
-"""Placeholder for the folder of the installed package Equipoise."""
 ENVIRONMENT_PLACEHOLDER = "{equipoise:environment}"
-"""Placeholder for the virtual environment of the interpreter."""
 _OTHER_PACKAGE_PLACEHOLDER = "{{equipoise:package:{}}}"
 _BUILD_PLACEHOLDER = "{{equipoise:build:{}}}"
 _CONDITION_FIELDS = "command environment hooks process server mapped_from output".split()
@@ -65,7 +62,6 @@ class MachineFolders(Struct, frozen=True):
     builds: tuple[str, ...] = ()
     """Folder of each level that a study builds, in the order of `Order.builds`."""
     package: str = str(native_programs().parent)
-    """Folder of the installed package Equipoise."""
     packages: Mapping[str, str] = field(
         default_factory=lambda: {
             name: str(folder) for name, folder in folders_with_programs().items()
@@ -197,7 +193,6 @@ def is_inside(path: str) -> bool:
 SHIPPED_FOLDER = "shipped"
 """Name of the folder of shipped files, in the state folder."""
 MAX_SHIPPED_BYTES = 256 * 1024 * 1024
-"""Maximum size of a shipped file."""
 MAX_KEPT_BYTES = 2 * 1024**3
 """Maximum size of all shipped files on a host; the least recently used files are removed."""
 _new_digest = partial(hashlib.blake2b, digest_size=16)

@@ -58,7 +58,6 @@ class StoredOrder(Struct, frozen=True):
 
     order: Order
     ledger: str
-    """Absolute path of the ledger."""
     folder: str
     """Absolute path of the worker's working folder."""
 
@@ -86,7 +85,6 @@ class CampaignFolder:
         self.builds = path / "builds"
         """Folder of the levels that the host built."""
         self.log = path / "log"
-        """File with the output of the process."""
 
     @classmethod
     def of(cls, fleet: str, host_index: int) -> CampaignFolder:

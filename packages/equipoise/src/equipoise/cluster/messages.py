@@ -124,7 +124,6 @@ class Status(Struct, frozen=True):
 
     state: State
     blocks: Annotated[int, Meta(ge=0, le=_MAX_BLOCKS)] = 0
-    """Number of complete blocks."""
     running_s: float = 0.0
     """Seconds that the process has run, by the host's monotonic clock."""
     stopped_because: str | None = None
@@ -139,9 +138,7 @@ class FollowRequest(Struct, frozen=True):
 
     fleet: str
     host_index: int
-    """Index of the host in the fleet (`Order.host_index`)."""
     identity: str
-    """Identity of the host's run."""
     after: bytes
     """End of the coordinator's copy of the record (`equipoise.ledger.parts`), or empty."""
 
@@ -160,7 +157,6 @@ class HaltRequest(Struct, frozen=True):
 
     fleet: str
     host_index: int
-    """Index of the host in the fleet (`Order.host_index`)."""
 
 
 class Refusal(Struct, frozen=True, tag="refusal"):

@@ -52,7 +52,6 @@ class StratumRequest(Struct, frozen=True):
     equipoise_version: str
     """Version of Equipoise; another version may give another answer."""
     name: str
-    """Name of the stratum."""
     rows: StratumRows
     question: Question
     versions: Versions

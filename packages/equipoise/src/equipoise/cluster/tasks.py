@@ -37,7 +37,6 @@ from equipoise.shared.spelling import command_line_spelling
 MAX_SLICE_BYTES = 1 << 20
 """Approximate maximum size of a slice: the part of a campaign's record in one answer."""
 _MAX_TRIALS = 1000
-"""Maximum number of trials in a slice."""
 
 
 def _with_refusals(task: Task) -> Task:

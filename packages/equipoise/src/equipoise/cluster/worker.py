@@ -43,7 +43,6 @@ STABLE_LIFETIME_S = 60.0
 KILL_DELAY_S = 10.0
 """Seconds between SIGTERM and SIGKILL for a worker."""
 MAX_WORKER_TASKS = 4
-"""Maximum number of tasks that a worker runs at once."""
 DASK_FOLDER = "dask"
 """Folder for Dask's files, in the user's state folder. Dask imports modules from this folder, so
 no other user may be able to create it."""

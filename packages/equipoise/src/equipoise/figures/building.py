@@ -139,9 +139,7 @@ class RatioAxis(Struct, frozen=True):
     """Axis of ratios of costs: changes in percent near 1, otherwise factors."""
 
     low: float
-    """Smallest drawn ratio."""
     high: float
-    """Largest drawn ratio."""
     in_percent: bool
 
     def coordinate(self, ratio: float) -> float:

@@ -35,7 +35,6 @@ class Figure(Struct, frozen=True):
     name: str
     """Name for files and for links, such as ``time_course``."""
     how_to_read: str
-    """Text that explains how to read the chart."""
     chart: alt.LayerChart
 
 

@@ -30,7 +30,6 @@ _MAX_RANGES_BEYOND = 1.5
 between the outer percentiles."""
 _MARGIN_SHARE = 0.07
 _DIGITS = 6
-"""Significant digits of a drawn number."""
 _MAX_TICKS = 9
 _MIN_DECADE_FACTOR = 4.0
 """Minimum ratio of the ends of an axis with `_DECADE_LABELS`; else labels are evenly spaced."""

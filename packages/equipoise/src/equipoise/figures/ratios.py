@@ -52,7 +52,6 @@ HOW_TO_READ_SHIFT = (
     "Each bar is an interval for that point alone."
 )
 COMPARED, CONTROL = "compared", "control"
-"""Kinds of rows in the chart."""
 _COLOR_INDEX_BY_KIND = {COMPARED: 0, CONTROL: 5}
 """Index of the colour of each kind in the palette; the control is grey."""
 MAX_ROWS = 40
@@ -252,7 +251,6 @@ def shift(
 def _draw(
     rows: Sequence[_Row], title: str, subject: str, notes: list[str], min_effect: float
 ) -> alt.LayerChart:
-    """Draw a mark and a bar for each comparison, with the name above the bar."""
     drawn_rows = rows[:MAX_ROWS]
     # The control is the last row, and it is always drawn.
     if len(rows) > MAX_ROWS:

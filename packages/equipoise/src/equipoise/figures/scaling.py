@@ -126,7 +126,6 @@ def size_normalised(document: ResultDocument, factor: str) -> alt.LayerChart | N
 
 
 def _row(measurement: Measurement, factor: str, unit: float) -> dict[str, Any]:
-    """Return the size of a condition, and the cost and its interval, divided by ``unit``."""
     size, condition, summary = measurement
     low, high = (summary.median if end is None else end for end in summary.median_ci)
     costs = {"value": summary.median / unit, "low": low / unit, "high": high / unit}

@@ -174,7 +174,6 @@ def _running_medians(rows: Rows, names: list[str]) -> Rows:
 def _states(
     document: ResultDocument, metric: str, quantity: DrawnQuantity, axes: Mapping[str, Any]
 ) -> list[alt.Chart]:
-    """Draw the levels and the changes of conditions whose state changed."""
     levels: Rows = []
     for condition in document.conditions:
         summary = condition.metrics.get(metric)

@@ -134,7 +134,6 @@ class BasePart(Struct, frozen=True, kw_only=True):
     """Base class of all parts of a document."""
 
     forms: Forms = EVERYWHERE
-    """Forms that show the part."""
 
     @property
     def kind(self) -> str:
@@ -305,7 +304,6 @@ class Claim(Struct, frozen=True):
     color_verdict: str
     """Verdict whose colour the claim has."""
     text: str
-    """Sentence with the statement."""
     subject: str = ""
     """Name of the estimated quantity."""
     estimate: str = ""
@@ -379,7 +377,6 @@ class Origin(Struct, frozen=True):
     when: str = ""
     """Time of the measurement or computation; empty until it is known."""
     machine: str = ""
-    """Short description of the machine."""
 
 
 class Document(Struct, frozen=True):

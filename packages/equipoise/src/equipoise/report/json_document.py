@@ -178,7 +178,6 @@ def _measured_parts(document: dict[str, Any], measured_below: Mapping[str, str])
 
 
 def _has_huge_value(part: Any) -> bool:
-    """Return whether a measured value in a part is above `MAX_MEASURED_VALUE`."""
     match part:
         case float():
             return abs(part) > MAX_MEASURED_VALUE
@@ -247,7 +246,6 @@ def _with_escapes(part: Any) -> Any:
 
 
 def _contradictions(document: ResultDocument) -> Iterator[str]:
-    """Yield a phrase for each impossible value."""
     run = document.run
     if not 0 <= run.seed < 2**64:
         yield f"its seed is {run.seed}, not a number from 0 to 2^64 - 1"

@@ -125,7 +125,6 @@ class HostOptions(Struct, frozen=True):
     layouts: int | None = None
     against_file: Path | None = None
     outputs: tuple[str, ...] = ()
-    """Values of ``--output``."""
 
     def access(self) -> ClusterAccess | None:
         """Return the cluster to measure on; ``None`` for this host alone.

@@ -124,7 +124,6 @@ hyperfine_exports = option_group(*map(export_option, ("json", "csv", "markdown")
 campaign_files = option_group(
     ledger_option, durable_option, hyperfine_exports, report_option, show_env_option
 )
-"""The options for the files that a campaign writes."""
 
 
 class HyperfineExports(Struct, frozen=True):
@@ -168,7 +167,6 @@ class OutputOptions(Struct, frozen=True):
     allowed: tuple[str, ...] | None = None
     """Facts that may differ between two environments; ``None`` allows all differences."""
     why: bool = False
-    """Whether to explain the largest gap."""
     tests_causes: bool = True
     """Whether to test the suggested causes."""
     figures: Path | None = None

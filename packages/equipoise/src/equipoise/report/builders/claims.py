@@ -150,7 +150,6 @@ def no_difference_sentence(document: ResultDocument) -> str:
 
 
 def _is_without_difference(comparison: Comparison) -> bool:
-    """Return whether a comparison is equivalent, or undecided with an interval that contains 1."""
     contains_one = not excludes_one(comparison.ratio_ci)
     verdict = comparison.verdict
     return verdict == "equivalent" or (verdict == "undecided" and contains_one)
@@ -299,7 +298,6 @@ def _time_or_speed(comparison: Comparison) -> tuple[str, float | None, Interval]
 
 
 def _terminal_certainty(comparison: Comparison, document: ResultDocument) -> Iterator[str]:
-    """Yield the lines on a terminal that say how certain a claim is."""
     in_layouts = comparison.in_these_layouts
     if in_layouts is not None:
         estimate, bounds = estimate_and_interval(in_layouts.ratio, in_layouts.ratio_ci)
@@ -385,7 +383,6 @@ def _fast_and_slow_runs(comparison: Comparison) -> str:
 
 
 def _page_certainty(comparison: Comparison, document: ResultDocument) -> Iterator[tuple[str, str]]:
-    """Yield the names and values of a page that say how certain a claim is."""
     if sentence := _fast_and_slow_runs(comparison):
         yield "Fast and slow runs", sentence
     if equivalence := equivalence_text(comparison):

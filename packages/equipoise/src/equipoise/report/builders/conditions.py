@@ -199,7 +199,6 @@ def equivalence_text(comparison: Comparison) -> str:
 
 
 def _intervals_text(comparison: Comparison, ratio_ci: str) -> str:
-    """Return the interval of a ratio, and the equivalence interval if it decided the verdict."""
     return ", ".join(filter(None, (ratio_ci, equivalence_text(comparison))))
 
 
@@ -402,7 +401,6 @@ def _groups_by_levels(
 
 
 def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Table:
-    """Build the table of scaling laws: how a metric grows with the factor N."""
     has_simple_laws = any(len(law.sizes) > MIN_SIZES for law in laws.values())
     rows: list[Mapping[str, Cell]] = []
     for name, law in laws.items():

@@ -173,7 +173,6 @@ def _document(
     naive: Difference | None = None,
     search: GenMatchResult | None = None,
 ) -> Document:
-    """Build the document of a match, a balance or a search for weights."""
 
     def draw_figures() -> Iterator[Figure]:
         yield from _effect_figures(effect, naive, question)

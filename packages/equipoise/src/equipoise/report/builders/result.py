@@ -166,7 +166,6 @@ def brief_and_verbose(answer: Answer) -> tuple[Answer, Answer]:
 
 
 def _brief_claim(claim: Claim) -> Claim:
-    """Return a claim without details; the sentence of the claim names the conditions."""
     is_number = any(map(str.isdigit, claim.estimate))
     estimate = f"estimate {claim.estimate}" if is_number else claim.estimate
     return replace(claim, subject="", estimate=estimate, certainty=())
@@ -310,7 +309,6 @@ def _findings_section(document: ResultDocument) -> Iterator[Part]:
 
 
 def _measured_parts(document: ResultDocument) -> Iterator[Part]:
-    """Build the parts on the measured values of each condition."""
     comparisons = document.other_comparisons
     other_metrics: list[Part] = []
     if comparisons:
@@ -388,7 +386,6 @@ def _run_line(document: ResultDocument) -> Paragraph:
 
 
 def _repetition(report: CampaignReport) -> Iterator[Part]:
-    """Build the sections on how the campaign was measured, and the command that runs it again."""
     document = report.document
     command = document.run.command_line
     show_command = shell_line(["equipoise", "show", document.run.id])

@@ -311,7 +311,6 @@ def _page_shape_lines(condition: ConditionResult, metric: str, min_effect: float
 
 
 def _statistics_section(document: ResultDocument, comparison: Comparison) -> Section:
-    """Build the table with the verdict of each single statistic for a comparison."""
     pair = f"{comparison.candidate} against {comparison.baseline}"
     title = f"What each statistic alone would have said: {pair}"
     metric = comparison.metric
@@ -401,7 +400,6 @@ def _mode_name(modes: Sequence[Mode], mode_index: int, metric: str) -> str:
 
 
 def _covariate_phrase(association: ModeAssociation) -> str:
-    """Return the phrase for the covariate of an association: ``CPU 3``."""
     covariate, value = association.covariate, association.value
     is_high = association.correlation > 0
     match covariate:

@@ -181,7 +181,6 @@ def interventions_section(document: ResultDocument) -> Section | None:
 
 
 def _fraction_notes(interventions: Sequence[InterventionOutcome]) -> Iterator[str]:
-    """Yield notes on fractions below 0 % or above 100 %."""
     fractions = [
         (intervention.share, *intervention.share_ci)
         for intervention in interventions
@@ -208,7 +207,6 @@ def _fraction_notes(interventions: Sequence[InterventionOutcome]) -> Iterator[st
 
 
 def _share_notes(extra_time: ExtraTime) -> tuple[str, ...]:
-    """Return a note on shares of the extra time above 100 %, if there is one."""
     shares = [part.share_of_gap for part in extra_time.parts if part.share_of_gap is not None]
     if sum(shares) > _MAX_SHOWN_AS_ONE:
         return (
@@ -402,7 +400,6 @@ def _interventions_title(document: ResultDocument) -> str:
 
 
 def _explained_comparison(document: ResultDocument) -> Comparison | None:
-    """Return the comparison of wall time whose gap was explained, if any."""
     extra_time = document.extra_time
     for comparison in document.comparisons:
         pair = (comparison.baseline, comparison.candidate)

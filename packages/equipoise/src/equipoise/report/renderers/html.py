@@ -125,7 +125,6 @@ class FigureView(Struct, frozen=True):
     description: str
     height: int
     on_paper: bool
-    """Whether the figure is printed."""
 
 
 class DrawnFigures(Struct, frozen=True):

@@ -61,7 +61,6 @@ BARS = " ▁▂▃▄▅▆▇█"
 _ADJACENT_PARTS = ((Paragraph, Bullets, Facts), (Warnings,))
 """Groups of types of parts; no empty line separates two parts of one group."""
 _UNLIMITED_WIDTH = 10_000
-"""Width of a console that breaks no line and shortens no cell."""
 _INDENT = 2
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 _PLACEHOLDER = "\ue000"
@@ -75,7 +74,6 @@ class _Layout(Struct, frozen=True):
 
     name_width: int
     bin_count: int
-    """Number of bins of a histogram."""
     has_ends: bool
     """Whether a histogram has the smallest and the largest value at its ends."""
 
