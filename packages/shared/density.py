@@ -20,13 +20,8 @@ def density(
     """Estimate a Gaussian kernel density at ``POINTS`` points in ``low`` to ``high``.
 
     Return the points and the densities, whose maximum is 1; ``None`` for fewer than ``MIN_VALUES``
-    values. The bandwidth is Silverman's rule of thumb (1986, eq. 3.31).
-
-    Parameters
-    ----------
-    weights
-        Weights of the values, by default equal. The bandwidth then uses the effective number of
-        values, (Σw)² / Σw² (Kish 1965).
+    values. The bandwidth is Silverman's rule of thumb (1986, eq. 3.31). With ``weights`` w of the
+    values, it uses the effective number of values, (Σw)² / Σw² (Kish 1965).
     """
     if len(values) < MIN_VALUES:
         return None

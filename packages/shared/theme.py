@@ -11,10 +11,8 @@ from typing import Any, Literal
 Theme = Literal["light", "dark"]
 
 PALETTE = ("#1f83c4", "#d55e00", "#b0508c", "#5aa02c", "#8f7420", "#75808f")
-"""Colours after Okabe and Ito (2008), with a contrast of at least 3 to both backgrounds.
-
-The first colours differ for every kind of colour blindness.
-"""
+"""Colours after Okabe and Ito (2008). The contrast to both backgrounds is at least 3. The first
+colours differ for every kind of colour blindness."""
 
 SHAPES = ("circle", "diamond", "square", "triangle-up", "cross", "triangle-down")
 """Shapes of the conditions, so that colour is never the only difference."""

@@ -489,10 +489,7 @@ def _common_options(
 
 
 def _checked_commands(commands: Sequence[str | Sequence[str]]) -> tuple[str | tuple[str, ...], ...]:
-    """Return commands as strings or tuples of arguments.
-
-    Raise `UnusableInput` if a list contains commands instead of arguments.
-    """
+    """Return commands as strings or tuples; raise `UnusableInput` for a list of commands."""
     checked = tuple(command if isinstance(command, str) else tuple(command) for command in commands)
     for command in checked:
         if not isinstance(command, str) and _are_commands(command, is_alone=len(checked) == 1):

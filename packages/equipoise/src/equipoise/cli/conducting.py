@@ -37,14 +37,9 @@ def measuring(
 ) -> Iterator[tuple[Ledger, ProgressListener]]:
     """Hold the measurement lock of this host; yield the ledger, open for writing, and a listener.
 
-    Print a message and raise `KeyboardInterrupt` if the user interrupts the campaign.
-
-    Parameters
-    ----------
-    author_block_s
-        Seconds of one block on the machine of the study's author; ``None`` if they are unknown.
-    after_interrupt
-        Hint after an interruption; ``{run}`` is replaced by the run id.
+    ``author_block_s`` is the time of one block on the machine of the study's author, if known. If
+    the user interrupts the campaign, print the hint ``after_interrupt``, with the run id in place
+    of ``{run}``, and raise `KeyboardInterrupt`.
     """
     listener = progress_for(quiet=output.quiet, color=output.color, author_block_s=author_block_s)
     with (

@@ -30,9 +30,7 @@ def write_crash_file(error: BaseException, arguments: Sequence[str]) -> Path | N
     The file is in ``$XDG_STATE_HOME/equipoise/crashes`` (by default ``~/.local/state/…``), or in
     the temporary folder. Values of ``--env`` and the lines of hooks and builds are left out.
 
-    Returns
-    -------
-    The file, or ``None`` if no folder accepts it.
+    Return the file, or ``None`` if no folder accepts it.
     """
     content = _crash_report(error, arguments).encode("utf-8", "backslashreplace")
     utc_time = time.strftime("%Y%m%d-%H%M%S", time.gmtime())

@@ -116,10 +116,7 @@ def command(request: ExportRequest) -> int:
 
 
 def _write_slice(request: ExportRequest) -> None:
-    """Write a ledger with one run, which only the owner can read.
-
-    Raise `UnusableInput` if there is no such run, or the file cannot be written.
-    """
+    """Write a ledger with one run, which only the owner can read."""
     if request.format is not None or request.show_env:
         raise UnusableInput(
             "--ledger-slice cannot be combined with --format or --show-env: a ledger has one "

@@ -118,14 +118,10 @@ class SuiteOptions(Struct, frozen=True):
     def read(self, purpose: str, example: str) -> Suite:
         """Return the benchmarks and the command line that builds them.
 
-        Raise `UnusableInput` if not exactly one option names benchmarks, or they cannot be read.
+        In messages, ``purpose`` names the campaign, such as ``a gate``, and ``example`` is a
+        complete command line.
 
-        Parameters
-        ----------
-        purpose
-            Campaign that needs the benchmarks, with an article, such as ``a gate``.
-        example
-            Complete command line, for the hint.
+        Raise `UnusableInput` if not exactly one option names benchmarks, or they cannot be read.
         """
         tool = self.tool
         # Some tools have a default command.

@@ -19,16 +19,9 @@ class StudyForecast:
     """Forecast of a study's time, from the trials of its first block.
 
     The first block may be a warm-up. In a resumed campaign, it is the first block after the
-    interruption.
-
-    Parameters
-    ----------
-    first_verdict_block
-        Number of the first block after which a verdict is possible.
-    blocks_before
-        Number of complete blocks before the campaign was resumed.
-    author_block_s
-        Seconds of one block on the machine of the study's author; ``None`` if they are unknown.
+    interruption, and ``blocks_before`` is the number of blocks before it. A verdict is possible
+    after ``first_verdict_block``. ``author_block_s`` is the time of one block on the machine of the
+    study's author, if known.
     """
 
     def __init__(

@@ -153,7 +153,7 @@ def write_documents(path: Path, documents: Sequence[Document]) -> None:
 def markdown_with_figures(documents: Sequence[Document], path: Path) -> str:
     """Return documents as Markdown for the file ``path``; write the figures next to the file.
 
-    Figures are left out, with a message, if altair or vl-convert is not installed. Raise
+    If altair or vl-convert is not installed, print a message and leave out the figures. Raise
     `UnusableInput` if a figure cannot be written.
     """
     from equipoise.figures.save import save

@@ -251,14 +251,8 @@ def files_of(
     argument, a variable or a library names. A hook is included if its line has no shell syntax. Of
     a build line, files in the working folder are included. Folders are not included.
 
-    Parameters
-    ----------
-    plan
-        A plan with the paths of this machine.
-    builds
-        Folders in which this machine built the levels of a study.
-    build_lines
-        The shell lines that built these levels, with paths of this machine or with placeholders.
+    ``plan`` has paths of this machine. ``builds`` are folders in which this machine built the levels
+    of a study, and ``build_lines`` are the shell lines that built them.
     """
     folders = MachineFolders(plan.measure.working_folder, tuple(builds))
     files: dict[str, File] = {}

@@ -98,10 +98,7 @@ def local_cluster(worker_count: int) -> Iterator[str]:
 
 @contextmanager
 def _ignore_interrupts() -> Iterator[None]:
-    """Ignore Ctrl-C in the block, and in the processes that the block starts.
-
-    These processes must stay alive until they have stopped the campaigns.
-    """
+    """Ignore Ctrl-C in the block and in its processes, which must first stop the campaigns."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -280,10 +277,7 @@ def ssh_cluster(file: Path) -> Iterator[str]:
 
 
 def _ssh_options(host: SshHost, folder: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the options with which Dask starts a scheduler or a worker on a host.
-
-    ``folder`` is the private folder of this host; ``settings`` are the same on all hosts.
-    """
+    """Return Dask's options for the process on a host; ``folder`` is private to the host."""
     return {
         "address": host.host,
         "connect_options": host.connect_options(),
@@ -309,10 +303,7 @@ async def _check_hosts(hosts: Sequence[SshHost], file: Path) -> list[str]:
 
 
 async def _check_host(host: SshHost, file: Path) -> str:
-    """Log in to a host, check that a worker can start, and return the host's private folder.
-
-    Errors of Dask would not name the host.
-    """
+    """Log in to a host, check that a worker can start, and return the host's private folder."""
     asyncssh = require("asyncssh", "clusters through SSH", "cluster")
     try:
         async with asyncssh.connect(host.host, **host.connect_options()) as connection:

@@ -60,12 +60,8 @@ def gallery(
 ) -> Iterator[Figure]:
     """Draw every figure for which a document has numbers.
 
-    Parameters
-    ----------
-    sequences
-        Intervals after each block; a candidate without intervals gets no figure of its sequence.
-    max_dots
-        Maximum number of trials that a figure draws one by one.
+    A candidate without ``sequences`` gets no figure of its intervals. ``max_dots`` is the maximum
+    number of trials that a figure draws one by one.
     """
     from equipoise.figures import ratios, scaling, variance_by_level
     from equipoise.figures.distributions import HOW_TO_READ as READ_DISTRIBUTIONS

@@ -28,11 +28,8 @@ MAX_DOTS = 5000
 TIMED_OUT = math.inf
 """Value of a trial that timed out."""
 LATENCY = "latency_s"
-"""Metric of programs that time their own operations.
-
-A chart without a comparison draws this metric, because the time of such a process depends on the
-number of its operations.
-"""
+"""Metric of programs that time their own operations; charts without comparisons draw it, because
+the time of such a process depends on the number of operations."""
 
 
 class Pairs(Struct, frozen=True):

@@ -57,12 +57,8 @@ class _NumberType(click.FloatRange):
 def number_option(*names: str, range_name: str | None = None, **settings: Any) -> Option:
     """Return an option that takes a number in one of the `RANGES`.
 
-    Parameters
-    ----------
-    range_name
-        Key of the range in `RANGES`; by default the name of the option.
-    settings
-        Further arguments of ``click.option``.
+    ``range_name`` is the key of the range; by default, it is the name of the option. ``settings``
+    are further arguments of ``click.option``.
     """
     key = range_name or names[-1].removeprefix("--").replace("-", "_")
     settings = {"show_default": True, **settings}

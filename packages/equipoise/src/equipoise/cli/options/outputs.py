@@ -175,14 +175,10 @@ class OutputOptions(Struct, frozen=True):
     def checked(self, *, source: Path | None = None, has_two_runs: bool = False) -> OutputOptions:
         """Check that every file can be written; return the options with the reference result.
 
-        Raise `UnusableInput` if a file cannot be written or read.
+        ``source`` is a file that the command reads, so the report must not replace it.
+        ``has_two_runs`` says whether the command compares two runs even without ``--against``.
 
-        Parameters
-        ----------
-        source
-            File that the command reads; the report must not replace it.
-        has_two_runs
-            Whether the command compares two runs even without ``--against``.
+        Raise `UnusableInput` if a file cannot be written or read.
         """
         if self.allowed is not None and self.against_file is None and not has_two_runs:
             raise UnusableInput(

@@ -107,9 +107,9 @@ def campaign_answer(document: ResultDocument) -> Answer:
 
 
 def with_failures(document: ResultDocument, answer: Answer, subject: str) -> Answer:
-    """Add the number of warnings to an answer; if the campaign failed, the reason is the new title.
+    """Add the number of warnings to an answer. If the campaign failed, change the title.
 
-    ``subject`` begins the title, such as ``The campaign``.
+    The new title has the reason and begins with ``subject``, such as ``The campaign``.
     """
     failures = failures_of(document)
     answer = replace(answer, warning_count=len(document.warnings) - len(failures))
@@ -225,10 +225,7 @@ def strip_of(
 
 
 def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tuple[str, ...]]:
-    """Return the sentence above the claims, and the lines below this sentence.
-
-    Both are empty if the first claim is the answer.
-    """
+    """Return the sentence above the claims and further lines, unless the claim is the answer."""
     has_many_claims, comparisons = len(claims) > MAX_CLAIMS, document.primary_comparisons
     counts = verdict_counts(document)
     if (kind_title := report_kind(document).title(document, claims)) is not None:
@@ -333,10 +330,7 @@ def _costs_more_phrase(comparison: Comparison, document: ResultDocument) -> str:
 
 
 def _three_ratios(comparison: Comparison) -> str:
-    """Return a text on the typical ratio, the ratio of medians and the ratio of means.
-
-    The text is empty if they differ by less than the smallest effect that matters.
-    """
+    """Return a text on the typical ratio and the ratios of medians and means, if they differ."""
     medians = [answer.ratio for answer in comparison.answers if answer.statistic == "p50"]
     ratios = (comparison.ratio, *medians, comparison.mean_ratio)
     known_ratios = [ratio for ratio in ratios if ratio is not None and ratio > 0]
@@ -469,10 +463,7 @@ def ranking_of_all(document: ResultDocument) -> Ranking | None:
 
 
 def ranking_parts(document: ResultDocument) -> Iterator[Part]:
-    """Build a sentence for each ranking, and one table of all rankings.
-
-    If the sentence of the ranking is already the answer, it is not repeated.
-    """
+    """Build a sentence for each ranking (if the answer lacks it), and one table of all rankings."""
     rankings = document.ranking
     if not rankings:
         return

@@ -49,10 +49,7 @@ from equipoise.stats.scaling import ScalingLaw, describe_law
 
 MAX_OTHER_METRIC_ROWS = 60
 MAX_METRIC_COLUMNS = 3
-"""Maximum number of metrics that have a column next to the primary metric.
-
-Further metrics are in extra tables, each with one more column.
-"""
+"""Maximum number of other metrics with a column; further metrics are in extra tables."""
 
 
 def screen_table(document: ResultDocument) -> Table:

@@ -349,10 +349,7 @@ def _unusual_shapes(document: ResultDocument) -> Iterator[str]:
 
 
 def _drift_lines(document: ResultDocument) -> Iterator[str]:
-    """Yield a line for the conditions that became slower, and a line for the faster conditions.
-
-    `_min_drift` is the minimum size of a drift that is shown.
-    """
+    """Yield a line for the conditions that became slower, and a line for the faster conditions."""
     consequence = "the random order keeps this out of the verdict"
     metric = document.primary_metric
     if document.typical is not None:

@@ -39,10 +39,8 @@ _REFERENCE = re.compile(
     r"(?<=[@#!])(?=\w)|(?<=:)(?=[a-z+-][\w+-]*:|//)|(?<=\bwww)(?=\.)|(?<=\bGH)(?=-\d)",
     re.IGNORECASE,
 )
-"""Position in a text that GitHub or GitLab would turn into a link or a sign.
-
-For example: @name, #12, !12, :sign:, http://, www., GH-12.
-"""
+"""Position of a text that GitHub or GitLab would turn into a link or a sign, such as @name, #12,
+!12, :sign:, http://, www., GH-12."""
 _EMPTY_COMMENT = "<!-- -->"
 """Invisible text that prevents a link."""
 
