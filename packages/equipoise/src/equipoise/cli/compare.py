@@ -18,7 +18,7 @@ from equipoise.model.plan import PRIMARY_METRIC
 
 
 class CompareRequest(Struct, frozen=True, kw_only=True):
-    """Request of `equipoise compare`, with our options and those of hyperfine."""
+    """Request of `equipoise compare`, with options of Equipoise and of hyperfine."""
 
     options: CompareOptions
     hyperfine: HyperfineOptions
@@ -32,7 +32,7 @@ class CompareRequest(Struct, frozen=True, kw_only=True):
     hosts: HostOptions
 
     def normalized(self) -> CompareRequest:
-        """Return the same request, with hyperfine's options translated into our options.
+        """Return the request with hyperfine's options translated into options of Equipoise.
 
         Raise `UnusableInput` if two options exclude each other, or a parameter cannot be read.
         """

@@ -38,8 +38,8 @@ def measuring(
     """Hold the measurement lock of this host; yield the ledger, open for writing, and a listener.
 
     ``author_block_s`` is the time of one block on the machine of the study's author, if known. If
-    the user interrupts the campaign, print the hint ``after_interrupt``, with the run id in place
-    of ``{run}``, and raise `KeyboardInterrupt`.
+    the user interrupts the campaign, print the hint ``after_interrupt`` and raise
+    `KeyboardInterrupt`. In the hint, the run id replaces ``{run}``.
     """
     listener = progress_for(quiet=output.quiet, color=output.color, author_block_s=author_block_s)
     with (

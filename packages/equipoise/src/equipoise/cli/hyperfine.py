@@ -87,7 +87,7 @@ class HyperfineCommand(CommandRecorder):
 
 
 def _refuse_split_command(arguments: list[str]) -> None:
-    """Raise `UnusableInput` for ``python3 -c CODE`` without quotes: ``-c`` is ``--cleanup`` here."""
+    """Refuse ``python3 -c CODE`` without quotes, because ``-c`` is ``--cleanup`` here."""
     for index, (program, option) in enumerate(itertools.pairwise(arguments)):
         is_option_value = index > 0 and arguments[index - 1].startswith("-")
         is_interpreter = _INTERPRETER.fullmatch(os.path.basename(program))

@@ -68,7 +68,7 @@ class ProgressLines(ProgressListener):
             say(self._forecast.initial_forecast())
 
     def trial_ended(self, seconds: float, trial_count: int) -> None:
-        """Print a new forecast once enough of a long first block has run, and at its end."""
+        """Print a forecast during a long first block, and at the end of the first block."""
         forecast = self._forecast
         if forecast is None or forecast.first_block_is_over:
             return

@@ -1,7 +1,7 @@
 """Functions that read, compare, write and print the result of a campaign, for several commands.
 
-In a result, secret values are hidden. It has the findings of the study and, if the user names a
-reference result, the comparison with the reference result.
+A result has the findings of the study. If the user names a reference result, the result also has
+the comparison with it. Secret values are hidden.
 """
 
 from __future__ import annotations

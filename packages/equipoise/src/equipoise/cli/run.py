@@ -94,7 +94,7 @@ def command(request: RunRequest) -> int:
         for warning in prepared_study.warnings:
             say(warning.summary, warning.hint)
     study = prepared_study.study
-    # A study without builds is checked before this campaign waits for another one.
+    # Check a study without builds before waiting for another campaign.
     plan_and_warnings = None
     if not prepared_study.build_lines:
         plan_and_warnings = study_plan(study, prepared_study.grid({}), limits, ranking=ranking)

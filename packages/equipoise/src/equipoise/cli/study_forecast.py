@@ -18,10 +18,9 @@ MIN_FORECAST_S = 20.0
 class StudyForecast:
     """Forecast of a study's time, from the trials of its first block.
 
-    The first block may be a warm-up. In a resumed campaign, it is the first block after the
-    interruption, and ``blocks_before`` is the number of blocks before it. A verdict is possible
-    after ``first_verdict_block``. ``author_block_s`` is the time of one block on the machine of the
-    study's author, if known.
+    The first block may be a warm-up. In a resumed campaign, the first block is the block after the
+    ``blocks_before`` complete blocks. A verdict is possible after ``first_verdict_block``.
+    ``author_block_s`` is the time of one block on the machine of the study's author, if known.
     """
 
     def __init__(

@@ -2,8 +2,8 @@
 
 Two processes of the host use this module:
 
-1. The Dask worker calls `begin`, which writes the order into the folder of the campaign and starts
-   ``python -m equipoise.cluster.campaign_process FOLDER LIFE``.
+1. The Dask worker calls `begin`, which writes the order into the folder of the campaign. Then it
+   starts ``python -m equipoise.cluster.campaign_process FOLDER LIFE``.
 2. The campaign process runs `main`, `run` and `_measure`. It has its own Unix session, and no
    variable and no descriptor of Dask. It measures as ``equipoise run`` does: with the measurement
    lock, the launcher and the ledger of the host.
@@ -73,8 +73,8 @@ would change the times of trials."""
 def begin(order: Order) -> Status:
     """Start the campaign of an order in a separate process, unless the campaign runs or has ended.
 
-    If two orders come at once, only the first order locks the file ``life`` and starts a process,
-    which inherits the lock.
+    If two orders come at once, only one process starts: the first order locks the file ``life``,
+    and the process inherits the lock.
 
     Raise `UnusableInput` if the order has no usable plan, a shipped file is missing, or the folder
     of the campaign cannot be written.

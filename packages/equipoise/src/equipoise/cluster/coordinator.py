@@ -52,7 +52,7 @@ MAX_DEATHS = 3
 """Maximum number of deaths of a host's campaign process without a new block."""
 
 _MAX_TIME_S = 1e9
-"""Maximum running time of a report; replaces a longer time."""
+"""Maximum running time that a host may report; it replaces a longer time."""
 
 HostState = Literal["starting", "waiting", "measuring", "no answer", "ended", "failed", "missing"]
 """``waiting``: the host waits for its measurement lock; ``missing``: the coordinator gave up the
@@ -129,7 +129,7 @@ class HostCampaign:
     _restarts: int = 0
     """Number of all deaths of the campaign process."""
     _blocks_at_death: int = 0
-    """Number of complete blocks when `_deaths` was last set to 0."""
+    """Number of complete blocks when `_deaths` was set to 0."""
 
     def __post_init__(self) -> None:
         """Send the order of a new campaign with the first request."""
@@ -164,7 +164,7 @@ class HostCampaign:
         self.progress = HostProgress(self.progress.host, state, status, problem, hint)
 
     def note_refusal(self, error: EquipoiseError) -> None:
-        """Note that the host refused the campaign, or that this ledger refused its record."""
+        """Note that the host refused the campaign, or that this ledger refused the record."""
         self.progress = replace(self.progress, state="failed", problem=error.what, hint=error.hint)
 
     def note_silence(self, reason: str) -> float:

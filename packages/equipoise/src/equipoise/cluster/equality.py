@@ -1,8 +1,8 @@
 """Check that all hosts of a cluster have the same Equipoise, programs and inputs.
 
-A host with another version of Equipoise, or with a different program or input, is left out, and a
-warning names the host. If the user allows it, the coordinator ships (sends) files of the working
-folder. `files_of` finds the files of a plan. `compare_hosts` finds the hosts with the same files.
+A host with another version of Equipoise, or with a different program or input, is left out. With
+``--ship``, the coordinator ships (sends) files of the working folder. `files_of` finds the files of
+a plan. `compare_hosts` finds the hosts with the same files.
 """
 
 from __future__ import annotations
@@ -251,8 +251,8 @@ def files_of(
     argument, a variable or a library names. A hook is included if its line has no shell syntax. Of
     a build line, files in the working folder are included. Folders are not included.
 
-    ``plan`` has paths of this machine. ``builds`` are folders in which this machine built the levels
-    of a study, and ``build_lines`` are the shell lines that built them.
+    ``plan`` has paths of this machine. ``builds`` are folders in which this machine built the
+    levels of a study, and ``build_lines`` are the shell lines of these builds.
     """
     folders = MachineFolders(plan.measure.working_folder, tuple(builds))
     files: dict[str, File] = {}

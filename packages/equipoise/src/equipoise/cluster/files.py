@@ -1,13 +1,12 @@
-"""Ship the files of a plan to hosts, and translate the paths that differ between machines.
+"""Ship (send) the files of a plan to hosts, and translate the paths that differ between machines.
 
-The BLAKE2b digest of a file's bytes identifies the file. A host keeps shipped files under their
-digests in ``STATE/shipped``. A campaign that needs shipped files gets a separate working folder
-with copies of them.
+The BLAKE2b digest of a file's bytes identifies the file. A host keeps shipped files in
+``STATE/shipped``, with the digests as names. If a campaign needs shipped files, it gets a new
+working folder with copies of these files.
 
-A plan contains absolute paths of the machine on which the plan was made: the working folder, the
-package of Equipoise, its virtual environment, builds. `portable_plan` replaces each of these paths
-by a placeholder, and `local_plan` replaces the placeholders by the host's own paths. Names of
-conditions do not change.
+A plan has absolute paths of one machine: the working folder, the package Equipoise, the virtual
+environment, and builds. `portable_plan` replaces these paths by placeholders, and `local_plan`
+replaces the placeholders by the paths of a host. Names of conditions do not change.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ class MachineFolders(Struct, frozen=True):
     )
     """Folders of other packages that have programs, by the name of the package."""
     environment: str = sys.prefix
-    """Folder of the virtual environment. A folder of the system gets no placeholder."""
+    """Folder of the virtual environment. The system's Python gets no placeholder."""
 
     def to_portable(self, text: str) -> str:
         """Replace the paths of this machine in a text by placeholders."""

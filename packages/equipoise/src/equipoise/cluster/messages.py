@@ -38,7 +38,7 @@ class File(Struct, frozen=True):
 
 
 class Build(Struct, frozen=True):
-    """Instruction to build a level of a study, which every host follows itself."""
+    """Build of a level of a study; every host runs the build."""
 
     level: str
     line: str

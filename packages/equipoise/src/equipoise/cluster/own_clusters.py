@@ -98,7 +98,7 @@ def local_cluster(worker_count: int) -> Iterator[str]:
 
 @contextmanager
 def _ignore_interrupts() -> Iterator[None]:
-    """Ignore Ctrl-C in the block and in its processes, which must first stop the campaigns."""
+    """Ignore Ctrl-C in the block and in its processes, because they must first stop campaigns."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -141,8 +141,8 @@ class DaskTransport:
 async def _answer_of(request: Awaitable[Any], timeout_s: float) -> Any:
     """Await an answer of Dask; raise `ConnectionAbortedError` if Dask cancels the request.
 
-    If Dask's client loses its scheduler, it cancels all requests. Without this error, the
-    coordinator could not distinguish this from the cancellation of its own task.
+    If Dask's client loses the scheduler, the client cancels all requests. Without this error, the
+    coordinator would stop, as if the user had cancelled the campaign.
     """
     try:
         return await asyncio.wait_for(request, timeout_s)
@@ -273,8 +273,8 @@ class Roster:
     def _check_host(self, worker: str, host: HostReference) -> None:
         """Raise `UnusableInput` if an identity is invalid, or belongs to another machine.
 
-        A copied virtual machine has the identity of the original. If both were accepted, one run
-        could have trials of two machines.
+        A copied virtual machine has the identity of the original. Without this check, one run could
+        have trials of two machines.
         """
         name = short_line(host.name)
         if not is_identity(host.identity) or not 0 < len(host.name) <= MAX_NAME_LETTERS:

@@ -40,7 +40,7 @@ _MAX_TRIALS = 1000
 
 
 def _with_refusals(task: Task) -> Task:
-    """Return the task with a `Refusal` as its answer if the task raises an error."""
+    """Return a task that answers with a `Refusal` if ``task`` raises an error."""
 
     @wraps(task)
     @command_line_spelling()

@@ -161,7 +161,7 @@ class _Panel(Struct, frozen=True):
         densities = [self.relative_density(values) for values in self.values_by_condition.values()]
         for trial, index, value in self.analysed_trials():
             if math.isfinite(value) and not quantity.is_beyond(value):
-                # Multiples of the golden ratio, modulo 1, spread successive trials evenly.
+                # Multiples of the golden ratio, modulo 1, are evenly spread.
                 spread = (len(rows[index]) * _GOLDEN_RATIO) % 1.0 * densities[index](value)
                 y = round(-index - _GAP_HEIGHT - _DOTS_HEIGHT * spread, 3)
                 rows[index].append({"x": quantity.scaled(value), "y": y, "block": trial.block})

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 Sequences = Mapping[str, tuple[SequencePoint, ...]]
-"""Intervals of the ratio on the primary metric, one after each block, by candidate."""
+"""By candidate: the interval of the ratio on the primary metric after each block."""
 
 _MAX_NAME_LENGTH = 80
 """Maximum length of a figure's name; a command in the name may be longer."""
@@ -81,7 +81,7 @@ def gallery(
     yield from optional_figure("ratios", ratios.HOW_TO_READ_RATIOS, ratios.ratios(document))
     metric = primary_metric(document)
     comparisons = document.primary_comparisons
-    # The shift function is important if fast and slow runs have different ratios.
+    # If fast and slow runs have different ratios, the shift function comes first.
     with_constant_ratio = [row for row in comparisons if row.ratio_is_constant]
     with_varying_ratio = [row for row in comparisons if not row.ratio_is_constant]
     yield from _shift_figures(document, with_varying_ratio)
@@ -125,7 +125,7 @@ def optional_figure(name: str, how_to_read: str, chart: alt.LayerChart | None) -
 def as_value_ratios(document: DocumentT, sequences: Sequences) -> tuple[DocumentT, Sequences]:
     """Return the document and the sequences with ratios of values in place of costs.
 
-    They differ only if more of the metric is better: the cost is then the inverse of the value.
+    If more of the metric is better, the cost is the inverse of the value.
     """
     metrics_as_values = document.more_is_better
     comparisons = tuple(

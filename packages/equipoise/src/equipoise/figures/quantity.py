@@ -26,8 +26,8 @@ _MAX_LINEAR_RATIO = 5.0
 _OUTER_PERCENTILES = (2.0, 98.0)
 """Percentiles around nearly all values of a group, without outliers."""
 _MAX_RANGES_BEYOND = 1.5
-"""Maximum distance from an outer percentile to an end of the axis, as a multiple of the range
-between the outer percentiles."""
+"""Maximum distance from an outer percentile to an end of the axis. The unit is the distance between
+the two outer percentiles."""
 _MARGIN_SHARE = 0.07
 _DIGITS = 6
 _MAX_TICKS = 9
@@ -37,8 +37,8 @@ _DECADE_LABELS = ((1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,)
 """Possible sets of labels, as multiples of a power of ten, from dense to sparse."""
 
 _MAX_BAR_LENGTHS = 4.0
-"""Maximum distance from the outermost ratio to the end of a bar that the axis must include, in
-median bar lengths."""
+"""Maximum distance from the outermost ratio to the end of a bar on the axis, in median lengths of
+bars. A longer bar may be cut off."""
 
 
 class DrawnQuantity(Struct, frozen=True):

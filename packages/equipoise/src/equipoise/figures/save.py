@@ -1,6 +1,6 @@
 """Writes a chart to a file: an HTML page, an SVG picture or a PNG picture.
 
-A page needs the JavaScript of Vega, and a policy that lets no other script run.
+A page contains the JavaScript of Vega, and a policy that forbids other scripts.
 """
 
 from __future__ import annotations

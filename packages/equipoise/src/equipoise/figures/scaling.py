@@ -152,7 +152,7 @@ def _normalised_y(title: str, ends: Sequence[float]) -> alt.Y:
 
 
 def _nearest_simple_law(law: ScalingLaw) -> tuple[float, int]:
-    """Return the simple law nearest to a fitted law: the exponents of the size and of its log.
+    """Return the simple law nearest to a fitted law: the exponents of size and of log(size).
 
     If some simple laws fit the measured sizes (``law.simple``), only these laws are possible.
     """

@@ -1,4 +1,4 @@
-"""Base class whose methods a kind of campaign, such as `gate`, overrides to change its report."""
+"""Base class for the report of a kind of campaign, such as `gate`."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def with_coverage(interval: str, level: float, alpha: float, noun: str = "interv
 
 
 def shares_alpha(level: float, alpha: float) -> bool:
-    """Return whether several comparisons share ``alpha``: the level of one is then smaller."""
+    """Return whether several comparisons share ``alpha``; then ``level`` is smaller."""
     return level < alpha and not math.isclose(level, alpha)
 
 

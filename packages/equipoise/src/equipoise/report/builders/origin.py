@@ -19,10 +19,10 @@ _MAX_NAME_LETTERS = 32
 
 
 def origin_of(document: ResultDocument, command: str) -> Origin:
-    """Return the origin of a result; ``command`` is the command that runs its campaign again."""
+    """Return the origin of a result; ``command`` runs the campaign again."""
     first_command, _, last_command = command.partition(" && ")
     if first_command.startswith("cd ") and last_command:
-        # A reader does not need the change of folder.
+        # Leave out the change of the folder.
         command = last_command
     kind = report_kind(document)
     return Origin(
@@ -87,7 +87,7 @@ def _short_name(name: str) -> str:
 def _comparison_question(names: Sequence[str], metric: str) -> str:
     """Return the question that compares conditions, without its question mark.
 
-    An empty name stands for a name that is too long.
+    An empty name means a name that is too long.
     """
     is_time = metric in (PRIMARY_METRIC, CALL_METRIC)
     if len(names) != 2:

@@ -136,7 +136,7 @@ def modes_sentence(metric: str, summary: MetricSummary) -> str | None:
     sentence = f"{len(modes)} modes: {', '.join(mode_texts[:-1])} and {mode_texts[-1]}"
     described_modes: set[int] = set()
     for association in summary.companions:
-        # Describe only the strongest association of a mode: weaker ones often have the same cause.
+        # Describe only the strongest association of a mode; others often have the same cause.
         if association.mode not in described_modes:
             described_modes.add(association.mode)
             mode = _mode_name(modes, association.mode, metric)
