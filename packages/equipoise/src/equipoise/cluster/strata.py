@@ -39,7 +39,7 @@ from equipoise_matching.observation.strata import (
 from equipoise_matching.tables.strata import AnotherFile, StratumRows, check_files, read_rows
 
 MAX_LOSSES = 3
-"""Number of workers lost with the same stratum at which the command fails."""
+"""If this number of workers is lost with the same stratum, the command fails."""
 POLL_INTERVAL_S = 1.0
 """Seconds between two checks for lost workers."""
 MAX_ANSWER_BYTES = 1 << 28
@@ -144,7 +144,7 @@ def _inconsistent_reply(name: str) -> UnusableInput:
 
 
 class LostWorker(Exception):
-    """Error that the worker of a task is gone, so its answer is lost."""
+    """Error: the worker of a task is gone, so the answer is lost."""
 
 
 def strata_on_workers(workers: DaskWorkers) -> MatchStrata[StratumRows]:
@@ -247,7 +247,7 @@ class _StrataQueue:
         if self._first_problem is not None and self._first_problem[0] < index:
             return
         self._first_problem = (index, problem)
-        self._waiting_indices = [other for other in self._waiting_indices if other < index]
+        self._waiting_indices = [waiting for waiting in self._waiting_indices if waiting < index]
         heapq.heapify(self._waiting_indices)
         late_workers = {worker for worker, (other, _) in self._tasks.items() if other > index}
         self._workers.forget(self._tasks.pop(worker)[1] for worker in late_workers)
@@ -269,6 +269,7 @@ class DaskWorkers(DaskClient):
     """The workers of a connected client, each with one stratum at a time."""
 
     lost_work = "the command"
+    """What the user must start again, for the hint if the scheduler is lost."""
 
     def start(self, worker: str, request: bytes) -> Any:
         """Start a task that no other worker may take."""

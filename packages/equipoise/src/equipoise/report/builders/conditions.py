@@ -222,7 +222,7 @@ def scaling_tables(document: ResultDocument, metric: str, excluded: str | None) 
 
 
 def compared_factor(document: ResultDocument, comparison: Comparison) -> str | None:
-    """Return the factor in whose levels the two conditions of a comparison differ."""
+    """Return the factor whose level differs between the two conditions of a comparison."""
     levels = {condition.name: condition.levels for condition in document.conditions}
     baseline, candidate = (
         levels.get(name, {}) for name in (comparison.baseline, comparison.candidate)
