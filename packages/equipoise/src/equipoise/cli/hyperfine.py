@@ -1,7 +1,7 @@
 """Options of hyperfine 1 and 2 that `equipoise compare` accepts under hyperfine's names.
 
 Each option is translated into an option of Equipoise. If an option has another effect than in
-hyperfine, a note says so.
+hyperfine, a note explains the difference.
 """
 
 from __future__ import annotations

@@ -269,7 +269,7 @@ class DaskWorkers(DaskClient):
     """The workers of a connected client, each with one stratum at a time."""
 
     lost_work = "the command"
-    """What the user must start again, for the hint if the scheduler is lost."""
+    """Work that the user must start again after the loss of the scheduler, for the hint."""
 
     def start(self, worker: str, request: bytes) -> Any:
         """Start a task that no other worker may take."""
