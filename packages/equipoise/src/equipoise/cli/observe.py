@@ -97,7 +97,7 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
     exact: tuple[str, ...]
     clusters: ClusterValues
     hosts: ClusterOptions
-    """How to connect to a cluster of hosts; ``clusters`` has its address."""
+    """Options of the connection to a cluster of hosts; ``clusters`` has the address."""
     method: str
     difference: bool
     placebo_outcome: tuple[str, ...]

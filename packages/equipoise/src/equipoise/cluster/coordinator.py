@@ -94,7 +94,7 @@ class FleetProgress(Struct, frozen=True):
 
 
 class FleetListener:
-    """Listener to the progress of a fleet's campaign. The methods of this class do nothing."""
+    """Base class of listeners to the progress of a fleet's campaign."""
 
     def fleet_started(self, progress: FleetProgress) -> None:
         """Report the start, before the first request."""
@@ -103,12 +103,12 @@ class FleetListener:
         """Report a change of a host's progress."""
 
     def fleet_ended(self) -> None:
-        """Report that the coordinator does not follow the hosts any more."""
+        """Report that the coordinator has stopped following the hosts."""
 
 
 @dataclass
 class HostCampaign:
-    """The coordinator's state of one host's campaign."""
+    """The campaign of one host, as the coordinator sees it."""
 
     order: Order
     host: HostReference
@@ -137,7 +137,7 @@ class HostCampaign:
 
     @property
     def is_over(self) -> bool:
-        """Whether the coordinator does not follow the campaign any more."""
+        """Whether the coordinator has stopped following the campaign."""
         return self.progress.state in END_STATES
 
     def note_answer(self, status: Status, now: float) -> None:
@@ -195,7 +195,7 @@ class HostCampaign:
             repeat_count = max(self._deaths, self._absences)
             return min(2.0 ** (repeat_count - 1), MAX_DELAY_S) if repeat_count else 0.0
         pause_s = PAUSE_FRACTION * self.progress.status.running_s
-        # `min` and `max` in this order keep the bounds even if the running time is NaN.
+        # In this order, `min` and `max` return a bound if the running time is NaN.
         return max(MIN_PAUSE_S, min(MAX_PAUSE_S, pause_s))
 
     def _has_more_to_do(self, status: Status) -> bool:

@@ -5,7 +5,7 @@
 order   the order, with the host's ledger and working folder
 state   the progress, in a file of fixed size, so that a full disk cannot prevent the last report
 life    a file that is locked (flock(2)) while the process is alive
-halt    the segment in which the campaign was halted, by the coordinator's count
+halt    the number of the segment in which the campaign was halted
 work    the working folder, if files were shipped
 builds  the builds of the levels of a study
 log     the output of the process
@@ -66,7 +66,7 @@ class StoredProgress(Status, frozen=True, kw_only=True):
     """Progress of a campaign, as the campaign process writes it."""
 
     segment: int
-    """Segment of the coordinator's run (`Order.segment`)."""
+    """Number of the segment (`Order.segment`)."""
     process: int | None = None
     """Id of the process that runs the campaign."""
     began: float | None = None

@@ -21,7 +21,7 @@ Message = TypeVar("Message", bound=Struct)
 Task = Callable[[bytes], bytes]
 """Function on a worker that takes the bytes of a request and returns the bytes of the answer."""
 _MAX_BLOCKS = 2**53
-"""Largest number of blocks that a host may report."""
+"""Maximum number of blocks that a host may report."""
 _DECODING_ERRORS = (msgspec.DecodeError, msgspec.ValidationError, RecursionError)
 
 
@@ -89,12 +89,12 @@ class Order(Struct, frozen=True):
     """
 
     fleet: str
-    """Identity of the coordinator's run."""
+    """Identity of the whole campaign, as a run in the coordinator's ledger."""
     host_index: int
     """Index of the host in the fleet, from 0."""
     segment: int
-    """Segment of the coordinator's run, from 1. An order with a later segment continues a halted
-    or ended campaign. An order with an earlier segment starts nothing."""
+    """Number of the segment of the whole campaign, from 1. An order with a later segment continues
+    a halted or ended campaign. An order with an earlier segment starts nothing."""
     plan: str
     """The host's plan, with its own seed and membership, and placeholders for paths
     (`equipoise.cluster.files.portable_plan`)."""
@@ -130,7 +130,7 @@ class Status(Struct, frozen=True):
     failure: str | None = None
     """Reason of a failure, in one line."""
     hint: str | None = None
-    """Hint about ``failure``; while the campaign waits, the name of the measuring campaign."""
+    """Hint about ``failure``, or the reason why the campaign waits."""
 
 
 class FollowRequest(Struct, frozen=True):
@@ -194,5 +194,5 @@ def from_bytes(content: bytes, message_type: type[Message]) -> Message:
 
 
 def version_mismatch(what: str) -> UnusableInput:
-    """Return the error for a message that this version of Equipoise would not send."""
+    """Return the error for a message that another version of Equipoise has sent."""
     return UnusableInput(what, hint="install the same version of Equipoise on every host")

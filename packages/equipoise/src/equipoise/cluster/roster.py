@@ -183,7 +183,7 @@ class Roster:
         self.scheduler_problem: str | None = None
         """Reason why the scheduler does not answer; ``None`` if it answers."""
         self.is_complete = False
-        """Whether the roster waits for no introduction of a worker."""
+        """Whether every worker has introduced itself, or has failed to do so."""
 
     async def keep_up_to_date(self) -> None:
         """Keep the roster up to date until this task is cancelled."""

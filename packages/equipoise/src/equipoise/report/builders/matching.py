@@ -173,7 +173,6 @@ def _document(
     naive: Difference | None = None,
     search: GenMatchResult | None = None,
 ) -> Document:
-
     def draw_figures() -> Iterator[Figure]:
         yield from _effect_figures(effect, naive, question)
         yield from _balance_figures(balance, search)
@@ -307,7 +306,7 @@ def _balance_figures(balance: Balance, search: GenMatchResult | None) -> Iterato
         yield Figure("course", charts.HOW_TO_READ_COURSE, search.plot())
         yield Figure("search", charts.HOW_TO_READ_VALUES, search.search_plot())
     yield Figure("balance", charts.HOW_TO_READ_LOVE_PLOT, balance.love_plot())
-    # Covariates with two values, such as yes and no.
+    # Draw the shares of covariates with two values, such as yes and no.
     shares_chart = balance.shares_plot()
     if shares_chart is not None:
         yield Figure("shares", charts.HOW_TO_READ_SHARES, shares_chart)
@@ -343,7 +342,7 @@ def _weight_numbers(search: GenMatchResult | None) -> Iterator[NumberRow]:
 def observation_document(result: ObservationResult, command: str) -> Document:
     """Build the document on the effect of a change, estimated from a log.
 
-    ``command`` is the command line that computes the result again; empty if there is none.
+    ``command`` is the command line that computes the result again, or empty.
     """
     report, question = observation_report(result), result.question
     facts = Section("What it rests on", (Facts(report.facts),), forms=EVERYWHERE - BRIEF)
@@ -413,7 +412,7 @@ def _verdict_color_of_log(result: ObservationResult) -> str:
     if effect.interval is None or not effect.excludes_zero:
         return "undecided"
     if result.question.unit not in ("rows", "runs"):
-        # The outcome may be an income: neither direction is bad.
+        # For other outcomes, such as an income, neither direction is bad.
         return "equivalent"
     return "slower" if effect.interval[0] > (0.0 if effect.ratio is None else 1.0) else "faster"
 

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure, Sequences
 
 MIN_FOLDED_LINES = 8
-"""Number of lines from which on a part of the environment is folded."""
+"""Minimum number of lines of a folded part of the environment."""
 _MAX_LISTED_NAMES = 3
 _FIRST_FIGURES = frozenset({"distributions"})
 """Names of the figures directly below the answer."""
