@@ -191,7 +191,7 @@ class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
     @property
     def names_measurement(self) -> bool:
         """Whether the options name a program or commits to measure, not only imported files."""
-        program = self.program
+        program = self.benchmarks
         has_program = program.argv or program.kind or program.benches or program.suite
         has_commits = self.from_revision or self.every or self.tags or self.since or self.only_new
         return bool(has_program or has_commits)
