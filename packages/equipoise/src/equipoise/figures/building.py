@@ -1,7 +1,7 @@
 """Parts that all charts share: colours and shapes of conditions, axes, lines and bars.
 
-An axis of ratios shows percent if all ratios are near 1, and otherwise factors on a logarithmic
-scale.
+A channel of a chart maps a field of the data to a position, a colour or a shape. An axis of ratios
+shows percent if all ratios are near 1, and otherwise factors on a logarithmic scale.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Charts of the cost by size: on logarithmic axes, and divided by a simple law."""
+"""Charts of the cost by size: on logarithmic axes, and divided by a simple law such as N log N."""
 
 from __future__ import annotations
 

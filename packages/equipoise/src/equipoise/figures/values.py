@@ -49,7 +49,7 @@ def primary_metric(document: ResultDocument) -> str:
 def trials_with_values(
     document: ResultDocument, metric: str
 ) -> Iterator[tuple[int, TrialRow, float]]:
-    """Yield the number in time (from 1), the row and the value of each trial with a known value.
+    """Yield the trial number (from 1), the row and the value of each trial with a known value.
 
     The value of a trial that timed out is infinite.
     """

@@ -22,7 +22,7 @@ def origin_of(document: ResultDocument, command: str) -> Origin:
     """Return the origin of a result; ``command`` runs the campaign again."""
     first_command, _, last_command = command.partition(" && ")
     if first_command.startswith("cd ") and last_command:
-        # Leave out the change of the folder.
+        # Leave out the command that changes the folder.
         command = last_command
     kind = report_kind(document)
     return Origin(

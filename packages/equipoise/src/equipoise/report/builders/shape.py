@@ -76,7 +76,7 @@ _MAX_SCREEN_LINES = 6
 _MAX_DRIFT_P_VALUE = 0.01
 """Maximum p-value of a drift that is shown; small, because there may be many conditions."""
 _RUN_TIME_METRICS = (PRIMARY_METRIC, CALL_METRIC)
-"""Times of a complete run or call: a condition with a shorter time is ``faster``, not lower."""
+"""Times of a complete run or call. If they drift down, a text says ``faster``, not ``fell``."""
 _MIN_TAIL_RATIO = 2.0
 """Minimum ratio of the upper to the lower tail for a line on the upper tail."""
 _MIN_AUTOCORRELATION = 0.3
@@ -279,7 +279,7 @@ def variance_parts(rows: Sequence[VarianceRow]) -> Iterator[Part]:
 
 
 def level_facts(by_level: VarianceByLevel) -> Iterator[tuple[str, str]]:
-    """Yield names and values: the interval of a ratio in each scope, the variance of each level."""
+    """Yield names and values: intervals of a ratio, then the variance of each level."""
     if by_level.unknown_because is not None:
         yield "Variance by level", f"unknown: {by_level.unknown_because}"
         return
