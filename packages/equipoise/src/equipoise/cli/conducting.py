@@ -80,7 +80,7 @@ def say_who_measures(owner: LockOwner) -> None:
 
 
 def clear_killed_campaigns(output: OutputOptions) -> None:
-    """Remove files and processes of killed campaigns; print which were removed and kept."""
+    """Remove files and processes of killed campaigns; print what was removed and kept."""
     clearance = clear_leftovers()
     if output.quiet:
         return

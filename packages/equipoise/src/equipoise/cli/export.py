@@ -97,7 +97,7 @@ def command(request: ExportRequest) -> int:
     """
     output = request.output
     if request.ledger_slice:
-        _write_slice(request)
+        _write_ledger_of_run(request)
         return 0
     format_name = request.format or FORMAT_BY_EXTENSION.get(output.suffix.lower())
     if format_name is None:
@@ -115,7 +115,7 @@ def command(request: ExportRequest) -> int:
     return 0
 
 
-def _write_slice(request: ExportRequest) -> None:
+def _write_ledger_of_run(request: ExportRequest) -> None:
     """Write a ledger with one run, which only the owner can read."""
     if request.format is not None or request.show_env:
         raise UnusableInput(
