@@ -367,9 +367,9 @@ class ObservedLog(Struct, frozen=True):
 def read_log(name: str, ledger_path: Path, treatment: str, *, show_env: bool) -> ObservedLog:
     """Read a table, all campaigns of a ledger's file, or one campaign of the ledger.
 
-    ``name`` is a table by its file extension, a folder of Parquet files, the file of a ledger, or
-    a run. The values of the column ``treatment`` are read as text. ``show_env`` says whether names
-    of conditions show the values of environment variables.
+    ``name`` is a file with the extension of a table, a folder of Parquet files, a ledger, or a run.
+    The values of the column ``treatment`` are read as text. ``show_env`` says whether names of
+    conditions show the values of environment variables.
 
     Raise `UnusableInput` if there is no such file or campaign, or it has no row.
     """

@@ -28,8 +28,8 @@ MAX_DOTS = 5000
 TIMED_OUT = math.inf
 """Value of a trial that timed out."""
 LATENCY = "latency_s"
-"""Metric of programs that time their own operations; charts without comparisons draw it, because
-the time of such a process depends on the number of operations."""
+"""Metric of programs that time their own operations. Charts without comparisons draw this metric,
+because the time of such a process depends on the number of operations."""
 
 
 class Pairs(Struct, frozen=True):

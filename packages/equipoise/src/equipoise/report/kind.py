@@ -27,7 +27,7 @@ class ReportKind:
     verb = "measured"
     """Verb before the time of the campaign, such as ``measured`` or ``imported``."""
     scope: str | None = None
-    """Where the claims of a result without comparisons hold, such as ``on this host``."""
+    """Scope of the claims of a result without comparisons, such as ``on this host``."""
     first_figures: frozenset[str] = frozenset()
     """Names of the figures directly below the answer."""
     figures_per_comparison: frozenset[str] = frozenset()
@@ -36,7 +36,7 @@ class ReportKind:
     """Sentence before the command that runs the campaign again."""
 
     def scope_of(self, document: Any) -> str | None:
-        """Return where the claims hold, for a result without comparisons."""
+        """Return the scope of the claims of a result without comparisons."""
         return self.scope
 
     def question(self, document: Any) -> str | None:
