@@ -171,7 +171,7 @@ def test_error_of_the_first_failed_stratum_is_reported(
     log.to_parquet(tmp_path / "log.parquet")
     strata = find_strata(str(tmp_path / "log.parquet"), "rack", QUESTION)
     with pytest.raises(
-        equipoise_matching.UnusableInput, match="stratum b: wall_s: 0 or less"
+        equipoise_matching.UnusableInput, match="stratum b: wall_s is 0 or less"
     ) as here:
         observe_strata(strata, QUESTION, source="log")
     workers = Scripted([f"w{number}" for number in range(count)], together=together)
@@ -296,5 +296,5 @@ def test_two_processes_report_the_error_of_the_first_stratum(client: Any, tmp_pa
     log["wall_s"] = log["wall_s"] * 0.0
     pandas.DataFrame(log).to_parquet(tmp_path / "log.parquet")
     strata = find_strata(str(tmp_path / "log.parquet"), "host_type", QUESTION)
-    with pytest.raises(UnusableInput, match="stratum amd: wall_s: 0 or less"):
+    with pytest.raises(UnusableInput, match="stratum amd: wall_s is 0 or less"):
         judge_on(DaskWorkers(client), strata)
