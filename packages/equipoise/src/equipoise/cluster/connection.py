@@ -140,7 +140,7 @@ def security_for(
         )
     tls_context = None if tls is None else _tls_context(tls)
     distributed = require("distributed", "clusters", "cluster")
-    # Without TLS files of the user, Dask's own configuration may have some.
+    # If the user gives no TLS files, Dask's configuration may name some.
     security = distributed.Security()
     if tls is not None:
         security = distributed.Security(
